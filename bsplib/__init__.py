@@ -1,0 +1,1 @@
+"""Bulk synchronous parallel programs on numpy arrays."""

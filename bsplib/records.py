@@ -1,0 +1,123 @@
+"""What a run leaves behind: one record for each superstep that a process ended.
+
+These are the types that the recorder fills, the trace file stores and the
+profiler reads; nothing here does I/O. All pids are those of the root group, all
+times are nanoseconds since the barrier before ``main``, all sizes are bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Kind(IntEnum):
+    """How a superstep ended."""
+
+    SYNC = 0
+    OBLSYNC = 1
+    END = 2
+    """Not at a sync: the stretch from the last one to the end of ``main``."""
+
+
+class Direction(IntEnum):
+    """Which way the payload of a traffic row went."""
+
+    OUT = 0
+    """From the process that asked to its partner (put, send)."""
+    IN = 1
+    """To the process that asked from its partner (get)."""
+
+
+class Frame(NamedTuple):
+    """One call on the stack of a sync."""
+
+    file: str
+    function: str
+    """Qualified name, such as ``Solver.step``."""
+    first_line: int
+    """Where the function begins."""
+    line: int
+    """Where in it the next call, or for the last frame the sync, stands."""
+
+
+Stack = tuple[Frame, ...]
+"""From ``main`` down to the function that called sync."""
+
+
+class GroupInfo(NamedTuple):
+    """One group of processes: the root, or a sub-group of a partition."""
+
+    parent: int
+    """Position of the parent in the run's list of groups; -1 for the root."""
+    superstep: int
+    """Superstep of the parent in which the partition was opened."""
+    ordinal: int
+    """Which partition of the parent it was, counted over the whole run."""
+    index: int
+    """Which sub-group of that partition."""
+    first: int
+    """Its lowest process, in root numbering."""
+    size: int
+    """Number of its processes: ``first .. first + size - 1``."""
+
+
+RECORD = np.dtype(
+    [
+        ("pid", np.int32),
+        ("group", np.int32),  # position in Run.groups
+        ("superstep", np.int64),  # counted from 0 in its group
+        ("kind", np.uint8),  # a Kind
+        ("stack", np.int32),  # position in Run.stacks
+        ("start", np.int64),  # ns: the superstep began here
+        ("arrive", np.int64),  # ns: sync was called
+        ("released", np.int64),  # ns: latest arrival among those it waited for
+        ("end", np.int64),  # ns: sync returned
+        ("comm_calls", np.int64),  # ns inside put, get, send and their kin
+        ("sub", np.int64),  # ns spent in sub-groups
+        ("self_bytes", np.int64),  # payload to itself, no part of h
+        ("self_messages", np.int64),
+    ]
+)
+"""A superstep of a process. For kind END ``arrive``, ``released`` and ``end`` agree."""
+
+TRAFFIC = np.dtype(
+    [
+        ("record", np.int64),  # position in Run.records of the process that asked
+        ("partner", np.int32),  # never the process itself
+        ("direction", np.uint8),  # a Direction
+        ("bytes", np.int64),  # payload alone: no headers, no tags
+        ("messages", np.int64),
+    ]
+)
+"""What a process exchanged with one partner in one superstep, as it asked for it."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One call of ``bsplib.run`` as recorded."""
+
+    nprocs: int
+    groups: tuple[GroupInfo, ...]
+    """The root comes first, parents before their children."""
+    stacks: tuple[Stack, ...]
+    records: NDArray[np.void]
+    """dtype RECORD; the records of one process are in the order it ended them."""
+    traffic: NDArray[np.void]
+    """dtype TRAFFIC."""
+    complete: bool = True
+    """False where the run ended in an error."""
+    meta: dict[str, Any] = field(default_factory=dict)
+    """What can be said in JSON: program, arguments, backend, host, versions,
+    started (ISO 8601), error, machine."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The runs of one program, in order."""
+
+    runs: tuple[Run, ...]
