@@ -1,0 +1,176 @@
+"""The records of a run, kept so that the cost of any part of them is one pass.
+
+A part is a set of *sites*: a site is a call stack together with the kind of sync
+that ended there. Nodes, edges and paths of the call graph are such sets.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsplib.records import Kind, Run
+from profiler.costs import METRICS, record_costs, superstep_numbers
+from profiler.summary import Cost, Summary
+
+Stats = NDArray[np.float64]
+"""One column a thing that has costs (a cell, a superstep, a group), and these rows."""
+
+TOP = slice(0, 5)
+"""Greatest of each metric, and how many supersteps."""
+MEAN = slice(5, 9)
+"""Sum of each metric, or mean once it has been divided."""
+LOW = slice(9, 13)
+"""Least of each metric."""
+_ROWS = 13
+
+
+class Ledger:
+    """Costs of the parts of one run."""
+
+    def __init__(self, run: Run) -> None:
+        records = run.records
+        pairs = records["stack"].astype(np.int64) * len(Kind) + records["kind"]
+        places, site = np.unique(pairs, return_inverse=True)
+        self.sites = [(int(place) // len(Kind), Kind(place % len(Kind))) for place in places]
+        """Stack (position in ``run.stacks``) and kind of each site."""
+        self._nprocs = run.nprocs
+        self._groups = _Groups(run)
+        costs = record_costs(run)
+        self._sum_cells(run, site, costs)
+        self._sum_pies(run, site, costs)
+        by_start = np.argsort(records["start"])
+        self._spans = site[by_start], records["start"][by_start], records["end"][by_start]
+        self._known: dict[frozenset[int], Cost] = {}
+
+    def _sum_cells(self, run: Run, site: NDArray[np.intp], costs: Stats) -> None:
+        """Sum the records into cells: all that one superstep has at one site."""
+        step = superstep_numbers(run)
+        order = np.lexsort((site, step))
+        step, site, costs = step[order], site[order], costs[:, order]
+        starts = _starts(step, site)
+        counts = run.records["kind"][order] != Kind.END
+        self._cells = _merge(np.vstack([costs, counts]), costs, costs, starts)
+        self._cell_size = np.diff(starts, append=len(step))
+        self._cell_site = site[starts]
+        self._cell_step = step[starts]
+        self._cell_group = run.records["group"][order][starts]
+
+    def _sum_pies(self, run: Run, site: NDArray[np.intp], costs: Stats) -> None:
+        """Sum the records into slices: all that one process has at one site."""
+        places, slices = np.unique(site * run.nprocs + run.records["pid"], return_inverse=True)
+        self._slice_site, self._slice_pid = np.divmod(places, run.nprocs)
+        self._slices = np.stack([np.bincount(slices, cost, len(places)) for cost in costs])
+
+    def cost(self, sites: frozenset[int]) -> Cost:
+        """Cost of the records at these sites (positions in ``self.sites``)."""
+        if sites not in self._known:
+            chosen = np.zeros(len(self.sites), bool)
+            chosen[list(sites)] = True
+            self._known[sites] = self._reckon(chosen)
+        return self._known[sites]
+
+    def _reckon(self, chosen: NDArray[np.bool_]) -> Cost:
+        """Put a cost together, in seconds and bytes."""
+        stats = self._groups.total(*self._group_sums(chosen))
+        pies = self._pies(chosen)
+        summaries = {}
+        for row, metric in enumerate(METRICS):
+            unit = 1.0 if metric == "h" else 1e9
+            top, mean, low = (stats[rows][row] / unit for rows in (TOP, MEAN, LOW))
+            pie = tuple((pies[row] / unit).tolist())
+            summaries[metric] = Summary(float(top), float(np.clip(mean, low, top)), float(low), pie)
+        return Cost(count=int(stats[4]), elapsed_s=self._elapsed_ns(chosen) / 1e9, **summaries)
+
+    def _group_sums(self, chosen: NDArray[np.bool_]) -> tuple[NDArray[np.int32], Stats]:
+        """Groups with chosen records, in order, and the sums over their own supersteps."""
+        cells = np.flatnonzero(chosen[self._cell_site])
+        stats = self._cells[:, cells]
+        starts = _starts(self._cell_step[cells])
+        stats = _merge(stats[TOP], stats[MEAN], stats[LOW], starts)
+        stats[MEAN] /= np.add.reduceat(self._cell_size[cells], starts)
+        groups = self._cell_group[cells[starts]]
+        starts = _starts(groups)
+        return groups[starts], np.add.reduceat(stats, starts, axis=1)
+
+    def _pies(self, chosen: NDArray[np.bool_]) -> Stats:
+        """Sum of each metric for each process, nanoseconds and bytes."""
+        slices = np.flatnonzero(chosen[self._slice_site])
+        pids = self._slice_pid[slices]
+        return np.stack([np.bincount(pids, cost[slices], self._nprocs) for cost in self._slices])
+
+    def _elapsed_ns(self, chosen: NDArray[np.bool_]) -> int:
+        """Length of the union of the intervals from start to end."""
+        site, start, end = self._spans
+        rows = np.flatnonzero(chosen[site])
+        if len(rows) == 0:
+            return 0
+        begins, latest = start[rows], np.maximum.accumulate(end[rows])
+        gaps = np.maximum(begins[1:] - latest[:-1], 0)
+        return int(latest[-1] - begins[0] - gaps.sum())
+
+
+class _Groups:
+    """The tree of groups: which ran side by side, and which one after another."""
+
+    def __init__(self, run: Run) -> None:
+        self._count = len(run.groups)
+        self._parent = np.array([group.parent for group in run.groups])
+        ordinal = np.array([group.ordinal for group in run.groups])
+        depth = np.zeros(self._count, np.int64)
+        for position, group in enumerate(run.groups[1:], start=1):
+            depth[position] = depth[group.parent] + 1
+        order = np.lexsort((ordinal, self._parent, depth))
+        # One partition: the sub-groups that one parent opened with one call.
+        self._partition = np.empty(self._count, np.int64)
+        self._partition[order] = np.cumsum(_changes(self._parent[order], ordinal[order]))
+        levels = np.split(order, _starts(depth[order])[1:])
+        self._levels = levels[:0:-1]
+        """Groups of one depth, sorted by partition; the deepest first, the root left out."""
+
+    def total(self, groups: NDArray[np.int32], sums: Stats) -> NDArray[np.float64]:
+        """Stats of the root with its sub-groups, from the groups' own sums.
+
+        Sub-groups of one partition run side by side: the greatest, the mean and the
+        least of those that have something count. Partitions follow one another and
+        what their group does itself: these add up.
+        """
+        stats = np.zeros((_ROWS, self._count))
+        stats[:, groups] = sums
+        present = np.zeros(self._count, bool)
+        present[groups] = True
+        for level in self._levels:
+            siblings = level[present[level]]
+            starts = _starts(self._partition[siblings])
+            beside = stats[:, siblings]
+            beside = _merge(beside[TOP], beside[MEAN], beside[LOW], starts)
+            beside[MEAN] /= np.diff(starts, append=len(siblings))
+            parents = self._parent[siblings[starts]]
+            starts = _starts(parents)
+            stats[:, parents[starts]] += np.add.reduceat(beside, starts, axis=1)
+            present[parents] = True
+        total: NDArray[np.float64] = stats[:, 0]
+        return total
+
+
+def _merge(top: Stats, mean: Stats, low: Stats, starts: NDArray[np.intp]) -> Stats:
+    """Greatest, sum and least of each stretch of columns that begins at ``starts``."""
+    return np.vstack(
+        [
+            np.maximum.reduceat(top, starts, axis=1),
+            np.add.reduceat(mean, starts, axis=1),
+            np.minimum.reduceat(low, starts, axis=1),
+        ]
+    )
+
+
+def _changes(*keys: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Where, in sorted keys, another combination begins."""
+    changes = np.ones(len(keys[0]), bool)
+    changes[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
+    return changes
+
+
+def _starts(*keys: NDArray[np.integer]) -> NDArray[np.intp]:
+    """Positions where, in sorted keys, another combination begins."""
+    return np.flatnonzero(_changes(*keys))

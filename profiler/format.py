@@ -1,0 +1,72 @@
+"""Costs and names as people read them; all functions are pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from profiler.callgraph import Node, Summary
+
+_TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_SIZE_UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+
+
+def seconds(value_s: float) -> str:
+    """A time with three digits, such as ``1.35 ms``; from 1000 s on in whole seconds."""
+    for scale, unit in _TIME_UNITS:
+        if _three_digits(value_s) >= scale:
+            return f"{_short(value_s / scale)} {unit}"
+    return f"{_short(value_s * 1e9)} ns" if value_s else "0 s"
+
+
+def size(value_bytes: float) -> str:
+    """A number of bytes, such as ``812 B`` or ``1.35 MB`` (of 10**6 bytes)."""
+    for scale, unit in _SIZE_UNITS:
+        if _three_digits(value_bytes) >= scale:
+            return f"{_short(value_bytes / scale)} {unit}"
+    return f"{value_bytes:.0f} B"
+
+
+def amount(value: float, metric: str) -> str:
+    """A value of a metric with its unit: a size for ``h``, else a time."""
+    return size(value) if metric == "h" else seconds(value)
+
+
+def balance(summary: Summary) -> str:
+    """Average and minimum in percent of the maximum, such as ``(54% | 21%)``."""
+    average, minimum = summary.percentages()
+    return f"({average}% | {minimum}%)"
+
+
+def summary(value: Summary, metric: str) -> str:
+    """Maximum and balance, such as ``1.35 ms (54% | 21%)``; ``0 s`` alone is in balance."""
+    maximum = amount(value.maximum, metric)
+    return f"{maximum} {balance(value)}" if value.maximum else maximum
+
+
+def label(node: Node) -> str:
+    """Name of a node on one line, with the kind of its sync where that is not ``sync``."""
+    kind = f" ({node.sync})" if node.sync not in ("", "sync") else ""
+    return visible(node.name) + kind
+
+
+def visible(text: str) -> str:
+    r"""Text of unknown origin on one line: what does not print is escaped (``\x1b``, ``\n``).
+
+    Markup is not touched; whoever shows the text escapes that for the place it goes to.
+    """
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in text
+    )
+
+
+def _three_digits(value: float) -> float:
+    """Round first: 999.7 µs is 1.00 ms and not 1000 µs."""
+    return float(f"{value:.3g}")
+
+
+def _short(number: float) -> str:
+    """Three digits where there are not more before the point."""
+    decimals = 2 if _three_digits(number) < 10 else 1 if _three_digits(number) < 100 else 0
+    return f"{number:.{decimals}f}"
