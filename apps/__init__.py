@@ -1,0 +1,1 @@
+"""Programs written against bsplib, to be read and to be used."""

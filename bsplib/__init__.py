@@ -1,1 +1,53 @@
-"""Bulk synchronous parallel programs on numpy arrays."""
+"""Bulk synchronous parallel programs on numpy arrays.
+
+>>> import bsplib
+>>> def main(bsp):
+...     total = bsp.zeros(bsp.nprocs)
+...     bsp.put(0, bsp.pid, total, offset=bsp.pid)
+...     bsp.sync()
+...     return total.sum()
+>>> bsplib.run(main, nprocs=4)
+[np.float64(6.0), np.float64(0.0), np.float64(0.0), np.float64(0.0)]
+"""
+
+from bsplib.errors import (
+    AbortError,
+    BoundsError,
+    BspError,
+    DtypeError,
+    MessageError,
+    OutOfSharedMemoryError,
+    PartitionError,
+    PendingTransferError,
+    PlaceError,
+    ProcessDiedError,
+    ProcessRangeError,
+    RegistrationError,
+    SyncMismatchError,
+    TraceError,
+    UsageError,
+)
+from bsplib.group import Group
+from bsplib.launch import run
+from bsplib.version import __version__
+
+__all__ = [
+    "AbortError",
+    "BoundsError",
+    "BspError",
+    "DtypeError",
+    "Group",
+    "MessageError",
+    "OutOfSharedMemoryError",
+    "PartitionError",
+    "PendingTransferError",
+    "PlaceError",
+    "ProcessDiedError",
+    "ProcessRangeError",
+    "RegistrationError",
+    "SyncMismatchError",
+    "TraceError",
+    "UsageError",
+    "__version__",
+    "run",
+]

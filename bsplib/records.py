@@ -58,7 +58,7 @@ class GroupInfo(NamedTuple):
     """Superstep of the parent in which the partition was opened."""
     ordinal: int
     """Which partition of the parent it was, counted over the whole run."""
-    index: int
+    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody calls
     """Which sub-group of that partition."""
     first: int
     """Its lowest process, in root numbering."""

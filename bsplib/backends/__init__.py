@@ -1,0 +1,1 @@
+"""How processes meet: one package a backend, behind :mod:`bsplib.backends.base`."""

@@ -1,0 +1,120 @@
+"""What a backend owes the machine: to start processes, and to let them meet.
+
+The primitives, their argument checks and the order of delivery stand once,
+above this line. A backend supplies
+
+* a ``launch`` function that runs one body in ``nprocs`` processes and returns
+  what each of them returned, and
+* a :class:`Port` for each process in each group, through which parcels travel.
+
+A **parcel** is what one process has for another at the end of a superstep: a
+tuple of plain values (None, numbers, strings, bytes and tuples and lists of
+them). Payload travels inside it as bytes or, where it is large, as a **ticket**:
+a pair of integers that :meth:`Port.stage` gave out and :meth:`Port.fetch` redeems.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ticket = tuple[int, int]
+"""Where a large payload waits, and its size in bytes."""
+
+Payload = bytes | Ticket
+"""Values on their way: carried along, or waiting where the ticket says."""
+
+Parcel = Sequence[Any]
+
+
+class Arrivals(NamedTuple):
+    """What a meeting brought."""
+
+    notes: list[int]
+    """The note of every process, by pid."""
+    parcels: list[tuple[int, Any]]
+    """Parcels for this process as (source, parcel), in order of source."""
+    commons: list[Any] | None
+    """What each process announced to all, by pid; None where nobody announced."""
+
+
+class Port(ABC):
+    """One process's door to the other processes of one group."""
+
+    pid: int
+    """This process in the numbering of the group."""
+    nprocs: int
+    first: int
+    """Process 0 of the group in root numbering."""
+    released: int
+    """Latest arrival, in ns, among those the last :meth:`meet` waited for; kept
+    only where the meeting was given a stamp."""
+
+    @abstractmethod
+    def allocate(self, nbytes: int) -> memoryview:
+        """Return zeroed memory that lives until :meth:`release`, 64-byte aligned."""
+
+    @abstractmethod
+    def release(self, memory: memoryview) -> None:
+        """Take back what :meth:`allocate` gave out."""
+
+    @abstractmethod
+    def stage(self, nbytes: int) -> tuple[Ticket, NDArray[np.uint8]]:
+        """Return room for a payload of this superstep, to be filled before it ends."""
+
+    @abstractmethod
+    def fetch(self, ticket: Ticket) -> memoryview:
+        """Return the payload of a parcel; valid until this process's next sync."""
+
+    @abstractmethod
+    def meet(
+        self, parcels: Mapping[int, Parcel], note: int, common: Parcel | None = None, stamp: int = 0
+    ) -> Arrivals:
+        """Post this process's parcels, wait for all processes of the group.
+
+        Args:
+            parcels: by receiving pid; none for this process itself.
+            note: small number, below 256, that every process gets to see.
+            common: announcement for all processes.
+            stamp: time of arrival in ns, 0 where nobody records.
+
+        A superstep may take several meetings; :meth:`turn` ends it.
+        """
+
+    @abstractmethod
+    def meet_some(
+        self, parcels: Mapping[int, tuple[int, Parcel]], expected: int, stamp: int = 0
+    ) -> list[tuple[int, Any]]:
+        """Post parcels, wait until ``expected`` messages are there for this process.
+
+        Args:
+            parcels: by receiving pid, with the number of messages in each.
+            expected: messages to wait for from other processes.
+            stamp: as for :meth:`meet`.
+
+        Raises:
+            SyncMismatchError: more have come, or so many can never come.
+        """
+
+    @abstractmethod
+    def turn(self) -> None:
+        """Begin the next superstep: staged payloads now belong to their receivers."""
+
+    @abstractmethod
+    def split(self, ordinal: int, index: int, first: int, size: int) -> Port:
+        """Open the port of a sub-group without communication.
+
+        Args:
+            ordinal: which partition of this group it is, counted over the run.
+            index: which sub-group of that partition.
+            first: its process 0, in the numbering of this group.
+            size: number of its processes.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Leave the group for good."""

@@ -1,0 +1,61 @@
+"""The words by which processes see each other, at the start of each one's area.
+
+Every word has one writer (``WAITED`` alone is set by anyone and cleared by its
+owner), is aligned, and only grows while a reader may look at it, so that plain
+stores and loads suffice on x86, where stores become visible in order.
+
+A process keeps one **block** for each group that it is in; block 0 is the root's.
+A block holds, all counted in words of eight bytes::
+
+    0   slot 0: word, index, stamp    the two latest meetings of the whole group,
+    3   slot 1: word, index, stamp    alternating
+    6   POSTED                        oblivious supersteps that this process ended
+    7   CONSUMED                      those of which it has read all it will read
+    8   CLOSED                        partitions of this group that it has left
+    9   LATEST                        superstep of its latest oblivious sync
+    16  ring: (index, stamp) x RING   its latest oblivious supersteps
+
+A slot's word is ``superstep << 24 | meeting << 16 | note << 1 | has an index``. An
+index is the byte in the segment at which the parcels are listed, as triples
+(byte, length, messages), one for each process and one for all.
+
+The blocks are found by their **labels**: the group's key, written when the
+process enters the group. A block may serve another group once every process has
+left the first one, which is seen from CLOSED in the parent's blocks.
+"""
+
+from __future__ import annotations
+
+from bsplib.backends.shm.segment import PAGE
+
+WORD = 8
+
+ABORT = 0
+"""In the first page of the segment: set when all are to stop."""
+
+BLOCKS = 64
+"""Groups that a process can be in, or that have not been left by all, at a time."""
+
+ASLEEP = 64
+"""After the labels: this process waits for its semaphore."""
+WAITED = 72
+"""On a cache line of its own: somebody sleeps until this process posts."""
+FIRST_BLOCK = 128
+
+SLOTS = (0, 3)
+POSTED = 6
+CONSUMED = 7
+CLOSED = 8
+LATEST = 9
+RING_START = 16
+RING = 64
+"""Oblivious supersteps that a process may be ahead of the slowest of its group."""
+BLOCK_WORDS = RING_START + 2 * RING
+
+AREA_WORDS = FIRST_BLOCK + BLOCKS * BLOCK_WORDS
+CONTROL_BYTES = -(-AREA_WORDS * WORD // PAGE) * PAGE
+"""What the control words take of an area; the heap begins behind them."""
+
+ROOT_KEY = 1
+SUPERSTEP_SHIFT = 24
+MEETING_SHIFT = 16

@@ -1,0 +1,136 @@
+"""What one process has of the run: its memory, its doorbell, its way of waiting."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Callable, Iterable, Sequence
+from multiprocessing.synchronize import Semaphore
+
+from bsplib.backends.shm.control import ABORT, ASLEEP, CONTROL_BYTES, WAITED, WORD
+from bsplib.backends.shm.heap import Heap
+from bsplib.backends.shm.outbox import Outbox
+from bsplib.backends.shm.segment import Segment
+
+_SPINS = 1000
+"""Looks before the first yield, about 50 us: longer than any meeting takes."""
+_YIELD_NS = 500_000
+"""Yielding goes on for so long before the process sleeps."""
+_YIELDS_PER_LOOK_AT_CLOCK = 16
+_NAPS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
+"""Time-outs of a sleeper: the doorbell may be missed once in a blue moon."""
+
+STORES_IN_ORDER = platform.machine().lower() in {"x86_64", "amd64", "i386", "i686"}
+
+
+class Stopped(BaseException):
+    """The run is over because of another process; unwinds ``main``, seen by nobody."""
+
+
+class Seat:
+    """A process of the run: segment, heap, outboxes, and waiting for others."""
+
+    def __init__(self, segment: Segment, pid: int, doorbells: Sequence[Semaphore]) -> None:
+        self.segment = segment
+        self.pid = pid
+        self.nprocs = len(doorbells)
+        self.words = segment.words
+        area = segment.area(pid)
+        self.heap = Heap(segment, area + CONTROL_BYTES, area + segment.area_bytes)
+        self._doorbells = doorbells
+        self._control = [segment.area(other) // WORD for other in range(self.nprocs)]
+        self.waited = self._control[pid] + WAITED
+        self._asleep = self._control[pid] + ASLEEP
+        self._outboxes: list[Outbox] = []
+        alone = self.nprocs > len(os.sched_getaffinity(0)) or not STORES_IN_ORDER
+        self.spins = 0 if alone else _SPINS
+
+    def control(self, pid: int) -> int:
+        """Return the word at which the control words of a process begin."""
+        return self._control[pid]
+
+    def take_outbox(self) -> Outbox:
+        """Return an empty outbox."""
+        return self._outboxes.pop() if self._outboxes else Outbox(self.heap)
+
+    def give_outbox(self, outbox: Outbox) -> None:
+        """Take back an outbox that nobody reads any more."""
+        outbox.clear()
+        self._outboxes.append(outbox)
+
+    def fence(self) -> None:
+        """Order the stores before against the loads and stores after, on any machine.
+
+        On x86 this is not needed; elsewhere the semaphore's atomic operations
+        (release, then acquire) are the one fence that Python has.
+        """
+        if not STORES_IN_ORDER:
+            bell = self._doorbells[self.pid]
+            bell.release()
+            bell.acquire()
+
+    def ring(self) -> None:
+        """Wake those who sleep; called after a post that found WAITED set."""
+        words = self.words
+        words[self.waited] = 0
+        for pid, control in enumerate(self._control):
+            if words[control + ASLEEP]:
+                self._doorbells[pid].release()
+
+    def wait(
+        self, ready: Callable[[], bool], whom: Iterable[int], suspect: Callable[[], None]
+    ) -> None:
+        """Return as soon as ``ready()``: spin, then yield, then sleep.
+
+        Args:
+            ready: cheap; becomes and stays true by what one of ``whom`` does.
+            whom: root pids of the processes to be woken by.
+            suspect: called now and then, raises where ``ready`` never will be true.
+
+        Raises:
+            Stopped: the run ended while waiting.
+        """
+        for _ in range(self.spins):
+            if ready():
+                self.fence()
+                return
+        if not (STORES_IN_ORDER and self._yield_until(ready)):
+            self._sleep_until(ready, whom, suspect)
+        self.fence()
+
+    def _yield_until(self, ready: Callable[[], bool]) -> bool:
+        deadline = time.perf_counter_ns() + _YIELD_NS
+        while True:
+            for _ in range(_YIELDS_PER_LOOK_AT_CLOCK):
+                if ready():
+                    return True
+                os.sched_yield()
+            self._check_abort()
+            if time.perf_counter_ns() > deadline:
+                return False
+
+    def _sleep_until(
+        self, ready: Callable[[], bool], whom: Iterable[int], suspect: Callable[[], None]
+    ) -> None:
+        words, bell = self.words, self._doorbells[self.pid]
+        waited = [self._control[pid] + WAITED for pid in whom]
+        naps = 0
+        words[self._asleep] = 1
+        try:
+            while True:
+                for word in waited:
+                    words[word] = 1
+                self.fence()
+                if ready():
+                    return
+                self._check_abort()
+                suspect()
+                bell.acquire(timeout=_NAPS_S[min(naps, len(_NAPS_S) - 1)])
+                naps += 1
+        finally:
+            words[self._asleep] = 0
+
+    def _check_abort(self) -> None:
+        if self.words[ABORT]:
+            raise Stopped

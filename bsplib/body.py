@@ -1,0 +1,105 @@
+"""What every process of a run does, on every backend."""
+
+from __future__ import annotations
+
+import pickle
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bsplib.backends.base import Port
+from bsplib.errors import BspError, ProcessDiedError
+from bsplib.group import Group
+from bsplib.recorder import RecordedGroup, Recorder
+from bsplib.records import GroupInfo
+from bsplib.spool import Spool
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the processes of a run are to do."""
+
+    main: Callable[..., Any]
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    spool: Path | None = None
+    """Folder for the records; None where nothing is recorded."""
+    label: bool = False
+    """Lines that a process prints begin with its pid."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """How a process ended that did not return."""
+
+    pid: int
+    superstep: int
+    error: BaseException
+    traceback: str = ""
+
+
+def run_task(task: Task, port: Port) -> Any:
+    """Run ``main`` in this process and return what it returns."""
+    port.meet({}, 0, stamp=time.perf_counter_ns())  # time 0 is when the last one is here
+    port.turn()
+    group = _root_group(task, port)
+    result = _call_main(task, group)
+    group._finish()
+    return result
+
+
+def _root_group(task: Task, port: Port) -> Group:
+    if task.spool is None:
+        return Group(port, port.released)
+    recorder = Recorder(Spool(task.spool, port.pid), port.pid, _call_main.__code__)
+    recorder.began_ns = port.released
+    info = GroupInfo(-1, 0, 0, 0, 0, port.nprocs)
+    return RecordedGroup(port, port.released, None, recorder, info)
+
+
+def _call_main(task: Task, group: Group) -> Any:
+    return task.main(group, *task.args, **task.kwargs)
+
+
+def failure_of(error: BaseException, pid: int) -> Failure:
+    """Describe how ``main`` ended where it raised.
+
+    Args:
+        error: what it raised, ``SystemExit`` included.
+        pid: process of the root group.
+    """
+    superstep = getattr(error, "superstep", None)
+    where = superstep if isinstance(superstep, int) else _superstep_of(error)
+    if isinstance(error, SystemExit):
+        status = 0 if error.code is None else error.code
+        died = ProcessDiedError(
+            f"process {pid} ended by sys.exit({status!r}) in superstep {where}; return from main"
+        )
+        died.pid, died.superstep = pid, where
+        return Failure(pid, where, died)
+    text = "".join(traceback.format_exception(error))
+    return Failure(pid, where, _portable(error), text)
+
+
+def _superstep_of(error: BaseException) -> int:
+    """Return the superstep in which ``main`` raised, from its frames."""
+    frame = error.__traceback__
+    while frame is not None:
+        group = frame.tb_frame.f_locals.get("group")
+        if frame.tb_frame.f_code is _call_main.__code__ and isinstance(group, Group):
+            return group._superstep
+        frame = frame.tb_next
+    return 0
+
+
+def _portable(error: BaseException) -> BaseException:
+    """Return an error that survives pickling: itself, or one that says the same."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__
+        kind = type(error).__qualname__
+        return BspError(f"{kind}: {error} (the error itself cannot be pickled: {reason})")
+    return error

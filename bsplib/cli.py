@@ -1,0 +1,122 @@
+"""The ``bsp`` command.
+
+The rooms above the runtime are loaded by the commands that need them, and only
+then: a program that runs pays nothing for the pages.
+"""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bsplib import launch
+from bsplib.errors import BspError
+from bsplib.version import __version__
+
+if TYPE_CHECKING:
+    from bsplib.records import Trace
+
+_TRACE = click.Path(dir_okay=False, path_type=Path)
+
+
+class _Sentences(click.Group):
+    """A group of commands whose errors are one sentence each."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BspError as error:
+            if ctx.invoked_subcommand == "run":
+                raise  # the program's own error, with its traceback
+            raise click.ClickException(str(error)) from None
+
+
+@click.group(cls=_Sentences, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="bsp")
+def main() -> None:
+    """Run bulk synchronous parallel programs, and see where their time goes."""
+
+
+@main.command(context_settings={"ignore_unknown_options": True})
+@click.option("-n", "--nprocs", type=click.IntRange(1, 256), help="Number of processes.")
+@click.option("--backend", type=click.Choice(launch.BACKENDS), help="Where the processes live.")
+@click.option("--profile", type=_TRACE, help="Record the run in this file.")
+@click.argument("script", type=click.Path(exists=True, dir_okay=False))
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def run(
+    nprocs: int | None,
+    backend: str | None,
+    profile: Path | None,
+    script: str,
+    arguments: tuple[str, ...],
+) -> None:
+    """Run SCRIPT, which calls bsplib.run, with ARGUMENTS.
+
+    What is said here wins over what the script says. Lines that a process prints
+    begin with its pid.
+    """
+    launch.overrides.nprocs = nprocs
+    launch.overrides.backend = backend
+    launch.overrides.profile = None if profile is None else str(profile.absolute())
+    launch.overrides.label = True
+    sys.argv = [script, *arguments]
+    sys.path[0] = str(Path(script).absolute().parent)
+    runpy.run_path(script, run_name="__main__")
+    if profile is not None:
+        click.echo(f"recorded in {profile}: bsp report {profile}, bsp view {profile}", err=True)
+
+
+@main.command()
+@click.option("--path", default="h-imb", show_default=True, help="Critical path to mark.")
+@click.option("--run", "number", type=int, help="Which run of the trace, from 1; all if not said.")
+@click.argument("file", type=_TRACE)
+def report(path: str, number: int | None, file: Path) -> None:
+    """Print the call graph in FILE as a table.
+
+    Costs are shown as max (avg% | min%) over the processes. Critical paths: sync,
+    and comp, comm, idle or h followed by -abs, -imb, -rel or -weighted.
+    """
+    from profiler.critical import PATHS  # noqa: PLC0415  # loaded lazily, see above
+    from profiler.report import print_report  # noqa: PLC0415
+
+    if path not in PATHS:
+        raise click.BadParameter(f"{path!r} is none of {', '.join(PATHS)}", param_hint="--path")
+    trace = _read(file)
+    print_report(trace, run=_position(trace, number), path=path)
+
+
+@main.command()
+@click.option("--html", type=_TRACE, help="Write one page that works offline, and serve nothing.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Serve here; 0: any port.")
+@click.option("--browser/--no-browser", default=True, help="Open the page in a browser.")
+@click.argument("file", type=_TRACE)
+def view(html: Path | None, port: int, browser: bool, file: Path) -> None:  # noqa: FBT001
+    """Show the shaded call graph in FILE in the browser."""
+    import webui  # noqa: PLC0415  # loaded lazily, see above
+
+    trace = _read(file)
+    if html is None:
+        webui.serve(trace, port=port, open_browser=browser)
+        return
+    webui.write_html(trace, html)
+    click.echo(f"wrote {html}: open it in a browser")
+
+
+def _read(file: Path) -> Trace:
+    from bsplib.trace import read_trace  # noqa: PLC0415
+
+    return read_trace(file)
+
+
+def _position(trace: Trace, number: int | None) -> int | None:
+    if number is None:
+        return None
+    if not 1 <= number <= len(trace.runs):
+        raise click.BadParameter(
+            f"there is no run {number} among {len(trace.runs)}", param_hint="--run"
+        )
+    return number - 1

@@ -1,0 +1,130 @@
+"""What the end of a superstep does to the memory of one process.
+
+The order is the contract of every backend: all gets read their sources, then
+their destinations are written in program order, then puts are written in the
+order (source, program), then messages become readable in that order. Pure: parcels
+come in, arrays of this process are read and written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bsplib.backends.base import Payload
+from bsplib.messages import Fetch, Message, Stage, pack, payload_bytes, size_of, unpack
+from bsplib.place import Array, Region, WireIndex, from_wire
+from bsplib.registry import Registration, Registry
+
+
+class Outgoing:
+    """What one process has for another at the end of a superstep."""
+
+    __slots__ = ("gets", "messages", "puts")
+
+    def __init__(self) -> None:
+        self.puts: list[tuple[Any, ...]] = []
+        """(slot, first element, payload) or (slot, index, shape of the payload, payload)."""
+        self.gets: list[tuple[Any, ...]] = []
+        """(slot, first element, count) or (slot, index)."""
+        self.messages: list[Any] = []
+
+    def parcel(self) -> tuple[Any, ...]:
+        """Return it as plain values."""
+        return self.puts, self.gets, self.messages
+
+    def count(self) -> int:
+        """Return for how many messages an oblsync there has to wait."""
+        return len(self.puts) + len(self.messages)
+
+    def nbytes(self) -> int:
+        """Return the payload that travels to the other process."""
+        return sum(size_of(put[-1]) for put in self.puts) + sum(map(payload_bytes, self.messages))
+
+
+class Get(NamedTuple):
+    """A get that this process asked for, to be written when the values are here."""
+
+    pid: int
+    destination: Array
+    region: Region | None
+    """How the values are to be rearranged; None if they come as the destination is."""
+    dtype: np.dtype[Any]
+    nbytes: int
+
+
+class Incoming(NamedTuple):
+    """What one process sent here."""
+
+    source: int
+    puts: list[tuple[Any, ...]]
+    gets: list[tuple[Any, ...]]
+    messages: list[Any]
+
+
+def read_sources(
+    registry: Registry, gets: Iterable[tuple[Any, ...]], stage: Stage
+) -> list[Payload]:
+    """Copy what others get from this process, before anything here is written."""
+    return [pack(_source(registry, get), stage) for get in gets]
+
+
+def _source(registry: Registry, get: tuple[Any, ...]) -> Array:
+    array = _array(registry.at(get[0]))
+    if len(get) == 3:
+        _, start, count = get
+        flat = array.reshape(-1) if array.flags.c_contiguous else array.flat
+        stretch: Array = flat[start : start + count]
+        return stretch
+    selected: Array = array[from_wire(get[1])]
+    return np.asarray(selected, dtype=array.dtype)
+
+
+def write_gets(gets: list[Get], replies: dict[int, list[Payload]], fetch: Fetch) -> None:
+    """Write the destinations of this process's gets in program order."""
+    order = {pid: iter(payloads) for pid, payloads in replies.items()}
+    for get in gets:
+        values = np.frombuffer(unpack(next(order[get.pid]), fetch), get.dtype)
+        if get.region is not None:
+            values = get.region.gather(values)
+        get.destination[...] = values.reshape(get.destination.shape)
+
+
+def write_puts(registry: Registry, incoming: list[Incoming], fetch: Fetch) -> None:
+    """Write the puts of all processes, in order of source and program."""
+    at = registry.at
+    for _, puts, _, _ in incoming:
+        for put in puts:
+            if len(put) == 3:
+                _write_flat(at(put[0]), put[1], unpack(put[2], fetch))
+            else:
+                _write_index(at(put[0]), put[1], put[2], unpack(put[3], fetch))
+
+
+def _write_flat(registration: Registration, start: int, data: bytes | memoryview) -> None:
+    array = _array(registration)
+    if registration.bytes is not None:
+        first = start * array.itemsize
+        registration.bytes[first : first + len(data)] = data
+    else:
+        values = np.frombuffer(data, array.dtype)
+        array.flat[start : start + len(values)] = values
+
+
+def _write_index(
+    registration: Registration, index: WireIndex, shape: tuple[int, ...], data: bytes | memoryview
+) -> None:
+    array = _array(registration)
+    array[from_wire(index)] = np.ndarray(shape, array.dtype, buffer=data)
+
+
+def _array(registration: Registration) -> Array:
+    assert registration.array is not None  # whoever asked has checked
+    return registration.array
+
+
+def messages_of(incoming: list[Incoming]) -> list[Message]:
+    """Return the messages of all processes, in order of source and program."""
+    return [Message(source, wire) for source, _, _, messages in incoming for wire in messages]

@@ -1,0 +1,147 @@
+"""Messages between processes: how payloads travel, and the queue they arrive in.
+
+Arrays keep shape and dtype, bytes stay bytes, anything else is pickled with the
+arrays inside it out of band. What is small travels in the parcel, what is large
+waits where it was staged until it is read.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsplib.backends.base import Payload, Ticket
+from bsplib.registry import DtypeCode, decode_dtype, encode_dtype
+
+INLINE = 1024
+"""Bytes up to which a payload travels inside its parcel."""
+
+Stage = Callable[[int], tuple[Ticket, NDArray[np.uint8]]]
+Fetch = Callable[[Ticket], memoryview]
+
+_PLAIN = {type(None), bool, int, float, str, bytes}
+
+WireMessage = tuple[Any, bool, tuple[Any, ...] | None, list[Payload]]
+"""Tag, whether it is pickled, what the payloads are, the payloads."""
+
+_BYTES = ("bytes",)
+_PICKLE = ("pickle",)
+
+
+class Message(NamedTuple):
+    """A message as it waits to be read."""
+
+    source: int
+    wire: WireMessage
+
+
+def size_of(payload: Payload) -> int:
+    """Return the bytes of a payload."""
+    return len(payload) if isinstance(payload, bytes) else payload[1]
+
+
+def pack(values: NDArray[Any], stage: Stage) -> Payload:
+    """Copy an array's elements in C order onto their way."""
+    if values.nbytes <= INLINE:
+        return values.tobytes()
+    ticket, room = stage(values.nbytes)
+    np.copyto(room.view(values.dtype).reshape(values.shape), values)
+    return ticket
+
+
+def unpack(payload: Payload, fetch: Fetch) -> bytes | memoryview:
+    """Return the bytes of a payload."""
+    return payload if isinstance(payload, bytes) else fetch(payload)
+
+
+def encode(payload: Any, tag: Any, stage: Stage) -> WireMessage:
+    """Copy a message onto its way.
+
+    Raises:
+        Exception: whatever pickle raises for what cannot be pickled.
+    """
+    plain_tag = type(tag) in _PLAIN
+    wire_tag = tag if plain_tag else pickle.dumps(tag, 5)
+    if type(payload) is np.ndarray and not payload.dtype.hasobject:
+        form = (payload.shape, encode_dtype(payload.dtype))
+        return wire_tag, not plain_tag, form, [pack(payload, stage)]
+    if type(payload) is bytes:
+        return wire_tag, not plain_tag, _BYTES, [_pack_bytes(payload, stage)]
+    buffers: list[pickle.PickleBuffer] = []
+    head = pickle.dumps(payload, 5, buffer_callback=buffers.append)
+    parts: list[bytes | memoryview] = [head, *(buffer.raw() for buffer in buffers)]
+    return wire_tag, not plain_tag, _PICKLE, [_pack_bytes(part, stage) for part in parts]
+
+
+def _pack_bytes(data: bytes | memoryview, stage: Stage) -> Payload:
+    if len(data) <= INLINE:
+        return bytes(data)
+    ticket, room = stage(len(data))
+    room[:] = np.frombuffer(data, np.uint8)
+    return ticket
+
+
+def decode_tag(wire: WireMessage) -> Any:
+    """Return the tag of a message."""
+    return pickle.loads(wire[0]) if wire[1] else wire[0]  # from a process of the same run
+
+
+def decode(wire: WireMessage, fetch: Fetch, *, copy: bool = True) -> Any:
+    """Return the payload of a message; without ``copy`` arrays and bytes are views."""
+    form, parts = wire[2], wire[3]
+    first = unpack(parts[0], fetch)
+    if form == _BYTES:
+        return bytes(first) if copy else memoryview(first)
+    if form == _PICKLE:
+        # Arrays inside are built upon these buffers, and may be written by their reader.
+        buffers = [bytearray(unpack(part, fetch)) for part in parts[1:]]
+        return pickle.loads(first, buffers=buffers)
+    assert form is not None
+    shape, dtype = form
+    return _array(first, shape, dtype, copy=copy)
+
+
+def _array(
+    data: bytes | memoryview, shape: tuple[int, ...], dtype: DtypeCode, *, copy: bool
+) -> NDArray[Any]:
+    values = np.ndarray(shape, decode_dtype(dtype), buffer=data)
+    return values.copy() if copy else values
+
+
+def payload_bytes(wire: WireMessage) -> int:
+    """Return the bytes of a message's payload, without its tag."""
+    return sum(map(size_of, wire[3]))
+
+
+class Queue:
+    """The messages that arrived at the last sync, in the order (source, program)."""
+
+    def __init__(self) -> None:
+        self._messages: list[Message] = []
+        self._next = 0
+
+    def fill(self, messages: list[Message]) -> None:
+        """Replace what is there, read or not."""
+        self._messages = messages
+        self._next = 0
+
+    def __len__(self) -> int:
+        return len(self._messages) - self._next
+
+    def nbytes(self) -> int:
+        """Return the bytes of all payloads not read yet."""
+        return sum(payload_bytes(message.wire) for message in self._messages[self._next :])
+
+    def peek(self) -> Message | None:
+        """Return the next message and leave it there; None if there is none."""
+        return self._messages[self._next] if len(self) else None
+
+    def take(self) -> Message:
+        """Return the next message and count it as read."""
+        message = self._messages[self._next]
+        self._next += 1
+        return message

@@ -1,0 +1,254 @@
+"""A group that records every superstep it ends.
+
+Recording is a subclass, chosen when the run starts: a group that does not record
+pays nothing for it. Times are taken before and after the runtime does its work,
+records are written in between two supersteps.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import time
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Concatenate, ParamSpec, TypeVar
+
+from bsplib import group
+from bsplib.backends.base import Port
+from bsplib.delivery import Get, Outgoing
+from bsplib.group import Group
+from bsplib.records import Direction, Frame, GroupInfo, Kind, Stack
+from bsplib.spool import Spool
+
+_now = time.perf_counter_ns
+_RUNTIME = {__file__, group.__file__}
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+class Recorder:
+    """The records of one process, over all its groups."""
+
+    def __init__(self, spool: Spool, pid: int, outermost: CodeType) -> None:
+        self._spool = spool
+        self._pid = pid
+        self._outermost = outermost  # what calls main: stacks end above it
+        self._stacks: dict[tuple[int, ...], int] = {}
+        self._codes: list[CodeType] = []  # kept, for their id() is part of the keys
+        self._main: CodeType | None = None
+        self._groups = 0
+        self.began_ns = 0
+
+    def define_group(self, info: GroupInfo) -> int:
+        """Return the number that stands for a group in this process's records."""
+        self._spool.define_group(info)
+        self._groups += 1
+        return self._groups - 1
+
+    def stack_above(self, frame: FrameType | None) -> int:
+        """Return the number that stands for the call stack of a sync."""
+        while frame is not None and frame.f_code.co_filename in _RUNTIME:
+            frame = frame.f_back
+        key: list[int] = []
+        inner = frame
+        while frame is not None and frame.f_code is not self._outermost:
+            key += (id(frame.f_code), frame.f_lasti)
+            frame = frame.f_back
+        number = self._stacks.get(tuple(key))
+        return self._define(tuple(key), inner) if number is None else number
+
+    def stack_of_end(self) -> int:
+        """Return the number for the end of ``main``: its last line stands for the sync."""
+        code = self._main
+        if code is None:  # main returned without a sync
+            return self._number((), (Frame("", "main", 0, 0),))
+        last = max((line for *_, line in code.co_lines() if line), default=code.co_firstlineno)
+        frame = Frame(code.co_filename, code.co_qualname, code.co_firstlineno, last)
+        return self._number((id(code),), (frame,))
+
+    def _define(self, key: tuple[int, ...], frame: FrameType | None) -> int:
+        frames = []
+        while frame is not None and frame.f_code is not self._outermost:
+            code = frame.f_code
+            self._codes.append(code)
+            frames.append(
+                Frame(code.co_filename, code.co_qualname, code.co_firstlineno, frame.f_lineno)
+            )
+            frame = frame.f_back
+        self._main = self._codes[-1]
+        return self._number(key, tuple(reversed(frames)))
+
+    def _number(self, key: tuple[int, ...], stack: Stack) -> int:
+        number = self._stacks.get(key)
+        if number is None:
+            self._spool.define_stack(stack)
+            number = self._stacks[key] = len(self._stacks)
+        return number
+
+    def record(
+        self,
+        group_number: int,
+        superstep: int,
+        kind: Kind,
+        stack: int,
+        times: tuple[int, int, int, int],
+        inside: tuple[int, int],
+        own: tuple[int, int],
+    ) -> None:
+        """Write down a superstep; its traffic has been written before.
+
+        Args:
+            group_number: from :meth:`define_group`.
+            superstep: counted in the group.
+            kind: how it ended.
+            stack: from :meth:`stack_above`.
+            times: start, arrive, released, end in ns of the clock.
+            inside: ns in primitives and in sub-groups.
+            own: bytes and messages to itself.
+        """
+        began = self.began_ns
+        self._spool.records.append(
+            self._pid,
+            group_number,
+            superstep,
+            kind,
+            stack,
+            *(moment - began for moment in times),
+            *inside,
+            *own,
+        )
+
+    def traffic(self, partner: int, direction: Direction, nbytes: int, messages: int) -> None:
+        """Write down what the superstep to be recorded next exchanged with a partner."""
+        spool = self._spool
+        spool.traffic.append(spool.records.count, partner, direction, nbytes, messages)
+
+
+def _timed(
+    primitive: Callable[Concatenate[RecordedGroup, _Arguments], _Result],
+) -> Callable[Concatenate[RecordedGroup, _Arguments], _Result]:
+    """Count the time inside a primitive as communication."""
+
+    @functools.wraps(primitive)
+    def timed(
+        self: RecordedGroup, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs
+    ) -> _Result:
+        began = _now()
+        try:
+            return primitive(self, *args, **kwargs)
+        finally:
+            self._comm_ns += _now() - began
+
+    return timed
+
+
+class RecordedGroup(Group):
+    """A :class:`Group` whose supersteps are recorded."""
+
+    put = _timed(Group.put)
+    get = _timed(Group.get)
+    send = _timed(Group.send)
+    move = _timed(Group.move)
+    hpmove = _timed(Group.hpmove)
+    _read = _timed(Group._read)
+
+    def __init__(
+        self,
+        port: Port,
+        began_ns: int,
+        parent: RecordedGroup | None,
+        recorder: Recorder,
+        info: GroupInfo,
+    ) -> None:
+        super().__init__(port, began_ns, parent)
+        self._recorder = recorder
+        self._number = recorder.define_group(info)
+        self._comm_ns = 0
+        self._sub_ns = 0
+        self._start_ns = self._opened_ns = max(began_ns, _now())
+
+    def _end_superstep(self, kind: Kind, stamp: int) -> None:  # noqa: ARG002  # stamped here
+        arrive = _now()
+        superstep, out, gets = self._superstep, self._out, self._gets
+        super()._end_superstep(kind, arrive)
+        end = _now()
+        if kind is Kind.SYNC:
+            stack = self._recorder.stack_above(sys._getframe(1))
+            self._write(superstep, kind, stack, (arrive, self._port.released, end), out, gets)
+        else:
+            stack = self._recorder.stack_of_end()
+            self._write(superstep, kind, stack, (arrive, arrive, arrive), out, gets)
+
+    def _end_oblivious(self, n: int, stamp: int) -> None:  # noqa: ARG002  # stamped here
+        arrive = _now()
+        superstep, out = self._superstep, self._out
+        super()._end_oblivious(n, arrive)
+        times = (arrive, self._port.released, _now())
+        stack = self._recorder.stack_above(sys._getframe(1))
+        self._write(superstep, Kind.OBLSYNC, stack, times, out, [])
+
+    def _write(
+        self,
+        superstep: int,
+        kind: Kind,
+        stack: int,
+        times: tuple[int, int, int],
+        out: dict[int, Outgoing],
+        gets: list[Get],
+    ) -> None:
+        own = self._write_traffic(out, gets)
+        self._recorder.record(
+            self._number,
+            superstep,
+            kind,
+            stack,
+            (self._start_ns, *times),
+            (self._comm_ns, self._sub_ns),
+            own,
+        )
+        self._comm_ns = self._sub_ns = 0
+        self._start_ns = _now()
+
+    def _write_traffic(self, out: dict[int, Outgoing], gets: list[Get]) -> tuple[int, int]:
+        """Write a row for each partner; return bytes and messages to itself."""
+        first = self._port.first
+        own_bytes = own_messages = 0
+        for pid, sent in out.items():
+            nbytes, count = sent.nbytes(), sent.count()
+            if pid == self.pid:
+                own_bytes, own_messages = nbytes, count
+            elif count:
+                self._recorder.traffic(first + pid, Direction.OUT, nbytes, count)
+        got: dict[int, tuple[int, int]] = {}
+        for get in gets:
+            nbytes, count = got.get(get.pid, (0, 0))
+            got[get.pid] = (nbytes + get.nbytes, count + 1)
+        for pid, (nbytes, count) in got.items():
+            if pid == self.pid:
+                own_bytes, own_messages = own_bytes + nbytes, own_messages + count
+            else:
+                self._recorder.traffic(first + pid, Direction.IN, nbytes, count)
+        return own_bytes, own_messages
+
+    def _open(self, index: int, first: int, size: int) -> Group:
+        info = GroupInfo(
+            self._number,
+            self._superstep,
+            self._partitions,
+            index,
+            self._port.first + first,
+            size,
+        )
+        port = self._split(index, first, size)
+        return RecordedGroup(port, self._began_ns, self, self._recorder, info)
+
+    def _leave(self) -> None:
+        arrive = _now()
+        stack = self._recorder.stack_above(sys._getframe(1))
+        super()._leave()
+        self._write(self._superstep, Kind.END, stack, (arrive, arrive, arrive), {}, [])
+        parent = self._parent
+        assert isinstance(parent, RecordedGroup)
+        parent._sub_ns += _now() - self._opened_ns

@@ -1,0 +1,248 @@
+"""The registrations of a group, as one of its processes sees them.
+
+Every push and pop is numbered and announced to all at the next global sync, so
+that the processes find out whether they did the same and how large the arrays of
+the others are. What an array is registered as is called its slot.
+"""
+
+from __future__ import annotations
+
+import pickle
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bsplib.errors import RegistrationError, SyncMismatchError
+from bsplib.place import Array, address, extent
+
+DtypeCode = str | bytes
+
+
+class Extent(NamedTuple):
+    """What a process registered: nothing else of its array is known elsewhere."""
+
+    shape: tuple[int, ...]
+    dtype: DtypeCode
+
+
+@lru_cache(maxsize=256)
+def encode_dtype(dtype: np.dtype[Any]) -> DtypeCode:
+    """Return a dtype as a plain value."""
+    plain = dtype.names is None and dtype.subdtype is None
+    return dtype.str if plain else pickle.dumps(dtype)
+
+
+@lru_cache(maxsize=256)
+def decode_dtype(code: DtypeCode) -> np.dtype[Any]:
+    """Return the dtype that :func:`encode_dtype` was given."""
+    if isinstance(code, str):
+        return np.dtype(code)
+    dtype: np.dtype[Any] = pickle.loads(code)  # from a process of the same run
+    return dtype
+
+
+class StandIn:
+    """What names a registration on a process that registered None."""
+
+
+class Registration:
+    """One registered array, here and on the other processes."""
+
+    def __init__(self, slot: int, array: Array | None, memory: memoryview | None) -> None:
+        self.slot = slot
+        self.array = array
+        self.handle: Any = StandIn() if array is None else array
+        self.memory = memory
+        """Shared memory that the runtime allocated for it."""
+        self.extents: list[Extent | None] | None = None
+        """By pid, once announced: None where a process registered None."""
+        self.alike = False
+        """All processes announced what this one did."""
+        self.bytes = _bytes_of(array)
+        """The elements in C order, where the array has no gaps."""
+
+    def announcement(self) -> Extent | None:
+        """Return what the others get to know."""
+        if self.array is None:
+            return None
+        return Extent(self.array.shape, encode_dtype(self.array.dtype))
+
+    def is_of(self, handle: Any) -> bool:
+        """Tell whether it registered this very array, or handed out this stand-in."""
+        if self.array is None or not isinstance(handle, np.ndarray):
+            return handle is self.handle
+        return self.array is handle or (
+            address(self.array) == address(handle)
+            and self.array.shape == handle.shape
+            and self.array.strides == handle.strides
+            and self.array.dtype == handle.dtype
+        )
+
+
+def _bytes_of(array: Array | None) -> memoryview | None:
+    if array is None or not array.flags.c_contiguous:
+        return None
+    return array.reshape(-1).view(np.uint8).data
+
+
+class Registry:
+    """What is registered in a group: a stack of registrations, and what is to change."""
+
+    def __init__(self) -> None:
+        self._active: dict[int, Registration] = {}  # by slot; the latest last
+        self._of_object: dict[int, Registration] = {}  # by id() of the array, for speed
+        self._pushed: list[Registration] = []
+        self._popped: list[Registration] = []
+        self._operations: list[tuple[Any, ...]] = []
+        self._next_slot = 0
+
+    def push(self, array: Array | None) -> Registration:
+        """Register an array from the next global sync on."""
+        registration = self._new("push_reg", array, None)
+        self._pushed.append(registration)
+        return registration
+
+    def allocate(self, array: Array, memory: memoryview) -> Registration:
+        """Register an array that the runtime made; it may be named at once."""
+        registration = self._new("allocation", array, memory)
+        self._activate(registration)
+        return registration
+
+    def pop(self, handle: Any) -> None:
+        """Take back the latest registration of an array at the next global sync.
+
+        Raises:
+            RegistrationError: it has none.
+        """
+        for registration in [*self._active.values(), *self._pushed][::-1]:
+            if registration.is_of(handle) and registration not in self._popped:
+                self._popped.append(registration)
+                self._operations.append(("pop_reg", registration.slot))
+                return
+        raise RegistrationError("pop_reg: the array is not registered")
+
+    def note(self, *operation: Any) -> None:
+        """Announce something else on which all processes have to agree."""
+        self._operations.append(operation)
+
+    def at(self, slot: int) -> Registration:
+        """Return the registration that a transfer names."""
+        return self._active[slot]
+
+    def find(self, handle: Any) -> Registration | None:
+        """Return the latest effective registration that contains an array or view."""
+        registration = self._of_object.get(id(handle))
+        if registration is not None:
+            return registration
+        if not isinstance(handle, np.ndarray):
+            return None
+        low, high = extent(handle)
+        for registration in reversed(self._active.values()):
+            if registration.array is not None:
+                start, stop = extent(registration.array)
+                if start <= low and high <= stop and (start < stop or registration.is_of(handle)):
+                    return registration
+        return None
+
+    def is_pending(self, handle: Any) -> bool:
+        """Tell whether an array was pushed in this superstep."""
+        return any(registration.is_of(handle) for registration in self._pushed)
+
+    def announcement(self) -> tuple[Any, ...] | None:
+        """Return what to announce at a global sync; None if nothing changes."""
+        if not self._operations:
+            return None
+        made = [r for r in [*self._active.values(), *self._pushed] if r.extents is None]
+        extents = {r.slot: r.announcement() for r in made}
+        return tuple(
+            (*operation, _plain(extents[operation[1]]))
+            if operation[0] in ("push_reg", "allocation")
+            else operation
+            for operation in self._operations
+        )
+
+    def agree(self, announcements: list[Any]) -> None:
+        """Compare what all processes announced; learn the extents of their arrays.
+
+        Args:
+            announcements: by pid, those of :meth:`announcement`.
+
+        Raises:
+            SyncMismatchError: the processes did not register the same.
+        """
+        mine = self.announcement() or ()
+        for pid, theirs in enumerate(announcements):
+            _compare(mine, theirs or (), pid)
+        alike = all(theirs == announcements[0] for theirs in announcements)
+        made = {r.slot: r for r in [*self._active.values(), *self._pushed] if r.extents is None}
+        for number, operation in enumerate(mine):
+            if operation[0] in ("push_reg", "allocation"):
+                registration = made[operation[1]]
+                registration.extents = [_extent(theirs[number][2]) for theirs in announcements]
+                registration.alike = alike
+        for registration in self._pushed:
+            self._activate(registration)
+        self._pushed.clear()
+        self._operations.clear()
+
+    def drop_popped(self) -> list[memoryview]:
+        """Let the pops of this superstep take effect; return memory that is free now."""
+        for registration in self._popped:
+            del self._active[registration.slot]
+        if self._popped:
+            active, self._active, self._of_object = self._active, {}, {}
+            for registration in active.values():
+                self._activate(registration)
+        freed = [r.memory for r in self._popped if r.memory is not None]
+        self._popped.clear()
+        return freed
+
+    def memories(self) -> list[memoryview]:
+        """Return all shared memory that the group allocated."""
+        return [r.memory for r in self._active.values() if r.memory is not None]
+
+    def _new(self, operation: str, array: Array | None, memory: memoryview | None) -> Registration:
+        registration = Registration(self._next_slot, array, memory)
+        self._operations.append((operation, self._next_slot))
+        self._next_slot += 1
+        return registration
+
+    def _activate(self, registration: Registration) -> None:
+        self._active[registration.slot] = registration
+        if registration.array is not None:
+            # What lies in it is named through it from now on, hence not found by identity.
+            low, high = extent(registration.array)
+            for earlier in list(self._of_object.values()):
+                if earlier.array is not None and low < high:
+                    start, stop = extent(earlier.array)
+                    if low <= start < stop <= high:
+                        del self._of_object[id(earlier.handle)]
+        self._of_object[id(registration.handle)] = registration
+
+
+def _plain(extent: Extent | None) -> tuple[Any, ...] | None:
+    return None if extent is None else tuple(extent)
+
+
+def _extent(plain: Any) -> Extent | None:
+    return None if plain is None else Extent(*plain)
+
+
+def _compare(mine: tuple[Any, ...], theirs: tuple[Any, ...], pid: int) -> None:
+    """Raise where two processes did not register the same things in the same order."""
+    for here, there in zip(mine, theirs, strict=False):
+        if here[:2] != there[:2]:
+            raise SyncMismatchError(
+                f"process {pid} called {_words(there)} where this process called {_words(here)}"
+            )
+    if len(mine) != len(theirs):
+        raise SyncMismatchError(
+            f"process {pid} made {len(theirs)} registrations and removals in this superstep, "
+            f"this process {len(mine)}"
+        )
+
+
+def _words(operation: tuple[Any, ...]) -> str:
+    name, number = operation[:2]
+    return f"{name} of registration {number}" if name != "set_tagsize" else f"{name}({number})"
