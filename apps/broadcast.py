@@ -16,6 +16,8 @@ two       2          (p - 1) n/p each       the same, then 1, 1
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import click
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +39,7 @@ def bcast_onestage(bsp: bsplib.Group, values: Values) -> None:
 def bcast_twostage(bsp: bsplib.Group, values: Values) -> None:
     """Copy the values of process 0 to all others: 2 supersteps, h = (p - 1) n/p each."""
     ends = [len(values) * pid // bsp.nprocs for pid in range(bsp.nprocs + 1)]
-    parts = [values[start:stop] for start, stop in zip(ends, ends[1:], strict=False)]
+    parts = [values[start:stop] for start, stop in pairwise(ends)]
     if bsp.pid == 0:
         for pid in range(1, bsp.nprocs):
             bsp.put(pid, parts[pid], parts[pid])

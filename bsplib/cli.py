@@ -94,7 +94,7 @@ def report(path: str, number: int | None, file: Path) -> None:
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Serve here; 0: any port.")
 @click.option("--browser/--no-browser", default=True, help="Open the page in a browser.")
 @click.argument("file", type=_TRACE)
-def view(html: Path | None, port: int, browser: bool, file: Path) -> None:  # noqa: FBT001
+def view(html: Path | None, port: int, browser: bool, file: Path) -> None:
     """Show the shaded call graph in FILE in the browser."""
     import webui  # noqa: PLC0415  # loaded lazily, see above
 
