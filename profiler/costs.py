@@ -66,7 +66,7 @@ def h_relation(run: Run) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
     def total(records: NDArray[np.int64], direction: Direction) -> NDArray[np.float64]:
         rows = (traffic["direction"] == direction) & (records >= 0)
-        return np.bincount(records[rows], sizes[rows], len(run.records))
+        return np.bincount(records[rows], sizes[rows], len(run.records)).astype(np.float64)
 
     h_out = total(asker, Direction.OUT) + total(partner, Direction.IN)
     h_in = total(asker, Direction.IN) + total(partner, Direction.OUT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import networkx
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -47,7 +48,11 @@ def print_report(
         callgraph = build(trace.runs[number])
         way = critical_path(callgraph, path)
         console.print(_title(number, callgraph), style="bold", soft_wrap=True)
-        console.print(_table(callgraph, way))
+        table = _table(callgraph, way, narrow=False)
+        unlimited = console.options.update(max_width=10_000)
+        if console.measure(table, options=unlimited).maximum > console.width:
+            table = _table(callgraph, way, narrow=True)
+        console.print(table)
         legend = f"{MARK} critical path: {TITLES[path]}"
         console.print(Text(legend if way else f"no critical path: {TITLES[path]} is 0 everywhere"))
 
@@ -72,23 +77,28 @@ def _meta(run: Run, key: str) -> str:
     return fmt.visible(str(run.meta.get(key, "unknown")))
 
 
-def _table(callgraph: CallGraph, way: list[str]) -> Table:
-    """One row a node, those on the way marked."""
+def _table(callgraph: CallGraph, way: list[str], *, narrow: bool) -> Table:
+    """One row a node, those on the way marked; if narrow, costs stand on two lines."""
     graph, root = callgraph.graph, callgraph.root
     depth = {root: 0}
     for caller, name in networkx.dfs_edges(graph, root):
         depth[name] = depth[caller] + 1
-    table = Table("", "function or cost centre")
-    for title in ("supersteps", *(METRIC_TITLES[metric] for metric in METRICS)):
-        table.add_column(title, justify="right")
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column(min_width=len(MARK))
+    table.add_column("function or\ncost centre", min_width=12, overflow="fold")
+    for title in ("super-\nsteps", *(METRIC_TITLES[metric] for metric in METRICS)):
+        table.add_column(title, justify="right", no_wrap=True)
     for name, indent in depth.items():
         cost = graph.nodes[name]["cost"]
-        cells = [str(cost.count), *(fmt.summary(cost[metric], metric) for metric in METRICS)]
+        costs = [fmt.summary(cost[metric], metric) for metric in METRICS]
+        if narrow:
+            costs = [text.replace(" (", "\n(") for text in costs]
         on_way = name in way
         table.add_row(
             MARK if on_way else "",
             Text("  " * indent + _row_label(callgraph, name)),
-            *cells,
+            str(cost.count),
+            *costs,
             style="bold red" if on_way else None,
         )
     return table

@@ -1,0 +1,178 @@
+"""Runs written down by hand, superstep by superstep."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from bsplib.records import RECORD, TRAFFIC, Direction, Frame, GroupInfo, Kind, Run, Stack
+from profiler.callgraph import build
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from profiler.callgraph import CallGraph, Cost
+
+Transfer = tuple[int, int, int]
+
+
+class Script:
+    """What the processes of a run do, in nanoseconds and bytes.
+
+    A stack is written ``main foo bcast.py/bcast:34``: functions from ``main`` down, where
+    file (``app.py``) and line (that of the function + 1) may be left out.
+    """
+
+    def __init__(self, nprocs: int) -> None:
+        self.groups = [GroupInfo(-1, 0, 0, 0, 0, nprocs)]
+        self.rows: list[tuple[int, ...]] = []
+        self.traffic: list[tuple[int, ...]] = []
+        self.stacks: dict[Stack, int] = {}
+        self.clock = [0] * nprocs
+        self.begun = dict.fromkeys(((0, pid) for pid in range(nprocs)), 0)
+        self.sub: defaultdict[tuple[int, int], int] = defaultdict(int)
+        self.superstep: defaultdict[int, int] = defaultdict(int)
+        self.partitions: defaultdict[int, int] = defaultdict(int)
+        self.first_lines: dict[str, int] = {}
+
+    def step(
+        self,
+        stacks: str | Sequence[str | None],
+        w: Sequence[int] | int = 0,
+        *,
+        calls: Sequence[int] | int = 0,
+        waits: Sequence[int] | None = None,
+        transfer: int = 0,
+        puts: Sequence[Transfer] = (),
+        gets: Sequence[Transfer] = (),
+        group: int = 0,
+        kind: Kind = Kind.SYNC,
+    ) -> None:
+        """Let the processes of a group end a superstep.
+
+        Args:
+            stacks: one for all, or one a process; None: it broke off before.
+            w: computation, for all or by process of the group.
+            calls: time in put, get, send.
+            waits: idle time by process; what a global sync makes of it if None.
+            transfer: from the release to the end.
+            puts: (from, to, bytes), asked for by the sender.
+            gets: (from, to, bytes), asked for by the receiver.
+            group: as ``partition`` gives it.
+            kind: how the superstep ends.
+        """
+        first, size = self.groups[group].first, self.groups[group].size
+        pids = range(first, first + size)
+        stacks = [stacks] * size if isinstance(stacks, str) else stacks
+        w, calls = (by if not isinstance(by, int) else [by] * size for by in (w, calls))
+        arrive = [self.clock[pid] + w[i] + calls[i] for i, pid in enumerate(pids)]
+        waits = waits or [0 if kind == Kind.END else max(arrive) - time for time in arrive]
+        asked = {}
+        for i, (pid, stack) in enumerate(zip(pids, stacks, strict=True)):
+            if stack is None:
+                continue
+            start, released = self.begun[group, pid], arrive[i] + waits[i]
+            end = released + transfer
+            site = self.stacks.setdefault(self._parse(stack), len(self.stacks))
+            asked[pid] = len(self.rows)
+            times = (start, arrive[i], released, end, calls[i], self.sub.pop((group, pid), 0))
+            self.rows.append((pid, group, self.superstep[group], kind, site, *times, 0, 0))
+            self.clock[pid] = self.begun[group, pid] = end
+        for source, target, size_bytes in puts:
+            self.traffic.append((asked[source], target, Direction.OUT, size_bytes, 1))
+        for source, target, size_bytes in gets:
+            self.traffic.append((asked[target], source, Direction.IN, size_bytes, 1))
+        self.superstep[group] += 1
+
+    @contextmanager
+    def partition(self, *sizes: int, group: int = 0) -> Iterator[list[int]]:
+        """Open sub-groups of these sizes, from the group's first process on."""
+        parent = self.groups[group]
+        first, numbers, entered = parent.first, [], {}
+        for index, size in enumerate(sizes):
+            numbers.append(len(self.groups))
+            place = (group, self.superstep[group], self.partitions[group], index, first, size)
+            self.groups.append(GroupInfo(*place))
+            for pid in range(first, first + size):
+                entered[pid] = self.begun[numbers[-1], pid] = self.clock[pid]
+            first += size
+        self.partitions[group] += 1
+        yield numbers
+        for pid, time in entered.items():
+            self.sub[group, pid] += self.clock[pid] - time
+
+    def run(self, **more: object) -> Run:
+        """What was recorded."""
+        return Run(
+            nprocs=len(self.clock),
+            groups=tuple(self.groups),
+            stacks=tuple(self.stacks),
+            records=np.array(self.rows, RECORD),
+            traffic=np.array(self.traffic, TRAFFIC),
+            **more,
+        )
+
+    def reading(self) -> Reading:
+        """The call graph of it."""
+        return Reading(build(self.run()))
+
+    def _parse(self, text: str) -> Stack:
+        frames = []
+        for call in text.split():
+            place, _, line = call.partition(":")
+            file, _, function = place.rpartition("/")
+            first = self.first_lines.setdefault(function, 10 * len(self.first_lines) + 1)
+            frames.append(Frame(file or "app.py", function, first, int(line or first + 1)))
+        return tuple(frames)
+
+
+class Reading:
+    """A call graph by names: a node is ``foo`` or ``app.py line 34``, an edge ``main > foo``."""
+
+    def __init__(self, callgraph: CallGraph) -> None:
+        self.callgraph = callgraph
+        nodes = callgraph.graph.nodes(data="node")
+        self.names = {name: node.name for name, node in nodes}
+        self.ids = {node.name: name for name, node in nodes}
+
+    def cost(self, place: str) -> Cost:
+        """Cost of a node or an edge."""
+        ids = [self.ids[name] for name in place.split(" > ")]
+        graph = self.callgraph.graph
+        return graph.nodes[ids[0]]["cost"] if len(ids) == 1 else graph.edges[ids]["cost"]
+
+    def ns(self, place: str, metric: str = "comp") -> tuple[float, ...]:
+        """Maximum, average and minimum in the script's own unit, as exact as it."""
+        summary = self.cost(place)[metric]
+        values = (summary.maximum, summary.average, summary.minimum)
+        return tuple(round(value * 1e9, 6) for value in values)
+
+    def h(self, place: str) -> tuple[float, ...]:
+        """Maximum, average and minimum of the h-relation in bytes."""
+        summary = self.cost(place).h
+        return (summary.maximum, summary.average, summary.minimum)
+
+    def pie_ns(self, place: str, metric: str = "comp") -> list[float]:
+        """The pie in the script's own unit."""
+        return [round(value * 1e9, 6) for value in self.cost(place)[metric].pie]
+
+    def edges(self) -> set[str]:
+        return {f"{self.names[a]} > {self.names[b]}" for a, b in self.callgraph.graph.edges}
+
+    def way(self, ids: Sequence[str]) -> str:
+        """A path by names."""
+        return " > ".join(self.names[name] for name in ids)
+
+
+@pytest.fixture(scope="session")
+def script() -> type[Script]:
+    return Script
+
+
+@pytest.fixture(scope="session")
+def read() -> type[Reading]:
+    return Reading

@@ -1,0 +1,319 @@
+from __future__ import annotations
+
+import pytest
+
+from bsplib.records import Kind
+from profiler.callgraph import Summary, build
+from profiler.costs import METRICS
+
+
+def test_equations_2_to_5_of_jarvis_on_two_passes_by_three_processes(script):
+    program = script(3)
+    program.step("main:7", w=[6, 3, 0])
+    program.step("main:7", w=[1, 2, 6])
+    reading = program.reading()
+    maximum = 6 + 6  # equation 2: greatest of each pass, summed
+    average = (6 + 3 + 0) / 3 + (1 + 2 + 6) / 3  # equation 3
+    minimum = 0 + 1  # equation 4
+    assert reading.ns("app.py line 7") == (maximum, average, minimum)
+    assert reading.cost("app.py line 7").count == 2
+    assert reading.pie_ns("app.py line 7") == [7, 5, 6]
+    assert max(reading.pie_ns("app.py line 7")) == 7  # equation 5: less than equation 2
+
+
+def test_each_metric_has_its_own_summary(script):
+    program = script(2)
+    program.step("main", w=[10, 40], calls=[3, 5], transfer=7, puts=[(0, 1, 8)])
+    reading = program.reading()
+    assert reading.ns("main", "comp") == (40, 25, 10)
+    assert reading.ns("main", "comm") == (12, 11, 10)
+    assert reading.ns("main", "idle") == (32, 16, 0)
+    assert reading.h("main") == (8, 8, 8)
+    cost = reading.cost("main")
+    assert [cost[metric] for metric in METRICS] == [cost.comp, cost.comm, cost.idle, cost.h]
+
+
+def test_the_parts_of_a_shared_function_add_up_to_it_exactly(script):
+    program = script(2)
+    for _ in range(3):
+        program.step("main foo bcast_onestage:9", w=[5, 2], puts=[(0, 1, 8)])
+    for _ in range(4):
+        program.step("main bar bcast_onestage:9", w=[1, 8], puts=[(1, 0, 6)])
+    reading = program.reading()
+    foo, bar = "foo > bcast_onestage", "bar > bcast_onestage"
+    assert reading.ns(foo) == (3 * 5, 3 * 3.5, 3 * 2)
+    assert reading.ns(bar) == (4 * 8, 4 * 4.5, 4 * 1)
+    assert reading.ns("bcast_onestage") == (47, 28.5, 10)
+    assert (reading.cost(foo).count, reading.cost(bar).count) == (3, 4)
+    assert reading.cost("bcast_onestage").count == 7
+    assert reading.h("bcast_onestage") == (3 * 8 + 4 * 6,) * 3
+    assert reading.pie_ns(foo) == [15, 6]
+    assert reading.pie_ns("bcast_onestage") == [19, 38]
+
+
+def test_a_function_is_one_node_however_many_lines_of_it_call(script):
+    program = script(1)
+    program.step("main:3 foo:12")
+    program.step("main:4 foo:12")
+    reading = program.reading()
+    assert reading.edges() == {"main > foo", "foo > app.py line 12"}
+    assert reading.cost("foo").count == 2
+
+
+def test_functions_of_one_name_in_two_files_are_two_nodes(script):
+    program = script(1)
+    program.step("main a.py/step:9")
+    program.step("main b.py/step:9")
+    nodes = [node for _, node in program.reading().callgraph.graph.nodes(data="node")]
+    assert [node.file for node in nodes if node.name == "step"] == ["a.py", "b.py"]
+
+
+def test_nodes_say_what_they_are_and_are_numbered_down_the_call_tree(script):
+    program = script(1)
+    program.step("main foo:34")
+    program.step("main bar:56", kind=Kind.OBLSYNC)
+    program.step("main src/bsp.py/foo:35")
+    nodes = [node for _, node in program.reading().callgraph.graph.nodes(data="node")]
+    assert [node.id for node in nodes] == [f"n{number}" for number in range(7)]
+    assert [(node.kind, node.name, node.file, node.line, node.sync) for node in nodes] == [
+        ("function", "main", "app.py", 1, ""),
+        ("function", "foo", "app.py", 11, ""),
+        ("cost_centre", "app.py line 34", "app.py", 34, "sync"),
+        ("function", "bar", "app.py", 21, ""),
+        ("cost_centre", "app.py line 56", "app.py", 56, "oblsync"),
+        ("function", "foo", "src/bsp.py", 11, ""),
+        ("cost_centre", "bsp.py line 35", "src/bsp.py", 35, "sync"),
+    ]
+
+
+def test_the_end_of_main_is_a_cost_centre_of_its_own_and_no_superstep(script):
+    program = script(2)
+    program.step("main:7", w=10)
+    program.step("main:7", w=[3, 5], kind=Kind.END)
+    callgraph = build(program.run())
+    costs = {
+        data["node"].sync: (data["cost"].count, data["cost"].comp.maximum)
+        for _, data in callgraph.graph.nodes(data=True)
+    }
+    assert costs == {"": (1, 15e-9), "sync": (1, 10e-9), "end": (0, 5e-9)}
+
+
+def test_direct_recursion_counts_a_record_once(script):
+    program = script(2)
+    program.step("main sort sort sort:12", w=[4, 2])
+    reading = program.reading()
+    assert reading.edges() == {"main > sort", "sort > app.py line 12"}
+    assert reading.ns("sort") == reading.ns("main > sort") == (4, 3, 2)
+
+
+def test_mutual_recursion_counts_a_record_once_for_the_outermost_caller(script):
+    program = script(1)
+    program.step("main even odd even:15", w=4)
+    program.step("main odd even odd:25", w=3)
+    reading = program.reading()
+    assert reading.ns("even") == reading.ns("odd") == (7, 7, 7)
+    assert reading.ns("main > even") == reading.ns("even > odd") == (4, 4, 4)
+    assert reading.ns("main > odd") == reading.ns("odd > even") == (3, 3, 3)
+    assert reading.ns("even > app.py line 15") == (4, 4, 4)
+
+
+@pytest.mark.parametrize("frame", ["<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"])
+def test_comprehension_frames_are_dropped(script, frame):
+    program = script(1)
+    program.step(f"main main.<locals>.{frame} foo foo.<locals>.{frame}:34", w=4)
+    assert program.reading().edges() == {"main > foo", "foo > app.py line 34"}
+
+
+def test_a_lambda_is_a_function_like_any_other(script):
+    program = script(1)
+    program.step("main main.<locals>.<lambda>:34")
+    assert "main.<locals>.<lambda> > app.py line 34" in program.reading().edges()
+
+
+def test_processes_at_different_syncs_count_at_each_node_among_those_that_are_there(script):
+    program = script(4)
+    left, right = "main fft even:31", "main fft odd:41"
+    program.step([left, left, right, right], w=[8, 4, 2, 1])
+    reading = program.reading()
+    assert reading.ns("even") == (8, 6, 4)
+    assert reading.ns("odd") == (2, 1.5, 1)
+    assert reading.ns("fft") == (8, 3.75, 1)
+    assert [reading.cost(name).count for name in ("even", "odd", "fft", "main")] == [1, 1, 1, 1]
+    assert reading.pie_ns("even") == [8, 4, 0, 0]
+    assert reading.pie_ns("fft") == [8, 4, 2, 1]
+
+
+def test_sibling_sub_groups_count_greatest_mean_and_least_of_their_sums(script):
+    program = script(4)
+    with program.partition(2, 2) as (left, right):
+        program.step("main solve:15", w=[5, 1], group=left)
+        program.step("main solve:15", w=[2, 6], group=left)
+        program.step("main solve:15", w=[3, 7], group=left)
+        program.step("main solve:15", w=[9, 3], group=right)
+    program.step("main:8", w=1)
+    reading = program.reading()
+    # left: max 5 + 6 + 7 = 18, mean 3 + 4 + 5 = 12, min 1 + 2 + 3 = 6; right: 9, 6, 3
+    assert reading.ns("solve") == (18, (12 + 6) / 2, 3)
+    assert reading.cost("solve").count == 3
+    assert reading.pie_ns("solve") == [10, 14, 9, 3]
+    assert reading.ns("main") == (18 + 1, 9 + 1, 3 + 1)
+    assert reading.cost("main").count == 3 + 1
+
+
+def test_only_siblings_that_have_something_at_a_node_count_there(script):
+    program = script(3)
+    with program.partition(1, 1, 1) as (one, two, three):
+        program.step("main a:15", w=5, group=one)
+        program.step("main b:25", w=3, group=two)
+        program.step("main b:25", w=1, group=three)
+    reading = program.reading()
+    assert reading.ns("a") == (5, 5, 5)
+    assert reading.ns("b") == (3, 2, 1)
+    assert reading.ns("main") == (5, 3, 1)
+
+
+def test_siblings_weigh_the_same_in_the_mean_whatever_their_size(script):
+    program = script(4)
+    with program.partition(1, 3) as (small, large):
+        program.step("main solve", w=10, group=small)
+        program.step("main solve", w=2, group=large)
+    assert program.reading().ns("solve") == (10, (10 + 2) / 2, 2)
+
+
+def test_partitions_one_after_another_add_up_also_within_one_superstep(script):
+    program = script(2)
+    for _ in range(2):
+        with program.partition(1, 1) as (left, right):
+            program.step("main solve", w=5, group=left)
+            program.step("main solve", w=3, group=right)
+    program.step("main")
+    with program.partition(1, 1) as (left, right):
+        program.step("main solve", w=1, group=left)
+        program.step("main solve", w=7, group=right)
+    reading = program.reading()
+    assert reading.ns("solve") == (5 + 5 + 7, 4 + 4 + 4, 3 + 3 + 1)
+    assert reading.cost("solve").count == 3
+
+
+def test_nested_sub_groups_are_combined_from_the_inside_out(script):
+    program = script(4)
+    with program.partition(2, 2) as (left, right):
+        with program.partition(1, 1, group=left) as (first, second):
+            program.step("main solve:15", w=4, group=first)
+            program.step("main solve:15", w=2, group=second)
+            program.step("main solve:15", w=2, group=second)
+            program.step("main solve:15", w=2, group=second)
+        program.step("main solve:16", w=[1, 3], group=left)
+        program.step("main solve:16", w=8, group=right)
+    reading = program.reading()
+    # inside left: sums 4 and 6, side by side (6, 5, 4); with line 16 of left (9, 7, 5)
+    assert reading.ns("app.py line 15") == (6, 5, 4)
+    assert reading.ns("solve") == (9, (7 + 8) / 2, 5)
+    assert reading.cost("solve").count == 3 + 1
+    assert reading.ns("app.py line 16") == (8, (2 + 8) / 2, 1)
+
+
+def test_the_end_of_a_sub_group_counts_like_its_supersteps(script):
+    program = script(2)
+    with program.partition(1, 1) as (left, right):
+        program.step("main solve:15", w=4, group=left, kind=Kind.END)
+        program.step("main solve:15", w=2, group=right, kind=Kind.END)
+    reading = program.reading()
+    assert reading.ns("solve") == (4, 3, 2)
+    assert reading.cost("solve").count == 0
+
+
+def test_time_in_sub_groups_is_not_counted_twice(script):
+    program = script(2)
+    with program.partition(2) as (sub,):
+        program.step("main solve", w=[100, 100], transfer=50, group=sub)
+    program.step("main:9", w=[7, 3])
+    reading = program.reading()
+    assert reading.ns("app.py line 9") == (7, 5, 3)
+    assert reading.ns("main") == (107, 105, 103)
+    assert reading.ns("main", "comm") == (50, 50, 50)
+    assert reading.cost("main").elapsed_s == pytest.approx(157e-9)
+
+
+def test_an_oblivious_superstep_is_summed_as_recorded_and_elapsed_time_is_its_union(script):
+    program = script(2)
+    program.step("main:7", w=[10, 40], waits=[5, 0], kind=Kind.OBLSYNC)  # 0..15 and 0..40
+    program.step("main:7", w=[30, 20], waits=[0, 3], kind=Kind.OBLSYNC)  # 15..45 and 40..63
+    program.step("main:8", w=[70, 2])  # 45..115 and 63..115
+    reading = program.reading()
+    assert reading.ns("app.py line 7") == (70, 50, 30)
+    assert reading.ns("app.py line 7", "idle") == (5 + 3, 2.5 + 1.5, 0)
+    assert reading.cost("app.py line 7").elapsed_s == 63e-9
+    assert reading.cost("app.py line 8").elapsed_s == 70e-9
+    assert reading.cost("main").elapsed_s == 115e-9
+
+
+def test_elapsed_time_leaves_out_the_gaps_between_the_passes_of_a_node(script):
+    program = script(1)
+    for line in (7, 8, 7):
+        program.step(f"main:{line}", w=10)
+    reading = program.reading()
+    assert reading.cost("app.py line 7").elapsed_s == 20e-9
+    assert reading.cost("main").elapsed_s == 30e-9
+
+
+def test_balanced_processes_have_no_imbalance_of_rounding(script):
+    program = script(3)
+    for _ in range(1000):
+        program.step("main", w=100_000_001)
+    comp = program.reading().cost("main").comp
+    assert comp.maximum == comp.average == comp.minimum
+
+
+def test_a_run_without_records_has_a_root_that_cost_nothing(script):
+    callgraph = build(script(2).run())
+    assert list(callgraph.graph) == [callgraph.root]
+    nothing = Summary(0, 0, 0, (0, 0))
+    cost = callgraph.graph.nodes[callgraph.root]["cost"]
+    assert (cost.count, cost.elapsed_s, cost.comp, cost.h) == (0, 0, nothing, nothing)
+
+
+def test_stacks_that_begin_differently_get_one_root_above_them(script):
+    program = script(2)
+    program.step(["one deep:15", "two:25"], w=[3, 5])
+    program.step("<genexpr>:35")
+    reading = program.reading()
+    assert reading.callgraph.graph.nodes[reading.callgraph.root]["node"].file == ""
+    assert reading.edges() == {
+        "main > one",
+        "one > deep",
+        "deep > app.py line 15",
+        "main > two",
+        "two > app.py line 25",
+        "main > app.py line 35",
+    }
+    assert reading.ns("main") == (5, 4, 3)
+
+
+def test_onward_gives_what_came_through_the_way_so_far(script):
+    program = script(1)
+    program.step("main foo shared:35", w=5)
+    program.step("main bar shared:36", w=3)
+    callgraph = build(program.run())
+    names = {node.name: name for name, node in callgraph.graph.nodes(data="node")}
+    way = [names["main"], names["foo"], names["shared"]]
+    onward = callgraph.onward(way)
+    assert {name: cost.comp.maximum for name, cost in onward.items()} == {
+        names["app.py line 35"]: 5e-9
+    }
+    assert callgraph.onward([*way, names["app.py line 35"]]) == {}
+
+
+@pytest.mark.parametrize(
+    ("summary", "expected"),
+    [
+        (Summary(8, 1, 0, ()), (12, 0)),  # 12.5 to the even 12
+        (Summary(8, 3, 1, ()), (38, 12)),  # 37.5 to the even 38
+        (Summary(200, 3, 1, ()), (2, 0)),  # 1.5 and 0.5
+        (Summary(8e-9, 1e-9, 1e-9, ()), (12, 12)),  # halves in spite of binary seconds
+        (Summary(3, 3, 3, ()), (100, 100)),
+        (Summary(0, 0, 0, ()), (100, 100)),
+    ],
+)
+def test_percentages_are_of_the_maximum_and_round_half_to_even(summary, expected):
+    assert summary.percentages() == expected

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import pytest
+
+from profiler.callgraph import Cost, Summary
+from profiler.costs import METRICS
+from profiler.critical import PATHS, TITLES, critical_path, score, shades
+
+
+@pytest.fixture
+def cost():
+    """A cost with maxima 8, 16, 24 and 32 and averages of three quarters of that."""
+    return Cost(7, 1.0, *(Summary(8.0 * factor, 6.0 * factor, 1.0, ()) for factor in (1, 2, 3, 4)))
+
+
+def test_there_are_seventeen_paths_each_with_a_title():
+    assert len(PATHS) == 17
+    assert PATHS[:5] == ("sync", "comp-abs", "comp-imb", "comp-rel", "comp-weighted")
+    assert PATHS[5:10] == ("comm-abs", "comm-imb", "comm-rel", "comm-weighted", "idle-abs")
+    assert PATHS[-4:] == ("h-abs", "h-imb", "h-rel", "h-weighted")
+    assert tuple(TITLES) == PATHS
+    assert len(set(TITLES.values())) == 17
+
+
+def test_sync_scores_the_number_of_supersteps(cost):
+    assert score(cost, "sync") == 7
+
+
+@pytest.mark.parametrize(("factor", "metric"), list(enumerate(METRICS, start=1)))
+def test_each_metric_is_scored_by_four_measures(cost, factor, metric):
+    assert score(cost, f"{metric}-abs") == 8 * factor
+    assert score(cost, f"{metric}-imb") == 2 * factor
+    assert score(cost, f"{metric}-rel") == 0.25
+    assert score(cost, f"{metric}-weighted") == 2 * factor * 0.25
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_what_costs_nothing_scores_nothing(path):
+    nothing = Summary(0, 0, 0, (0,))
+    assert score(Cost(0, 0, nothing, nothing, nothing, nothing), path) == 0
+
+
+@pytest.mark.parametrize("path", ["", "h", "h-", "abs", "sync-abs", "h-imb-abs", "H-imb"])
+def test_an_unknown_path_is_refused_with_its_name(cost, path):
+    with pytest.raises(ValueError, match=f"no critical path is called '{path}'"):
+        score(cost, path)
+
+
+@pytest.fixture
+def lively(script):
+    """A run in which `bad` is worse than `good` by every measure of every metric."""
+    program = script(3)
+    program.step("main good:15", w=[8, 9, 8], calls=[1, 1, 1], puts=[(0, 1, 2), (1, 2, 1)])
+    for _ in range(3):
+        program.step("main bad:25", w=[90, 5, 5], calls=[1, 30, 1], puts=[(0, 1, 90), (0, 2, 90)])
+        program.step("main bad:26", w=2)
+    return program
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_shades_are_the_share_of_the_greatest_score(lively, path):
+    callgraph = lively.reading().callgraph
+    shade = shades(callgraph, path)
+    scores = {name: score(cost, path) for name, cost in callgraph.graph.nodes(data="cost")}
+    assert set(shade) == set(callgraph.graph)
+    assert max(shade.values()) == 1
+    assert min(shade.values()) >= 0
+    for name, value in shade.items():
+        assert value == pytest.approx(scores[name] / max(scores.values()))
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_shades_are_white_and_there_is_no_path_where_nothing_is_critical(script, path):
+    program = script(2)
+    program.step("main foo", kind=2)
+    callgraph = program.reading().callgraph
+    assert set(shades(callgraph, path).values()) == {0}
+    assert critical_path(callgraph, path) == []
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_every_path_leads_from_main_to_the_worst_cost_centre(lively, path):
+    reading = lively.reading()
+    way = critical_path(reading.callgraph, path)
+    assert reading.way(way) == "main > bad > app.py line 25"
+
+
+def test_measures_of_one_metric_lead_to_different_places(script):
+    program = script(2)
+    program.step("main much:15", w=[1000, 980])  # imbalance 10 of 1000
+    program.step("main uneven:25", w=[16, 0])  # 8 of 16
+    program.step("main skewed:35", w=[400, 360])  # 20 of 400
+    reading = program.reading()
+    ways = {
+        path: reading.way(critical_path(reading.callgraph, path)).split(" > ")[1]
+        for path in ("comp-abs", "comp-imb", "comp-rel", "comp-weighted")
+    }
+    assert ways == {
+        "comp-abs": "much",
+        "comp-imb": "skewed",
+        "comp-rel": "uneven",
+        "comp-weighted": "uneven",
+    }
+
+
+def test_a_caller_is_never_blamed_for_anothers_cost(script):
+    program = script(1)
+    program.step("main foo:12", w=5)
+    program.step("main foo shared:31", w=6)
+    program.step("main bar shared:32", w=9)
+    reading = program.reading()
+    # Of the edges that leave `shared` the greatest is that to line 32, but foo is not
+    # the one who came there; and foo is where most of main's cost went.
+    assert reading.ns("shared > app.py line 32") > reading.ns("shared > app.py line 31")
+    way = critical_path(reading.callgraph, "comp-abs")
+    assert reading.way(way) == "main > foo > shared > app.py line 31"
+
+
+def test_a_path_does_not_turn_where_the_edges_alone_would_lead(script):
+    program = script(1)
+    program.step("main foo shared:31", w=6)
+    program.step("main foo shared left:41", w=1)
+    program.step("main bar shared left:41", w=6)
+    reading = program.reading()
+    assert reading.ns("shared > left") == (7, 7, 7)
+    way = critical_path(reading.callgraph, "comp-abs")
+    assert reading.way(way) == "main > foo > shared > app.py line 31"
+
+
+def test_equal_scores_are_decided_by_the_share_and_then_by_the_order_of_the_tree(script):
+    program = script(2)
+    program.step("main foo:12", w=[4, 2])
+    program.step("main bar:22", w=[8, 6])
+    program.step("main baz:32", w=[8, 6])
+    reading = program.reading()
+    way = critical_path(reading.callgraph, "comp-imb")
+    assert reading.way(way) == "main > bar > app.py line 22"
+
+
+def test_a_path_through_mutual_recursion_ends_at_a_cost_centre(script):
+    program = script(1)
+    program.step("main even odd even:15", w=4)
+    reading = program.reading()
+    way = critical_path(reading.callgraph, "comp-abs")
+    assert reading.way(way) == "main > even > app.py line 15"
+
+
+def test_an_imbalance_between_branches_still_leads_to_a_cost_centre(script):
+    program = script(2)
+    program.step(["main left:12", "main right:22"], w=[9, 1])
+    reading = program.reading()
+    # Each branch has one process, in balance with itself; the greater share decides.
+    way = critical_path(reading.callgraph, "comp-imb")
+    assert reading.way(way) == "main > left > app.py line 12"
