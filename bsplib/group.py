@@ -15,16 +15,11 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from bsplib import messages, where
-from bsplib.backends.base import Arrivals, Port
+from bsplib import messages
+from bsplib.backends.base import Port
 from bsplib.delivery import (
     Get,
-    Incoming,
     Outgoing,
-    messages_of,
-    read_sources,
-    write_gets,
-    write_puts,
 )
 from bsplib.errors import (
     AbortError,
@@ -32,28 +27,16 @@ from bsplib.errors import (
     DtypeError,
     MessageError,
     PartitionError,
-    PendingTransferError,
     ProcessRangeError,
     RegistrationError,
-    SyncMismatchError,
 )
 from bsplib.place import Array
 from bsplib.records import Kind
-from bsplib.registry import Registry
-from bsplib.transfer import Target, cast_values, target_of
-
-_HAS_GET = 4  # notes of a meeting: the kind of sync, and what the superstep holds
-_UNRESOLVED = 8
-_KIND = 3
-
-_KIND_WORDS = {
-    Kind.SYNC: "is at a sync",
-    Kind.OBLSYNC: "is at an oblsync",
-    Kind.END: "has returned from main",
-}
+from bsplib.superstep import Supersteps
+from bsplib.transfer import cast_values, target_of
 
 
-class Group:
+class Group(Supersteps):
     """The group of processes that a program runs in, as process ``pid`` sees it.
 
     ``main`` is given the whole run as a group; :meth:`partition` makes sub-groups.
@@ -63,23 +46,6 @@ class Group:
         pid: this process, ``0 <= pid < nprocs``.
         nprocs: number of processes of the group.
     """
-
-    def __init__(self, port: Port, began_ns: int, parent: Group | None = None) -> None:
-        self.pid = port.pid
-        self.nprocs = port.nprocs
-        self._port = port
-        self._began_ns = began_ns
-        self._parent = parent
-        self._superstep = 0
-        self._registry = Registry()
-        self._out: dict[int, Outgoing] = {}
-        self._gets: list[Get] = []
-        self._unresolved: list[Target] = []
-        self._queue = messages.Queue()
-        self._tag_size: int | None = None
-        self._next_tag_size: int | None = None
-        self._partitions = 0
-        self._unusable: str | None = None
 
     # -- enquiry ----------------------------------------------------------------------
 
@@ -514,104 +480,6 @@ class Group:
         elif self._parent is not None and self._parent._unusable is not None:
             self._leave()  # the exception is what the caller is to see
 
-    # -- what ends a superstep, step by step ------------------------------------------------
-
-    def _end_superstep(self, kind: Kind, stamp: int) -> None:
-        out = self._out
-        note = int(kind)
-        if self._gets:
-            note |= _HAS_GET
-        if self._unresolved:
-            note |= _UNRESOLVED
-        mine = out.get(self.pid)
-        parcels = {pid: sent.parcel() for pid, sent in out.items() if pid != self.pid}
-        try:
-            arrivals = self._port.meet(parcels, note, self._registry.announcement(), stamp)
-            self._check_kinds(kind, arrivals.notes)
-            if arrivals.commons is not None:
-                self._registry.agree(arrivals.commons)
-            incoming = self._incoming(arrivals, mine)
-            if max(arrivals.notes) > _KIND:
-                self._second_meeting(incoming)
-            if incoming or len(self._queue):
-                self._deliver(incoming)
-        except BspError as error:
-            self._fail(error)
-        if arrivals.commons is not None:
-            for memory in self._registry.drop_popped():
-                self._port.release(memory)
-            self._tag_size = self._next_tag_size
-        self._begin_superstep()
-
-    def _begin_superstep(self) -> None:
-        if self._out:
-            self._out = {}
-        self._port.turn()
-        self._superstep += 1
-
-    def _incoming(self, arrivals: Arrivals, mine: Outgoing | None) -> list[Incoming]:
-        incoming = [Incoming(source, *parcel) for source, parcel in arrivals.parcels]
-        if mine is not None:
-            incoming.append(Incoming(self.pid, *mine.parcel()))
-            incoming.sort(key=lambda parcel: parcel.source)
-        return incoming
-
-    def _second_meeting(self, incoming: list[Incoming]) -> None:
-        """Serve the gets; nothing has been written anywhere until all have passed this."""
-        for target in self._unresolved:
-            target.resolve()
-        self._unresolved.clear()
-        replies = {
-            asked.source: read_sources(self._registry, asked.gets, self._port.stage)
-            for asked in incoming
-            if asked.gets
-        }
-        own = replies.pop(self.pid, None)
-        served = dict(self._port.meet(dict(replies), 0).parcels)
-        if own is not None:
-            served[self.pid] = own
-        if self._gets:
-            write_gets(self._gets, served, self._port.fetch)
-            self._gets = []
-
-    def _deliver(self, incoming: list[Incoming]) -> None:
-        write_puts(self._registry, incoming, self._port.fetch)
-        self._queue.fill(messages_of(incoming))
-
-    def _end_oblivious(self, n: int, stamp: int) -> None:
-        if self._gets:
-            raise self._error(
-                PendingTransferError,
-                f"oblsync: {len(self._gets)} gets are pending and only a global sync serves them",
-            )
-        mine = self._out.get(self.pid)
-        own = mine.count() if mine is not None else 0
-        parcels = {
-            pid: (sent.count(), sent.parcel()) for pid, sent in self._out.items() if pid != self.pid
-        }
-        try:
-            if own > n:
-                raise SyncMismatchError(
-                    f"oblsync({n}): process {self.pid} alone sent itself {own} messages"
-                )
-            arrived = self._port.meet_some(parcels, operator.index(n) - own, stamp)
-            incoming = self._incoming(Arrivals([], arrived, None), mine)
-            for parcel in incoming:
-                for put in parcel.puts:
-                    Target.check_arrival(self._registry, parcel.source, put)
-            self._deliver(incoming)
-        except BspError as error:
-            self._fail(error)
-        self._unresolved.clear()
-        self._begin_superstep()
-
-    def _finish(self) -> None:
-        """End ``main``: all processes have to, with nothing pending."""
-        self._check_usable()
-        self._check_nothing_pending("main")
-        self._end_superstep(Kind.END, 0)
-        self._port.close()
-
     def _read(self) -> tuple[int, Any, Any]:
         source, wire = self._queue.take()
         return source, messages.decode_tag(wire), messages.decode(wire, self._port.fetch)
@@ -643,10 +511,6 @@ class Group:
         if outgoing is None:
             outgoing = self._out[pid] = Outgoing()
         return outgoing
-
-    def _check_usable(self) -> None:
-        if self._unusable is not None:
-            raise self._error(PartitionError, f"this group cannot be used: {self._unusable}")
 
     def _check_pid(self, pid: Any, operation: str) -> int:
         try:
@@ -684,39 +548,3 @@ class Group:
                 f"number of processes",
             )
         return bounds
-
-    def _check_kinds(self, kind: Kind, notes: list[int]) -> None:
-        if all(note & _KIND == kind for note in notes):
-            return
-        at = {
-            other: [pid for pid, note in enumerate(notes) if note & _KIND == other]
-            for other in sorted({note & _KIND for note in notes})
-        }
-        words = ", ".join(f"{pids} {_KIND_WORDS[Kind(other)]}" for other, pids in at.items())
-        raise SyncMismatchError(f"the processes end this superstep differently: {words}")
-
-    def _check_nothing_pending(self, what: str) -> None:
-        pending = sum(out.count() + len(out.gets) for out in self._out.values())
-        if pending:
-            raise self._error(
-                PendingTransferError,
-                f"{what}: {pending} transfers are pending at the end; sync before it",
-            )
-
-    def _error(self, kind: type[BspError], text: str) -> BspError:
-        """Return an error that says where it happened."""
-        process = self._port.first + self.pid
-        place = where.place()
-        error = kind(f"{text} [process {process}, superstep {self._superstep}, {place}]")
-        error.pid, error.superstep = process, self._root_superstep()
-        return error
-
-    def _fail(self, error: BspError) -> NoReturn:
-        """Raise an error from below as one that says where it happened."""
-        raise self._error(type(error), str(error)) from error.__cause__
-
-    def _root_superstep(self) -> int:
-        group = self
-        while group._parent is not None:
-            group = group._parent
-        return group._superstep

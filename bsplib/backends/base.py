@@ -73,14 +73,17 @@ class Port(ABC):
     @abstractmethod
     def meet(
         self, parcels: Mapping[int, Parcel], note: int, common: Parcel | None = None, stamp: int = 0
-    ) -> Arrivals:
+    ) -> Arrivals | None:
         """Post this process's parcels, wait for all processes of the group.
 
         Args:
             parcels: by receiving pid; none for this process itself.
-            note: small number, below 256, that every process gets to see.
+            note: small number, below 128, that every process gets to see.
             common: announcement for all processes.
             stamp: time of arrival in ns, 0 where nobody records.
+
+        Returns:
+            What came; None where all notes were the same and nobody posted anything.
 
         A superstep may take several meetings; :meth:`turn` ends it.
         """

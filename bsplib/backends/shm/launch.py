@@ -26,7 +26,6 @@ from bsplib.backends.shm.control import (
     ASLEEP,
     FIRST_BLOCK,
     LATEST,
-    ROOT_KEY,
     SLOTS,
     SUPERSTEP_SHIFT,
     WORD,
@@ -254,7 +253,7 @@ def _child(
         task = pickle.loads(work) if isinstance(work, bytes) else work
         if task.label:
             label_lines(pid)
-        port = ShmPort(Seat(segment, pid, doorbells), ROOT_KEY, 0, pid, len(doorbells))
+        port = ShmPort.of_root(Seat(segment, pid, doorbells))
         outcome = (run_task(task, port),)
     except Stopped:
         outcome = None

@@ -70,6 +70,11 @@ class Seat:
             bell.release()
             bell.acquire()
 
+    def ring_if_waited(self) -> None:
+        """Wake those who wait for what this process has just posted."""
+        if self.words[self.waited]:
+            self.ring()
+
     def ring(self) -> None:
         """Wake those who sleep; called after a post that found WAITED set."""
         words = self.words
@@ -79,7 +84,7 @@ class Seat:
                 self._doorbells[pid].release()
 
     def wait(
-        self, ready: Callable[[], bool], whom: Iterable[int], suspect: Callable[[], None]
+        self, ready: Callable[[], object], whom: Iterable[int], suspect: Callable[[], None]
     ) -> None:
         """Return as soon as ``ready()``: spin, then yield, then sleep.
 
@@ -99,7 +104,7 @@ class Seat:
             self._sleep_until(ready, whom, suspect)
         self.fence()
 
-    def _yield_until(self, ready: Callable[[], bool]) -> bool:
+    def _yield_until(self, ready: Callable[[], object]) -> bool:
         deadline = time.perf_counter_ns() + _YIELD_NS
         while True:
             for _ in range(_YIELDS_PER_LOOK_AT_CLOCK):
@@ -111,7 +116,7 @@ class Seat:
                 return False
 
     def _sleep_until(
-        self, ready: Callable[[], bool], whom: Iterable[int], suspect: Callable[[], None]
+        self, ready: Callable[[], object], whom: Iterable[int], suspect: Callable[[], None]
     ) -> None:
         words, bell = self.words, self._doorbells[self.pid]
         waited = [self._control[pid] + WAITED for pid in whom]

@@ -1,0 +1,142 @@
+"""The processes of a group as one of them finds them: their blocks, their whereabouts."""
+
+from __future__ import annotations
+
+from bsplib.backends.shm.control import (
+    BLOCK_WORDS,
+    BLOCKS,
+    CLOSED,
+    FIRST_BLOCK,
+    LATEST,
+    ROOT_KEY,
+    SLOTS,
+    SUPERSTEP_SHIFT,
+    WORD,
+)
+from bsplib.backends.shm.seat import Seat
+from bsplib.errors import PartitionError
+
+_KEY_MASK = (1 << 62) - 1
+
+
+class Members:
+    """A group: where the block of each process lies, and how far it has come."""
+
+    def __init__(
+        self,
+        seat: Seat,
+        pid: int,
+        nprocs: int,
+        first: int = 0,
+        parent: Members | None = None,
+        ordinal: int = 0,
+        index: int = 0,
+    ) -> None:
+        self.seat = seat
+        self.pid = pid
+        self.nprocs = nprocs
+        self.first = first
+        self.others = [other for other in range(nprocs) if other != pid]
+        self.superstep = 1  # a slot's word of 0 has never been posted
+        self.closed = False
+        self._words = seat.words
+        self._parent = parent
+        self._ordinal = ordinal  # which partition of the parent this is
+        self._key = ROOT_KEY
+        if parent is not None:
+            # Equal on all members without asking: they came here by the same partitions.
+            self._key = hash((parent._key, ordinal, index)) & _KEY_MASK | 2
+        self._blocks = [0] * nprocs
+        self.block = self._blocks[pid] = self._take_block()
+
+    def root(self, pid: int) -> int:
+        """Return a process's number in the root group."""
+        return self.first + pid
+
+    def span(self) -> str:
+        """Say which processes these are."""
+        return f"{self.first} to {self.first + self.nprocs - 1}"
+
+    # -- blocks -------------------------------------------------------------------------
+
+    def find(self, pid: int) -> int:
+        """Return the word at which a process's block begins; 0 if it has not come yet."""
+        return self._blocks[pid] or self._look_for(pid)
+
+    def _look_for(self, pid: int) -> int:
+        control = self.seat.control(self.root(pid))
+        if self._key == ROOT_KEY:
+            labels = [self._words[control]]
+        else:
+            labels = self._words[control : control + BLOCKS].tolist()
+        if self._key not in labels:
+            return 0
+        self.seat.fence()
+        block = control + FIRST_BLOCK + labels.index(self._key) * BLOCK_WORDS
+        self._blocks[pid] = block
+        return block
+
+    def _take_block(self) -> int:
+        """Clear a free block of this process, label it with the key."""
+        control = self.seat.control(self.seat.pid)
+        labels = self._words[control : control + BLOCKS].tolist()
+        if 0 not in labels:
+            raise PartitionError(
+                f"process {self.seat.pid} is in, or others have not yet left, {BLOCKS} groups "
+                f"at a time, which is the most there can be; sync the parent now and then"
+            )
+        number = labels.index(0)
+        block = control + FIRST_BLOCK + number * BLOCK_WORDS
+        if self._parent is not None:  # the root's was reserved before the start
+            self.seat.segment.reserve(block * WORD, BLOCK_WORDS * WORD)
+        self._words[block : block + BLOCK_WORDS] = memoryview(bytes(BLOCK_WORDS * WORD)).cast("Q")
+        self.seat.fence()
+        self._words[control + number] = self._key
+        return block
+
+    def give_block(self) -> None:
+        """Let the block serve another group: nobody looks at it any more."""
+        control = self.seat.control(self.seat.pid)
+        self._words[control + (self.block - control - FIRST_BLOCK) // BLOCK_WORDS] = 0
+
+    # -- whereabouts ----------------------------------------------------------------------
+
+    def leave(self) -> None:
+        """Tell the others that this process will not look at their blocks again."""
+        self.closed = True
+        if self._parent is not None:
+            self._words[self._parent.block + CLOSED] = self._ordinal + 1
+
+    def has_left(self, pid: int) -> bool:
+        """Tell whether a process will never again look at this group's blocks."""
+        parent = self._parent
+        if parent is None:
+            return False
+        above = self.root(pid) - parent.first
+        if parent.closed:  # its blocks may serve another group by now
+            return parent.has_left(above)
+        block = parent.find(above)
+        return block != 0 and self._words[block + CLOSED] > self._ordinal
+
+    def all_have_left(self) -> bool:
+        """Tell whether the blocks of this group may serve another."""
+        return all(self.has_left(pid) for pid in self.others)
+
+    def why_absent(self, pid: int) -> str | None:
+        """Say where a process is, if it is not on its way to a sync of this group."""
+        if self.has_left(pid):
+            return f"has left the sub-group of processes {self.span()}"
+        members, parent = self, self._parent
+        while parent is not None:
+            if parent.ended(self.root(pid) - parent.first) >= parent.superstep:
+                return f"is at a sync outside the sub-group of processes {members.span()}"
+            members, parent = parent, parent._parent
+        return None
+
+    def ended(self, pid: int) -> int:
+        """Return the latest superstep that a process has come to the end of."""
+        block = self.find(pid)
+        if not block:
+            return 0
+        slots = max(self._words[block + slot] for slot in SLOTS)
+        return max(slots >> SUPERSTEP_SHIFT, self._words[block + LATEST])

@@ -1,0 +1,182 @@
+"""Oblivious supersteps over shared memory: a ring of posts for each process.
+
+A process posts and goes on as soon as enough messages have come; it may be ahead
+of others by as many supersteps as the ring has entries. CONSUMED tells the others
+which of their posts it will not read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from bsplib.backends.shm.control import CONSUMED, LATEST, POSTED, RING, RING_START
+from bsplib.backends.shm.members import Members
+from bsplib.backends.shm.post import open_row
+from bsplib.errors import SyncMismatchError
+
+_GONE = 1 << 62
+"""CONSUMED of a process that has left: it holds nobody up."""
+
+
+class Oblivious:
+    """The oblivious supersteps of one process in one group."""
+
+    def __init__(self, members: Members) -> None:
+        self.ended = 0
+        """How many this process has ended."""
+        self.released = 0
+        """Latest arrival among those that the last one waited for, in ns."""
+        self._members = members
+        self._words = members.seat.words
+        self._unseen: list[tuple[int, list[int]]] = []  # (number, processes not there yet)
+
+    def post(self, lay_out: Callable[[], int], stamp: int) -> None:
+        """End the superstep for this process, once the ring has room.
+
+        Args:
+            lay_out: writes the parcels, returns where their index is.
+            stamp: time of arrival in ns, or 0.
+        """
+        self.read_everything()
+        self._wait_for_room()
+        words, members = self._words, self._members
+        entry = self._entry(members.block, self.ended)
+        words[entry] = lay_out()
+        words[entry + 1] = stamp
+        members.seat.fence()
+        words[members.block + LATEST] = members.superstep
+        words[members.block + POSTED] = self.ended + 1
+        members.seat.ring_if_waited()
+        self.ended += 1
+        self.released = stamp
+
+    def collect(self, expected: int) -> list[tuple[int, Any]]:
+        """Wait for messages of the superstep just posted; return parcels by source.
+
+        Raises:
+            SyncMismatchError: more have come, or so many can never come.
+        """
+        number = self.ended - 1
+        unseen = list(self._members.others)
+        arrived: list[tuple[int, Any]] = []
+        count = self._look(number, unseen, arrived)
+        while count < expected:
+            if not unseen:
+                raise SyncMismatchError(
+                    f"oblsync waits for {expected} messages from others, and all processes "
+                    f"have sent theirs: there are {count}"
+                )
+            self._wait_for_any(number, unseen)
+            count += self._look(number, unseen, arrived)
+        if count > expected:
+            sources = [self._members.root(source) for source, _ in arrived]
+            raise SyncMismatchError(
+                f"oblsync: {count} messages have come from processes {sources}, and "
+                f"{expected} were expected from others"
+            )
+        if unseen:
+            self._unseen.append((number, unseen))
+        arrived.sort(key=lambda entry: entry[0])
+        return arrived
+
+    def read_everything(self) -> None:
+        """Publish which posts of others this process will not read again.
+
+        Those who had not posted when enough messages were there are looked at now:
+        a message from them would be one too many.
+        """
+        if not self.ended:
+            return
+        for number, pids in self._unseen:
+            late: list[tuple[int, Any]] = []
+            if self._look(number, pids, late):
+                raise SyncMismatchError(
+                    f"oblsync: process {self._members.root(late[0][0])} sent process "
+                    f"{self._members.root(self._members.pid)} more messages than it waited for"
+                )
+        self._unseen = [(number, pids) for number, pids in self._unseen if pids]
+        self._consume(self._unseen[0][0] if self._unseen else self.ended)
+
+    def leave(self) -> None:
+        """Read what has come; hold nobody up from now on."""
+        self.read_everything()
+        if self.ended:
+            self._consume(_GONE)
+
+    def least_consumed(self) -> int:
+        """Return the number of this process's posts that nobody will read again."""
+        least = self.ended
+        for pid in self._members.others:
+            block = self._members.find(pid)
+            least = min(least, self._words[block + CONSUMED] if block else 0)
+        return least
+
+    def is_ahead(self, pid: int) -> bool:
+        """Tell whether a process has ended by oblsync what this one has not ended."""
+        block = self._members.find(pid)
+        return block != 0 and self._words[block + POSTED] > self.ended
+
+    def _consume(self, number: int) -> None:
+        self._words[self._members.block + CONSUMED] = number
+        self._members.seat.ring_if_waited()
+
+    def _look(self, number: int, unseen: list[int], arrived: list[tuple[int, Any]]) -> int:
+        """Move those who have posted from ``unseen`` to ``arrived``; count messages."""
+        members, total = self._members, 0
+        for pid in list(unseen):
+            if not self._has_posted(pid, number):
+                continue
+            unseen.remove(pid)
+            entry = self._entry(members.find(pid), number)
+            messages, parcel = open_row(members.seat.segment, self._words[entry], members.pid)
+            if messages:
+                total += messages
+                arrived.append((pid, parcel))
+                self.released = max(self.released, self._words[entry + 1])
+        return total
+
+    def _has_posted(self, pid: int, number: int) -> bool:
+        block = self._members.find(pid)
+        return block != 0 and self._words[block + POSTED] > number
+
+    def _wait_for_any(self, number: int, unseen: list[int]) -> None:
+        members = self._members
+
+        def suspect() -> None:
+            self.read_everything_but_last()
+            for pid in unseen:
+                why = members.why_absent(pid)
+                if members.ended(pid) >= members.superstep:
+                    why = "has ended this superstep by sync or the end of main"
+                if why and not self._has_posted(pid, number):
+                    raise SyncMismatchError(
+                        f"oblsync: process {members.root(members.pid)} waits for process "
+                        f"{members.root(pid)}, which {why}"
+                    )
+
+        members.seat.wait(
+            lambda: any(self._has_posted(pid, number) for pid in unseen),
+            [members.root(pid) for pid in unseen],
+            suspect,
+        )
+
+    def read_everything_but_last(self) -> None:
+        """Do as :meth:`read_everything`, while the last superstep is still being read."""
+        self.ended -= 1
+        self.read_everything()
+        self.ended += 1
+
+    def _wait_for_room(self) -> None:
+        """Stay at most RING oblivious supersteps ahead of the slowest process."""
+        floor = self.ended - RING + 1
+        if floor > 0 and self.least_consumed() < floor:
+            self._members.seat.wait(
+                lambda: self.least_consumed() >= floor,
+                [self._members.root(pid) for pid in self._members.others],
+                self.read_everything,
+            )
+
+    @staticmethod
+    def _entry(block: int, number: int) -> int:
+        return block + RING_START + number % RING * 2

@@ -1,0 +1,201 @@
+"""What ends a superstep: the meeting, the order of delivery, the next superstep.
+
+The state of a group lives here, and the errors that come from below get their
+place here; the primitives that fill the state are in :mod:`bsplib.group`.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, NoReturn
+
+from bsplib import messages, where
+from bsplib.backends.base import Arrivals, Parcel, Port
+from bsplib.delivery import (
+    Get,
+    Incoming,
+    Outgoing,
+    messages_of,
+    read_sources,
+    write_gets,
+    write_puts,
+)
+from bsplib.errors import BspError, PartitionError, PendingTransferError, SyncMismatchError
+from bsplib.records import Kind
+from bsplib.registry import Registry
+from bsplib.transfer import Target
+
+_HAS_GET = 4  # notes of a meeting: the kind of sync, and what the superstep holds
+_UNRESOLVED = 8
+_KIND = 3
+
+_KIND_WORDS = {
+    Kind.SYNC: "at a sync",
+    Kind.OBLSYNC: "at an oblsync",
+    Kind.END: "returned from main",
+}
+
+
+class Supersteps:
+    """The supersteps of one process in one group."""
+
+    def __init__(self, port: Port, began_ns: int, parent: Supersteps | None = None) -> None:
+        self.pid = port.pid
+        self.nprocs = port.nprocs
+        self._port = port
+        self._began_ns = began_ns
+        self._parent = parent
+        self._superstep = 0
+        self._registry = Registry()
+        self._out: dict[int, Outgoing] = {}
+        self._gets: list[Get] = []
+        self._unresolved: list[Target] = []
+        self._queue = messages.Queue()
+        self._tag_size: int | None = None
+        self._next_tag_size: int | None = None
+        self._partitions = 0
+        self._unusable: str | None = None
+
+    # -- what ends a superstep, step by step ------------------------------------------------
+
+    def _end_superstep(self, kind: Kind, stamp: int) -> None:
+        try:
+            note = int(kind)
+            if self._out:
+                note |= _HAS_GET * bool(self._gets) | _UNRESOLVED * bool(self._unresolved)
+            arrivals = self._port.meet(self._parcels(), note, self._registry.announcement(), stamp)
+            if arrivals is not None or self._out:
+                self._deliver_all(kind, arrivals or Arrivals([note], [], None))
+            elif len(self._queue):
+                self._queue.fill([])
+        except BspError as error:
+            self._fail(error)
+        self._begin_superstep()
+
+    def _parcels(self) -> dict[int, Parcel]:
+        return {pid: sent.parcel() for pid, sent in self._out.items() if pid != self.pid}
+
+    def _deliver_all(self, kind: Kind, arrivals: Arrivals) -> None:
+        """Deliver what a meeting brought: gets, puts, messages, registrations."""
+        self._check_kinds(kind, arrivals.notes)
+        if arrivals.commons is not None:
+            self._registry.agree(arrivals.commons)
+        incoming = self._incoming(arrivals.parcels)
+        if max(arrivals.notes) > _KIND:
+            self._second_meeting(incoming)
+        self._deliver(incoming)
+        if arrivals.commons is not None:
+            for memory in self._registry.drop_popped():
+                self._port.release(memory)
+            self._tag_size = self._next_tag_size
+
+    def _begin_superstep(self) -> None:
+        if self._out:
+            self._out = {}
+        self._port.turn()
+        self._superstep += 1
+
+    def _incoming(self, parcels: list[tuple[int, Any]]) -> list[Incoming]:
+        """Return what came, and what this process has for itself, by source."""
+        incoming = [Incoming(source, *parcel) for source, parcel in parcels]
+        mine = self._out.get(self.pid)
+        if mine is not None:
+            incoming.append(Incoming(self.pid, *mine.parcel()))
+            incoming.sort(key=lambda parcel: parcel.source)
+        return incoming
+
+    def _second_meeting(self, incoming: list[Incoming]) -> None:
+        """Serve the gets; nothing has been written anywhere until all have passed this."""
+        for target in self._unresolved:
+            target.resolve()
+        self._unresolved.clear()
+        replies = {
+            asked.source: read_sources(self._registry, asked.gets, self._port.stage)
+            for asked in incoming
+            if asked.gets
+        }
+        own = replies.pop(self.pid, None)
+        arrivals = self._port.meet(dict(replies), 0)
+        served = dict(arrivals.parcels) if arrivals is not None else {}
+        if own is not None:
+            served[self.pid] = own
+        if self._gets:
+            write_gets(self._gets, served, self._port.fetch)
+            self._gets = []
+
+    def _deliver(self, incoming: list[Incoming]) -> None:
+        write_puts(self._registry, incoming, self._port.fetch)
+        self._queue.fill(messages_of(incoming))
+
+    def _end_oblivious(self, n: int, stamp: int) -> None:
+        if self._gets:
+            raise self._error(
+                PendingTransferError,
+                f"oblsync: {len(self._gets)} gets are pending and only a global sync serves them",
+            )
+        own = self._out[self.pid].count() if self.pid in self._out else 0
+        parcels = {pid: (self._out[pid].count(), parcel) for pid, parcel in self._parcels().items()}
+        try:
+            if own > n:
+                raise SyncMismatchError(
+                    f"oblsync({n}): process {self.pid} alone sent itself {own} messages"
+                )
+            arrived = self._port.meet_some(parcels, operator.index(n) - own, stamp)
+            incoming = self._incoming(arrived)
+            for parcel in incoming:
+                for put in parcel.puts:
+                    Target.check_arrival(self._registry, parcel.source, put)
+            self._deliver(incoming)
+        except BspError as error:
+            self._fail(error)
+        self._unresolved.clear()
+        self._begin_superstep()
+
+    def _finish(self) -> None:
+        """End ``main``: all processes have to, with nothing pending."""
+        self._check_usable()
+        self._check_nothing_pending("main")
+        self._end_superstep(Kind.END, 0)
+        self._port.close()
+
+    # -- checks and errors --------------------------------------------------------------
+
+    def _check_kinds(self, kind: Kind, notes: list[int]) -> None:
+        if all(note & _KIND == kind for note in notes):
+            return
+        at = {
+            other: [pid for pid, note in enumerate(notes) if note & _KIND == other]
+            for other in sorted({note & _KIND for note in notes})
+        }
+        words = ", ".join(f"{pids} {_KIND_WORDS[Kind(other)]}" for other, pids in at.items())
+        raise SyncMismatchError(f"the processes end this superstep differently: {words}")
+
+    def _check_nothing_pending(self, what: str) -> None:
+        pending = sum(out.count() + len(out.gets) for out in self._out.values())
+        if pending:
+            raise self._error(
+                PendingTransferError,
+                f"{what}: {pending} transfers are pending at the end; sync before it",
+            )
+
+    def _check_usable(self) -> None:
+        if self._unusable is not None:
+            raise self._error(PartitionError, f"this group cannot be used: {self._unusable}")
+
+    def _error(self, kind: type[BspError], text: str) -> BspError:
+        """Return an error that says where it happened."""
+        process = self._port.first + self.pid
+        place = where.place()
+        error = kind(f"{text} [process {process}, superstep {self._superstep}, {place}]")
+        error.pid, error.superstep = process, self._root_superstep()
+        return error
+
+    def _fail(self, error: BspError) -> NoReturn:
+        """Raise an error from below as one that says where it happened."""
+        raise self._error(type(error), str(error)) from error.__cause__
+
+    def _root_superstep(self) -> int:
+        group = self
+        while group._parent is not None:
+            group = group._parent
+        return group._superstep

@@ -1,0 +1,387 @@
+"""The trace file: what a program's runs left behind, in a form that is safe to read.
+
+A trace is a zip archive whose members are stored, not compressed, and just these:
+
+``trace.json``
+    UTF-8, at most 64 MiB::
+
+        {"format": "bsplib trace", "version": 1, "runs": [RUN, ...]}
+
+        RUN = {"nprocs": P,              1 .. 65536
+               "complete": true/false,   false where the run ended in an error
+               "meta": {...},            any JSON object, nested at most 32 deep
+               "groups": [[parent, superstep, ordinal, index, first, size], ...],
+               "frames": [[file, function, first_line, line], ...],
+               "stacks": [[position in frames, ...], ...],
+               "records": N,             length of the arrays
+               "traffic": M}
+
+    Numbers are finite, and texts outside of meta have at most 4096 characters.
+
+``run-0/records.npy``, ``run-0/traffic.npy``, ``run-1/records.npy``, ...
+    numpy's npy format 1.0, one-dimensional, of dtypes ``bsplib.records.RECORD`` and
+    ``TRAFFIC`` in little-endian order. The header is the one text that ``_npy_header``
+    makes; a reader compares it and parses nothing. Times, sizes and numbers in them
+    are at most 2**53, so that floats hold them.
+
+``bsplib.records`` says what the fields mean. A reader checks ranges, positions and
+order, so that the profiler may trust a Trace that was read. Since nothing is
+compressed, reading takes memory in proportion to the file.
+
+A change of the format gets another version; a reader takes only its own.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import reprlib
+import secrets
+import struct
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bsplib.errors import TraceError
+from bsplib.records import RECORD, TRAFFIC, Direction, Frame, GroupInfo, Kind, Run, Stack, Trace
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FORMAT = "bsplib trace"
+FORMAT_VERSION = 1
+
+MAX_JSON_BYTES = 64 * 2**20
+MAX_META_NESTING = 32
+MAX_NPROCS = 2**16
+MAX_TEXT = 4096
+MAX_NUMBER = 2**53
+
+_DAMAGE = (
+    zipfile.BadZipFile,
+    EOFError,
+    struct.error,
+    RuntimeError,  # an encrypted member; NotImplementedError, RecursionError (JSON)
+    ValueError,  # no UTF-8, no JSON, an impossible seek
+    OverflowError,
+)
+"""What zipfile and json raise on damaged and hostile files."""
+
+
+def write_trace(path: str | os.PathLike[str], trace: Trace) -> None:
+    """Write a trace, whole or not at all: a file of that name is replaced at the end.
+
+    Args:
+        path: where to; the directory must exist.
+        trace: what was recorded; taken as it is.
+
+    Raises:
+        TraceError: the metadata cannot be said in JSON.
+        OSError: the file cannot be written.
+    """
+    path = Path(path)
+    try:
+        document = json.dumps(_document(trace), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise TraceError(f"{path}: cannot be written as JSON: {error}.") from error
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
+            archive.writestr(zipfile.ZipInfo("trace.json"), document)
+            for number, run in enumerate(trace.runs):
+                for name, array in (("records", run.records), ("traffic", run.traffic)):
+                    member = zipfile.ZipInfo(f"run-{number}/{name}.npy")
+                    stored = array.astype(array.dtype.newbyteorder("<"), copy=False)
+                    header = _npy_header(array.dtype, len(array))
+                    archive.writestr(member, header + stored.tobytes())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def read_trace(path: str | os.PathLike[str]) -> Trace:
+    """Read a trace.
+
+    Whatever the file holds, this returns a well-formed trace or raises TraceError;
+    nothing is unpickled, nothing written, and no memory taken out of proportion.
+
+    Returns:
+        The trace; its arrays are read-only.
+
+    Raises:
+        TraceError: the file is missing, no trace, damaged, or of another version.
+    """
+    try:
+        with Path(path).open("rb") as file, zipfile.ZipFile(file) as archive:
+            return _Reader(archive, os.fstat(file.fileno()).st_size).trace()
+    except TraceError as error:
+        raise TraceError(f"{path}: {error}.") from error
+    except OSError as error:
+        raise TraceError(f"{path}: cannot be read: {error.strerror or error}.") from error
+    except _DAMAGE as error:
+        raise TraceError(f"{path}: is no trace, or not a whole one: {error}.") from error
+
+
+def _document(trace: Trace) -> dict[str, Any]:
+    """All of a trace but the arrays, for JSON."""
+    runs = []
+    for run in trace.runs:
+        frames: dict[Frame, int] = {}
+        stacks = [
+            [frames.setdefault(frame, len(frames)) for frame in stack] for stack in run.stacks
+        ]
+        runs.append(
+            {
+                "nprocs": run.nprocs,
+                "complete": run.complete,
+                "meta": run.meta,
+                "groups": run.groups,
+                "frames": list(frames),
+                "stacks": stacks,
+                "records": len(run.records),
+                "traffic": len(run.traffic),
+            }
+        )
+    return {"format": FORMAT, "version": FORMAT_VERSION, "runs": runs}
+
+
+def _npy_header(dtype: np.dtype[np.void], count: int) -> bytes:
+    """What an npy file of so many elements begins with, padded to 64 bytes."""
+    descr = dtype.newbyteorder("<").descr
+    text = repr({"descr": descr, "fortran_order": False, "shape": (count,)})
+    magic = b"\x93NUMPY\x01\x00"
+    text += " " * (-(len(magic) + 2 + len(text) + 1) % 64) + "\n"
+    return magic + struct.pack("<H", len(text)) + text.encode("ascii")
+
+
+class _Reader:
+    """The members of an archive, read only once it is sure how large they are."""
+
+    def __init__(self, archive: zipfile.ZipFile, file_bytes: int) -> None:
+        self._archive = archive
+        self._members = {info.filename: info for info in archive.infolist()}
+        if len(self._members) != len(archive.infolist()):
+            raise TraceError("holds two members of one name")
+        for info in self._members.values():
+            if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
+                raise TraceError(f"member {reprlib.repr(info.filename)} is compressed")
+        total = sum(info.file_size for info in self._members.values())
+        if total > file_bytes:
+            raise TraceError(f"declares {total} bytes in a file of {file_bytes}")
+
+    def trace(self) -> Trace:
+        """Everything, checked."""
+        document = _parse(self._content("trace.json", MAX_JSON_BYTES))
+        entries = _list(document.get("runs"), "runs")
+        if len(self._members) != 1 + 2 * len(entries):
+            raise TraceError(f"holds {len(self._members)} members for {len(entries)} runs")
+        runs = []
+        for number, entry in enumerate(entries):
+            try:
+                runs.append(self._run(f"run-{number}", entry))
+            except TraceError as error:
+                raise TraceError(f"run {number}: {error}") from error
+        return Trace(tuple(runs))
+
+    def _run(self, folder: str, entry: object) -> Run:
+        """One run, checked."""
+        if not isinstance(entry, dict):
+            raise TraceError(f"its entry is {reprlib.repr(entry)}, not an object")
+        complete, meta = entry.get("complete"), entry.get("meta")
+        if not isinstance(complete, bool):
+            raise TraceError(f"complete is {reprlib.repr(complete)}, not true or false")
+        if not isinstance(meta, dict) or _nesting(meta) > MAX_META_NESTING:
+            raise TraceError(f"meta is {reprlib.repr(meta)}, no object or nested too deep")
+        nprocs = _int(entry.get("nprocs"), "nprocs", 1, MAX_NPROCS)
+        run = Run(
+            nprocs=nprocs,
+            groups=_groups(entry.get("groups"), nprocs),
+            stacks=_stacks(entry.get("stacks"), _frames(entry.get("frames"))),
+            records=self._array(f"{folder}/records.npy", RECORD, entry.get("records")),
+            traffic=self._array(f"{folder}/traffic.npy", TRAFFIC, entry.get("traffic")),
+            complete=complete,
+            meta=meta,
+        )
+        _check_records(run)
+        _check_traffic(run)
+        return run
+
+    def _array(self, name: str, dtype: np.dtype[np.void], length: object) -> NDArray[np.void]:
+        """One npy member of the length that the document says."""
+        count = _int(length, f"length of {name}", 0, MAX_NUMBER)
+        header = _npy_header(dtype, count)
+        size = len(header) + count * dtype.itemsize
+        content = self._content(name, size)
+        if len(content) != size or not content.startswith(header):
+            raise TraceError(f"{name} is not an array of the {count} elements declared")
+        stored = np.frombuffer(content, dtype.newbyteorder("<"), count, len(header))
+        return stored.astype(dtype, copy=False)
+
+    def _content(self, name: str, limit: int) -> bytes:
+        """The bytes of one member; zipfile compares their checksum."""
+        if name not in self._members:
+            raise TraceError(f"has no member {name}")
+        size = self._members[name].file_size
+        if size > limit:
+            raise TraceError(f"{name} has {size} bytes, more than {limit}")
+        return self._archive.read(self._members[name])
+
+
+def _parse(content: bytes) -> dict[str, Any]:
+    """The JSON document, of this format and version."""
+
+    def finite(text: str) -> float:
+        if not math.isfinite(number := float(text)):
+            raise TraceError(f"trace.json holds the number {text[:40]}")
+        return number
+
+    document = json.loads(content.decode("utf-8"), parse_constant=finite, parse_float=finite)
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise TraceError(f"trace.json does not say that it is of format {FORMAT!r}")
+    version = document.get("version")
+    if type(version) is not int or version != FORMAT_VERSION:
+        shown = reprlib.repr(version)
+        raise TraceError(f"is of version {shown}, and this bsplib reads {FORMAT_VERSION}")
+    return document
+
+
+def _groups(value: object, nprocs: int) -> tuple[GroupInfo, ...]:
+    """The groups: the root first, each sub-group inside an earlier one."""
+    groups: list[GroupInfo] = []
+    for position, row in enumerate(_list(value, "groups")):
+        what = f"group {position}"
+        fields = _list(row, what, len(GroupInfo._fields))
+        group = GroupInfo(*(_int(field, what, -1, MAX_NUMBER) for field in fields))
+        if position == 0:
+            sound = (group.parent, group.first, group.size) == (-1, 0, nprocs)
+        else:
+            sound = min(group) >= 0 and group.parent < position
+            sound = sound and _contains(groups[group.parent], group)
+        if not sound:
+            raise TraceError(f"{what} cannot be {tuple(group)} among {nprocs} processes")
+        groups.append(group)
+    if not groups:
+        raise TraceError("there is no group")
+    return tuple(groups)
+
+
+def _contains(parent: GroupInfo, group: GroupInfo) -> bool:
+    """Whether all processes of a group are its parent's."""
+    return parent.first <= group.first and group.first + group.size <= parent.first + parent.size
+
+
+def _frames(value: object) -> list[Frame]:
+    """The calls that stacks are made of."""
+    frames = []
+    for position, row in enumerate(_list(value, "frames")):
+        what = f"frame {position}"
+        file, function, first_line, line = _list(row, what, len(Frame._fields))
+        for text in (file, function):
+            if not isinstance(text, str) or len(text) > MAX_TEXT:
+                raise TraceError(f"{what} is named {reprlib.repr(text)}, no text or too long")
+        lines = (_int(number, what, 0, 2**31 - 1) for number in (first_line, line))
+        frames.append(Frame(file, function, *lines))
+    return frames
+
+
+def _stacks(value: object, frames: list[Frame]) -> tuple[Stack, ...]:
+    """The stacks, none of them empty."""
+    stacks = []
+    for position, row in enumerate(_list(value, "stacks")):
+        what = f"stack {position}"
+        places = [_int(place, what, 0, len(frames) - 1) for place in _list(row, what)]
+        if not places:
+            raise TraceError(f"{what} is empty")
+        stacks.append(tuple(frames[place] for place in places))
+    return tuple(stacks)
+
+
+def _check_records(run: Run) -> None:
+    """Positions and numbers in range, times in order, each superstep of a process once."""
+    records = run.records
+    ends = {"pid": run.nprocs, "group": len(run.groups)}
+    ends |= {"kind": len(Kind), "stack": len(run.stacks)}
+    for name in RECORD.fields or ():
+        _check_range("record", records, name, ends.get(name, MAX_NUMBER + 1))
+    first, size = _extents(run)[records["group"]].T
+    outside = (records["pid"] < first) | (records["pid"] >= first + size)
+    _refuse("record", records, outside, "a process outside its group")
+    start, arrive, end = records["start"], records["arrive"], records["end"]
+    disorder = (start > arrive) | (arrive > records["released"]) | (records["released"] > end)
+    _refuse("record", records, disorder, "times that are not in order")
+    excess = records["comm_calls"] + records["sub"] > arrive - start
+    _refuse("record", records, excess, "more time in calls and sub-groups than it lasts")
+    waiting = (records["kind"] == Kind.END) & (arrive != end)
+    _refuse("record", records, waiting, "an end of main that waits")
+    _check_rising(records, ("pid",), "end", 0)
+    _check_rising(records, ("pid", "group"), "superstep", 1)
+
+
+def _check_rising(records: NDArray[np.void], keys: tuple[str, ...], name: str, step: int) -> None:
+    """Refuse values that rise by less than a step over the one before of equal keys."""
+    order = np.lexsort([records[key] for key in keys])
+    same = np.logical_and.reduce([np.diff(records[key][order]) == 0 for key in keys])
+    wrong = np.zeros(len(records), bool)
+    wrong[order[1:]] = same & (np.diff(records[name][order]) < step)
+    _refuse("record", records, wrong, f"a {name} out of order")
+
+
+def _check_traffic(run: Run) -> None:
+    """Each traffic row: its record exists, and its partner is another of the group."""
+    traffic = run.traffic
+    ends = {"record": len(run.records), "partner": run.nprocs, "direction": len(Direction)}
+    for name in TRAFFIC.fields or ():
+        _check_range("traffic row", traffic, name, ends.get(name, MAX_NUMBER + 1))
+    asker, partner = run.records[traffic["record"]], traffic["partner"]
+    first, size = _extents(run)[asker["group"]].T
+    wrong = (partner < first) | (partner >= first + size) | (partner == asker["pid"])
+    _refuse("traffic row", traffic, wrong, "a partner that is not another of its group")
+
+
+def _extents(run: Run) -> NDArray[np.int64]:
+    """First process and size of each group."""
+    return np.array([(group.first, group.size) for group in run.groups], np.int64)
+
+
+def _check_range(what: str, rows: NDArray[np.void], name: str, end: int) -> None:
+    """Refuse values of a field outside 0 .. end - 1."""
+    values = rows[name]
+    _refuse(what, rows, (values < 0) | (values >= end), f"a {name} outside 0 .. {end - 1}")
+
+
+def _refuse(what: str, rows: NDArray[np.void], wrong: NDArray[np.bool_], fault: str) -> None:
+    """Raise TraceError with the first row that is wrong."""
+    if wrong.any():
+        position = int(wrong.argmax())
+        fields = dict(zip(rows.dtype.names or (), rows[position].item(), strict=True))
+        raise TraceError(f"{what} {position} has {fault}: {fields}")
+
+
+def _list(value: object, what: str, length: int | None = None) -> list[Any]:
+    """A JSON array, of this length if one is given."""
+    if not isinstance(value, list) or length not in (None, len(value)):
+        expected = "an array" if length is None else f"an array of {length}"
+        raise TraceError(f"{what} is {reprlib.repr(value)}, not {expected}")
+    return value
+
+
+def _int(value: object, what: str, low: int, high: int) -> int:
+    """A JSON number that is whole and in range."""
+    if type(value) is not int or not low <= value <= high:
+        raise TraceError(f"{what} holds {reprlib.repr(value)}, no whole number in {low} .. {high}")
+    return value
+
+
+def _nesting(value: object) -> int:
+    """How many containers are inside one another at most."""
+    depth = 0
+    level = [value]
+    while level := [item for item in level if isinstance(item, dict | list)]:
+        depth += 1
+        level = [
+            inner for item in level for inner in (item.values() if isinstance(item, dict) else item)
+        ]
+    return depth
