@@ -1,0 +1,179 @@
+"""The call graph as a drawing: DOT by the package graphviz, laid out to SVG by dot.
+
+The drawing says where things stand and no more: colours, fonts and outlines are the
+page's, which shades one drawing for each of the seventeen critical paths.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import threading
+import unicodedata
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+import graphviz
+import pygraphviz
+
+from profiler import format as fmt
+from profiler.costs import METRICS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import networkx
+
+    from profiler.callgraph import CallGraph, Cost, Node
+
+NAME_COLUMNS = 23
+"""Names wider than this lose their middle; the page has them whole."""
+
+_GRAPH = {
+    "rankdir": "LR",
+    "nodesep": "0.2",
+    "ranksep": "0.42",
+    "outputorder": "edgesfirst",
+    "nslimit": "2",  # bounds the search for a still better layout: 1000 nodes in a second
+}
+_NODE = {
+    "shape": "box",
+    # A font of one width, so that the page's own takes the room that dot has reckoned.
+    "fontname": "Courier",
+    "fontsize": "11",
+    "width": "2.6",
+    "margin": "0.11,0.08",
+}
+_EDGE = {"fontname": "Courier", "fontsize": "10", "arrowsize": "0.6"}
+
+_SVG = "{http://www.w3.org/2000/svg}"
+_KEPT = {
+    "svg": ("viewBox",),
+    "g": ("id", "class", "transform"),
+    "path": ("d",),
+    "polygon": ("points",),
+    "text": ("x", "y", "text-anchor"),
+}
+"""Elements and attributes of dot's output that go into the page; no others do."""
+
+_one_at_a_time = threading.Lock()
+"""Graphviz in process has global state, and the pages are served by several threads."""
+
+
+def draw(callgraph: CallGraph) -> str:
+    """Lay out the call graph, from left to right.
+
+    Returns:
+        An SVG document of bare shapes and text. A node is ``<g id="n3" class="node
+        function">`` (or ``cost_centre``) with a shape and a line of text for its name,
+        its count and each of ``METRICS``; an edge is ``<g class="edge">`` with the id of
+        ``edge_ids``, a line, an arrow head and, where its callee has other callers, a
+        count.
+
+    Raises:
+        RuntimeError: the installed ``dot`` failed.
+    """
+    return _bare(_layout(to_dot(callgraph)))
+
+
+def to_dot(callgraph: CallGraph) -> str:
+    """Write the call graph in DOT; all names are escaped text, all ids generated."""
+    dot = graphviz.Digraph(graph_attr=_GRAPH, node_attr=_NODE, edge_attr=_EDGE)
+    graph = callgraph.graph
+    for name, data in graph.nodes(data=True):
+        node: Node = data["node"]
+        style = "rounded" if node.kind == "function" else "solid"
+        label = _escape(_lines(node, data["cost"]))
+        dot.node(name, label, **{"id": name, "class": node.kind, "style": style})
+    for (caller, callee), edge in edge_ids(graph).items():
+        count = graph.edges[caller, callee]["cost"].count
+        label = f"{count}×" if graph.in_degree(callee) > 1 else ""  # noqa: RUF001 - times
+        dot.edge(caller, callee, label, id=edge)
+    source: str = dot.source
+    return source
+
+
+def edge_ids(graph: networkx.DiGraph) -> dict[tuple[str, str], str]:
+    """Name the edges ``e0``, ``e1``, ... in their order in the graph."""
+    return {edge: f"e{number}" for number, edge in enumerate(graph.edges)}
+
+
+def _lines(node: Node, cost: Cost) -> Iterator[str]:
+    """What stands in a node, in columns."""
+    yield _shortened(fmt.label(node))
+    yield "1 superstep" if cost.count == 1 else f"{cost.count} supersteps"
+    for metric in METRICS:
+        summary = cost[metric]
+        balance = fmt.balance(summary) if summary.maximum else ""
+        yield f"{metric:4} {fmt.amount(summary.maximum, metric):>7} {balance:>13}".rstrip()
+
+
+def _escape(lines: Iterator[str]) -> str:
+    """One left-aligned label, in which dot finds neither escapes, entities nor HTML."""
+    escaped = (graphviz.escape(line.replace("&", "&amp;")) for line in lines)
+    label: str = graphviz.nohtml("".join(rf"{line}\l" for line in escaped))
+    return label
+
+
+def _shortened(name: str) -> str:
+    """Replace the middle of a name that is too wide: both ends say what it is."""
+    if sum(map(_columns, name)) <= NAME_COLUMNS:
+        return name
+    half = (NAME_COLUMNS - 1) // 2
+    return f"{_fitting(name, half)}…{_fitting(name[::-1], half)[::-1]}"
+
+
+def _fitting(text: str, columns: int) -> str:
+    """As much of the text as is no wider than so many columns."""
+    taken = 0
+    for position, char in enumerate(text):
+        taken += _columns(char)
+        if taken > columns:
+            return text[:position]
+    return text
+
+
+def _columns(char: str) -> int:
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def _layout(dot: str) -> bytes:
+    """Run the system's dot, or else the one inside pygraphviz."""
+    executable = shutil.which("dot")
+    if executable is None:
+        with _one_at_a_time:
+            svg: bytes = pygraphviz.AGraph(string=dot).draw(format="svg", prog="dot")
+            return svg
+    done = subprocess.run(
+        [executable, "-Tsvg"], input=dot.encode(), capture_output=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"{executable} failed: {done.stderr.decode(errors='replace').strip()}")
+    return done.stdout
+
+
+def _bare(svg: bytes) -> str:
+    """Strip dot's output to what the page needs."""
+    ElementTree.register_namespace("", _SVG.strip("{}"))
+    root = ElementTree.fromstring(svg)
+    _strip(root)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _strip(element: ElementTree.Element) -> None:
+    """Remove every element and attribute that is not in ``_KEPT``, in place."""
+    kept = _KEPT[element.tag.removeprefix(_SVG)]
+    element.attrib = {name: element.attrib[name] for name in kept if name in element.attrib}
+    element.tail = None
+    for child in list(element):
+        if child.tag.removeprefix(_SVG) in _KEPT and not _is_background(element, child):
+            _strip(child)
+        else:
+            element.remove(child)
+    if element.tag != f"{_SVG}text":
+        element.text = None
+
+
+def _is_background(parent: ElementTree.Element, child: ElementTree.Element) -> bool:
+    """Whether this is the white sheet that dot puts below everything."""
+    return parent.get("class") == "graph" and child.tag == f"{_SVG}polygon"
