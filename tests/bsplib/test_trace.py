@@ -1,0 +1,561 @@
+from __future__ import annotations
+
+import copy
+import io
+import json
+import pickle
+import tracemalloc
+import zipfile
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+from bsplib.errors import TraceError
+from bsplib.records import RECORD, TRAFFIC, Direction, Frame, GroupInfo, Kind, Run, Trace
+from bsplib.trace import FORMAT_VERSION, MAX_META_NESTING, MAX_TEXT, read_trace, write_trace
+
+MAIN = Frame("sort.py", "main", 3, 9)
+SORT = Frame("größe\udcff [red].py", "Sorter.<lambda>", 20, 31)
+
+
+@pytest.fixture
+def run():
+    """Two processes, a superstep each in a sub-group of their own, one together, the end."""
+    records = np.array(
+        [
+            # pid, group, superstep, kind, stack, start..end, calls, sub, to self
+            (0, 1, 0, Kind.SYNC, 1, 10, 20, 20, 25, 3, 0, 8, 1),
+            (1, 2, 0, Kind.SYNC, 1, 12, 30, 30, 31, 0, 0, 0, 0),
+            (0, 0, 0, Kind.SYNC, 0, 0, 40, 50, 60, 4, 15, 0, 0),
+            (1, 0, 0, Kind.OBLSYNC, 0, 0, 50, 50, 60, 0, 19, 0, 0),
+            (0, 0, 1, Kind.END, 0, 60, 70, 70, 70, 0, 0, 0, 0),
+            (1, 0, 1, Kind.END, 0, 60, 80, 80, 80, 0, 0, 0, 0),
+        ],
+        RECORD,
+    )
+    traffic = np.array([(2, 1, Direction.OUT, 16, 1), (3, 0, Direction.IN, 0, 2)], TRAFFIC)
+    groups = (
+        GroupInfo(-1, 0, 0, 0, 0, 2),
+        GroupInfo(0, 0, 0, 0, 0, 1),
+        GroupInfo(0, 0, 0, 1, 1, 1),
+    )
+    meta = {"program": "sort.py", "arguments": [1, 2.5, None, {"deep": ["er"]}], "host": "\x1b[0m"}
+    return Run(2, groups, ((MAIN,), (MAIN, SORT)), records, traffic, False, meta)
+
+
+@pytest.fixture
+def path(tmp_path, run):
+    """The trace of two runs."""
+    path = tmp_path / "sort.trace"
+    empty = Run(3, (GroupInfo(-1, 0, 0, 0, 0, 3),), (), np.empty(0, RECORD), np.empty(0, TRAFFIC))
+    write_trace(path, Trace((run, empty)))
+    return path
+
+
+def same(one, other):
+    """Whether two traces say the same."""
+    return len(one.runs) == len(other.runs) and all(
+        (a.nprocs, a.groups, a.stacks, a.complete, a.meta)
+        == (b.nprocs, b.groups, b.stacks, b.complete, b.meta)
+        and np.array_equal(a.records, b.records)
+        and np.array_equal(a.traffic, b.traffic)
+        for a, b in zip(one.runs, other.runs, strict=True)
+    )
+
+
+def contents(path):
+    """The members of a trace, for writing them back changed."""
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def rewrite(path, members, compression=zipfile.ZIP_STORED):
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+def change_document(path, change):
+    """Let ``change`` alter the JSON document of a trace in place."""
+    members = contents(path)
+    document = json.loads(members["trace.json"])
+    change(document)
+    rewrite(path, members | {"trace.json": json.dumps(document)})
+
+
+def test_what_was_written_is_read(path, run):
+    trace = read_trace(path)
+    assert len(trace.runs) == 2
+    assert same(Trace(trace.runs[:1]), Trace((run,)))
+    assert trace.runs[0].records.dtype == RECORD
+    assert trace.runs[0].traffic.dtype == TRAFFIC
+    assert type(trace.runs[0].groups[1]) is GroupInfo
+    assert type(trace.runs[0].stacks[1][1]) is Frame
+    assert (trace.runs[1].nprocs, trace.runs[1].complete, trace.runs[1].meta) == (3, True, {})
+
+
+def test_a_trace_without_runs_is_read(tmp_path):
+    write_trace(tmp_path / "none.trace", Trace(()))
+    assert read_trace(str(tmp_path / "none.trace")) == Trace(())
+
+
+def test_the_arrays_of_a_trace_are_what_numpy_reads(path, run):
+    members = contents(path)
+    records = np.load(io.BytesIO(members["run-0/records.npy"]), allow_pickle=False)
+    traffic = np.load(io.BytesIO(members["run-0/traffic.npy"]), allow_pickle=False)
+    assert np.array_equal(records, run.records)
+    assert np.array_equal(traffic, run.traffic)
+
+
+def test_writing_replaces_a_file_and_leaves_no_other(path, run):
+    path.write_bytes(b"older")
+    write_trace(path, Trace((run,)))
+    assert same(read_trace(path), Trace((run,)))
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_what_cannot_be_written_leaves_the_older_file_and_no_other(path, run):
+    before = path.read_bytes()
+    for meta in ({"machine": object()}, {"speed": float("nan")}):
+        broken = Run(run.nprocs, run.groups, run.stacks, run.records, run.traffic, True, meta)
+        with pytest.raises(TraceError, match="cannot be written as JSON"):
+            write_trace(path, Trace((broken,)))
+    broken = Run(run.nprocs, run.groups, run.stacks, [1, 2], run.traffic)
+    with pytest.raises(AttributeError):
+        write_trace(path, Trace((broken,)))
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_directory_that_is_not_there_is_an_oserror(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        write_trace(tmp_path / "nowhere" / "x.trace", Trace(()))
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(TraceError, match=r"missing\.trace: cannot be read: No such file"):
+        read_trace(tmp_path / "missing.trace")
+
+
+def test_a_directory_is_no_trace(tmp_path):
+    with pytest.raises(TraceError, match="cannot be read: Is a directory"):
+        read_trace(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\0", b"PK", b"PK\x05\x06", b"PK\x05\x06" + bytes(18), b"no trace at all\n" * 99],
+)
+def test_what_is_no_archive_of_a_trace_is_refused(path, content):
+    path.write_bytes(content)
+    with pytest.raises(TraceError, match=r"sort\.trace: "):
+        read_trace(path)
+
+
+def test_random_bytes_are_refused(path):
+    random = np.random.default_rng(5)
+    for length in range(1, 2000, 37):
+        path.write_bytes(random.bytes(length))
+        with pytest.raises(TraceError):
+            read_trace(path)
+
+
+def test_a_file_cut_off_at_any_byte_is_refused(path):
+    whole = path.read_bytes()
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(TraceError):
+            read_trace(path)
+
+
+@pytest.mark.parametrize("mask", [0x01, 0x80, 0xFF])
+def test_a_flipped_byte_is_refused_or_changes_nothing(path, mask):
+    whole = bytearray(path.read_bytes())
+    trace = read_trace(path)
+    for position in range(len(whole)):
+        whole[position] ^= mask
+        path.write_bytes(whole)
+        with suppress(TraceError):
+            assert same(read_trace(path), trace), f"byte {position}"
+        whole[position] ^= mask
+
+
+def test_bytes_inserted_and_left_out_are_refused_or_change_nothing(path):
+    whole = path.read_bytes()
+    trace = read_trace(path)
+    for position in range(0, len(whole), 7):
+        for changed in (
+            whole[:position] + b"\0\xff" + whole[position:],
+            whole[:position] + whole[position + 3 :],
+        ):
+            path.write_bytes(changed)
+            with suppress(TraceError):
+                assert same(read_trace(path), trace), f"byte {position}"
+
+
+@pytest.mark.parametrize("version", [0, FORMAT_VERSION + 1, -1, "1", 1.0, True, None, [1], 10**40])
+def test_another_version_is_refused_and_named(path, version):
+    change_document(path, lambda document: document.update(version=version))
+    with pytest.raises(TraceError, match=f"this bsplib reads {FORMAT_VERSION}") as caught:
+        read_trace(path)
+    assert str(version)[:5] in str(caught.value)
+
+
+def test_another_format_is_refused(path):
+    change_document(path, lambda document: document.update(format="zip of holidays"))
+    with pytest.raises(TraceError, match="does not say that it is of format 'bsplib trace'"):
+        read_trace(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"\xff\xfe",
+        b"{",
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        b"9" * 10_000,
+        b'{"format": "bsplib trace", "version": 1}',
+        b'{"format": "bsplib trace", "version": 1, "runs": [NaN]}',
+        b'{"format": "bsplib trace", "version": 1, "runs": [-Infinity]}',
+        b'{"format": "bsplib trace", "version": 1, "runs": [1e999]}',
+    ],
+)
+def test_json_that_is_no_document_is_refused(path, text):
+    rewrite(path, contents(path) | {"trace.json": text})
+    with pytest.raises(TraceError):
+        read_trace(path)
+
+
+JUNK = [
+    None,
+    True,
+    -1,
+    1.5,
+    2**31,
+    2**63,
+    10**30,
+    "x",
+    "x" * 5000,
+    [],
+    [[]],
+    [[1] * 7],
+    {},
+    {"a": 1},
+]
+
+
+def test_any_part_of_the_document_may_be_junk_and_what_is_read_is_sound(path):
+    members = contents(path)
+    whole = json.loads(members["trace.json"])
+    places = []
+
+    def walk(value, place):
+        keys = value if isinstance(value, dict) else range(len(value))
+        for key in keys:
+            places.append((*place, key))
+            if isinstance(value[key], dict | list) and key != "meta":
+                walk(value[key], (*place, key))
+
+    walk(whole, ())
+    for *way, last in places:
+        for junk in JUNK:
+            document = copy.deepcopy(whole)
+            parent = document
+            for key in way:
+                parent = parent[key]
+            parent[last] = junk
+            rewrite(path, members | {"trace.json": json.dumps(document)})
+            with suppress(TraceError):
+                run = read_trace(path).runs[0]
+                assert run.nprocs == 2
+                assert len(run.records) == 6
+                assert all(run.stacks[stack] for stack in run.records["stack"])
+
+
+def test_any_part_of_the_document_left_out_is_refused(path):
+    members = contents(path)
+    for key in json.loads(members["trace.json"])["runs"][0]:
+        document = json.loads(members["trace.json"])
+        del document["runs"][0][key]
+        rewrite(path, members | {"trace.json": json.dumps(document)})
+        with pytest.raises(TraceError):
+            read_trace(path)
+
+
+@pytest.mark.parametrize("text", ["x" * MAX_TEXT, ""])
+def test_names_of_any_bearable_length_are_read(path, text):
+    change_document(path, lambda document: document["runs"][0]["frames"][0].__setitem__(0, text))
+    assert read_trace(path).runs[0].stacks[0][0].file == text
+
+
+def test_names_of_absurd_length_are_refused_without_being_repeated(path):
+    name = "x" * (MAX_TEXT + 1)
+    change_document(path, lambda document: document["runs"][0]["frames"][0].__setitem__(1, name))
+    with pytest.raises(TraceError, match="frame 0 is named 'xxx") as caught:
+        read_trace(path)
+    assert len(str(caught.value)) < 300
+
+
+def test_metadata_may_nest_as_deep_as_it_says_and_no_deeper(path):
+    def nested(depth):
+        return {"a": nested(depth - 1)} if depth else 1
+
+    change_document(
+        path, lambda document: document["runs"][0].update(meta=nested(MAX_META_NESTING))
+    )
+    read_trace(path)
+    deeper = nested(MAX_META_NESTING + 1)
+    change_document(path, lambda document: document["runs"][0].update(meta=deeper))
+    with pytest.raises(TraceError, match="run 0: meta is"):
+        read_trace(path)
+
+
+@pytest.mark.parametrize(
+    ("groups", "fault"),
+    [
+        ([], "run 0: there is no group"),
+        ([[0, 0, 0, 0, 0, 2]], "group 0 cannot be"),
+        ([[-1, 0, 0, 0, 0, 3]], "group 0 cannot be"),
+        ([[-1, 0, 0, 0, 1, 1]], "group 0 cannot be"),
+        ([[-1, 0, 0, 0, 0, 2], [1, 0, 0, 0, 0, 1]], "group 1 cannot be"),
+        ([[-1, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 1]], "group 1 cannot be"),
+        ([[-1, 0, 0, 0, 0, 2], [-1, 0, 0, 0, 0, 2]], "group 1 cannot be"),
+        ([[-1, 0, 0, 0, 0, 2], [0, 0, 0, 0, 1, 2]], "group 1 cannot be"),
+        ([[-1, 0, 0, 0, 0, 2], [0, 0, 0, 0, 0, -1]], "group 1 cannot be"),
+        ([[-1, 0, 0, 0, 0, 2], [0, 0, 0, 0, 1, 1], [1, 0, 0, 0, 0, 1]], "group 2 cannot be"),
+        ([[-1, 0, 0, 0, 0, 2], [0, 0, 0, 0, 0]], "group 1 is .* not an array of 6"),
+        ([[-1, 0, 0, 0, 0, 2], [0, 0, 0, 0, 0, True]], "group 1 holds True"),
+    ],
+)
+def test_groups_that_make_no_tree_are_refused(path, groups, fault):
+    change_document(path, lambda document: document["runs"][0].update(groups=groups))
+    with pytest.raises(TraceError, match=fault):
+        read_trace(path)
+
+
+def test_empty_sub_groups_are_legal(path):
+    more = [[0, 0, 1, 0, 0, 0], [0, 0, 1, 1, 2, 0]]
+    change_document(path, lambda document: document["runs"][0]["groups"].extend(more))
+    assert read_trace(path).runs[0].groups[-1].size == 0
+
+
+@pytest.mark.parametrize("stack", [[], [2], [-1], [0.0], ["0"], 0])
+def test_stacks_of_no_frames_are_refused(path, stack):
+    change_document(path, lambda document: document["runs"][0]["stacks"].append(stack))
+    with pytest.raises(TraceError, match="stack 2"):
+        read_trace(path)
+
+
+@pytest.mark.parametrize("nprocs", [0, -1, 2**16 + 1, 10**18, 2.0, None])
+def test_absurd_numbers_of_processes_are_refused(path, nprocs):
+    change_document(path, lambda document: document["runs"][0].update(nprocs=nprocs))
+    with pytest.raises(TraceError, match="run 0: nprocs holds"):
+        read_trace(path)
+
+
+SIGNED = [name for name in RECORD.names if name != "kind"]
+
+
+@pytest.mark.parametrize(
+    ("row", "field", "value", "fault"),
+    [
+        *((0, name, -1, f"record 0 has a {name} outside 0") for name in SIGNED),
+        (1, "pid", 2, "record 1 has a pid outside 0 .. 1"),
+        (1, "group", 3, "record 1 has a group outside 0 .. 2"),
+        (1, "group", 1, "record 1 has a process outside its group"),
+        (1, "stack", 2, "record 1 has a stack outside 0 .. 1"),
+        (1, "kind", 3, "record 1 has a kind outside 0 .. 2"),
+        (1, "superstep", 2**53 + 1, "record 1 has a superstep outside"),
+        (1, "self_bytes", 2**63 - 1, "record 1 has a self_bytes outside"),
+        (2, "start", 41, "record 2 has times that are not in order"),
+        (2, "arrive", 51, "record 2 has times that are not in order"),
+        (2, "released", 39, "record 2 has times that are not in order"),
+        (2, "end", 49, "record 2 has times that are not in order"),
+        (2, "comm_calls", 26, "record 2 has more time in calls and sub-groups than it lasts"),
+        (2, "sub", 37, "record 2 has more time in calls and sub-groups than it lasts"),
+        (4, "end", 71, "record 4 has an end of main that waits"),
+        (4, "superstep", 0, "record 4 has a superstep out of order"),
+        (0, "end", 61, "record 2 has a end out of order"),
+    ],
+)  # fmt: skip
+def test_records_that_cannot_be_are_refused(path, run, row, field, value, fault):
+    run.records[row][field] = value
+    write_trace(path, Trace((run,)))
+    with pytest.raises(TraceError, match=fault) as caught:
+        read_trace(path)
+    assert f"'{field}': {value}" in str(caught.value) or "out of order" in fault
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "fault"),
+    [
+        ("record", -1, "a record outside 0 .. 5"),
+        ("record", 6, "a record outside 0 .. 5"),
+        ("record", 0, "a partner that is not another of its group"),
+        ("partner", -1, "a partner outside 0 .. 1"),
+        ("partner", 2, "a partner outside 0 .. 1"),
+        ("partner", 0, "a partner that is not another of its group"),
+        ("direction", 2, "a direction outside 0 .. 1"),
+        ("bytes", -1, "a bytes outside 0"),
+        ("bytes", 2**53 + 1, "a bytes outside 0"),
+        ("messages", -1, "a messages outside 0"),
+    ],
+)
+def test_traffic_that_cannot_be_is_refused(path, run, field, value, fault):
+    run.traffic[0][field] = value
+    write_trace(path, Trace((run,)))
+    with pytest.raises(TraceError, match=f"traffic row 0 has {fault}"):
+        read_trace(path)
+
+
+def npy(array):
+    """An array as numpy itself writes it."""
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, array)
+    return buffer.getvalue()
+
+
+class Bomb:
+    """Unpickled, it raises what no test expects."""
+
+    def __reduce__(self):
+        return exec, ("raise SystemExit('unpickled')",)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        npy(np.array([Bomb()], object)),
+        pickle.dumps(Bomb()),
+        npy(np.zeros(6, np.int64)),
+        npy(np.zeros(6, [(name, np.int64) for name in RECORD.names])),
+        npy(np.zeros(6, RECORD.newbyteorder(">"))),
+        npy(np.zeros((6, 1), RECORD)),
+        npy(np.zeros(5, RECORD)),
+        npy(np.zeros(7, RECORD)),
+        b"",
+        b"\x93NUMPY",
+    ],
+)
+def test_arrays_of_another_kind_are_refused(path, content):
+    rewrite(path, contents(path) | {"run-0/records.npy": content})
+    with pytest.raises(TraceError, match=r"run-0/records\.npy"):
+        read_trace(path)
+
+
+@pytest.mark.parametrize("shape", ["(9999999,)", "(6, 9999)", "(-6,)", "()", "(6", "(((((("])
+def test_absurd_shapes_in_the_header_are_refused(path, shape):
+    members = contents(path)
+    content = members["run-0/records.npy"]
+    begin, end = 10, content.index(b"\n")
+    text = content[begin:end].decode().rstrip().replace("(6,)", shape).ljust(end - begin)
+    hostile = content[:begin] + text.encode() + content[end:]
+    assert len(hostile) == len(content)
+    rewrite(path, members | {"run-0/records.npy": hostile})
+    with pytest.raises(TraceError, match="not an array of the 6 elements declared"):
+        read_trace(path)
+
+
+def test_absurd_lengths_in_the_document_are_refused_without_memory(path):
+    change_document(path, lambda document: document["runs"][0].update(records=2**50))
+    with pytest.raises(TraceError, match="not an array of the 1125899906842624 elements"):
+        read_trace(path)
+
+
+@pytest.mark.parametrize("name", ["../evil", "/etc/evil", "run-7/records.npy", "run-0/", "x\0y"])
+def test_members_of_other_names_are_refused(path, name):
+    rewrite(path, contents(path) | {name: b"x"})
+    before = set(path.parent.rglob("*"))
+    with pytest.raises(TraceError, match="holds 6 members for 2 runs"):
+        read_trace(path)
+    assert set(path.parent.rglob("*")) == before
+
+
+def test_members_left_out_are_refused(path):
+    members = contents(path)
+    for name in members:
+        rewrite(path, {other: content for other, content in members.items() if other != name})
+        with pytest.raises(TraceError, match=f"has no member {name}|holds 4 members for 2 runs"):
+            read_trace(path)
+
+
+def test_a_member_in_place_of_another_is_refused(path):
+    members = contents(path)
+    members["run-2/traffic.npy"] = members.pop("run-1/traffic.npy")
+    rewrite(path, members)
+    with pytest.raises(TraceError, match=r"run 1: has no member run-1/traffic\.npy"):
+        read_trace(path)
+
+
+def test_two_members_of_one_name_are_refused(path):
+    document = contents(path)["trace.json"]
+    with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("trace.json", document)
+    with pytest.raises(TraceError, match="two members of one name"):
+        read_trace(path)
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2])
+def test_a_bomb_is_refused_before_it_is_unpacked(path, compression):
+    rewrite(path, contents(path) | {"trace.json": b" " * 10**8}, compression)
+    assert path.stat().st_size < 10**6
+    tracemalloc.start()
+    try:
+        with pytest.raises(TraceError, match=r"'trace\.json' is compressed"):
+            read_trace(path)
+        assert tracemalloc.get_traced_memory()[1] < 10**6
+    finally:
+        tracemalloc.stop()
+
+
+def test_members_that_overlap_in_the_file_are_refused(path):
+    # All entries of the directory point at one long member and call it by their own names.
+    content = b" " * 100_000
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("trace.json", content)
+        first = archive.infolist()[0]
+        for number in range(100):
+            other = copy.copy(first)
+            other.filename = f"run-{number}/records.npy"
+            archive.filelist.append(other)
+    with pytest.raises(TraceError, match="declares 10100000 bytes in a file of"):
+        read_trace(path)
+
+
+def test_an_encrypted_member_is_refused(path):
+    content = path.read_bytes()
+    position = content.rindex(b"PK\x01\x02", 0, content.rindex(b"trace.json"))
+    flagged = bytearray(content)
+    flagged[position + 8] |= 1
+    flagged[6] |= 1
+    path.write_bytes(flagged)
+    with pytest.raises(TraceError, match="no trace, or not a whole one"):
+        read_trace(path)
+
+
+def test_reading_takes_memory_in_proportion_to_the_file(path):
+    count = 100_000
+    records = np.zeros(count, RECORD)
+    records["superstep"] = np.arange(count)
+    group = GroupInfo(-1, 0, 0, 0, 0, 1)
+    write_trace(path, Trace((Run(1, (group,), ((MAIN,),), records, np.empty(0, TRAFFIC)),)))
+    tracemalloc.start()
+    try:
+        read_trace(path)
+        assert tracemalloc.get_traced_memory()[1] < 4 * path.stat().st_size
+    finally:
+        tracemalloc.stop()
+
+
+def test_an_error_is_one_sentence_with_the_path(path):
+    change_document(path, lambda document: document["runs"][0].update(nprocs="many"))
+    with pytest.raises(TraceError) as caught:
+        read_trace(path)
+    assert str(caught.value) == (
+        f"{path}: run 0: nprocs holds 'many', no whole number in 1 .. 65536."
+    )
