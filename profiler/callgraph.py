@@ -18,7 +18,7 @@ from profiler._ledger import Ledger
 from profiler.summary import Cost, Summary
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from bsplib.records import Kind, Run, Stack
 
@@ -155,7 +155,7 @@ def _rooted(callers: list[_Callers]) -> tuple[_Key, list[_Callers]]:
     ]
 
 
-def _ids(root: _Key, edges: defaultdict[tuple[_Key, _Key], set[int]]) -> dict[_Key, str]:
+def _ids(root: _Key, edges: Iterable[tuple[_Key, _Key]]) -> dict[_Key, str]:
     """Name the nodes in the order of the call tree."""
     tree = networkx.DiGraph(list(edges))
     tree.add_node(root)

@@ -94,8 +94,8 @@ def critical_path(callgraph: CallGraph, path: str) -> list[str]:
     """Follow the greatest score from ``main`` to a cost centre.
 
     At each node only that part of the costs counts that came through the path so far,
-    so that no caller is blamed for another's. Of equal scores the greater share of the
-    metric wins, and then the lower node id.
+    so that no caller is blamed for another's. Of equal scores the greater maximum of
+    the metric wins, and then the stack that was recorded first.
 
     Returns:
         Node ids from the root to a leaf; empty where the root scores 0, since then
@@ -109,9 +109,6 @@ def critical_path(callgraph: CallGraph, path: str) -> list[str]:
         return []
     size = "sync" if path == "sync" else f"{path.partition('-')[0]}-abs"
     while following := callgraph.onward(way):
-        rank = {
-            name: (score(cost, path), score(cost, size), -int(name[1:]))
-            for name, cost in following.items()
-        }
+        rank = {name: (score(cost, path), score(cost, size)) for name, cost in following.items()}
         way.append(max(rank, key=rank.__getitem__))
     return way

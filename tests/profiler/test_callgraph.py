@@ -310,7 +310,7 @@ def test_onward_gives_what_came_through_the_way_so_far(script):
         (Summary(8, 1, 0, ()), (12, 0)),  # 12.5 to the even 12
         (Summary(8, 3, 1, ()), (38, 12)),  # 37.5 to the even 38
         (Summary(200, 3, 1, ()), (2, 0)),  # 1.5 and 0.5
-        (Summary(8e-9, 1e-9, 1e-9, ()), (12, 12)),  # halves in spite of binary seconds
+        (Summary(8e-9, 3e-9, 1e-9, ()), (38, 12)),  # halves in spite of binary seconds
         (Summary(3, 3, 3, ()), (100, 100)),
         (Summary(0, 0, 0, ()), (100, 100)),
     ],

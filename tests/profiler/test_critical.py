@@ -127,11 +127,12 @@ def test_a_path_does_not_turn_where_the_edges_alone_would_lead(script):
     assert reading.way(way) == "main > foo > shared > app.py line 31"
 
 
-def test_equal_scores_are_decided_by_the_share_and_then_by_the_order_of_the_tree(script):
+def test_equal_scores_are_decided_by_the_maximum_and_then_by_the_order_of_the_stacks(script):
+    second = 10**9  # whole seconds have no rounding, so that the imbalances are equal
     program = script(2)
-    program.step("main foo:12", w=[4, 2])
-    program.step("main bar:22", w=[8, 6])
-    program.step("main baz:32", w=[8, 6])
+    program.step("main foo:12", w=[4 * second, 2 * second])
+    program.step("main bar:22", w=[8 * second, 6 * second])
+    program.step("main baz:32", w=[8 * second, 6 * second])
     reading = program.reading()
     way = critical_path(reading.callgraph, "comp-imb")
     assert reading.way(way) == "main > bar > app.py line 22"
@@ -147,8 +148,8 @@ def test_a_path_through_mutual_recursion_ends_at_a_cost_centre(script):
 
 def test_an_imbalance_between_branches_still_leads_to_a_cost_centre(script):
     program = script(2)
-    program.step(["main left:12", "main right:22"], w=[9, 1])
+    program.step(["main left:12", "main right:22"], w=[1, 9])
     reading = program.reading()
-    # Each branch has one process, in balance with itself; the greater share decides.
+    # Each branch has one process, in balance with itself; the greater maximum decides.
     way = critical_path(reading.callgraph, "comp-imb")
-    assert reading.way(way) == "main > left > app.py line 12"
+    assert reading.way(way) == "main > right > app.py line 22"
