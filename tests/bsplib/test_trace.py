@@ -351,9 +351,9 @@ def test_stacks_of_no_frames_are_refused(path, stack):
         read_trace(path)
 
 
-@pytest.mark.parametrize("nprocs", [0, -1, 2**16 + 1, 10**18, 2.0, None])
-def test_absurd_numbers_of_processes_are_refused(path, nprocs):
-    change_document(path, lambda document: document["runs"][0].update(nprocs=nprocs))
+@pytest.mark.parametrize("number", [0, -1, 2**16 + 1, 10**18, 2.0, None])
+def test_absurd_numbers_of_processes_are_refused(path, number):
+    change_document(path, lambda document: document["runs"][0].update(nprocs=number))
     with pytest.raises(TraceError, match="run 0: nprocs holds"):
         read_trace(path)
 
