@@ -145,6 +145,11 @@ def _frame():
     return frame
 
 
+@pytest.fixture(scope="session", name="tree_run")
+def _tree_run():
+    return tree_run
+
+
 @pytest.fixture(scope="session")
 def broadcast_trace():
     """Figure 3 of the paper, with fewer rounds."""

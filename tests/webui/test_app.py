@@ -1,0 +1,142 @@
+import os
+import queue
+import re
+import signal
+import socket
+import threading
+import urllib.request
+import webbrowser
+
+import click
+import pytest
+
+import webui
+from bsplib.errors import BspError
+from webui import page
+
+
+@pytest.fixture
+def client(several_runs_trace):
+    return webui.create_app(several_runs_trace).test_client()
+
+
+def test_the_page_is_served_with_its_files(client):
+    answer = client.get("/")
+    assert answer.status_code == 200
+    files = re.findall(r'(?:src|href)="(static/[^"]+)"', answer.text)
+    assert files == [f"static/{name}" for name in (*page.STYLES, *page.SCRIPTS)]
+    for name in files:
+        with client.get(f"/{name}") as file:
+            assert file.status_code == 200
+            assert file.mimetype in {"text/css", "text/javascript"}
+
+
+def test_a_run_is_served_as_json(client):
+    answer = client.get("/runs/2.json")
+    assert answer.mimetype == "application/json"
+    assert answer.json["nprocs"] == 8
+    assert answer.json["svg"].startswith("<svg")
+
+
+@pytest.mark.parametrize("path", ["/runs/3.json", "/runs/-1.json", "/runs/x.json", "/other"])
+def test_what_is_not_there_is_404(client, path):
+    assert client.get(path).status_code == 404
+
+
+def test_files_outside_the_static_folder_are_not_served(client):
+    assert client.get("/static/../app.py").status_code == 404
+    assert client.get("/static/%2e%2e/app.py").status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/", "/runs/0.json", "/static/main.js", "/nothing"])
+def test_every_answer_carries_the_policy(client, path):
+    with client.get(path) as answer:
+        policy = answer.headers["Content-Security-Policy"]
+        assert policy.startswith("default-src 'none'")
+        assert "unsafe" not in policy
+        assert "frame-ancestors 'none'" in policy
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+        assert "Access-Control-Allow-Origin" not in answer.headers
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost", "localhost:99"])
+def test_the_loopback_may_ask(client, host):
+    assert client.get("/", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil:80"])
+@pytest.mark.parametrize("path", ["/", "/runs/0.json"])
+def test_a_site_that_calls_itself_loopback_is_refused(client, host, path):
+    answer = client.get(path, headers={"Host": host})
+    assert answer.status_code == 403
+    assert "svg" not in answer.text
+
+
+def test_nothing_can_be_changed_through_the_pages(client):
+    assert client.post("/").status_code == 405
+
+
+@pytest.fixture
+def taken_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener.getsockname()[1]
+
+
+def test_a_port_that_is_taken_is_one_sentence(broadcast_trace, taken_port):
+    with pytest.raises(webui.PortError) as caught:
+        webui.serve(broadcast_trace, port=taken_port, open_browser=False)
+    assert str(caught.value) == (
+        f"Port {taken_port} of 127.0.0.1 is taken: choose another, or 0 for any free one."
+    )
+    assert isinstance(caught.value, BspError)
+
+
+@pytest.fixture
+def visits(monkeypatch):
+    """Fetches the page once its address is printed, then presses Ctrl-C."""
+    seen = []
+    echo = click.echo
+
+    def visit(url):
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            seen.append((url, answer.status))
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def announce(text):
+        echo(text)
+        url = re.search(r"http://127\.0\.0\.1:\d+/", text).group()
+        threading.Thread(target=visit, args=(url,)).start()
+
+    monkeypatch.setattr(click, "echo", announce)
+    return seen
+
+
+def test_serve_says_where_it_is_and_ends_on_ctrl_c(broadcast_trace, visits, capsys, monkeypatch):
+    monkeypatch.setattr(webbrowser, "open", lambda url: pytest.fail("opened"))
+    webui.serve(broadcast_trace, open_browser=False)
+    ((url, status),) = visits
+    assert status == 200
+    assert capsys.readouterr().out == f"The profile is at {url} until Ctrl-C.\n"
+    port = int(url.split(":")[2].strip("/"))
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port))
+
+
+def test_serve_opens_the_browser_at_the_page(broadcast_trace, visits, monkeypatch):
+    opened = queue.SimpleQueue()
+    monkeypatch.setattr(webbrowser, "open", opened.put)
+    webui.serve(broadcast_trace)
+    assert opened.get(timeout=30) == visits[0][0]
+
+
+def test_a_port_may_be_chosen_and_used_again(broadcast_trace, visits, free_port):
+    for _ in range(2):
+        webui.serve(broadcast_trace, port=free_port, open_browser=False)
+    assert {url for url, _ in visits} == {f"http://127.0.0.1:{free_port}/"}
+
+
+@pytest.fixture
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]

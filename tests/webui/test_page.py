@@ -1,0 +1,118 @@
+import json
+import re
+import stat
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import webui
+from bsplib.records import Trace
+from webui import page
+
+FOLDER = Path(webui.__file__).parent
+# Names of a namespace, which no browser fetches.
+NAMESPACES = ("http://www.w3.org/2000/svg",)
+
+
+@pytest.fixture(scope="module")
+def saved(broadcast_trace):
+    return page.saved_page(broadcast_trace)
+
+
+def data_of(html):
+    (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', html)
+    return json.loads(text)
+
+
+def test_a_saved_page_names_no_address_to_load_from(saved):
+    for namespace in NAMESPACES:
+        saved = saved.replace(namespace, "")
+    assert not re.search(r"https?:|//[a-z0-9.-]+\.[a-z]+/", saved)
+    assert not re.search(r"@import|url\(|\bsrc=|<iframe|<object|<embed", saved)
+    assert re.findall(r'href="([^"]*)"', saved) == ["data:,"]
+
+
+def test_a_saved_page_holds_every_run(several_runs_trace):
+    data = data_of(page.saved_page(several_runs_trace))
+    assert sorted(data["runs"]) == ["0", "1", "2"]
+    assert [run["nprocs"] for run in data["runs"].values()] == [4, 1, 8]
+
+
+def test_a_saved_page_allows_its_own_scripts_by_hash_and_no_others(saved):
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', saved).group(1)
+    policy = policy.replace("&#39;", "'")
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert policy.count("'sha256-") == len(page.SCRIPTS) + len(page.STYLES)
+
+
+def test_a_hostile_name_cannot_end_the_data(hostile_trace):
+    html = page.saved_page(hostile_trace)
+    assert html.count("</script>") == len(page.SCRIPTS) + 1
+    assert "<img" not in html
+    data = data_of(html)
+    names = {node["name"] for node in data["runs"]["0"]["nodes"].values()}
+    assert "<script>alert('name')</script>" in names
+
+
+def test_embedded_json_has_nothing_that_html_or_old_javascript_minds():
+    text = page.embedded_json({"<&>": "\u2028\u2029</script>ü"})
+    assert not set("<>&\u2028\u2029") & set(text)
+    assert json.loads(text) == {"<&>": "\u2028\u2029</script>ü"}
+
+
+def test_the_title_of_the_page_is_escaped(hostile_trace):
+    html = page.served_page(page.Views(hostile_trace))
+    assert "<title>&lt;/script&gt;&lt;script&gt;" in html
+
+
+def test_the_page_of_a_trace_without_runs_can_be_saved():
+    assert data_of(page.saved_page(Trace(())))["runs"] == {}
+
+
+def test_write_html_writes_the_whole_page(broadcast_trace, saved, tmp_path):
+    out = tmp_path / "profile.html"
+    out.write_text("before", encoding="utf-8")
+    webui.write_html(broadcast_trace, out)
+    assert out.read_text(encoding="utf-8") == saved
+    assert list(tmp_path.iterdir()) == [out]
+    plain = tmp_path / "plain"
+    plain.touch()
+    assert stat.S_IMODE(out.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
+
+
+def test_write_html_leaves_nothing_behind_where_it_cannot_write(broadcast_trace, tmp_path):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IsADirectoryError):
+        webui.write_html(broadcast_trace, tmp_path / "folder")
+    with pytest.raises(FileNotFoundError):
+        webui.write_html(broadcast_trace, tmp_path / "missing" / "profile.html")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_every_static_file_is_part_of_the_page():
+    assert {path.name for path in page.STATIC.iterdir()} == {*page.STYLES, *page.SCRIPTS}
+
+
+def test_no_script_makes_markup_from_text():
+    for name in page.SCRIPTS:
+        source = (page.STATIC / name).read_text(encoding="utf-8")
+        assert not re.search(
+            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|Function\(", source
+        ), name
+
+
+def test_no_style_sheet_or_script_can_end_its_element():
+    for name in (*page.STYLES, *page.SCRIPTS):
+        assert "</" not in (page.STATIC / name).read_text(encoding="utf-8"), name
+
+
+def test_the_package_carries_templates_and_static_files():
+    pyproject = FOLDER.parent / "pyproject.toml"
+    tools = tomllib.loads(pyproject.read_text(encoding="utf-8"))["tool"]
+    patterns = tools["setuptools"]["package-data"]["webui"]
+    carried = {path for pattern in patterns for path in FOLDER.glob(pattern)}
+    needed = {path for folder in ("templates", "static") for path in (FOLDER / folder).iterdir()}
+    assert needed
+    assert needed <= carried

@@ -1,0 +1,133 @@
+"""The one page: linked to its style and scripts when served, holding them when saved."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import jinja2
+from markupsafe import Markup
+
+from webui.services import Json, Views
+
+if TYPE_CHECKING:
+    from bsplib.records import Trace
+
+STATIC = Path(__file__).parent / "static"
+STYLES = ("style.css",)
+SCRIPTS = (
+    "dom.js",
+    "viewport.js",
+    "minimap.js",
+    "graph.js",
+    "pie.js",
+    "detail.js",
+    "paths.js",
+    "main.js",
+)
+"""In the order in which they build on each other."""
+
+_POLICY = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'"
+SERVED_POLICY = (
+    f"{_POLICY}; frame-ancestors 'none'; script-src 'self'; style-src 'self'; connect-src 'self'"
+)
+"""Content-Security-Policy of the served page: its own files and nothing else."""
+
+_UNSAFE = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
+
+
+@dataclass(frozen=True)
+class _Asset:
+    """A style or script, by its address or, in a saved page, whole."""
+
+    url: str
+    content: Markup | None = None
+
+
+def served_page(views: Views) -> str:
+    """The page that fetches its files and, run by run, its data from the server."""
+    return _render(
+        views.overview["title"],
+        {"overview": views.overview, "runs": {}},
+        styles=[_Asset(f"static/{name}") for name in STYLES],
+        scripts=[_Asset(f"static/{name}") for name in SCRIPTS],
+        meta_policy="",
+    )
+
+
+def saved_page(trace: Trace) -> str:
+    """The page with all that it needs in it: it loads nothing and works offline."""
+    views = Views(trace)
+    styles, scripts = _inlined(STYLES), _inlined(SCRIPTS)
+    return _render(
+        views.overview["title"],
+        {
+            "overview": views.overview,
+            "runs": {number: views.run(number) for number in range(len(trace.runs))},
+        },
+        styles=styles,
+        scripts=scripts,
+        meta_policy=f"{_POLICY}; script-src {_hashes(scripts)}; style-src {_hashes(styles)}",
+    )
+
+
+def write_html(trace: Trace, out_path: str | os.PathLike[str]) -> None:
+    """Save the pages of a trace as one HTML file that needs no server and no network.
+
+    Args:
+        trace: what was recorded; every run goes into the file.
+        out_path: the file to write; it appears whole or not at all.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    text = saved_page(trace)
+    path = Path(out_path)
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
+    ) as file:
+        file.write(text)
+    try:
+        os.chmod(file.name, 0o666 & ~_umask())  # a temporary file is private
+        os.replace(file.name, path)
+    except OSError:
+        os.unlink(file.name)
+        raise
+
+
+def embedded_json(data: Json) -> Markup:
+    """JSON that may stand in a script element: nothing in it can end the element."""
+    return Markup(json.dumps(data, ensure_ascii=False).translate(_UNSAFE))
+
+
+def _render(title: str, data: Json, **parts: object) -> str:
+    return _template().render(title=f"{title} - bsp profile", data=embedded_json(data), **parts)
+
+
+@cache
+def _template() -> jinja2.Template:
+    loader = jinja2.FileSystemLoader(Path(__file__).parent / "templates")
+    return jinja2.Environment(loader=loader, autoescape=True).get_template("page.html")
+
+
+def _inlined(names: tuple[str, ...]) -> list[_Asset]:
+    return [_Asset("", Markup((STATIC / name).read_text(encoding="utf-8"))) for name in names]
+
+
+def _hashes(assets: list[_Asset]) -> str:
+    """What a policy allows by content, as it does not know where the page is saved."""
+    digests = [hashlib.sha256(str(asset.content).encode()).digest() for asset in assets]
+    return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

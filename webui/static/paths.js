@@ -1,0 +1,52 @@
+"use strict";
+
+/* The choice among the critical paths: sync, and four metrics by four measures. Each
+   button shows the greatest score, so that the grid is itself a summary. */
+const paths = (() => {
+  function create(table, words, onChoose) {
+    const radio = (path) => dom.html("label", { title: words.paths[path] },
+      dom.html("input", {
+        type: "radio", name: "path", value: path, "aria-label": words.paths[path],
+        onchange: () => onChoose(path),
+      }),
+      dom.html("span", { "data-score": path }));
+
+    const heads = dom.html("tr", {}, dom.html("td"),
+      ...Object.values(words.measures).map(({ head, meaning }) =>
+        dom.html("th", { scope: "col", title: meaning }, head)));
+    const rows = Object.entries(words.metrics).map(([metric, title]) =>
+      dom.html("tr", {}, dom.html("th", { scope: "row", title }, metric),
+        ...Object.keys(words.measures).map((measure) =>
+          dom.html("td", {}, radio(`${metric}-${measure}`)))));
+    const sync = dom.html("tr", {}, dom.html("th", { scope: "row", title: words.paths.sync }, "sync"),
+      dom.html("td", { colspan: 4 }, radio("sync")));
+    table.replaceChildren(dom.html("thead", {}, heads), dom.html("tbody", {}, sync, ...rows));
+
+    function show(run) {
+      for (const cell of table.querySelectorAll("[data-score]")) {
+        const path = cell.dataset.score;
+        cell.textContent = run.paths[path].greatest + (path === "sync" ? " supersteps" : "");
+      }
+    }
+
+    function choose(path) {
+      table.querySelector(`input[value="${path}"]`).checked = true;
+    }
+
+    return { show, choose };
+  }
+
+  /* The nodes of the critical path from main to a cost centre, with what came that far. */
+  function way(list, run, path, { selected, title, onSelect }) {
+    const steps = run.paths[path].way.map(({ node, score }) =>
+      dom.html("li", {}, dom.html("button", {
+        type: "button", "aria-current": node === selected ? "true" : null,
+        onclick: () => onSelect(node),
+      }, run.nodes[node].name, " ", dom.html("span", { class: "score" }, score))));
+    list.replaceChildren(dom.html("li", { class: "title" }, `Critical path: ${title}`), ...(steps.length
+      ? steps : [dom.html("li", { class: "quiet" }, "nothing is critical: 0 everywhere")]));
+    list.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+  }
+
+  return { create, way };
+})();
