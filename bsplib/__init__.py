@@ -23,12 +23,14 @@ from bsplib.errors import (
     ProcessDiedError,
     ProcessRangeError,
     RegistrationError,
+    ShapeError,
     SyncMismatchError,
     TraceError,
     UsageError,
 )
 from bsplib.group import Group
 from bsplib.launch import run
+from bsplib.machine import Machine
 from bsplib.version import __version__
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "BspError",
     "DtypeError",
     "Group",
+    "Machine",
     "MessageError",
     "OutOfSharedMemoryError",
     "PartitionError",
@@ -45,6 +48,7 @@ __all__ = [
     "ProcessDiedError",
     "ProcessRangeError",
     "RegistrationError",
+    "ShapeError",
     "SyncMismatchError",
     "TraceError",
     "UsageError",

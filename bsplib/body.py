@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from bsplib.backends.base import Port
-from bsplib.errors import BspError, ProcessDiedError
+from bsplib.errors import BspError, MessageError, ProcessDiedError
 from bsplib.group import Group
 from bsplib.recorder import RecordedGroup, Recorder
 from bsplib.records import GroupInfo
 from bsplib.spool import Spool
+
+_AFTER_ALL = 1 << 62
+"""The superstep of what goes wrong after the last one."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Failure:
 
 def run_task(task: Task, port: Port) -> Any:
     """Run ``main`` in this process and return what it returns."""
-    port.meet({}, 0, stamp=time.perf_counter_ns())  # time 0 is when the last one is here
+    port.meet({}, 0, stamp=port.now())  # time 0 is when the last one is here
     port.turn()
     group = _root_group(task, port)
     result = _call_main(task, group)
@@ -93,6 +95,13 @@ def _superstep_of(error: BaseException) -> int:
             return group._superstep
         frame = frame.tb_next
     return 0
+
+
+def unpicklable_result(pid: int, reason: Exception) -> MessageError:
+    """Return the error for what cannot travel to the caller of ``run``."""
+    error = MessageError(f"what main returned on process {pid} cannot be pickled: {reason}")
+    error.pid, error.superstep = pid, _AFTER_ALL
+    return error
 
 
 def _portable(error: BaseException) -> BaseException:

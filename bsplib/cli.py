@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bsplib import launch
+from bsplib.backends.sim.launch import Times
 from bsplib.errors import BspError
 from bsplib.version import __version__
 
@@ -42,32 +43,45 @@ def main() -> None:
 
 
 @main.command(context_settings={"ignore_unknown_options": True})
-@click.option("-n", "--nprocs", type=click.IntRange(1, 256), help="Number of processes.")
+@click.option("-n", "--nprocs", type=click.IntRange(1), help="Number of processes.")
 @click.option("--backend", type=click.Choice(launch.BACKENDS), help="Where the processes live.")
 @click.option("--profile", type=_TRACE, help="Record the run in this file.")
+@click.option("--machine", metavar="NAME", help="Machine that prices virtual processors.")
 @click.argument("script", type=click.Path(exists=True, dir_okay=False))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run(
     nprocs: int | None,
     backend: str | None,
     profile: Path | None,
+    machine: str | None,
     script: str,
     arguments: tuple[str, ...],
 ) -> None:
     """Run SCRIPT, which calls bsplib.run, with ARGUMENTS.
 
     What is said here wins over what the script says. Lines that a process prints
-    begin with its pid.
+    begin with its pid. Virtual processors (--backend sim) report the time that the
+    program would take, that of one processor, and the speedup.
     """
     launch.overrides.nprocs = nprocs
     launch.overrides.backend = backend
     launch.overrides.profile = None if profile is None else str(profile.absolute())
+    launch.overrides.machine = machine
     launch.overrides.label = True
+    launch.overrides.report_times = _print_times
     sys.argv = [script, *arguments]
     sys.path[0] = str(Path(script).absolute().parent)
     runpy.run_path(script, run_name="__main__")
     if profile is not None:
         click.echo(f"recorded in {profile}: bsp report {profile}, bsp view {profile}", err=True)
+
+
+def _print_times(times: Times) -> None:
+    click.echo(
+        f"virtual time: parallel {times.parallel_s:.4g} s, sequential "
+        f"{times.sequential_s:.4g} s, speedup {times.speedup:.3g}",
+        err=True,
+    )
 
 
 @main.command()

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bsplib.backends.base import Payload
+from bsplib.backends.base import Parcel, Payload
 from bsplib.messages import Fetch, Message, Stage, pack, payload_bytes, size_of, unpack
 from bsplib.place import Array, Region, WireIndex, from_wire
 from bsplib.registry import Registration, Registry
@@ -28,7 +28,7 @@ class Outgoing:
         self.puts: list[tuple[Any, ...]] = []
         """(slot, first element, payload) or (slot, index, shape of the payload, payload)."""
         self.gets: list[tuple[Any, ...]] = []
-        """(slot, first element, count) or (slot, index)."""
+        """(slot, first element, count, bytes) or (slot, index, bytes)."""
         self.messages: list[Any] = []
 
     def parcel(self) -> tuple[Any, ...]:
@@ -41,7 +41,14 @@ class Outgoing:
 
     def nbytes(self) -> int:
         """Return the payload that travels to the other process."""
-        return sum(size_of(put[-1]) for put in self.puts) + sum(map(payload_bytes, self.messages))
+        return parcel_bytes(self.parcel())[0]
+
+
+def parcel_bytes(parcel: Parcel) -> tuple[int, int]:
+    """Return the payload that a parcel brings, and the payload that its gets ask for."""
+    puts, gets, messages = parcel
+    sent = sum(size_of(put[-1]) for put in puts) + sum(map(payload_bytes, messages))
+    return sent, sum(get[-1] for get in gets)
 
 
 class Get(NamedTuple):
@@ -73,8 +80,8 @@ def read_sources(
 
 def _source(registry: Registry, get: tuple[Any, ...]) -> Array:
     array = _array(registry.at(get[0]))
-    if len(get) == 3:
-        _, start, count = get
+    if len(get) == 4:
+        _, start, count, _ = get
         flat = array.reshape(-1) if array.flags.c_contiguous else array.flat
         stretch: Array = flat[start : start + count]
         return stretch

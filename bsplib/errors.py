@@ -7,6 +7,7 @@
     │   ├── ProcessRangeError    no such process in this group
     │   ├── RegistrationError    the array is not registered, or not there
     │   ├── PlaceError           what was written names no place
+    │   ├── ShapeError           a size is negative
     │   ├── BoundsError          the transfer would leave the array
     │   ├── DtypeError           the values do not fit the array's dtype
     │   ├── MessageError         a payload, a tag or an empty queue
@@ -48,6 +49,10 @@ class RegistrationError(UsageError, LookupError):
 
 class PlaceError(UsageError, TypeError):
     """A destination or source is no view, offset or index that names a place."""
+
+
+class ShapeError(UsageError, ValueError):
+    """An array is asked for that has a negative size."""
 
 
 class BoundsError(UsageError, IndexError):

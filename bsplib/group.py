@@ -7,8 +7,8 @@ plain values that are known to be right.
 from __future__ import annotations
 
 import operator
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from math import prod
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
@@ -29,6 +29,8 @@ from bsplib.errors import (
     PartitionError,
     ProcessRangeError,
     RegistrationError,
+    ShapeError,
+    UsageError,
 )
 from bsplib.place import Array
 from bsplib.records import Kind
@@ -54,7 +56,22 @@ class Group(Supersteps):
 
         Source: Hill et al. 1998, bsp_time.
         """
-        return (time.perf_counter_ns() - self._began_ns) * 1e-9
+        return (self._port.now() - self._began_ns) * 1e-9
+
+    def charge(self, seconds: float) -> None:
+        """Count computation that a virtual processor is to have done.
+
+        From the first call on the virtual time of this process moves by what is
+        charged alone, so that a trace is the same in every run. Where processes are
+        real their time is, and this does nothing.
+
+        Args:
+            seconds: 0 or more.
+        """
+        if not seconds >= 0:
+            raise self._error(UsageError, f"charge: {seconds} is no time; it is 0 or more seconds")
+        if self._port.charge(seconds):
+            self._forget_measured()
 
     def abort(self, message: str) -> NoReturn:
         """Stop every process of the run.
@@ -136,19 +153,25 @@ class Group(Supersteps):
             The array, until ``pop_reg`` frees it at a sync or the group ends.
 
         Raises:
+            ShapeError: a size is negative.
             DtypeError: the dtype holds Python objects.
             OutOfSharedMemoryError: it does not fit into /dev/shm.
         """
+        return self._allocate("zeros", shape, np.dtype(dtype))
+
+    def _allocate(self, operation: str, shape: int | Sequence[int], dtype: np.dtype[Any]) -> Array:
         self._check_usable()
-        kind = np.dtype(dtype)
-        self._check_dtype(kind, "zeros")
-        size = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
-        nbytes = int(np.prod(size, dtype=object)) * kind.itemsize
+        self._check_dtype(dtype, operation)
+        size = tuple(
+            operator.index(n) for n in (shape if isinstance(shape, Iterable) else (shape,))
+        )
+        if any(n < 0 for n in size):
+            raise self._error(ShapeError, f"{operation}: shape {size} has a negative size")
         try:
-            memory = self._port.allocate(nbytes)
+            memory = self._port.allocate(prod(size) * dtype.itemsize)
         except BspError as error:
             self._fail(error)
-        made: Array = np.ndarray(size, kind, buffer=memory)
+        made: Array = np.ndarray(size, dtype, buffer=memory)
         self._registry.allocate(made, memory)
         return made
 
@@ -157,7 +180,7 @@ class Group(Supersteps):
 
         Its content is whatever was there; it happens to be zero.
         """
-        return self.zeros(shape, dtype)
+        return self._allocate("empty", shape, np.dtype(dtype))
 
     def array(self, data: ArrayLike, dtype: DTypeLike | None = None) -> Array:
         """Copy data into a new array in shared memory and register it.
@@ -169,7 +192,7 @@ class Group(Supersteps):
         Otherwise as :meth:`zeros`.
         """
         values = np.asarray(data, dtype)
-        made = self.zeros(values.shape, values.dtype)
+        made = self._allocate("array", values.shape, values.dtype)
         made[...] = values
         return made
 
@@ -272,9 +295,8 @@ class Group(Supersteps):
                 self._unresolved.append(target)
         except BspError as error:
             self._fail(error)
-        nbytes = destination.size * target.dtype.itemsize
         self._to(sender).gets.append(header)
-        self._gets.append(Get(sender, destination, target.rearranged, target.dtype, nbytes))
+        self._gets.append(Get(sender, destination, target.rearranged, target.dtype, header[-1]))
         return destination
 
     def send(self, pid: int, payload: Any, tag: Any = None) -> None:

@@ -9,22 +9,25 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bsplib.backends.shm.launch import MOST_PROCESSES, launch
+from bsplib.backends.shm import launch as shm
+from bsplib.backends.sim import launch as sim
 from bsplib.body import Task
 from bsplib.errors import ProcessRangeError, UsageError
+from bsplib.machine import Machine, load_machine
 from bsplib.records import Trace
 from bsplib.spool import collect
 from bsplib.trace import read_trace, write_trace
 from bsplib.version import __version__
 
-BACKENDS = ("shm",)
+BACKENDS = ("shm", "sim")
+_MOST = {"shm": shm.MOST_PROCESSES, "sim": sim.MOST_PROCESSES}
 
 
 @dataclass
@@ -34,7 +37,10 @@ class Overrides:
     nprocs: int | None = None
     backend: str | None = None
     profile: str | None = None
+    machine: str | None = None
     label: bool = False
+    report_times: Callable[[sim.Times], None] | None = None
+    """Is told the virtual times of each run."""
 
 
 overrides = Overrides()
@@ -43,12 +49,32 @@ _written: set[Path] = set()
 """Traces that this program has begun; its later runs are added to them."""
 
 
+@dataclass(frozen=True)
+class _Setting:
+    """How a run is to be done."""
+
+    backend: str
+    nprocs: int
+    machine: Machine
+    seed: int
+
+    def launch(self, task: Task) -> list[Any]:
+        if self.backend == "shm":
+            return shm.launch(task, self.nprocs)
+        results, times = sim.launch(task, self.nprocs, self.machine, self.seed)
+        if overrides.report_times is not None:
+            overrides.report_times(times)
+        return results
+
+
 def run(
     main: Callable[..., Any],
     *args: Any,
     nprocs: int | None = None,
     backend: str = "shm",
     profile: str | os.PathLike[str] | None = None,
+    machine: Machine | str = "ideal",
+    seed: int = 0,
     **kwargs: Any,
 ) -> list[Any]:
     """Run ``main(bsp, *args, **kwargs)`` in every process of a BSP machine.
@@ -57,16 +83,23 @@ def run(
         main: the program; ``bsp`` is a :class:`bsplib.Group`.
         *args: given to ``main`` in every process.
         nprocs: number of processes; the cores that this process may use if None.
-        backend: ``"shm"``: processes of this machine over shared memory.
+        backend: ``"shm"``: processes of this machine over shared memory;
+            ``"sim"``: virtual processors, any number of them inside this process.
+            Arguments and results are copied as between real processes, globals of
+            modules are shared.
         profile: file to record the run in; a further run of the same program into
             the same file is added to it. Nothing is recorded if None.
+        machine: prices the communication of virtual processors: a
+            :class:`bsplib.Machine`, the name of one, or a TOML file.
+        seed: of the order in which virtual processors run.
         **kwargs: given to ``main`` in every process.
 
     Returns:
         What ``main`` returned, by pid.
 
     Raises:
-        ProcessRangeError: ``nprocs`` is not 1 to 256.
+        ProcessRangeError: ``nprocs`` is not 1 to 256, on virtual processors 4096.
+        UsageError: there is no such backend, Machine, or folder for the profile.
         ProcessDiedError: a process exited or was killed.
         SyncMismatchError: processes did not sync alike.
         Exception: what ``main`` raised, in its own type, with the remote traceback
@@ -75,44 +108,45 @@ def run(
     chosen = overrides.backend or backend
     if chosen not in BACKENDS:
         raise UsageError(f"there is no backend {chosen!r}; choose one of {', '.join(BACKENDS)}")
-    count = _count(overrides.nprocs if overrides.nprocs is not None else nprocs)
+    priced = overrides.machine or machine
+    setting = _Setting(
+        chosen,
+        _count(overrides.nprocs if overrides.nprocs is not None else nprocs, chosen),
+        priced if isinstance(priced, Machine) else load_machine(priced),
+        seed,
+    )
     target = overrides.profile or profile
+    task = Task(main, args, kwargs, label=overrides.label)
     if target is None:
-        return launch(Task(main, args, kwargs, label=overrides.label), count)
-    return _run_recorded(main, args, kwargs, count, Path(target).absolute())
+        return setting.launch(task)
+    return _run_recorded(task, setting, Path(target).absolute())
 
 
-def _count(nprocs: int | None) -> int:
+def _count(nprocs: int | None, backend: str) -> int:
+    most = _MOST[backend]
     if nprocs is None:
-        return min(len(os.sched_getaffinity(0)), MOST_PROCESSES)
+        return min(len(os.sched_getaffinity(0)), most)
     count = operator.index(nprocs)
-    if not 1 <= count <= MOST_PROCESSES:
-        raise ProcessRangeError(f"nprocs is {count}; it may be 1 to {MOST_PROCESSES}")
+    if not 1 <= count <= most:
+        raise ProcessRangeError(f"nprocs is {count}; it may be 1 to {most} on {backend}")
     return count
 
 
-def _run_recorded(
-    main: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    nprocs: int,
-    path: Path,
-) -> list[Any]:
+def _run_recorded(task: Task, setting: _Setting, path: Path) -> list[Any]:
     """Run with records, and write the trace however the run ends."""
     if not path.parent.is_dir():
         raise UsageError(f"profile: there is no folder {path.parent}")
     folder = Path(tempfile.mkdtemp(prefix=".bsp-records-", dir=path.parent))
-    meta = _meta(main)
+    meta = _meta(task, setting)
     try:
-        results = launch(Task(main, args, kwargs, folder, overrides.label), nprocs)
+        return setting.launch(replace(task, spool=folder))
     except BaseException as error:
         meta["error"] = f"{type(error).__name__}: {error}"
         raise
-    else:
-        return results
     finally:
         try:
-            record = collect(folder, nprocs, complete="error" not in meta, meta=meta)
+            complete = "error" not in meta
+            record = collect(folder, setting.nprocs, complete=complete, meta=meta)
             _add(path, Trace((record,)))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -125,12 +159,14 @@ def _add(path: Path, trace: Trace) -> None:
     _written.add(path)
 
 
-def _meta(main: Callable[..., Any]) -> dict[str, Any]:
+def _meta(task: Task, setting: _Setting) -> dict[str, Any]:
+    machine = setting.machine if setting.backend == "sim" else None
     return {
         "program": os.path.basename(sys.argv[0]) or "python",
-        "main": getattr(main, "__qualname__", repr(main)),
+        "main": getattr(task.main, "__qualname__", repr(task.main)),
         "arguments": sys.argv[1:],
-        "backend": "shm",
+        "backend": setting.backend,
+        "machine": machine and asdict(machine),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "host": platform.node(),
         "cores": len(os.sched_getaffinity(0)),

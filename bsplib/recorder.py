@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import time
 from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Concatenate, ParamSpec, TypeVar
@@ -21,7 +20,6 @@ from bsplib.group import Group
 from bsplib.records import Direction, Frame, GroupInfo, Kind, Stack
 from bsplib.spool import Spool
 
-_now = time.perf_counter_ns
 _RUNTIME = {__file__, group.__file__}
 
 _Arguments = ParamSpec("_Arguments")
@@ -135,11 +133,12 @@ def _timed(
     def timed(
         self: RecordedGroup, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs
     ) -> _Result:
-        began = _now()
+        now = self._now
+        began = now()
         try:
             return primitive(self, *args, **kwargs)
         finally:
-            self._comm_ns += _now() - began
+            self._comm_ns += now() - began
 
     return timed
 
@@ -165,15 +164,19 @@ class RecordedGroup(Group):
         super().__init__(port, began_ns, parent)
         self._recorder = recorder
         self._number = recorder.define_group(info)
+        self._now = port.now
         self._comm_ns = 0
         self._sub_ns = 0
-        self._start_ns = self._opened_ns = max(began_ns, _now())
+        self._start_ns = self._opened_ns = max(began_ns, port.now())
+
+    def _forget_measured(self) -> None:
+        self._comm_ns = 0
 
     def _end_superstep(self, kind: Kind, stamp: int) -> None:  # noqa: ARG002  # stamped here
-        arrive = _now()
+        arrive = self._now()
         superstep, out, gets = self._superstep, self._out, self._gets
         super()._end_superstep(kind, arrive)
-        end = _now()
+        end = self._now()
         if kind is Kind.SYNC:
             stack = self._recorder.stack_above(sys._getframe(1))
             self._write(superstep, kind, stack, (arrive, self._port.released, end), out, gets)
@@ -182,10 +185,10 @@ class RecordedGroup(Group):
             self._write(superstep, kind, stack, (arrive, arrive, arrive), out, gets)
 
     def _end_oblivious(self, n: int, stamp: int) -> None:  # noqa: ARG002  # stamped here
-        arrive = _now()
+        arrive = self._now()
         superstep, out = self._superstep, self._out
         super()._end_oblivious(n, arrive)
-        times = (arrive, self._port.released, _now())
+        times = (arrive, self._port.released, self._now())
         stack = self._recorder.stack_above(sys._getframe(1))
         self._write(superstep, Kind.OBLSYNC, stack, times, out, [])
 
@@ -209,7 +212,7 @@ class RecordedGroup(Group):
             own,
         )
         self._comm_ns = self._sub_ns = 0
-        self._start_ns = _now()
+        self._start_ns = self._now()
 
     def _write_traffic(self, out: dict[int, Outgoing], gets: list[Get]) -> tuple[int, int]:
         """Write a row for each partner; return bytes and messages to itself."""
@@ -245,10 +248,10 @@ class RecordedGroup(Group):
         return RecordedGroup(port, self._began_ns, self, self._recorder, info)
 
     def _leave(self) -> None:
-        arrive = _now()
+        arrive = self._now()
         stack = self._recorder.stack_above(sys._getframe(1))
         super()._leave()
         self._write(self._superstep, Kind.END, stack, (arrive, arrive, arrive), {}, [])
         parent = self._parent
         assert isinstance(parent, RecordedGroup)
-        parent._sub_ns += _now() - self._opened_ns
+        parent._sub_ns += self._now() - self._opened_ns

@@ -69,6 +69,7 @@ class Supersteps:
             elif len(self._queue):
                 self._queue.fill([])
         except BspError as error:
+            self._unusable = f"it has failed ({error})"
             self._fail(error)
         self._begin_superstep()
 
@@ -147,6 +148,7 @@ class Supersteps:
                     Target.check_arrival(self._registry, parcel.source, put)
             self._deliver(incoming)
         except BspError as error:
+            self._unusable = f"it has failed ({error})"
             self._fail(error)
         self._unresolved.clear()
         self._begin_superstep()
@@ -157,6 +159,9 @@ class Supersteps:
         self._check_nothing_pending("main")
         self._end_superstep(Kind.END, 0)
         self._port.close()
+
+    def _forget_measured(self) -> None:
+        """Forget times of this superstep; only a group that records has any."""
 
     # -- checks and errors --------------------------------------------------------------
 

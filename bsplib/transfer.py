@@ -37,7 +37,8 @@ def cast_values(operation: str, src: ArrayLike, dtype: np.dtype[Any]) -> Array:
     values = np.asarray(src)
     if values.dtype == dtype:
         return values
-    if not isinstance(src, np.ndarray | np.generic) and values.dtype.kind in "iu":
+    integers = values.dtype.kind in "iu" and dtype.kind in "iu"
+    if integers and not isinstance(src, np.ndarray | np.generic):
         try:
             values = np.asarray(src, dtype)  # Python integers fit or they do not
         except (OverflowError, TypeError, ValueError):
@@ -88,14 +89,14 @@ def target_of(
 
 
 def _not_registered(operation: str, registry: Registry, place: Any) -> Exception:
-    if not isinstance(place, np.ndarray):
+    if not isinstance(place, np.ndarray) and not registry.is_pending(place):
         if isinstance(place, np.generic | int | float | complex):
             return PlaceError(
                 f"{operation}: {place!r} is a number and names no place; write x[3:4] or "
                 f"offset=3 in place of x[3]"
             )
         return PlaceError(f"{operation}: {type(place).__name__} is no registered array")
-    name = where.name_of(place) or f"the array of shape {place.shape}"
+    name = where.name_of(place) or f"the array of shape {np.shape(place)}"
     if registry.is_pending(place):
         return RegistrationError(
             f"{operation}: the registration of {name} takes effect at the next sync"
@@ -197,18 +198,19 @@ class Target:
         slot = self._registration.slot
         self._count, self._shape = destination.size, destination.shape
         self._check()
+        nbytes = destination.size * self.dtype.itemsize
         if self._offset is not None:
-            return slot, self._offset, destination.size
+            return slot, self._offset, destination.size, nbytes
         if self._index is not None:
-            return slot, self._index
+            return slot, self._index, nbytes
         region = self._region
         assert region is not None  # the destination has the view's shape and is not empty
         if region.order != tuple(range(len(region.order))):
             self.rearranged = region
         start = self._flat(region)
         if start is not None:
-            return slot, start, destination.size
-        return slot, region.wire()
+            return slot, start, destination.size, nbytes
+        return slot, region.wire(), nbytes
 
     def destination(self, dst: Array | None) -> Array:
         """Return where the values of a get go: ``dst``, or a new array.
@@ -252,6 +254,11 @@ class Target:
     def _broadcast(self, values: Array) -> None:
         if self._index is not None:
             return  # against the shape there, in _check
+        if not prod(self._shape):
+            raise BoundsError(
+                f"{self._operation}: {values.size} values are given for a place of shape "
+                f"{self._shape}, which has no elements"
+            )
         try:
             fits = np.broadcast_shapes(values.shape, self._shape) == self._shape
         except ValueError:
@@ -331,7 +338,7 @@ class Target:
     def _check_selection(self, selected: tuple[int, ...]) -> None:
         if self._operation == "put":
             try:
-                fits = np.broadcast_shapes(self._shape, selected) == selected
+                fits = prod(selected) > 0 and np.broadcast_shapes(self._shape, selected) == selected
             except ValueError:
                 fits = False
         else:

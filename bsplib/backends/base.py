@@ -10,11 +10,12 @@ above this line. A backend supplies
 A **parcel** is what one process has for another at the end of a superstep: a
 tuple of plain values (None, numbers, strings, bytes and tuples and lists of
 them). Payload travels inside it as bytes or, where it is large, as a **ticket**:
-a pair of integers that :meth:`Port.stage` gave out and :meth:`Port.fetch` redeems.
+a pair that :meth:`Port.stage` gave out and :meth:`Port.fetch` redeems.
 """
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -22,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Ticket = tuple[int, int]
+Ticket = tuple[Any, int]
 """Where a large payload waits, and its size in bytes."""
 
 Payload = bytes | Ticket
@@ -53,6 +54,14 @@ class Port(ABC):
     released: int
     """Latest arrival, in ns, among those the last :meth:`meet` waited for; kept
     only where the meeting was given a stamp."""
+
+    def now(self) -> int:
+        """Return this process's time in ns."""
+        return time.perf_counter_ns()
+
+    def charge(self, seconds: float) -> bool:  # noqa: ARG002  # real time does not care
+        """Count computation that was not done; return False where time is real."""
+        return False
 
     @abstractmethod
     def allocate(self, nbytes: int) -> memoryview:

@@ -33,9 +33,9 @@ from bsplib.backends.shm.control import (
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.seat import Seat, Stopped
 from bsplib.backends.shm.segment import PAGE, Segment
-from bsplib.body import Failure, Task, failure_of, run_task
-from bsplib.errors import BspError, MessageError, ProcessDiedError
-from bsplib.labels import label_lines
+from bsplib.body import Failure, Task, failure_of, run_task, unpicklable_result
+from bsplib.errors import BspError, ProcessDiedError
+from bsplib.labels import label_streams
 
 MOST_PROCESSES = 256
 
@@ -252,7 +252,7 @@ def _child(
     try:
         task = pickle.loads(work) if isinstance(work, bytes) else work
         if task.label:
-            label_lines(pid)
+            sys.stdout, sys.stderr = label_streams(lambda: pid)
         port = ShmPort.of_root(Seat(segment, pid, doorbells))
         outcome = (run_task(task, port),)
     except Stopped:
@@ -267,9 +267,7 @@ def _pickled(outcome: Any, pid: int) -> bytes:
     try:
         return pickle.dumps(outcome, 5)
     except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__
-        error = MessageError(f"what main returned on process {pid} cannot be pickled: {reason}")
-        error.pid = pid
-        return pickle.dumps(Failure(pid, 1 << 62, error), 5)
+        return pickle.dumps(failure_of(unpicklable_result(pid, reason), pid), 5)
 
 
 def _end_with_parent() -> None:

@@ -111,7 +111,8 @@ class Seat:
                 if ready():
                     return True
                 os.sched_yield()
-            self._check_abort()
+            if self.words[ABORT]:
+                return False
             if time.perf_counter_ns() > deadline:
                 return False
 
@@ -127,15 +128,13 @@ class Seat:
                 for word in waited:
                     words[word] = 1
                 self.fence()
-                if ready():
+                aborted = self.words[ABORT]
+                if ready():  # even so: what is complete is each process's own to judge
                     return
-                self._check_abort()
+                if aborted:
+                    raise Stopped
                 suspect()
                 bell.acquire(timeout=_NAPS_S[min(naps, len(_NAPS_S) - 1)])
                 naps += 1
         finally:
             words[self._asleep] = 0
-
-    def _check_abort(self) -> None:
-        if self.words[ABORT]:
-            raise Stopped

@@ -1,0 +1,1 @@
+"""Virtual processors: any number of processes inside one, in virtual time."""

@@ -1,0 +1,93 @@
+"""Starting a run on virtual processors."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any, NamedTuple
+
+import cloudpickle
+
+from bsplib.backends.sim.port import SimPort
+from bsplib.backends.sim.world import Process, Stopped, World
+from bsplib.body import Failure, Task, failure_of, run_task, unpicklable_result
+from bsplib.labels import labelled_lines
+from bsplib.machine import Machine
+
+MOST_PROCESSES = 4096
+
+
+class Times(NamedTuple):
+    """What a run would take, in seconds, on processors that are not there.
+
+    Source: Chittor 1995, section 5.1: what the simulator Multi reports.
+    """
+
+    parallel_s: float
+    sequential_s: float
+    """All computation, one process after the other."""
+
+    @property
+    def speedup(self) -> float:
+        """How many times faster the parallel run is."""
+        return self.sequential_s / self.parallel_s if self.parallel_s else 1.0
+
+
+def launch(task: Task, nprocs: int, machine: Machine, seed: int) -> tuple[list[Any], Times]:
+    """Run a task on ``nprocs`` virtual processors.
+
+    Args:
+        task: what to run; its arguments are copied for each process.
+        nprocs: 1 to 4096.
+        machine: prices communication.
+        seed: of the order in which the processes run.
+
+    Returns:
+        Results by pid, and the virtual times.
+
+    Raises:
+        BaseException: the error of the lowest (superstep, pid), in its own type.
+    """
+    world = World(machine, seed)
+    results: dict[int, Any] = {}
+    failures: list[Failure] = []
+    arguments = cloudpickle.dumps((task.args, task.kwargs))
+
+    def body(process: Process) -> None:
+        try:
+            results[process.pid] = _run(task, arguments, world, process, nprocs)
+        except Stopped:
+            pass
+        except BaseException as error:  # noqa: BLE001  # whatever it is, it is the run's
+            failures.append(failure_of(error, process.pid))
+            world.failed = True
+
+    for _ in range(nprocs):
+        world.add(body)
+    if task.label:
+        with labelled_lines(lambda: world.current.pid if world.current else None):
+            world.run()
+    else:
+        world.run()
+    if failures:
+        raise min(failures, key=lambda failure: (failure.superstep, failure.pid)).error
+    return [results[pid] for pid in range(nprocs)], _times(world)
+
+
+def _run(task: Task, arguments: bytes, world: World, process: Process, nprocs: int) -> Any:
+    args, kwargs = pickle.loads(arguments)  # made above
+    process.clock.resume()
+    own = Task(task.main, args, kwargs, task.spool)
+    result = run_task(own, SimPort(world, process, process.pid, nprocs))
+    process.clock.pause()
+    try:
+        return pickle.loads(pickle.dumps(result, 5))
+    except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__
+        raise unpicklable_result(process.pid, reason) from None
+
+
+def _times(world: World) -> Times:
+    clocks = [process.clock for process in world.processes]
+    return Times(
+        max(clock.now() for clock in clocks) * 1e-9,
+        sum(clock.computed_ns() for clock in clocks) * 1e-9,
+    )

@@ -1,0 +1,273 @@
+"""Meetings of virtual processors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsplib.backends.base import Arrivals, Parcel, Port, Ticket
+from bsplib.backends.sim.world import Process, World
+from bsplib.delivery import parcel_bytes
+from bsplib.errors import SyncMismatchError
+
+
+class _Post(NamedTuple):
+    """What a process brings to a meeting."""
+
+    note: int
+    parcels: Mapping[int, Parcel]
+    common: Parcel | None
+    stamp: int
+
+
+class _Sent(NamedTuple):
+    """What a process sends at the end of an oblivious superstep."""
+
+    parcels: Mapping[int, tuple[int, Parcel]]
+    stamp: int
+
+
+@dataclass
+class _Meeting:
+    """One meeting of a group."""
+
+    posts: dict[int, _Post] = field(default_factory=dict)
+    waiting: list[Process] = field(default_factory=list)
+    end_ns: int = 0
+
+
+@dataclass
+class _Gathering:
+    """Where the processes of one group come together."""
+
+    meeting: _Meeting = field(default_factory=_Meeting)
+    oblivious: dict[int, dict[int, _Sent]] = field(default_factory=dict)
+    """By number of the oblivious superstep, by pid."""
+    done_with: dict[int, int] = field(default_factory=dict)
+    """By the same number: how many processes will not look at it again."""
+    waiting: list[Process] = field(default_factory=list)
+    """For messages."""
+
+
+class SimPort(Port):
+    """A virtual processor's door to its group.
+
+    Args:
+        world: all processors.
+        process: this one.
+        pid: its number in the group.
+        nprocs: size of the group.
+        first: process 0 of the group in root numbering.
+        key: the partitions that led to the group; empty for the root.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        process: Process,
+        pid: int,
+        nprocs: int,
+        first: int = 0,
+        key: tuple[int, ...] = (),
+    ) -> None:
+        self.pid = pid
+        self.nprocs = nprocs
+        self.first = first
+        self.released = 0
+        self._world = world
+        self._process = process
+        self._clock = process.clock
+        self._key = key
+        self._gathering: _Gathering = world.gatherings.setdefault(key, _Gathering())
+        self._first_meeting = True  # of this superstep: the one that is priced
+        self._before_main = not key  # the first barrier of all is time 0
+        self._ended = 0  # oblivious supersteps
+        self._unseen: list[tuple[int, list[int]]] = []
+
+    def now(self) -> int:
+        """See :meth:`Port.now`."""
+        return self._clock.now()
+
+    def charge(self, seconds: float) -> bool:
+        """See :meth:`Port.charge`."""
+        self._clock.charge(seconds)
+        return True
+
+    # -- memory -----------------------------------------------------------------------
+
+    def allocate(self, nbytes: int) -> memoryview:
+        """See :meth:`Port.allocate`."""
+        return memoryview(bytearray(nbytes))
+
+    def release(self, memory: memoryview) -> None:
+        """See :meth:`Port.release`."""
+
+    def stage(self, nbytes: int) -> tuple[Ticket, NDArray[np.uint8]]:
+        """See :meth:`Port.stage`."""
+        room = np.empty(nbytes, np.uint8)
+        return (room, nbytes), room
+
+    def fetch(self, ticket: Ticket) -> memoryview:
+        """See :meth:`Port.fetch`."""
+        room: NDArray[np.uint8] = ticket[0]
+        return room.data
+
+    # -- meetings -----------------------------------------------------------------------
+
+    def meet(
+        self, parcels: Mapping[int, Parcel], note: int, common: Parcel | None = None, stamp: int = 0
+    ) -> Arrivals | None:
+        """See :meth:`Port.meet`."""
+        self._look_back()
+        self._clock.pause()
+        meeting = self._gathering.meeting
+        meeting.posts[self.pid] = _Post(note, parcels, common, stamp or self.now())
+        self._stop_if_failed()
+        if len(meeting.posts) == self.nprocs:
+            self._end(meeting)
+        else:
+            meeting.waiting.append(self._process)
+            self._world.wait(self._process, f"in a sync of {self._span()}")
+        if self._before_main:
+            self._before_main = False
+            self._clock.restart()
+        else:
+            self._clock.advance_to(meeting.end_ns)
+            if self._first_meeting:
+                self.released = max(post.stamp for post in meeting.posts.values())
+        self._first_meeting = False
+        self._clock.resume()
+        return self._collect(meeting.posts)
+
+    def _end(self, meeting: _Meeting) -> None:
+        """Price the meeting and wake the others; this process came last."""
+        meeting.end_ns = max(post.stamp for post in meeting.posts.values())
+        if self._first_meeting:
+            meeting.end_ns += self._price(meeting.posts)
+        self._gathering.meeting = _Meeting()
+        self._world.wake(meeting.waiting)
+
+    def _price(self, posts: dict[int, _Post]) -> int:
+        """Return g h + l of a superstep in ns."""
+        h_in, h_out = [0] * self.nprocs, [0] * self.nprocs
+        for pid, post in posts.items():
+            for partner, parcel in post.parcels.items():
+                sent, got = parcel_bytes(parcel)
+                h_out[pid] += sent
+                h_in[partner] += sent
+                h_in[pid] += got
+                h_out[partner] += got
+        machine = self._world.machine
+        return round(machine.price(max(map(machine.relation, h_in, h_out))) * 1e9)
+
+    def _collect(self, posts: dict[int, _Post]) -> Arrivals | None:
+        ordered = [posts[pid] for pid in range(self.nprocs)]
+        notes = [post.note for post in ordered]
+        commons = [post.common for post in ordered]
+        announced = any(common is not None for common in commons)
+        if not announced and not any(post.parcels for post in ordered) and len(set(notes)) == 1:
+            return None
+        parcels = [
+            (pid, post.parcels[self.pid])
+            for pid, post in enumerate(ordered)
+            if self.pid in post.parcels
+        ]
+        return Arrivals(notes, parcels, commons if announced else None)
+
+    # -- oblivious meetings ---------------------------------------------------------------
+
+    def meet_some(
+        self, parcels: Mapping[int, tuple[int, Parcel]], expected: int, stamp: int = 0
+    ) -> list[tuple[int, Any]]:
+        """See :meth:`Port.meet_some`."""
+        self._look_back()
+        self._clock.pause()
+        gathering, number = self._gathering, self._ended
+        sent = gathering.oblivious.setdefault(number, {})
+        mine = sent[self.pid] = _Sent(parcels, stamp or self.now())
+        self._ended += 1
+        self._stop_if_failed()
+        self._world.wake(gathering.waiting)
+        gathering.waiting = []
+        while (count := self._count(sent)) < expected:
+            if len(sent) == self.nprocs:
+                raise SyncMismatchError(
+                    f"oblsync waits for {expected} messages from others, and all processes "
+                    f"have sent theirs: there are {count}"
+                )
+            gathering.waiting.append(self._process)
+            self._world.wait(self._process, f"in an oblsync of {self._span()}")
+        sources = [pid for pid in sorted(sent) if self.pid in sent[pid].parcels]
+        if count > expected:
+            raise SyncMismatchError(
+                f"oblsync: {count} messages have come from processes "
+                f"{[self.first + pid for pid in sources]}, and {expected} were expected from others"
+            )
+        self._unseen.append((number, [pid for pid in range(self.nprocs) if pid not in sent]))
+        self.released = max([mine.stamp, *(sent[pid].stamp for pid in sources)])
+        self._clock.advance_to(self.released + self._price_of_some(mine, sent, sources))
+        self._clock.resume()
+        return [(pid, sent[pid].parcels[self.pid][1]) for pid in sources]
+
+    def _count(self, sent: dict[int, _Sent]) -> int:
+        return sum(post.parcels[self.pid][0] for post in sent.values() if self.pid in post.parcels)
+
+    def _price_of_some(self, mine: _Sent, sent: dict[int, _Sent], sources: list[int]) -> int:
+        """Return g h + l in ns: h is the greatest among this process and its sources."""
+        machine = self._world.machine
+        h_in = sum(parcel_bytes(sent[pid].parcels[self.pid][1])[0] for pid in sources)
+        h = machine.relation(h_in, _bytes_out(mine))
+        h = max([h, *(machine.relation(0, _bytes_out(sent[pid])) for pid in sources)])
+        return round(machine.price(h) * 1e9)
+
+    def _look_back(self) -> None:
+        """Look at those who posted late: they may have nothing for this process."""
+        oblivious, done_with = self._gathering.oblivious, self._gathering.done_with
+        still = []
+        for number, pids in self._unseen:
+            sent = oblivious[number]
+            late = [pid for pid in pids if pid in sent and self.pid in sent[pid].parcels]
+            if late:
+                raise SyncMismatchError(
+                    f"oblsync: process {self.first + late[0]} sent process "
+                    f"{self.first + self.pid} more messages than it waited for"
+                )
+            pids = [pid for pid in pids if pid not in sent]  # noqa: PLW2901  # what is left of them
+            if pids:
+                still.append((number, pids))
+                continue
+            done_with[number] = done_with.get(number, 0) + 1
+            if done_with[number] == self.nprocs:
+                del oblivious[number], done_with[number]
+        self._unseen = still
+
+    # -- supersteps and sub-groups --------------------------------------------------------
+
+    def turn(self) -> None:
+        """See :meth:`Port.turn`."""
+        self._first_meeting = True
+
+    def split(self, ordinal: int, index: int, first: int, size: int) -> SimPort:
+        """See :meth:`Port.split`."""
+        key = (*self._key, ordinal, index)
+        return SimPort(self._world, self._process, self.pid - first, size, self.first + first, key)
+
+    def close(self) -> None:
+        """See :meth:`Port.close`."""
+        self._look_back()
+
+    def _stop_if_failed(self) -> None:
+        """Wait for the end where another process has failed already."""
+        if self._world.failed:
+            self._world.wait(self._process, "stopped")
+
+    def _span(self) -> str:
+        return f"processes {self.first} to {self.first + self.nprocs - 1}"
+
+
+def _bytes_out(sent: _Sent) -> int:
+    return sum(parcel_bytes(parcel)[0] for _, parcel in sent.parcels.values())

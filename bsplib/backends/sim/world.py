@@ -1,0 +1,114 @@
+"""The virtual processors of a run, and who of them computes when.
+
+Each is a greenlet that runs until it has to wait. Those that can go on are taken
+in rounds, and a seed permutes every round: what a program does may not depend on
+the order, and with the same seed it is the same order again.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import greenlet
+
+from bsplib.backends.sim.clock import Clock
+from bsplib.errors import SyncMismatchError
+from bsplib.machine import Machine
+
+
+class Stopped(BaseException):
+    """The run is over because of another process; unwinds ``main``, seen by nobody."""
+
+
+class Process:
+    """One virtual processor."""
+
+    def __init__(self, pid: int, body: Callable[[Process], None], hub: greenlet.greenlet) -> None:
+        self.pid = pid
+        self.clock = Clock()
+        self.doing = "not started"
+        """What it waits for, in words."""
+        self.greenlet = greenlet.greenlet(lambda: body(self), hub)
+
+
+class World:
+    """All virtual processors of a run.
+
+    Args:
+        machine: prices their communication.
+        seed: of the order in which they run.
+    """
+
+    def __init__(self, machine: Machine, seed: int) -> None:
+        self.machine = machine
+        self.gatherings: dict[tuple[int, ...], Any] = {}
+        self.current: Process | None = None
+        """Who runs."""
+        self.failed = False
+        """A process has ended by an error: the others go on to their next sync only."""
+        self._random = random.Random(seed)
+        self._hub = greenlet.getcurrent()
+        self.processes: list[Process] = []
+        """By pid."""
+        self._round: list[Process] = []
+        self._next_round: list[Process] = []
+
+    def add(self, body: Callable[[Process], None]) -> None:
+        """Add a virtual processor that runs ``body``."""
+        process = Process(len(self.processes), body, self._hub)
+        self.processes.append(process)
+        self._next_round.append(process)
+
+    def run(self) -> None:
+        """Run until all have ended; those that wait in vain are told so."""
+        while (process := self._pick()) is not None or self._unwind():
+            if process is not None:
+                self._resume(process)
+
+    def wait(self, process: Process, doing: str) -> None:
+        """Let others run until somebody wakes this process."""
+        process.doing = doing
+        self._hub.switch()
+
+    def wake(self, processes: list[Process]) -> None:
+        """Let processes that wait run again."""
+        self._next_round += processes
+
+    def _pick(self) -> Process | None:
+        if not self._round:
+            self._round, self._next_round = self._next_round, []
+            self._random.shuffle(self._round)
+        return self._round.pop() if self._round else None
+
+    def _resume(self, process: Process) -> None:
+        self.current = process
+        process.greenlet.switch()
+
+    def _unwind(self) -> bool:
+        """Nobody can go on: end a process that waits. Return whether there is one."""
+        waiting = [process for process in self.processes if not process.greenlet.dead]
+        if not waiting:
+            return False
+        first = self.current = waiting[0]
+        if self.failed:
+            first.greenlet.throw(Stopped)
+        else:
+            first.greenlet.throw(SyncMismatchError(self._whereabouts()))
+        return True
+
+    def _whereabouts(self) -> str:
+        """Say who waits where, and who has ended."""
+        places: dict[str, list[int]] = {}
+        for process in self.processes:
+            where = "returned from main" if process.greenlet.dead else process.doing
+            places.setdefault(where, []).append(process.pid)
+        parts = [f"{_names(pids)} {where}" for where, pids in places.items()]
+        return f"the processes wait for each other: {', '.join(parts)}"
+
+
+def _names(pids: list[int]) -> str:
+    if len(pids) > 8:
+        return f"{len(pids)} processes from {pids[0]} to {pids[-1]}"
+    return f"process{'es' if len(pids) > 1 else ''} {', '.join(map(str, pids))}"
