@@ -12,6 +12,7 @@ from typing import Any
 from bsplib.backends.base import Port
 from bsplib.errors import BspError, MessageError, ProcessDiedError
 from bsplib.group import Group
+from bsplib.machine import Machine
 from bsplib.recorder import RecordedGroup, Recorder
 from bsplib.records import GroupInfo
 from bsplib.spool import Spool
@@ -25,6 +26,7 @@ class Task:
     """What the processes of a run are to do."""
 
     main: Callable[..., Any]
+    machine: Machine
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = field(default_factory=dict)
     spool: Path | None = None
@@ -55,11 +57,11 @@ def run_task(task: Task, port: Port) -> Any:
 
 def _root_group(task: Task, port: Port) -> Group:
     if task.spool is None:
-        return Group(port, port.released)
+        return Group(port, port.released, task.machine)
     recorder = Recorder(Spool(task.spool, port.pid), port.pid, _call_main.__code__)
     recorder.began_ns = port.released
     info = GroupInfo(-1, 0, 0, 0, 0, port.nprocs)
-    return RecordedGroup(port, port.released, None, recorder, info)
+    return RecordedGroup(port, port.released, task.machine, None, recorder, info)
 
 
 def _call_main(task: Task, group: Group) -> Any:

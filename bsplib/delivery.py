@@ -12,8 +12,10 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bsplib.backends.base import Parcel, Payload
+from bsplib.irregular import combine, pick
 from bsplib.messages import Fetch, Message, Stage, pack, payload_bytes, size_of, unpack
 from bsplib.place import Array, Region, WireIndex, from_wire
 from bsplib.registry import Registration, Registry
@@ -26,9 +28,11 @@ class Outgoing:
 
     def __init__(self) -> None:
         self.puts: list[tuple[Any, ...]] = []
-        """(slot, first element, payload) or (slot, index, shape of the payload, payload)."""
+        """(slot, first element, payload), (slot, index, shape of the payload, payload) or
+        (slot, None, operation, indices, payload)."""
         self.gets: list[tuple[Any, ...]] = []
-        """(slot, first element, count, bytes) or (slot, index, bytes)."""
+        """(slot, first element, count, bytes), (slot, index, bytes) or
+        (slot, None, None, indices, bytes)."""
         self.messages: list[Any] = []
 
     def parcel(self) -> tuple[Any, ...]:
@@ -60,6 +64,8 @@ class Get(NamedTuple):
     """How the values are to be rearranged; None if they come as the destination is."""
     dtype: np.dtype[Any]
     nbytes: int
+    positions: NDArray[np.int64] | None = None
+    """Which elements of the destination, in C order; None for all of them."""
 
 
 class Incoming(NamedTuple):
@@ -72,14 +78,16 @@ class Incoming(NamedTuple):
 
 
 def read_sources(
-    registry: Registry, gets: Iterable[tuple[Any, ...]], stage: Stage
+    registry: Registry, gets: Iterable[tuple[Any, ...]], stage: Stage, fetch: Fetch
 ) -> list[Payload]:
     """Copy what others get from this process, before anything here is written."""
-    return [pack(_source(registry, get), stage) for get in gets]
+    return [pack(_source(registry, get, fetch), stage) for get in gets]
 
 
-def _source(registry: Registry, get: tuple[Any, ...]) -> Array:
+def _source(registry: Registry, get: tuple[Any, ...], fetch: Fetch) -> Array:
     array = _array(registry.at(get[0]))
+    if len(get) == 5:
+        return pick(array, np.frombuffer(unpack(get[3], fetch), np.int64))
     if len(get) == 4:
         _, start, count, _ = get
         flat = array.reshape(-1) if array.flags.c_contiguous else array.flat
@@ -94,6 +102,9 @@ def write_gets(gets: list[Get], replies: dict[int, list[Payload]], fetch: Fetch)
     order = {pid: iter(payloads) for pid, payloads in replies.items()}
     for get in gets:
         values = np.frombuffer(unpack(next(order[get.pid]), fetch), get.dtype)
+        if get.positions is not None:
+            get.destination.flat[get.positions] = values
+            continue
         if get.region is not None:
             values = get.region.gather(values)
         get.destination[...] = values.reshape(get.destination.shape)
@@ -106,6 +117,8 @@ def write_puts(registry: Registry, incoming: list[Incoming], fetch: Fetch) -> No
         for put in puts:
             if len(put) == 3:
                 _write_flat(at(put[0]), put[1], unpack(put[2], fetch))
+            elif len(put) == 5:
+                _write_words(at(put[0]), put[2], unpack(put[3], fetch), unpack(put[4], fetch))
             else:
                 _write_index(at(put[0]), put[1], put[2], unpack(put[3], fetch))
 
@@ -125,6 +138,16 @@ def _write_index(
 ) -> None:
     array = _array(registration)
     array[from_wire(index)] = np.ndarray(shape, array.dtype, buffer=data)
+
+
+def _write_words(
+    registration: Registration,
+    op: bytes | None,
+    indices: bytes | memoryview,
+    data: bytes | memoryview,
+) -> None:
+    array = _array(registration)
+    combine(array, op, np.frombuffer(indices, np.int64), np.frombuffer(data, array.dtype))
 
 
 def _array(registration: Registration) -> Array:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from math import prod
 from types import TracebackType
 from typing import Any, NoReturn, Self
@@ -32,10 +33,21 @@ from bsplib.errors import (
     ShapeError,
     UsageError,
 )
+from bsplib.irregular import (
+    Pending,
+    Words,
+    broadcast,
+    check_there,
+    dtype_there,
+    encode_op,
+    sort_by_process,
+    whole_array,
+)
 from bsplib.place import Array
 from bsplib.records import Kind
+from bsplib.registry import Registration
 from bsplib.superstep import Supersteps
-from bsplib.transfer import cast_values, target_of
+from bsplib.transfer import cast_values, check_out, target_of
 
 
 class Group(Supersteps):
@@ -47,6 +59,7 @@ class Group(Supersteps):
     Attributes:
         pid: this process, ``0 <= pid < nprocs``.
         nprocs: number of processes of the group.
+        machine: the Machine that prices the run.
     """
 
     # -- enquiry ----------------------------------------------------------------------
@@ -196,6 +209,21 @@ class Group(Supersteps):
         made[...] = values
         return made
 
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Free at its end what was allocated inside, as ``pop_reg`` does.
+
+        Collective: ``with bsp.scope(): x = bsp.zeros(n); ...``. The arrays may not be
+        used after the sync that follows the end of the scope.
+        """
+        self._check_usable()
+        before = self._registry.allocated()
+        yield
+        self._check_usable()
+        for registration in self._registry.allocated():
+            if registration not in before:
+                self._registry.pop(registration.handle)
+
     # -- transfers ----------------------------------------------------------------------
 
     def put(
@@ -229,11 +257,28 @@ class Group(Supersteps):
         Cost: ``src.nbytes`` to h_out here and to h_in on ``pid``.
         Source: Hill et al. 1998, bsp_put; offsets are elements, not bytes.
         """
+        self._put("put", pid, src, dst, offset, at)
+
+    def hpput(
+        self, pid: int, src: ArrayLike, dst: Any, *, offset: int | None = None, at: Any = None
+    ) -> None:
+        """Do as :meth:`put`, at any time in the superstep.
+
+        ``src`` may not be changed before the sync, and what ``dst`` names on ``pid``
+        may neither be read nor written otherwise in this superstep.
+
+        Source: Hill et al. 1998, bsp_hpput.
+        """
+        self._put("hpput", pid, src, dst, offset, at)
+
+    def _put(
+        self, operation: str, pid: int, src: ArrayLike, dst: Any, offset: int | None, at: Any
+    ) -> None:
         self._check_usable()
-        receiver = self._check_pid(pid, "put")
+        receiver = self._check_pid(pid, operation)
         try:
-            target = target_of("put", self._registry, receiver, dst, offset, at)
-            values = cast_values("put", src, target.dtype)
+            target = target_of(operation, self._registry, receiver, dst, offset, at)
+            values = cast_values(operation, src, target.dtype)
             if values.size == 0:
                 return
             header, arranged = target.for_put(values)
@@ -283,10 +328,33 @@ class Group(Supersteps):
         Cost: ``dst.nbytes`` to h_in here and to h_out on ``pid``.
         Source: Hill et al. 1998, bsp_get.
         """
+        return self._get("get", pid, src, dst, offset, at)
+
+    def hpget(
+        self,
+        pid: int,
+        src: Any,
+        dst: Array | None = None,
+        *,
+        offset: int | None = None,
+        at: Any = None,
+    ) -> Array:
+        """Do as :meth:`get`, at any time in the superstep.
+
+        What is named on ``pid`` may not be changed before the sync, and ``dst``
+        neither read nor written.
+
+        Source: Hill et al. 1998, bsp_hpget.
+        """
+        return self._get("hpget", pid, src, dst, offset, at)
+
+    def _get(
+        self, operation: str, pid: int, src: Any, dst: Array | None, offset: int | None, at: Any
+    ) -> Array:
         self._check_usable()
-        sender = self._check_pid(pid, "get")
+        sender = self._check_pid(pid, operation)
         try:
-            target = target_of("get", self._registry, sender, src, offset, at)
+            target = target_of(operation, self._registry, sender, src, offset, at)
             destination = target.destination(dst)
             if destination.size == 0:
                 return destination
@@ -298,6 +366,101 @@ class Group(Supersteps):
         self._to(sender).gets.append(header)
         self._gets.append(Get(sender, destination, target.rearranged, target.dtype, header[-1]))
         return destination
+
+    def put_at(
+        self,
+        pids: ArrayLike,
+        indices: ArrayLike,
+        values: ArrayLike,
+        dst: Any,
+        op: np.ufunc | None = None,
+    ) -> None:
+        """Write single words into ``dst`` on many processes at the end of the superstep.
+
+        The values are copied before the call returns. The words take their turn
+        among the puts: of duplicates the last in (source, program order) stays, or
+        with ``op`` each is combined into what is there.
+
+        Args:
+            pids: receiving processes, broadcast against the other two.
+            indices: elements of the array there in C order, none negative.
+            values: cast (same_kind) to the dtype of ``dst``.
+            dst: registered array, as a whole.
+            op: binary ufunc such as ``numpy.add``.
+
+        Raises:
+            ProcessRangeError: a pid is no process of this group.
+            RegistrationError: ``dst`` is not registered, or None there.
+            PlaceError: shapes do not go together, or ``dst`` is a view.
+            BoundsError: an index lies outside the array there.
+            DtypeError: values cannot be cast, or ``op`` cannot combine them.
+
+        Cost: one value's size to h for each word; for an oblsync one message for each
+        destination.
+        """
+        self._check_usable()
+        try:
+            registration = whole_array("put_at", self._registry, dst)
+            dtype = dtype_there("put_at", registration)
+            code = encode_op("put_at", op, dtype)
+            to, at, what = broadcast("put_at", pids, indices, cast_values("put_at", values, dtype))
+            words = self._words("put_at", registration, to, at)
+            flat = what.reshape(-1)
+            for pid, its_indices, positions in words:
+                payload = messages.pack(flat[positions], self._port.stage)
+                where = messages.pack(its_indices, self._port.stage)
+                self._to(pid).puts.append((registration.slot, None, code, where, payload))
+        except BspError as error:
+            self._fail(error)
+
+    def get_at(
+        self, pids: ArrayLike, indices: ArrayLike, src: Any, out: Array | None = None
+    ) -> Array:
+        """Read single words of ``src`` on many processes at the end of the superstep.
+
+        Args:
+            pids: processes to read from, broadcast against ``indices``.
+            indices: elements of the array there in C order, none negative.
+            src: registered array, as a whole.
+            out: writable array of the broadcast shape; a new one if None.
+
+        Returns:
+            ``out``, whose content is valid after the sync.
+
+        Raises:
+            ProcessRangeError: a pid is no process of this group.
+            RegistrationError: ``src`` is not registered, or None there.
+            PlaceError: shapes do not go together, ``out`` has another shape or cannot
+                be written, or ``src`` is a view.
+            BoundsError: an index lies outside the array there.
+            DtypeError: ``out`` cannot take the values.
+
+        Cost: one value's size to h for each word.
+        """
+        self._check_usable()
+        try:
+            registration = whole_array("get_at", self._registry, src)
+            dtype = dtype_there("get_at", registration)
+            of, at = broadcast("get_at", pids, indices)
+            destination = check_out("get_at", out, of.shape, dtype)
+            for pid, its_indices, positions in self._words("get_at", registration, of, at):
+                where = messages.pack(its_indices, self._port.stage)
+                nbytes = len(positions) * dtype.itemsize
+                self._to(pid).gets.append((registration.slot, None, None, where, nbytes))
+                self._gets.append(Get(pid, destination, None, dtype, nbytes, positions))
+        except BspError as error:
+            self._fail(error)
+        return destination
+
+    def _words(
+        self, operation: str, registration: Registration, pids: Array, indices: Array
+    ) -> list[Words]:
+        """Sort the words of a call by process, with every check that is possible now."""
+        words = sort_by_process(operation, pids, indices, self.nprocs)
+        check_there(operation, registration, words)
+        if registration.extents is None and words:
+            self._unresolved.append(Pending(operation, registration, words))
+        return words
 
     def send(self, pid: int, payload: Any, tag: Any = None) -> None:
         """Send a message that process ``pid`` can read in the next superstep.
@@ -509,7 +672,7 @@ class Group(Supersteps):
     # -- sub-groups, inside -------------------------------------------------------------
 
     def _open(self, index: int, first: int, size: int) -> Group:
-        return type(self)(self._split(index, first, size), self._began_ns, self)
+        return Group(self._split(index, first, size), self._began_ns, self.machine, self)
 
     def _split(self, index: int, first: int, size: int) -> Port:
         try:

@@ -27,6 +27,7 @@ from bsplib.trace import read_trace, write_trace
 from bsplib.version import __version__
 
 BACKENDS = ("shm", "sim")
+_MACHINE = {"shm": "shared-memory", "sim": "ideal"}
 _MOST = {"shm": shm.MOST_PROCESSES, "sim": sim.MOST_PROCESSES}
 
 
@@ -55,13 +56,12 @@ class _Setting:
 
     backend: str
     nprocs: int
-    machine: Machine
     seed: int
 
     def launch(self, task: Task) -> list[Any]:
         if self.backend == "shm":
             return shm.launch(task, self.nprocs)
-        results, times = sim.launch(task, self.nprocs, self.machine, self.seed)
+        results, times = sim.launch(task, self.nprocs, self.seed)
         if overrides.report_times is not None:
             overrides.report_times(times)
         return results
@@ -73,7 +73,7 @@ def run(
     nprocs: int | None = None,
     backend: str = "shm",
     profile: str | os.PathLike[str] | None = None,
-    machine: Machine | str = "ideal",
+    machine: Machine | str | None = None,
     seed: int = 0,
     **kwargs: Any,
 ) -> list[Any]:
@@ -89,8 +89,9 @@ def run(
             modules are shared.
         profile: file to record the run in; a further run of the same program into
             the same file is added to it. Nothing is recorded if None.
-        machine: prices the communication of virtual processors: a
-            :class:`bsplib.Machine`, the name of one, or a TOML file.
+        machine: prices the communication of virtual processors, and tells ``broadcast``
+            when two stages pay: a :class:`bsplib.Machine`, the name of one, or a TOML
+            file; ``"shared-memory"`` and ``"ideal"`` if None.
         seed: of the order in which virtual processors run.
         **kwargs: given to ``main`` in every process.
 
@@ -108,15 +109,16 @@ def run(
     chosen = overrides.backend or backend
     if chosen not in BACKENDS:
         raise UsageError(f"there is no backend {chosen!r}; choose one of {', '.join(BACKENDS)}")
-    priced = overrides.machine or machine
+    chosen_machine = overrides.machine or machine or _MACHINE[chosen]
+    if not isinstance(chosen_machine, Machine):
+        chosen_machine = load_machine(chosen_machine)
     setting = _Setting(
         chosen,
         _count(overrides.nprocs if overrides.nprocs is not None else nprocs, chosen),
-        priced if isinstance(priced, Machine) else load_machine(priced),
         seed,
     )
     target = overrides.profile or profile
-    task = Task(main, args, kwargs, label=overrides.label)
+    task = Task(main, chosen_machine, args, kwargs, label=overrides.label)
     if target is None:
         return setting.launch(task)
     return _run_recorded(task, setting, Path(target).absolute())
@@ -160,13 +162,12 @@ def _add(path: Path, trace: Trace) -> None:
 
 
 def _meta(task: Task, setting: _Setting) -> dict[str, Any]:
-    machine = setting.machine if setting.backend == "sim" else None
     return {
         "program": os.path.basename(sys.argv[0]) or "python",
         "main": getattr(task.main, "__qualname__", repr(task.main)),
         "arguments": sys.argv[1:],
         "backend": setting.backend,
-        "machine": machine and asdict(machine),
+        "machine": asdict(task.machine),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "host": platform.node(),
         "cores": len(os.sched_getaffinity(0)),

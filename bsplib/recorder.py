@@ -17,6 +17,7 @@ from bsplib import group
 from bsplib.backends.base import Port
 from bsplib.delivery import Get, Outgoing
 from bsplib.group import Group
+from bsplib.machine import Machine
 from bsplib.records import Direction, Frame, GroupInfo, Kind, Stack
 from bsplib.spool import Spool
 
@@ -147,7 +148,11 @@ class RecordedGroup(Group):
     """A :class:`Group` whose supersteps are recorded."""
 
     put = _timed(Group.put)
+    hpput = _timed(Group.hpput)
+    put_at = _timed(Group.put_at)
     get = _timed(Group.get)
+    hpget = _timed(Group.hpget)
+    get_at = _timed(Group.get_at)
     send = _timed(Group.send)
     move = _timed(Group.move)
     hpmove = _timed(Group.hpmove)
@@ -157,11 +162,12 @@ class RecordedGroup(Group):
         self,
         port: Port,
         began_ns: int,
+        machine: Machine,
         parent: RecordedGroup | None,
         recorder: Recorder,
         info: GroupInfo,
     ) -> None:
-        super().__init__(port, began_ns, parent)
+        super().__init__(port, began_ns, machine, parent)
         self._recorder = recorder
         self._number = recorder.define_group(info)
         self._now = port.now
@@ -245,7 +251,7 @@ class RecordedGroup(Group):
             size,
         )
         port = self._split(index, first, size)
-        return RecordedGroup(port, self._began_ns, self, self._recorder, info)
+        return RecordedGroup(port, self._began_ns, self.machine, self, self._recorder, info)
 
     def _leave(self) -> None:
         arrive = self._now()

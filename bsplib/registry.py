@@ -198,6 +198,10 @@ class Registry:
         self._popped.clear()
         return freed
 
+    def allocated(self) -> list[Registration]:
+        """Return what the runtime made and nobody has popped, the latest last."""
+        return [r for r in self._active.values() if r.memory is not None and r not in self._popped]
+
     def memories(self) -> list[memoryview]:
         """Return all shared memory that the group allocated."""
         return [r.memory for r in self._active.values() if r.memory is not None]

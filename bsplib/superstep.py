@@ -21,6 +21,8 @@ from bsplib.delivery import (
     write_puts,
 )
 from bsplib.errors import BspError, PartitionError, PendingTransferError, SyncMismatchError
+from bsplib.irregular import Pending
+from bsplib.machine import Machine
 from bsplib.records import Kind
 from bsplib.registry import Registry
 from bsplib.transfer import Target
@@ -39,17 +41,20 @@ _KIND_WORDS = {
 class Supersteps:
     """The supersteps of one process in one group."""
 
-    def __init__(self, port: Port, began_ns: int, parent: Supersteps | None = None) -> None:
+    def __init__(
+        self, port: Port, began_ns: int, machine: Machine, parent: Supersteps | None = None
+    ) -> None:
         self.pid = port.pid
         self.nprocs = port.nprocs
         self._port = port
+        self.machine = machine
         self._began_ns = began_ns
         self._parent = parent
         self._superstep = 0
         self._registry = Registry()
         self._out: dict[int, Outgoing] = {}
         self._gets: list[Get] = []
-        self._unresolved: list[Target] = []
+        self._unresolved: list[Target | Pending] = []
         self._queue = messages.Queue()
         self._tag_size: int | None = None
         self._next_tag_size: int | None = None
@@ -111,7 +116,9 @@ class Supersteps:
             target.resolve()
         self._unresolved.clear()
         replies = {
-            asked.source: read_sources(self._registry, asked.gets, self._port.stage)
+            asked.source: read_sources(
+                self._registry, asked.gets, self._port.stage, self._port.fetch
+            )
             for asked in incoming
             if asked.gets
         }

@@ -48,6 +48,28 @@ def cast_values(operation: str, src: ArrayLike, dtype: np.dtype[Any]) -> Array:
     return values.astype(dtype)
 
 
+def check_out(
+    operation: str, out: Array | None, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> Array:
+    """Return where values of a shape and dtype go: ``out``, or a new array.
+
+    Raises:
+        PlaceError: ``out`` cannot be written, or has another shape.
+        DtypeError: ``out`` cannot take the values.
+    """
+    if out is None:
+        return np.empty(shape, dtype)
+    if not isinstance(out, np.ndarray) or not out.flags.writeable:
+        raise PlaceError(f"{operation}: the destination {type(out).__name__} is no writable array")
+    if shape != out.shape and out.size:
+        raise PlaceError(
+            f"{operation}: the destination has shape {out.shape}, what is named has shape {shape}"
+        )
+    if not np.can_cast(dtype, out.dtype, "same_kind"):
+        raise _cannot_cast(operation, dtype, out.dtype)
+    return out
+
+
 def _cannot_cast(operation: str, source: np.dtype[Any], target: np.dtype[Any]) -> DtypeError:
     return DtypeError(
         f"{operation}: values of dtype {source} cannot be cast to dtype {target} "
@@ -220,19 +242,13 @@ class Target:
             DtypeError: ``dst`` cannot take the values.
         """
         shape = self._shape_named()
-        if dst is None:
-            if shape is None:
-                raise PlaceError("get: say dst=, which tells how many elements to get")
-            return np.empty(shape, self.dtype)
-        if not isinstance(dst, np.ndarray) or not dst.flags.writeable:
-            raise PlaceError(f"get: the destination {type(dst).__name__} is no writable array")
-        if shape is not None and shape != dst.shape and dst.size:
-            raise PlaceError(
-                f"get: the destination has shape {dst.shape}, what is named has shape {shape}"
-            )
-        if not np.can_cast(self.dtype, dst.dtype, "same_kind"):
-            raise _cannot_cast("get", self.dtype, dst.dtype)
-        return dst
+        if shape is None:
+            if dst is None:
+                raise PlaceError(
+                    f"{self._operation}: say dst=, which tells how many elements to get"
+                )
+            shape = np.shape(dst)
+        return check_out(self._operation, dst, shape, self.dtype)
 
     def _shape_named(self) -> tuple[int, ...] | None:
         """Return the shape that is named, None where the other argument decides."""
@@ -336,7 +352,7 @@ class Target:
             ) from None
 
     def _check_selection(self, selected: tuple[int, ...]) -> None:
-        if self._operation == "put":
+        if self._operation.endswith("put"):
             try:
                 fits = prod(selected) > 0 and np.broadcast_shapes(self._shape, selected) == selected
             except ValueError:

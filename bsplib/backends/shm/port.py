@@ -155,9 +155,6 @@ class ShmPort(Port):
 
     def _wait_for(self, pid: int, slot: int, floor: int) -> None:
         words = self._words
-        for _ in range(self._seat.spins):
-            if words[slot] >= floor:
-                return
         self._wait_until(lambda: words[slot] >= floor, pid)
 
     def _wait_until(self, arrived: Callable[[], object], pid: int) -> None:

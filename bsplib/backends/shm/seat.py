@@ -13,8 +13,10 @@ from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.outbox import Outbox
 from bsplib.backends.shm.segment import Segment
 
-_SPINS = 1000
+_MOST_SPINS = 1000
 """Looks before the first yield, about 50 us: longer than any meeting takes."""
+_LEAST_SPINS = 8
+"""So few remain where looking was in vain: another program has the core."""
 _YIELD_NS = 500_000
 """Yielding goes on for so long before the process sleeps."""
 _YIELDS_PER_LOOK_AT_CLOCK = 16
@@ -43,8 +45,8 @@ class Seat:
         self.waited = self._control[pid] + WAITED
         self._asleep = self._control[pid] + ASLEEP
         self._outboxes: list[Outbox] = []
-        alone = self.nprocs > len(os.sched_getaffinity(0)) or not STORES_IN_ORDER
-        self.spins = 0 if alone else _SPINS
+        shared = self.nprocs > len(os.sched_getaffinity(0)) or not STORES_IN_ORDER
+        self.spins = 0 if shared else _MOST_SPINS
 
     def control(self, pid: int) -> int:
         """Return the word at which the control words of a process begin."""
@@ -96,13 +98,21 @@ class Seat:
         Raises:
             Stopped: the run ended while waiting.
         """
-        for _ in range(self.spins):
-            if ready():
-                self.fence()
-                return
+        if self._spin_until(ready):
+            return
         if not (STORES_IN_ORDER and self._yield_until(ready)):
             self._sleep_until(ready, whom, suspect)
         self.fence()
+
+    def _spin_until(self, ready: Callable[[], object]) -> bool:
+        """Look again and again; more often next time if it helped, less often if not."""
+        for _ in range(self.spins):
+            if ready():
+                self.spins = min(2 * self.spins, _MOST_SPINS)
+                return True
+        if self.spins > _LEAST_SPINS:
+            self.spins //= 2
+        return False
 
     def _yield_until(self, ready: Callable[[], object]) -> bool:
         deadline = time.perf_counter_ns() + _YIELD_NS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import cloudpickle
@@ -11,7 +12,6 @@ from bsplib.backends.sim.port import SimPort
 from bsplib.backends.sim.world import Process, Stopped, World
 from bsplib.body import Failure, Task, failure_of, run_task, unpicklable_result
 from bsplib.labels import labelled_lines
-from bsplib.machine import Machine
 
 MOST_PROCESSES = 4096
 
@@ -32,13 +32,13 @@ class Times(NamedTuple):
         return self.sequential_s / self.parallel_s if self.parallel_s else 1.0
 
 
-def launch(task: Task, nprocs: int, machine: Machine, seed: int) -> tuple[list[Any], Times]:
+def launch(task: Task, nprocs: int, seed: int) -> tuple[list[Any], Times]:
     """Run a task on ``nprocs`` virtual processors.
 
     Args:
-        task: what to run; its arguments are copied for each process.
+        task: what to run; its arguments are copied for each process, its Machine
+            prices communication.
         nprocs: 1 to 4096.
-        machine: prices communication.
         seed: of the order in which the processes run.
 
     Returns:
@@ -47,7 +47,7 @@ def launch(task: Task, nprocs: int, machine: Machine, seed: int) -> tuple[list[A
     Raises:
         BaseException: the error of the lowest (superstep, pid), in its own type.
     """
-    world = World(machine, seed)
+    world = World(task.machine, seed)
     results: dict[int, Any] = {}
     failures: list[Failure] = []
     arguments = cloudpickle.dumps((task.args, task.kwargs))
@@ -76,7 +76,7 @@ def launch(task: Task, nprocs: int, machine: Machine, seed: int) -> tuple[list[A
 def _run(task: Task, arguments: bytes, world: World, process: Process, nprocs: int) -> Any:
     args, kwargs = pickle.loads(arguments)  # made above
     process.clock.resume()
-    own = Task(task.main, args, kwargs, task.spool)
+    own = replace(task, args=args, kwargs=kwargs)
     result = run_task(own, SimPort(world, process, process.pid, nprocs))
     process.clock.pause()
     try:
