@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 import flask
 import waitress
+from flask.json.provider import DefaultJSONProvider
 from waitress import wasyncore
 from werkzeug.sansio.utils import host_is_trusted
 
@@ -38,6 +39,12 @@ class PortError(BspError, OSError):
     """The port that was asked for is taken, or not this user's to take."""
 
 
+class _InOrder(DefaultJSONProvider):
+    """The metrics and the paths have an order, which sorting would undo."""
+
+    sort_keys = False
+
+
 def create_app(trace: Trace) -> flask.Flask:
     """Make the application that shows a trace.
 
@@ -47,6 +54,7 @@ def create_app(trace: Trace) -> flask.Flask:
     itself to 127.0.0.1.
     """
     app = flask.Flask(__name__, static_folder=STATIC, static_url_path="/static")
+    app.json = _InOrder(app)
     views = Views(trace)
 
     @app.before_request

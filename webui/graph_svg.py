@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from profiler.callgraph import CallGraph, Cost, Node
 
-NAME_COLUMNS = 23
+NAME_COLUMNS = 24
 """Names wider than this lose their middle; the page has them whole."""
 
 _GRAPH = {
@@ -98,10 +98,15 @@ def edge_ids(graph: networkx.DiGraph) -> dict[tuple[str, str], str]:
     return {edge: f"e{number}" for number, edge in enumerate(graph.edges)}
 
 
+def supersteps(cost: Cost) -> str:
+    """The count of a cost in words."""
+    return "1 superstep" if cost.count == 1 else f"{cost.count} supersteps"
+
+
 def _lines(node: Node, cost: Cost) -> Iterator[str]:
     """What stands in a node, in columns."""
     yield _shortened(fmt.label(node))
-    yield "1 superstep" if cost.count == 1 else f"{cost.count} supersteps"
+    yield supersteps(cost)
     for metric in METRICS:
         summary = cost[metric]
         balance = fmt.balance(summary) if summary.maximum else ""

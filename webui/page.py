@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 import os
-import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -88,18 +87,13 @@ def write_html(trace: Trace, out_path: str | os.PathLike[str]) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    text = saved_page(trace)
     path = Path(out_path)
-    with tempfile.NamedTemporaryFile(
-        "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-    ) as file:
-        file.write(text)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        os.chmod(file.name, 0o666 & ~_umask())  # a temporary file is private
-        os.replace(file.name, path)
-    except OSError:
-        os.unlink(file.name)
-        raise
+        unfinished.write_text(saved_page(trace), encoding="utf-8")
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def embedded_json(data: Json) -> Markup:
@@ -125,9 +119,3 @@ def _hashes(assets: list[_Asset]) -> str:
     """What a policy allows by content, as it does not know where the page is saved."""
     digests = [hashlib.sha256(str(asset.content).encode()).digest() for asset in assets]
     return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -13,7 +13,7 @@ from profiler import critical
 from profiler import format as fmt
 from profiler.callgraph import build
 from profiler.costs import METRICS
-from webui.graph_svg import draw, edge_ids
+from webui.graph_svg import draw, edge_ids, supersteps
 
 if TYPE_CHECKING:
     from bsplib.records import Run, Trace
@@ -113,7 +113,7 @@ def _describe_node(node: Node) -> Json:
 
 def _describe_cost(cost: Cost, *, pies: bool) -> Json:
     return {
-        "count": cost.count,
+        "supersteps": supersteps(cost),
         "elapsed": fmt.seconds(cost.elapsed_s),
         "metrics": {
             metric: _describe_summary(cost[metric], metric)

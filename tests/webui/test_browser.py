@@ -221,7 +221,10 @@ def test_a_click_on_an_edge_shows_the_part_of_that_caller(tab, broadcast_url, br
         if (ends["caller"], ends["callee"]) == (names["foo"], names["bcast_onestage"])
     ]
     line = tab.locator(f"#{edge}")
-    assert "bcast_onestage, through foo:\n5 supersteps\n" in line.locator("title").text_content()
+    assert (
+        "bcast_onestage, through foo:\n5 supersteps\ncomp  195 ms"
+        in line.locator("title").text_content()
+    )
     line.locator(".grip").click(force=True)
     expect(tab.locator("#detail h2")).to_have_text("bcast_onestage")
     expect(tab.locator(".links .lit")).to_contain_text("foo")
@@ -262,6 +265,35 @@ def test_a_view_can_be_shared_by_its_address(tab, broadcast_url, broadcast_trace
     tab.goto(address)
     expect(tab.locator("#detail h2")).to_have_text("bar")
     expect(tab.locator("#scale-text")).to_contain_text("idle time, relative imbalance")
+
+
+def test_a_changed_address_keeps_the_part_of_the_graph_in_view(tab, broadcast_url):
+    show(tab, broadcast_url, "path=h-imb")
+    tab.get_by_role("button", name="Zoom in").click()
+    where = transform(tab)
+    tab.evaluate("location.hash = 'run=0&path=sync'")
+    expect(tab.locator("#scale-text")).to_contain_text("number of supersteps")
+    assert transform(tab) == where
+
+
+def test_a_node_reached_by_an_arrow_key_comes_into_view(tab, broadcast_url, broadcast_trace):
+    names = ids(broadcast_trace)
+    show(tab, broadcast_url)
+    for _ in range(4):
+        tab.get_by_role("button", name="Zoom in").click()
+    tab.locator(f"#{names['main']}").focus()
+    for _ in range(3):
+        tab.keyboard.press("ArrowRight")
+    reached = tab.evaluate("document.activeElement.id")
+    box = tab.locator(f"#{reached}").bounding_box()
+    canvas = tab.locator("#graph").bounding_box()
+    assert canvas["x"] < box["x"] + box["width"] <= canvas["x"] + canvas["width"]
+
+
+def test_a_balanced_pie_points_at_no_process(tab, broadcast_url, broadcast_trace):
+    show(tab, broadcast_url, f"path=h-imb&node={ids(broadcast_trace)['bcast.py line 41']}")
+    expect(tab.locator("#detail")).to_contain_text("375 kBon each of 16 processes")
+    expect(tab.locator("#detail .greatest")).to_have_count(0)
 
 
 @pytest.mark.parametrize(
@@ -377,6 +409,7 @@ def test_one_process_is_a_whole_pie_and_the_first_path_is_one_that_scores(tab, s
         expect(tab.locator("#scale-text")).to_contain_text("computation, absolute")
         expect(tab.locator(".pie .slice")).to_have_count(1)
         assert bars(tab)[0][1] == "100.0%"
+        expect(tab.locator("#detail")).to_contain_text("on the only process")
         choose_path(tab, "h-relation, absolute")
         expect(tab.locator("#way")).to_contain_text("nothing is critical")
         expect(tab.locator(".pie .empty")).to_have_count(1)

@@ -107,9 +107,9 @@ def test_a_short_name_is_shown_to_the_letter(name, run_maker, frame):
 
 
 def test_a_wide_name_loses_its_middle_and_wide_letters_count_twice():
-    assert graph_svg._shortened("a" * 23) == "a" * 23
+    assert graph_svg._shortened("a" * 24) == "a" * 24
     assert graph_svg._shortened("first_" + "x" * 30 + "_last") == "first_xxxxx…xxxxxx_last"
-    assert graph_svg._shortened("数" * 12) == "数" * 5 + "…" + "数" * 5
+    assert graph_svg._shortened("数" * 13) == "数" * 5 + "…" + "数" * 5
 
 
 def test_functions_that_call_each_other_in_a_circle_can_be_drawn(run_maker, frame):

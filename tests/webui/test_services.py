@@ -27,7 +27,7 @@ def callgraph(broadcast_trace):
 def test_every_number_of_a_node_is_the_profilers(run, callgraph):
     for name, cost in callgraph.graph.nodes(data="cost"):
         shown = run["nodes"][name]["cost"]
-        assert shown["count"] == cost.count
+        assert shown["supersteps"] == f"{cost.count} supersteps"
         for metric in METRICS:
             summary = cost[metric]
             numbers = shown["metrics"][metric]
@@ -50,7 +50,7 @@ def test_every_edge_says_what_came_through_its_caller(run, callgraph):
     assert set(shown) == set(callgraph.graph.edges)
     for (caller, callee), cost in shown.items():
         part = callgraph.graph.edges[caller, callee]["cost"]
-        assert cost["count"] == part.count
+        assert cost["supersteps"] == f"{part.count} supersteps"
         assert cost["metrics"]["h"]["text"] == fmt.summary(part.h, "h")
 
 

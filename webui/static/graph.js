@@ -5,102 +5,44 @@ const graph = (() => {
   const DEEP = 0.865; // from this shade on white text is easier to read than black
   const FAR = 0.45; // below this scale only the names can be read, and those made larger
   const FAR_LETTERS = 17;
+  const HALO = 5; // distance of the frame around the chosen node
+  const ARROWS = {
+    ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1],
+  };
 
-  function create(canvas, layer, { onSelect }) {
+  function create(canvas, layer, { onSelect, onReach }) {
     let run = null;
-    let nodes = new Map(); // id -> { element, shape, box }: the latter two as in measured()
+    let nodes = new Map(); // id -> { element, outline, shape, box }, see measured()
     let edges = new Map(); // id -> element
     let focused = null;
     const halo = dom.svg("rect", { class: "halo", rx: 9 });
 
-    /* The text of the drawing holds names from the trace; parsed as XML, and made by the
-       server of shapes and text alone, it cannot become anything else. */
-    function parse(source) {
-      const document_ = new DOMParser().parseFromString(source, "image/svg+xml");
-      const [x, y, width, height] =
-        document_.documentElement.getAttribute("viewBox").split(" ").map(Number);
-      const drawing = document.importNode(document_.querySelector("g.graph"), true);
-      return { drawing, box: { x, y, width, height } };
-    }
-
     function show(newRun) {
       run = newRun;
-      const { drawing, box } = parse(run.svg);
+      const { drawing, box } = parsed(run.svg);
       drawing.append(halo);
       layer.replaceChildren(drawing);
       nodes = measured(drawing);
       edges = new Map(Array.from(drawing.querySelectorAll("g.edge"), (element) =>
         [element.id, element]));
-      for (const [id, node] of nodes) dressNode(id, node);
-      for (const [id, element] of edges) dressEdge(id, element);
+      for (const [id, node] of nodes) dressNode(node, run.nodes[id].name);
+      for (const [id, element] of edges) dressEdge(element, run, run.edges[id]);
       focused = null;
       focusable(run.root);
       return box;
     }
 
-    /* Where the nodes stand, in the coordinates of the drawing (shape) and of the layer
-       (box). */
-    function measured(drawing) {
-      const { a, d, e, f } = drawing.transform.baseVal.consolidate().matrix;
-      return new Map(Array.from(drawing.querySelectorAll("g.node"), (element) => {
-        const shape = extent(element.querySelector("path, polygon"));
-        const { x, y, width, height } = shape;
-        const box = { x: x * a + e, y: y * d + f, width: width * a, height: height * d };
-        return [element.id, { element, shape, box }];
-      }));
-    }
-
-    /* Box of a node's outline, read from its points: getBBox would make the browser lay
-       out all the text first. */
-    function extent(outline) {
-      const numbers = (outline.getAttribute("points") ?? outline.getAttribute("d"))
-        .match(/-?[\d.]+/g).map(Number);
-      const xs = numbers.filter((_, i) => i % 2 === 0);
-      const ys = numbers.filter((_, i) => i % 2 === 1);
-      const [x, y] = [Math.min(...xs), Math.min(...ys)];
-      return { x, y, width: Math.max(...xs) - x, height: Math.max(...ys) - y };
-    }
-
-    function dressNode(id, { element, shape }) {
-      const { name } = run.nodes[id];
-      element.setAttribute("role", "button");
-      element.setAttribute("tabindex", -1);
-      const far = dom.svg("text", {
-        class: "far", x: shape.x + shape.width / 2, y: shape.y + shape.height / 2,
-      }, shortened(name));
-      const size = Math.min(34, (shape.width - 12) / (0.62 * Math.min(name.length, FAR_LETTERS)));
-      far.style.fontSize = `${size}px`;
-      element.append(far, dom.svg("title", {}, name));
-    }
-
-    const shortened = (name) => {
-      const letters = Array.from(name);
-      return letters.length > FAR_LETTERS
-        ? `${letters.slice(0, FAR_LETTERS - 1).join("")}…` : name;
-    };
-
-    function dressEdge(id, element) {
-      const { caller, callee } = run.edges[id];
-      const line = element.querySelector("path");
-      element.prepend(dom.svg("path", { class: "grip", d: line.getAttribute("d") }));
-      element.append(dom.svg("title", {}, edgeText(run.edges[id],
-        run.nodes[caller].name, run.nodes[callee].name)));
-    }
-
-    function edgeText({ cost }, caller, callee) {
-      const parts = Object.entries(cost.metrics).map(([metric, { text }]) => `${metric}  ${text}`);
-      return [`${callee}, through ${caller}:`, `${cost.count} supersteps`, ...parts].join("\n");
-    }
-
     function shade(path, shades, way) {
       const critical = new Set(way.map(({ node }) => node));
       const steps = new Set(way.slice(1).map(({ node }, i) => `${way[i].node} ${node}`));
-      canvas.dataset.metric = path.split("-")[0];
-      for (const [id, { element }] of nodes) {
-        element.style.setProperty("--shade", shades[id]);
+      const metric = path.split("-")[0];
+      canvas.dataset.metric = metric;
+      for (const [id, { element, outline }] of nodes) {
+        // On the outline and not the node: all the texts would inherit it for nothing.
+        outline.style.setProperty("--shade", shades[id]);
         element.classList.toggle("deep", shades[id] > DEEP);
         element.classList.toggle("critical", critical.has(id));
-        element.setAttribute("aria-label", nodeText(id, critical.has(id)));
+        element.setAttribute("aria-label", nodeText(run.nodes[id], metric, critical.has(id)));
       }
       for (const [id, element] of edges) {
         const { caller, callee } = run.edges[id];
@@ -108,26 +50,18 @@ const graph = (() => {
       }
     }
 
-    function nodeText(id, isCritical) {
-      const { name, cost } = run.nodes[id];
-      const metric = cost.metrics[canvas.dataset.metric];
-      const parts = [name, `${cost.count} supersteps`];
-      if (metric) parts.push(metric.text);
-      if (isCritical) parts.push("on the critical path");
-      return parts.join(", ");
-    }
-
     function select(id) {
       for (const [other, { element }] of nodes) {
         element.setAttribute("aria-pressed", other === id);
       }
-      const { shape } = nodes.get(id);
-      halo.setAttribute("x", shape.x - 5);
-      halo.setAttribute("y", shape.y - 5);
-      halo.setAttribute("width", shape.width + 10);
-      halo.setAttribute("height", shape.height + 10);
+      const { x, y, width, height } = nodes.get(id).shape;
+      halo.setAttribute("x", x - HALO);
+      halo.setAttribute("y", y - HALO);
+      halo.setAttribute("width", width + 2 * HALO);
+      halo.setAttribute("height", height + 2 * HALO);
     }
 
+    /* Make the nodes that were searched for stand out; null ends the search. */
     function match(ids) {
       canvas.classList.toggle("searching", ids !== null);
       for (const [id, { element }] of nodes) {
@@ -142,36 +76,18 @@ const graph = (() => {
       nodes.get(id).element.setAttribute("tabindex", 0);
     }
 
-    /* The nearest node in a direction, with a preference for straight ahead. */
-    function neighbour(id, dx, dy) {
-      const here = nodes.get(id).box;
-      let best = null;
-      let least = Infinity;
-      for (const [other, { box }] of nodes) {
-        const ahead = (box.x - here.x) * dx + (box.y - here.y) * dy;
-        const aside = Math.abs((box.x - here.x) * dy) + Math.abs((box.y - here.y) * dx);
-        const distance = ahead + 2 * aside;
-        if (ahead > 1 && aside <= 3 * ahead + 1 && distance < least) {
-          [best, least] = [other, distance];
-        }
-      }
-      return best;
-    }
-
-    const ARROWS = {
-      ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1],
-    };
-
     function onKey(event) {
-      const id = event.target.closest?.("g.node")?.id;
+      const id = event.target.closest("g.node")?.id;
       if (!id || event.ctrlKey || event.metaKey || event.altKey) return;
       if (event.key === "Enter" || event.key === " ") {
         event.preventDefault();
         onSelect(id);
-      } else if (event.key in ARROWS) {
+      } else if (Object.hasOwn(ARROWS, event.key)) {
         event.preventDefault();
-        const next = neighbour(id, ...ARROWS[event.key]);
-        if (next) nodes.get(next).element.focus();
+        const next = neighbour(nodes, id, ...ARROWS[event.key]);
+        if (next === null) return;
+        nodes.get(next).element.focus();
+        onReach(next);
       }
     }
 
@@ -198,12 +114,87 @@ const graph = (() => {
     });
 
     return {
-      show, shade, select, match,
+      show, shade, select, match, lines,
       box: (id) => nodes.get(id).box,
       boxes: () => Array.from(nodes, ([id, { box }]) => ({ id, ...box })),
-      lines,
       zoomed: (scale) => canvas.classList.toggle("far", scale < FAR),
     };
+  }
+
+  /* The text of the drawing holds names from the trace; parsed as XML, and made of shapes
+     and text alone, it cannot become anything else. */
+  function parsed(source) {
+    const root = new DOMParser().parseFromString(source, "image/svg+xml").documentElement;
+    const [x, y, width, height] = root.getAttribute("viewBox").split(" ").map(Number);
+    const drawing = document.importNode(root.querySelector("g.graph"), true);
+    return { drawing, box: { x, y, width, height } };
+  }
+
+  /* Where the nodes stand, in the coordinates of the drawing (shape) and of the layer that
+     it lies in (box). */
+  function measured(drawing) {
+    const { a, d, e, f } = drawing.transform.baseVal.consolidate().matrix;
+    return new Map(Array.from(drawing.querySelectorAll("g.node"), (element) => {
+      const outline = element.querySelector("path, polygon");
+      const shape = extent(outline);
+      const { x, y, width, height } = shape;
+      const box = { x: x * a + e, y: y * d + f, width: width * a, height: height * d };
+      return [element.id, { element, outline, shape, box }];
+    }));
+  }
+
+  /* Box of a node's outline, read from its points: getBBox would make the browser lay out
+     all the text first. */
+  function extent(outline) {
+    const numbers = (outline.getAttribute("points") ?? outline.getAttribute("d"))
+      .match(/-?[\d.]+/g).map(Number);
+    const xs = numbers.filter((_, i) => i % 2 === 0);
+    const ys = numbers.filter((_, i) => i % 2 === 1);
+    const [x, y] = [Math.min(...xs), Math.min(...ys)];
+    return { x, y, width: Math.max(...xs) - x, height: Math.max(...ys) - y };
+  }
+
+  function dressNode({ element, shape }, name) {
+    const letters = Array.from(name);
+    const short = letters.length > FAR_LETTERS
+      ? [...letters.slice(0, FAR_LETTERS - 1), "…"] : letters;
+    const far = dom.svg("text", {
+      class: "far", x: shape.x + shape.width / 2, y: shape.y + shape.height / 2,
+    }, short.join(""));
+    far.style.fontSize = `${Math.min(34, (shape.width - 12) / (0.62 * short.length))}px`;
+    element.append(far, dom.svg("title", {}, name));
+    element.setAttribute("role", "button");
+    element.setAttribute("tabindex", -1);
+  }
+
+  function dressEdge(element, { nodes }, { caller, callee, cost }) {
+    const line = element.querySelector("path");
+    const parts = Object.entries(cost.metrics).map(([metric, { text }]) => `${metric}  ${text}`);
+    element.prepend(dom.svg("path", { class: "grip", d: line.getAttribute("d") }));
+    element.append(dom.svg("title", {}, [
+      `${nodes[callee].name}, through ${nodes[caller].name}:`, cost.supersteps, ...parts,
+    ].join("\n")));
+  }
+
+  function nodeText({ name, cost }, metric, isCritical) {
+    const parts = [name, cost.supersteps];
+    if (metric in cost.metrics) parts.push(cost.metrics[metric].text);
+    if (isCritical) parts.push("on the critical path");
+    return parts.join(", ");
+  }
+
+  /* The nearest node in a direction, with a preference for straight ahead. */
+  function neighbour(nodes, id, dx, dy) {
+    const here = nodes.get(id).box;
+    let best = null;
+    let least = Infinity;
+    for (const [other, { box }] of nodes) {
+      const ahead = (box.x - here.x) * dx + (box.y - here.y) * dy;
+      const aside = Math.abs((box.x - here.x) * dy) + Math.abs((box.y - here.y) * dx);
+      const distance = ahead + 2 * aside;
+      if (ahead > 1 && aside <= 3 * ahead && distance < least) [best, least] = [other, distance];
+    }
+    return best;
   }
 
   return { create };

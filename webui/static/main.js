@@ -15,13 +15,16 @@
   const layer = dom.svg("g");
   canvas.append(layer);
   const overviewMap = minimap.create(dom.byId("minimap"), (point) => view.centre(point));
-  const drawing = graph.create(canvas, layer, { onSelect: select });
+  const drawing = graph.create(canvas, layer, {
+    onSelect: select,
+    onReach: (node) => view.reveal(drawing.box(node)),
+  });
   const view = viewport.create(canvas, layer, (now, size) => {
     drawing.zoomed(now.scale);
     overviewMap.track(now, size);
   });
   const panel = detail.create(dom.byId("detail"), overview, {
-    onSelect: (node) => { select(node); view.reveal(drawing.box(node)); },
+    onSelect: goTo,
     onMetric: (chosen) => {
       metric = chosen;
       showNode();
@@ -38,7 +41,7 @@
   const shownPath = () =>
     state.path ?? FIRST_PATHS.find((path) => run.paths[path].way.length) ?? FIRST_PATHS[0];
   const endOfPath = () => run.paths[shownPath()].way.at(-1)?.node ?? run.root;
-  const shownNode = () => state.node ?? endOfPath();
+  const shownNode = () => Object.hasOwn(run.nodes, state.node) ? state.node : endOfPath();
   const shownMetric = () =>
     metric ?? (shownPath() === "sync" ? "comp" : shownPath().split("-")[0]);
 
@@ -55,13 +58,19 @@
     showNode(caller);
   }
 
+  function goTo(node) {
+    select(node);
+    view.reveal(drawing.box(node));
+  }
+
+  /* The panel and the way; `caller` is the one through which the node was reached. */
   function showNode(caller = null) {
     const node = shownNode();
     drawing.select(node);
     panel.show(run, node, shownMetric(), caller);
     paths.way(dom.byId("way"), run, shownPath(), {
       selected: node, title: overview.paths[shownPath()],
-      onSelect: (step) => { select(step); view.reveal(drawing.box(step)); },
+      onSelect: goTo,
     });
   }
 
@@ -84,7 +93,6 @@
     dom.byId("heading").textContent = run.heading;
     dom.byId("error").textContent = run.error;
     dom.byId("error").hidden = !run.error;
-    if (!Object.hasOwn(run.nodes, state.node ?? "")) state.node = null;
     const box = drawing.show(run);
     overviewMap.show(box, drawing.boxes(), drawing.lines());
     grid.show(run);
@@ -109,8 +117,12 @@
     }
     if (mine !== request) return; // another run was chosen meanwhile
     status.textContent = "";
-    run = loaded[number];
-    showRun();
+    if (run === loaded[number]) {
+      shade();
+    } else {
+      run = loaded[number];
+      showRun();
+    }
   }
 
   function readHash() {

@@ -16,14 +16,13 @@ const pie = (() => {
     return `M0,0L${point(from, RADIUS)}A${RADIUS},${RADIUS} 0 ${large} 1 ${point(to, RADIUS)}Z`;
   }
 
-  /* The process with the most (equation 5); null where all have as much. */
+  /* The process with the most (equation 5 of the paper); null where all have as much. */
   function greatestOf(values) {
     const most = Math.max(...values);
-    return values.length > 1 && values.every((value) => value === most)
-      ? null : values.indexOf(most);
+    return values.every((value) => value === most) ? null : values.indexOf(most);
   }
 
-  function draw({ values, texts }, label) {
+  function draw(values, texts, label) {
     const total = values.reduce((sum, value) => sum + value, 0);
     const greatest = greatestOf(values);
     const edge = RADIUS + PULLED + 2;
