@@ -31,6 +31,7 @@ from bsplib.errors import (
 from bsplib.group import Group
 from bsplib.launch import run
 from bsplib.machine import Machine
+from bsplib.pool import Pool
 from bsplib.version import __version__
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "PartitionError",
     "PendingTransferError",
     "PlaceError",
+    "Pool",
     "ProcessDiedError",
     "ProcessRangeError",
     "RegistrationError",

@@ -31,6 +31,8 @@ class Task:
     kwargs: dict[str, Any] = field(default_factory=dict)
     spool: Path | None = None
     """Folder for the records; None where nothing is recorded."""
+    check: bool = False
+    """Find transfers that overlap, and arrays that are changed too early."""
     label: bool = False
     """Lines that a process prints begin with its pid."""
 

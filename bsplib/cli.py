@@ -16,6 +16,7 @@ import click
 from bsplib import launch
 from bsplib.backends.sim.launch import Times
 from bsplib.errors import BspError
+from bsplib.setting import BACKENDS
 from bsplib.version import __version__
 
 if TYPE_CHECKING:
@@ -44,9 +45,10 @@ def main() -> None:
 
 @main.command(context_settings={"ignore_unknown_options": True})
 @click.option("-n", "--nprocs", type=click.IntRange(1), help="Number of processes.")
-@click.option("--backend", type=click.Choice(launch.BACKENDS), help="Where the processes live.")
+@click.option("--backend", type=click.Choice(BACKENDS), help="Where the processes live.")
 @click.option("--profile", type=_TRACE, help="Record the run in this file.")
 @click.option("--machine", metavar="NAME", help="Machine that prices virtual processors.")
+@click.option("--check", is_flag=True, help="Report overlapping transfers and early changes.")
 @click.argument("script", type=click.Path(exists=True, dir_okay=False))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run(
@@ -54,6 +56,7 @@ def run(
     backend: str | None,
     profile: Path | None,
     machine: str | None,
+    check: bool,
     script: str,
     arguments: tuple[str, ...],
 ) -> None:
@@ -67,6 +70,7 @@ def run(
     launch.overrides.backend = backend
     launch.overrides.profile = None if profile is None else str(profile.absolute())
     launch.overrides.machine = machine
+    launch.overrides.check = check
     launch.overrides.label = True
     launch.overrides.report_times = _print_times
     sys.argv = [script, *arguments]
@@ -116,7 +120,10 @@ def view(html: Path | None, port: int, browser: bool, file: Path) -> None:
     if html is None:
         webui.serve(trace, port=port, open_browser=browser)
         return
-    webui.write_html(trace, html)
+    try:
+        webui.write_html(trace, html)
+    except OSError as error:
+        raise click.ClickException(f"{html} cannot be written: {error.strerror}") from None
     click.echo(f"wrote {html}: open it in a browser")
 
 

@@ -489,11 +489,6 @@ class Group(Supersteps):
             wire = messages.encode(payload, tag, self._port.stage)
         except BspError as error:
             self._fail(error)
-        except Exception as error:
-            kind = type(payload).__name__
-            raise self._error(
-                MessageError, f"send: a payload of type {kind} cannot be pickled: {error}"
-            ) from error
         self._to(receiver).messages.append(wire)
 
     # -- reading messages ---------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import platform
 import shutil
@@ -19,16 +18,13 @@ import numpy as np
 from bsplib.backends.shm import launch as shm
 from bsplib.backends.sim import launch as sim
 from bsplib.body import Task
-from bsplib.errors import ProcessRangeError, UsageError
-from bsplib.machine import Machine, load_machine
+from bsplib.errors import UsageError
+from bsplib.machine import Machine
 from bsplib.records import Trace
+from bsplib.setting import Setting, choose
 from bsplib.spool import collect
 from bsplib.trace import read_trace, write_trace
 from bsplib.version import __version__
-
-BACKENDS = ("shm", "sim")
-_MACHINE = {"shm": "shared-memory", "sim": "ideal"}
-_MOST = {"shm": shm.MOST_PROCESSES, "sim": sim.MOST_PROCESSES}
 
 
 @dataclass
@@ -39,6 +35,7 @@ class Overrides:
     backend: str | None = None
     profile: str | None = None
     machine: str | None = None
+    check: bool = False
     label: bool = False
     report_times: Callable[[sim.Times], None] | None = None
     """Is told the virtual times of each run."""
@@ -50,31 +47,17 @@ _written: set[Path] = set()
 """Traces that this program has begun; its later runs are added to them."""
 
 
-@dataclass(frozen=True)
-class _Setting:
-    """How a run is to be done."""
-
-    backend: str
-    nprocs: int
-    seed: int
-
-    def launch(self, task: Task) -> list[Any]:
-        if self.backend == "shm":
-            return shm.launch(task, self.nprocs)
-        results, times = sim.launch(task, self.nprocs, self.seed)
-        if overrides.report_times is not None:
-            overrides.report_times(times)
-        return results
-
-
-def run(
+def run(  # noqa: PLR0913  # each has a name at the call
     main: Callable[..., Any],
     *args: Any,
     nprocs: int | None = None,
     backend: str = "shm",
     profile: str | os.PathLike[str] | None = None,
     machine: Machine | str | None = None,
-    seed: int = 0,
+    check: bool = False,
+    wait: str = "auto",
+    start_method: str | None = None,
+    sim_seed: int = 0,
     **kwargs: Any,
 ) -> list[Any]:
     """Run ``main(bsp, *args, **kwargs)`` in every process of a BSP machine.
@@ -92,7 +75,14 @@ def run(
         machine: prices the communication of virtual processors, and tells ``broadcast``
             when two stages pay: a :class:`bsplib.Machine`, the name of one, or a TOML
             file; ``"shared-memory"`` and ``"ideal"`` if None.
-        seed: of the order in which virtual processors run.
+        check: report overlapping puts and hp-transfers, and sources and destinations
+            that were changed too early, with the places of both calls.
+        wait: how real processes wait for each other: ``"auto"``, spinning only where
+            each has a core and sleeping where it takes long; ``"spin"``, never
+            sleeping; ``"block"``, always sleeping.
+        start_method: ``"fork"``, ``"forkserver"`` or ``"spawn"``; fork where the
+            calling process has one thread, else forkserver, if None.
+        sim_seed: of the order in which virtual processors run.
         **kwargs: given to ``main`` in every process.
 
     Returns:
@@ -100,48 +90,46 @@ def run(
 
     Raises:
         ProcessRangeError: ``nprocs`` is not 1 to 256, on virtual processors 4096.
-        UsageError: there is no such backend, Machine, or folder for the profile.
+        UsageError: there is no such backend, Machine, way to wait, start method, or
+            folder for the profile.
         ProcessDiedError: a process exited or was killed.
         SyncMismatchError: processes did not sync alike.
         Exception: what ``main`` raised, in its own type, with the remote traceback
             as its cause; of several errors that of the lowest (superstep, pid).
     """
-    chosen = overrides.backend or backend
-    if chosen not in BACKENDS:
-        raise UsageError(f"there is no backend {chosen!r}; choose one of {', '.join(BACKENDS)}")
-    chosen_machine = overrides.machine or machine or _MACHINE[chosen]
-    if not isinstance(chosen_machine, Machine):
-        chosen_machine = load_machine(chosen_machine)
-    setting = _Setting(
-        chosen,
-        _count(overrides.nprocs if overrides.nprocs is not None else nprocs, chosen),
-        seed,
+    setting = choose(
+        backend=overrides.backend or backend,
+        nprocs=nprocs if overrides.nprocs is None else overrides.nprocs,
+        machine=overrides.machine or machine,
+        check=check or overrides.check,
+        wait=wait,
+        start_method=start_method,
+        seed=sim_seed,
     )
+    task = Task(main, setting.machine, args, kwargs, check=setting.check, label=overrides.label)
     target = overrides.profile or profile
-    task = Task(main, chosen_machine, args, kwargs, label=overrides.label)
     if target is None:
-        return setting.launch(task)
+        return _launch(task, setting)
     return _run_recorded(task, setting, Path(target).absolute())
 
 
-def _count(nprocs: int | None, backend: str) -> int:
-    most = _MOST[backend]
-    if nprocs is None:
-        return min(len(os.sched_getaffinity(0)), most)
-    count = operator.index(nprocs)
-    if not 1 <= count <= most:
-        raise ProcessRangeError(f"nprocs is {count}; it may be 1 to {most} on {backend}")
-    return count
+def _launch(task: Task, setting: Setting) -> list[Any]:
+    if setting.backend == "shm":
+        return shm.launch(task, setting.nprocs, setting.start_method, setting.wait)
+    results, times = sim.launch(task, setting.nprocs, setting.seed)
+    if overrides.report_times is not None:
+        overrides.report_times(times)
+    return results
 
 
-def _run_recorded(task: Task, setting: _Setting, path: Path) -> list[Any]:
+def _run_recorded(task: Task, setting: Setting, path: Path) -> list[Any]:
     """Run with records, and write the trace however the run ends."""
     if not path.parent.is_dir():
         raise UsageError(f"profile: there is no folder {path.parent}")
     folder = Path(tempfile.mkdtemp(prefix=".bsp-records-", dir=path.parent))
     meta = _meta(task, setting)
     try:
-        return setting.launch(replace(task, spool=folder))
+        return _launch(replace(task, spool=folder), setting)
     except BaseException as error:
         meta["error"] = f"{type(error).__name__}: {error}"
         raise
@@ -161,7 +149,7 @@ def _add(path: Path, trace: Trace) -> None:
     _written.add(path)
 
 
-def _meta(task: Task, setting: _Setting) -> dict[str, Any]:
+def _meta(task: Task, setting: Setting) -> dict[str, Any]:
     return {
         "program": os.path.basename(sys.argv[0]) or "python",
         "main": getattr(task.main, "__qualname__", repr(task.main)),

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends.base import Payload, Ticket
+from bsplib.errors import MessageError
 from bsplib.registry import DtypeCode, decode_dtype, encode_dtype
 
 INLINE = 1024
@@ -62,19 +63,30 @@ def encode(payload: Any, tag: Any, stage: Stage) -> WireMessage:
     """Copy a message onto its way.
 
     Raises:
-        Exception: whatever pickle raises for what cannot be pickled.
+        MessageError: the payload or the tag cannot be pickled.
     """
     plain_tag = type(tag) in _PLAIN
-    wire_tag = tag if plain_tag else pickle.dumps(tag, 5)
+    wire_tag = tag if plain_tag else _pickle("tag", tag, None)
     if type(payload) is np.ndarray and not payload.dtype.hasobject:
         form = (payload.shape, encode_dtype(payload.dtype))
         return wire_tag, not plain_tag, form, [pack(payload, stage)]
     if type(payload) is bytes:
         return wire_tag, not plain_tag, _BYTES, [_pack_bytes(payload, stage)]
     buffers: list[pickle.PickleBuffer] = []
-    head = pickle.dumps(payload, 5, buffer_callback=buffers.append)
+    head = _pickle("payload", payload, buffers.append)
     parts: list[bytes | memoryview] = [head, *(buffer.raw() for buffer in buffers)]
     return wire_tag, not plain_tag, _PICKLE, [_pack_bytes(part, stage) for part in parts]
+
+
+def _pickle(
+    what: str, value: Any, take_buffer: Callable[[pickle.PickleBuffer], Any] | None
+) -> bytes:
+    try:
+        return pickle.dumps(value, 5, buffer_callback=take_buffer)
+    except Exception as error:
+        raise MessageError(
+            f"send: a {what} of type {type(value).__name__} cannot be pickled: {error}"
+        ) from error
 
 
 def _pack_bytes(data: bytes | memoryview, stage: Stage) -> Payload:

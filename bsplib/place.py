@@ -7,6 +7,7 @@ shape is there. Pure arithmetic on addresses: nothing is read or written.
 
 from __future__ import annotations
 
+import operator
 from math import prod
 from typing import Any, NamedTuple
 
@@ -178,7 +179,13 @@ def to_wire(index: Any) -> WireIndex | None:
     parts: list[Any] = []
     for part in index if isinstance(index, tuple) else (index,):
         if isinstance(part, slice):
-            parts.append(tuple(_plain(bound) for bound in (part.start, part.stop, part.step)))
+            try:
+                bounds = tuple(_plain(bound) for bound in (part.start, part.stop, part.step))
+            except TypeError:
+                return None
+            if bounds[2] == 0:
+                return None
+            parts.append(bounds)
         elif part is Ellipsis:
             parts.append(None)
         elif isinstance(part, bool | np.bool_) or not isinstance(part, int | np.integer):
@@ -189,7 +196,7 @@ def to_wire(index: Any) -> WireIndex | None:
 
 
 def _plain(bound: Any) -> int | None:
-    return None if bound is None else int(bound)
+    return None if bound is None else operator.index(bound)
 
 
 def from_wire(index: WireIndex) -> tuple[Any, ...]:

@@ -102,7 +102,7 @@ def target_of(
     if offset is not None and at is not None:
         raise PlaceError(f"{operation}: give offset={offset} or at=, not both")
     if offset is not None:
-        target.name_offset(operator.index(offset))
+        target.name_offset(offset)
     elif at is not None:
         target.name_index(at)
     else:
@@ -154,11 +154,14 @@ class Target:
 
     # -- the three ways to name a place -------------------------------------------------
 
-    def name_offset(self, offset: int) -> None:
+    def name_offset(self, offset: Any) -> None:
         """Name as many elements as are transferred, from ``offset`` on."""
-        if offset < 0:
+        try:
+            self._offset = operator.index(offset)
+        except TypeError:
+            raise PlaceError(f"{self._operation}: offset {offset!r} is no integer") from None
+        if self._offset < 0:
             raise BoundsError(f"{self._operation}: offset {offset} is negative")
-        self._offset = offset
 
     def name_index(self, index: Any) -> None:
         """Name what an index selects from the array there."""

@@ -38,6 +38,8 @@ BLOCKS = 64
 
 ASLEEP = 64
 """After the labels: this process waits for its semaphore."""
+OS_PID = 65
+"""Its number in the operating system."""
 WAITED = 72
 """On a cache line of its own: somebody sleeps until this process posts."""
 FIRST_BLOCK = 128
@@ -57,5 +59,6 @@ CONTROL_BYTES = -(-AREA_WORDS * WORD // PAGE) * PAGE
 """What the control words take of an area; the heap begins behind them."""
 
 ROOT_KEY = 1
+"""Of the first run; that of each further run of a pool is greater by 4."""
 SUPERSTEP_SHIFT = 24
 MEETING_SHIFT = 16

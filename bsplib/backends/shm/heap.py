@@ -22,11 +22,13 @@ class Heap:
 
     def __init__(self, segment: Segment, start: int, stop: int) -> None:
         self._segment = segment
+        self._start = start
         self._stop = stop
         self._free: list[tuple[int, int]] = []  # (start, bytes), sorted, none adjacent
         self._top = start  # beyond all blocks
         self._reserved = start  # up to here pages may be touched
         self._used: dict[int, int] = {}
+        self._fresh = start  # from here on nothing was ever written
 
     def allocate(self, nbytes: int) -> tuple[int, bool]:
         """Return where a block of ``nbytes`` begins, and whether it is known to be zero.
@@ -45,7 +47,14 @@ class Heap:
                 return start, False
         start = self._extend(size)
         self._used[start] = size
-        return start, True
+        return start, start >= self._fresh
+
+    def clear(self) -> None:
+        """Take back all blocks at once."""
+        self._fresh = max(self._fresh, self._top)
+        self._top = self._start
+        self._free.clear()
+        self._used.clear()
 
     def release(self, start: int) -> None:
         """Take back the block that begins at ``start``."""

@@ -42,7 +42,7 @@ class Members:
         self._words = seat.words
         self._parent = parent
         self._ordinal = ordinal  # which partition of the parent this is
-        self._key = ROOT_KEY
+        self._key = ROOT_KEY + 4 * seat.runs
         if parent is not None:
             # Equal on all members without asking: they came here by the same partitions.
             self._key = hash((parent._key, ordinal, index)) & _KEY_MASK | 2
@@ -65,10 +65,7 @@ class Members:
 
     def _look_for(self, pid: int) -> int:
         control = self.seat.control(self.root(pid))
-        if self._key == ROOT_KEY:
-            labels = [self._words[control]]
-        else:
-            labels = self._words[control : control + BLOCKS].tolist()
+        labels = self._words[control : control + BLOCKS].tolist()
         if self._key not in labels:
             return 0
         self.seat.fence()
@@ -80,12 +77,12 @@ class Members:
         """Clear a free block of this process, label it with the key."""
         control = self.seat.control(self.seat.pid)
         labels = self._words[control : control + BLOCKS].tolist()
-        if 0 not in labels:
+        if self._parent is not None and 0 not in labels:
             raise PartitionError(
                 f"process {self.seat.pid} is in, or others have not yet left, {BLOCKS} groups "
                 f"at a time, which is the most there can be; sync the parent now and then"
             )
-        number = labels.index(0)
+        number = 0 if self._parent is None else labels.index(0)
         block = control + FIRST_BLOCK + number * BLOCK_WORDS
         if self._parent is not None:  # the root's was reserved before the start
             self.seat.segment.reserve(block * WORD, BLOCK_WORDS * WORD)

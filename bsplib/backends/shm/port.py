@@ -108,6 +108,8 @@ class ShmPort(Port):
                 if seen < floor:
                     self._wait_for(self._members.others[place], slot, floor)
                     seen = words[slot]
+                if seen >> MEETING_SHIFT != floor >> MEETING_SHIFT:
+                    self._fail_ahead(self._members.others[place])
                 nothing_new = nothing_new and seen == word
         self._meetings += 1
         self._floor = floor + (1 << MEETING_SHIFT)
@@ -156,6 +158,14 @@ class ShmPort(Port):
     def _wait_for(self, pid: int, slot: int, floor: int) -> None:
         words = self._words
         self._wait_until(lambda: words[slot] >= floor, pid)
+
+    def _fail_ahead(self, pid: int) -> None:
+        """A process is at a later sync: it ended this superstep otherwise."""
+        root = self._members.root
+        raise SyncMismatchError(
+            f"sync: process {root(pid)} is at a later sync than process {root(self.pid)}; one of "
+            f"them has ended a superstep by oblsync"
+        )
 
     def _wait_until(self, arrived: Callable[[], object], pid: int) -> None:
         members = self._members

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from multiprocessing.synchronize import Semaphore
+from pathlib import Path
 
-from bsplib.backends.shm.control import ABORT, ASLEEP, CONTROL_BYTES, WAITED, WORD
+from bsplib.backends.shm.control import ABORT, ASLEEP, CONTROL_BYTES, OS_PID, WAITED, WORD
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.outbox import Outbox
 from bsplib.backends.shm.segment import Segment
@@ -20,6 +22,7 @@ _LEAST_SPINS = 8
 _YIELD_NS = 500_000
 """Yielding goes on for so long before the process sleeps."""
 _YIELDS_PER_LOOK_AT_CLOCK = 16
+_NAPS_PER_LOOK = 50  # about 2 s
 _NAPS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
 """Time-outs of a sleeper: the doorbell may be missed once in a blue moon."""
 
@@ -33,7 +36,13 @@ class Stopped(BaseException):
 class Seat:
     """A process of the run: segment, heap, outboxes, and waiting for others."""
 
-    def __init__(self, segment: Segment, pid: int, doorbells: Sequence[Semaphore]) -> None:
+    def __init__(
+        self,
+        segment: Segment,
+        pid: int,
+        doorbells: Sequence[Semaphore],
+        wait_by: str = "auto",
+    ) -> None:
         self.segment = segment
         self.pid = pid
         self.nprocs = len(doorbells)
@@ -45,8 +54,20 @@ class Seat:
         self.waited = self._control[pid] + WAITED
         self._asleep = self._control[pid] + ASLEEP
         self._outboxes: list[Outbox] = []
-        shared = self.nprocs > len(os.sched_getaffinity(0)) or not STORES_IN_ORDER
-        self.spins = 0 if shared else _MOST_SPINS
+        self._told: set[int] = set()
+        self.runs = 0
+        """Tasks that have ended here."""
+        has_core = self.nprocs <= len(os.sched_getaffinity(0)) or wait_by == "spin"
+        self._yields = STORES_IN_ORDER and wait_by != "block"
+        self._sleeps = wait_by != "spin"
+        self.spins = _MOST_SPINS if has_core and self._yields else 0
+        self.words[self._control[pid] + OS_PID] = os.getpid()
+
+    def begin_anew(self) -> None:
+        """Forget all memory of a task that has ended in every process."""
+        self.runs += 1
+        self.heap.clear()
+        self._outboxes.clear()
 
     def control(self, pid: int) -> int:
         """Return the word at which the control words of a process begin."""
@@ -86,7 +107,7 @@ class Seat:
                 self._doorbells[pid].release()
 
     def wait(
-        self, ready: Callable[[], object], whom: Iterable[int], suspect: Callable[[], None]
+        self, ready: Callable[[], object], whom: Sequence[int], suspect: Callable[[], None]
     ) -> None:
         """Return as soon as ``ready()``: spin, then yield, then sleep.
 
@@ -100,7 +121,7 @@ class Seat:
         """
         if self._spin_until(ready):
             return
-        if not (STORES_IN_ORDER and self._yield_until(ready)):
+        if not (self._yields and self._yield_until(ready)):
             self._sleep_until(ready, whom, suspect)
         self.fence()
 
@@ -123,11 +144,11 @@ class Seat:
                 os.sched_yield()
             if self.words[ABORT]:
                 return False
-            if time.perf_counter_ns() > deadline:
+            if self._sleeps and time.perf_counter_ns() > deadline:
                 return False
 
     def _sleep_until(
-        self, ready: Callable[[], object], whom: Iterable[int], suspect: Callable[[], None]
+        self, ready: Callable[[], object], whom: Sequence[int], suspect: Callable[[], None]
     ) -> None:
         words, bell = self.words, self._doorbells[self.pid]
         waited = [self._control[pid] + WAITED for pid in whom]
@@ -146,5 +167,28 @@ class Seat:
                 suspect()
                 bell.acquire(timeout=_NAPS_S[min(naps, len(_NAPS_S) - 1)])
                 naps += 1
+                if naps % _NAPS_PER_LOOK == 0:
+                    self._say_who_is_stopped(whom)
         finally:
             words[self._asleep] = 0
+
+    def _say_who_is_stopped(self, whom: Sequence[int]) -> None:
+        """Tell, once, of processes that are waited for and have been stopped."""
+        for pid in whom:
+            if pid not in self._told and _is_stopped(self.words[self._control[pid] + OS_PID]):
+                self._told.add(pid)
+                print(  # there is nobody else to tell
+                    f"bsplib: process {self.pid} waits for process {pid}, which is stopped; "
+                    f"continue it (kill -CONT {self.words[self._control[pid] + OS_PID]}) or "
+                    f"end the run",
+                    file=sys.stderr,
+                    flush=True,
+                )
+
+
+def _is_stopped(os_pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{os_pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] in ("T", "t")

@@ -1,0 +1,88 @@
+"""One process of a run, from its first line to its last."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from multiprocessing.connection import Connection, wait
+from multiprocessing.synchronize import Semaphore
+from typing import Any
+
+from bsplib.backends.shm.port import ShmPort
+from bsplib.backends.shm.seat import Seat, Stopped
+from bsplib.backends.shm.segment import Segment
+from bsplib.body import Task, failure_of, run_task, unpicklable_result
+from bsplib.labels import label_streams
+
+READY = b"ready"
+"""Said once by a process that was not forked: it has mapped the segment."""
+
+
+def be_process(
+    segment: Segment,
+    pid: int,
+    doorbells: Sequence[Semaphore],
+    pipe: Connection,
+    wait_by: str,
+    task: Task | None,
+) -> None:
+    """Do one task, or those that come through the pipe until it is closed.
+
+    Args:
+        segment: shared memory of the run.
+        pid: of this process.
+        doorbells: of all processes.
+        pipe: to the parent.
+        wait_by: how to wait, see :class:`Seat`.
+        task: the only one; None where tasks come, pickled, through the pipe.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
+    _end_with_parent()
+    seat = Seat(segment, pid, doorbells, wait_by)
+    if task is not None:
+        pipe.send_bytes(_do(task, seat))
+        return
+    pipe.send_bytes(READY)
+    while True:
+        try:
+            work = pipe.recv_bytes()
+        except EOFError:
+            return
+        pipe.send_bytes(_do(work, seat))
+        seat.begin_anew()
+
+
+def _do(work: Task | bytes, seat: Seat) -> bytes:
+    """Return how a task ended, pickled: (result,), a Failure, or None if it was stopped."""
+    outcome: Any
+    try:
+        task = pickle.loads(work) if isinstance(work, bytes) else work  # from the parent
+        if task.label:
+            sys.stdout, sys.stderr = label_streams(lambda: seat.pid)
+        outcome = (run_task(task, ShmPort.of_root(seat)),)
+    except Stopped:
+        outcome = None
+    except BaseException as error:  # noqa: BLE001  # whatever it is, the parent is told
+        outcome = failure_of(error, seat.pid)
+    try:
+        return pickle.dumps(outcome, 5)
+    except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__
+        return pickle.dumps(failure_of(unpicklable_result(seat.pid, reason), seat.pid), 5)
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent is gone, in whatever way it went."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    sentinel = parent.sentinel
+
+    def watch() -> None:
+        wait([sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, name="bsp-parent", daemon=True).start()

@@ -1,0 +1,253 @@
+"""The processes of a run, seen from their parent: started, watched, brought to an end."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from multiprocessing.synchronize import Semaphore
+from typing import Any
+
+import cloudpickle
+from threadpoolctl import ThreadpoolController
+
+from bsplib.backends.shm.child import READY, be_process
+from bsplib.backends.shm.control import (
+    ABORT,
+    ASLEEP,
+    FIRST_BLOCK,
+    LATEST,
+    SLOTS,
+    SUPERSTEP_SHIFT,
+    WORD,
+)
+from bsplib.backends.shm.segment import PAGE, Segment
+from bsplib.body import Failure, Task
+from bsplib.errors import BspError, ProcessDiedError
+
+_GRACE_S = 0.5
+"""Between the first failure and the end of those who do not notice it."""
+
+_BLAS_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class RemoteTraceback(Exception):  # noqa: N818  # shown as a cause, never raised
+    """The traceback of the process in which an error was raised."""
+
+    def __str__(self) -> str:
+        return f'\n"""\n{self.args[0]}"""'
+
+
+class Processes:
+    """The processes of one run, or of a pool.
+
+    Args:
+        nprocs: how many.
+        start_method: of multiprocessing; None for fork where this process has one
+            thread, else forkserver.
+        wait_by: how they wait for each other: ``auto``, ``spin`` or ``block``.
+    """
+
+    def __init__(self, nprocs: int, start_method: str | None, wait_by: str) -> None:
+        self.alive = False
+        """They can take a task."""
+        self._context = multiprocessing.get_context(start_method or _start_method())
+        self._nprocs = nprocs
+        self._wait_by = wait_by
+        self._segment = Segment(nprocs)
+        self._named = True
+        self._processes: list[BaseProcess] = []
+        self._pipes: list[Connection] = []
+        try:
+            self._reserve_control()
+        except BspError:
+            self.close()
+            raise
+        if self._forks():
+            self._unlink()  # the processes inherit the mapping
+        self._doorbells: list[Semaphore] = [self._context.Semaphore(0) for _ in range(nprocs)]
+
+    def _forks(self) -> bool:
+        return self._context.get_start_method() == "fork"
+
+    def _reserve_control(self) -> None:
+        self._segment.reserve(0, PAGE)
+        for pid in range(self._nprocs):
+            # The labels, the root's block: what is written before anything can be checked.
+            self._segment.reserve(self._segment.area(pid), PAGE)
+
+    def _unlink(self) -> None:
+        if self._named:
+            self._segment.unlink()
+            self._named = False
+
+    # -- a run ----------------------------------------------------------------------------
+
+    def run_once(self, task: Task) -> list[Any]:
+        """Start the processes for one task, return its results by pid."""
+        if self._forks():
+            self._start(task)
+            return self._finish(last=True)
+        self.start()
+        return self.run(task)
+
+    def start(self) -> None:
+        """Start processes that wait for tasks."""
+        self._start(None)
+        for pid, pipe in enumerate(self._pipes):
+            wait([pipe, self._processes[pid].sentinel])
+            try:
+                said = pipe.recv_bytes()
+            except EOFError:
+                raise self._death(pid).error from None
+            assert said == READY
+        self._unlink()
+        self.alive = True
+
+    def run(self, task: Task) -> list[Any]:
+        """Give a task to processes that wait for one, return its results by pid."""
+        work = cloudpickle.dumps(task)
+        for pipe in self._pipes:
+            with contextlib.suppress(OSError):  # a dead process is found by its sentinel
+                pipe.send_bytes(work)
+        return self._finish(last=False)
+
+    def _start(self, task: Task | None) -> None:
+        with _one_blas_thread(), warnings.catch_warnings():
+            # 3.12 and later warn of threads that numpy's BLAS has; it survives a fork.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            for pid in range(self._nprocs):
+                ours, theirs = self._context.Pipe()
+                process = self._context.Process(  # type: ignore[attr-defined]
+                    target=be_process,
+                    args=(self._segment, pid, self._doorbells, theirs, self._wait_by, task),
+                    name=f"bsp-{pid}",
+                )
+                process.start()
+                theirs.close()
+                self._processes.append(process)
+                self._pipes.append(ours)
+
+    def _finish(self, *, last: bool) -> list[Any]:
+        """Wait for all outcomes; stop everybody once one of them is a failure."""
+        outcomes: dict[int, Any] = {}  # pid -> (result,) or Failure or None if stopped
+        deadline: float | None = None
+        while len(outcomes) < self._nprocs:
+            timeout = None if deadline is None else deadline - time.monotonic()
+            if timeout is not None and timeout <= 0:
+                break
+            self._collect(outcomes, timeout)
+            if deadline is None and any(isinstance(o, Failure) for o in outcomes.values()):
+                self._tell_to_stop()
+                deadline = time.monotonic() + _GRACE_S
+        if last and deadline is None:
+            for process in self._processes:
+                process.join()
+        elif deadline is not None:
+            self.stop()
+        return _results(outcomes)
+
+    def _collect(self, outcomes: dict[int, Any], timeout: float | None) -> None:
+        """Wait for news of processes that have not ended the task, and take it down."""
+        sources: dict[Any, int] = {}
+        for pid in range(self._nprocs):
+            if pid not in outcomes:
+                sources[self._pipes[pid]] = sources[self._processes[pid].sentinel] = pid
+        for pid in {sources[source] for source in wait(list(sources), timeout)}:
+            try:
+                news = self._pipes[pid].recv_bytes() if self._pipes[pid].poll() else b""
+            except (EOFError, OSError):
+                news = b""
+            # From a process of this run, hence safe to unpickle.
+            outcomes[pid] = pickle.loads(news) if news else self._death(pid)
+
+    def _death(self, pid: int) -> Failure:
+        """Describe the end of a process that said nothing."""
+        self._processes[pid].join()
+        status = self._processes[pid].exitcode
+        assert status is not None
+        superstep = self._superstep(pid)
+        if status < 0:
+            how = f"was killed by {signal.Signals(-status).name}"
+        else:
+            how = f"exited with status {status}"
+        error = ProcessDiedError(f"process {pid} {how} in superstep {superstep}")
+        error.pid, error.superstep = pid, superstep
+        return Failure(pid, superstep, error)
+
+    def _superstep(self, pid: int) -> int:
+        """Return the superstep of the root group that a process was in."""
+        block = self._segment.area(pid) // WORD + FIRST_BLOCK
+        words = self._segment.words
+        ended = max(words[block + slot] >> SUPERSTEP_SHIFT for slot in SLOTS)
+        # The barrier before main is 1 there, the program's superstep 0 is 2.
+        return max(ended, words[block + LATEST], 1) - 1
+
+    # -- the end --------------------------------------------------------------------------
+
+    def _tell_to_stop(self) -> None:
+        self._segment.words[ABORT] = 1
+        for pid, bell in enumerate(self._doorbells):
+            if self._segment.words[self._segment.area(pid) // WORD + ASLEEP]:
+                bell.release()
+
+    def stop(self) -> None:
+        """Bring all processes to an end, by force where they are not at one."""
+        self.alive = False
+        if self._processes:
+            self._tell_to_stop()
+        for process in self._processes:
+            process.kill()
+        for process in self._processes:
+            process.join()
+
+    def close(self) -> None:
+        """Give everything back; processes that wait for tasks end."""
+        self.alive = False
+        for pipe in self._pipes:
+            pipe.close()
+        for process in self._processes:
+            process.join()
+            process.close()
+        self._pipes, self._processes = [], []
+        self._unlink()
+        self._segment.close()
+
+
+def _start_method() -> str:
+    return "fork" if sys.platform == "linux" and threading.active_count() == 1 else "forkserver"
+
+
+def _results(outcomes: dict[int, Any]) -> list[Any]:
+    """Return the results by pid, or raise the error of the lowest (superstep, pid)."""
+    failures = [outcome for outcome in outcomes.values() if isinstance(outcome, Failure)]
+    if failures:
+        first = min(failures, key=lambda failure: (failure.superstep, failure.pid))
+        if first.traceback:
+            raise first.error from RemoteTraceback(first.traceback)
+        raise first.error
+    return [outcomes[pid][0] for pid in range(len(outcomes))]
+
+
+@contextlib.contextmanager
+def _one_blas_thread() -> Iterator[None]:
+    """Let processes started inside compute with one BLAS thread, unless told otherwise."""
+    if any(name in os.environ for name in _BLAS_VARIABLES):
+        yield
+        return
+    os.environ.update(dict.fromkeys(_BLAS_VARIABLES, "1"))
+    try:
+        with ThreadpoolController().limit(limits=1):
+            yield
+    finally:
+        for name in _BLAS_VARIABLES:
+            os.environ.pop(name, None)

@@ -1,0 +1,109 @@
+"""Processes that are kept between runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self
+
+from bsplib.backends.shm.processes import Processes
+from bsplib.body import Task
+from bsplib.errors import UsageError
+from bsplib.machine import Machine
+from bsplib.setting import Setting, choose
+
+
+class Pool:
+    """A BSP machine that stays: its processes run one program after the other.
+
+    Use it as ``with bsplib.Pool(nprocs=4) as pool: pool.run(main, ...)``. Globals of
+    modules stay as a run left them; arrays of a run do not outlive it. After a run
+    that ended in an error the processes are started afresh.
+
+    Args:
+        nprocs: number of processes; the cores that this process may use if None.
+        machine: as for :func:`bsplib.run`.
+        check: likewise.
+        wait: likewise.
+        start_method: likewise.
+
+    Raises:
+        ProcessRangeError: ``nprocs`` is not 1 to 256.
+        UsageError: there is no such Machine, way to wait or start method.
+    """
+
+    def __init__(
+        self,
+        nprocs: int | None = None,
+        *,
+        machine: Machine | str | None = None,
+        check: bool = False,
+        wait: str = "auto",
+        start_method: str | None = None,
+    ) -> None:
+        self._setting: Setting = choose(
+            nprocs=nprocs, machine=machine, check=check, wait=wait, start_method=start_method
+        )
+        self._processes: Processes | None = None
+        self._closed = False
+
+    @property
+    def nprocs(self) -> int:
+        """Number of processes."""
+        return self._setting.nprocs
+
+    def run(self, main: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Any]:
+        """Run ``main(bsp, *args, **kwargs)`` in every process of the pool.
+
+        Args:
+            main: the program.
+            *args: given to ``main`` in every process.
+            **kwargs: likewise.
+
+        Returns:
+            What ``main`` returned, by pid.
+
+        Raises:
+            UsageError: the pool is closed.
+            Exception: as :func:`bsplib.run`.
+        """
+        if self._closed:
+            raise UsageError("this pool is closed; make another one")
+        task = Task(main, self._setting.machine, args, kwargs, check=self._setting.check)
+        try:
+            return self._ready().run(task)
+        except BaseException:
+            self._end()
+            raise
+
+    def close(self) -> None:
+        """End the processes."""
+        self._closed = True
+        if self._processes is not None:
+            self._processes.close()
+            self._processes = None
+
+    def _ready(self) -> Processes:
+        if self._processes is None:
+            setting = self._setting
+            self._processes = Processes(setting.nprocs, setting.start_method, setting.wait)
+            self._processes.start()
+        return self._processes
+
+    def _end(self) -> None:
+        if self._processes is not None:
+            self._processes.stop()
+            self._processes.close()
+            self._processes = None
+
+    def __enter__(self) -> Self:
+        self._ready()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()

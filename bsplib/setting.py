@@ -1,0 +1,78 @@
+"""How a run is to be done: what the caller says, checked and filled in."""
+
+from __future__ import annotations
+
+import multiprocessing
+import operator
+import os
+from dataclasses import dataclass
+
+from bsplib.backends.shm.launch import MOST_PROCESSES as MOST_REAL
+from bsplib.backends.sim.launch import MOST_PROCESSES as MOST_VIRTUAL
+from bsplib.errors import ProcessRangeError, UsageError
+from bsplib.machine import Machine, load_machine
+
+BACKENDS = ("shm", "sim")
+WAITS = ("auto", "spin", "block")
+
+_MOST = {"shm": MOST_REAL, "sim": MOST_VIRTUAL}
+_MACHINE = {"shm": "shared-memory", "sim": "ideal"}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How a run is to be done; the fields are those of :func:`bsplib.run`."""
+
+    backend: str
+    nprocs: int
+    machine: Machine
+    check: bool
+    wait: str
+    start_method: str | None
+    seed: int
+
+
+def choose(
+    *,
+    backend: str = "shm",
+    nprocs: int | None = None,
+    machine: Machine | str | None = None,
+    check: bool = False,
+    wait: str = "auto",
+    start_method: str | None = None,
+    seed: int = 0,
+) -> Setting:
+    """Check what a caller says, and fill in what it does not say.
+
+    Raises:
+        ProcessRangeError: so many processes cannot be.
+        UsageError: something named does not exist.
+    """
+    _check_name("backend", backend, BACKENDS)
+    _check_name("wait", wait, WAITS)
+    if start_method is not None:
+        _check_name("start_method", start_method, multiprocessing.get_all_start_methods())
+    chosen = _MACHINE[backend] if machine is None else machine
+    return Setting(
+        backend=backend,
+        nprocs=_count(nprocs, _MOST[backend], backend),
+        machine=chosen if isinstance(chosen, Machine) else load_machine(chosen),
+        check=check,
+        wait=wait,
+        start_method=start_method,
+        seed=seed,
+    )
+
+
+def _check_name(what: str, name: str, names: tuple[str, ...] | list[str]) -> None:
+    if name not in names:
+        raise UsageError(f"there is no {what} {name!r}; choose one of {', '.join(names)}")
+
+
+def _count(nprocs: int | None, most: int, backend: str) -> int:
+    if nprocs is None:
+        return min(len(os.sched_getaffinity(0)), most)
+    count = operator.index(nprocs)
+    if not 1 <= count <= most:
+        raise ProcessRangeError(f"nprocs is {count}; it may be 1 to {most} on {backend}")
+    return count
