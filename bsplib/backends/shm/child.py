@@ -22,6 +22,10 @@ from bsplib.labels import label_streams
 READY = b"ready"
 """Said once by a process that was not forked: it has mapped the segment."""
 
+END = b"end"
+"""Told instead of a task: there are no more. (The pipe's own end would not be seen:
+processes forked later hold it open.)"""
+
 
 def be_process(
     segment: Segment,
@@ -31,7 +35,7 @@ def be_process(
     wait_by: str,
     task: Task | None,
 ) -> None:
-    """Do one task, or those that come through the pipe until it is closed.
+    """Do one task, or those that come through the pipe.
 
     Args:
         segment: shared memory of the run.
@@ -48,11 +52,7 @@ def be_process(
         pipe.send_bytes(_do(task, seat))
         return
     pipe.send_bytes(READY)
-    while True:
-        try:
-            work = pipe.recv_bytes()
-        except EOFError:
-            return
+    while (work := pipe.recv_bytes()) != END:
         pipe.send_bytes(_do(work, seat))
         seat.begin_anew()
 

@@ -20,7 +20,7 @@ from typing import Any
 import cloudpickle
 from threadpoolctl import ThreadpoolController
 
-from bsplib.backends.shm.child import READY, be_process
+from bsplib.backends.shm.child import END, READY, be_process
 from bsplib.backends.shm.control import (
     ABORT,
     ASLEEP,
@@ -214,6 +214,8 @@ class Processes:
         """Give everything back; processes that wait for tasks end."""
         self.alive = False
         for pipe in self._pipes:
+            with contextlib.suppress(OSError):  # it has ended already
+                pipe.send_bytes(END)
             pipe.close()
         for process in self._processes:
             process.join()
