@@ -16,6 +16,7 @@ from bsplib.machine import Machine
 from bsplib.recorder import RecordedGroup, Recorder
 from bsplib.records import GroupInfo
 from bsplib.spool import Spool
+from bsplib.superstep import Terms
 
 _AFTER_ALL = 1 << 62
 """The superstep of what goes wrong after the last one."""
@@ -58,12 +59,13 @@ def run_task(task: Task, port: Port) -> Any:
 
 
 def _root_group(task: Task, port: Port) -> Group:
+    terms = Terms(port.released, task.machine, task.check)
     if task.spool is None:
-        return Group(port, port.released, task.machine)
+        return Group(port, terms)
     recorder = Recorder(Spool(task.spool, port.pid), port.pid, _call_main.__code__)
     recorder.began_ns = port.released
     info = GroupInfo(-1, 0, 0, 0, 0, port.nprocs)
-    return RecordedGroup(port, port.released, task.machine, None, recorder, info)
+    return RecordedGroup(port, terms, None, recorder, info)
 
 
 def _call_main(task: Task, group: Group) -> Any:

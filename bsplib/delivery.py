@@ -24,7 +24,7 @@ from bsplib.registry import Registration, Registry
 class Outgoing:
     """What one process has for another at the end of a superstep."""
 
-    __slots__ = ("gets", "messages", "puts")
+    __slots__ = ("gets", "messages", "puts", "sites")
 
     def __init__(self) -> None:
         self.puts: list[tuple[Any, ...]] = []
@@ -34,10 +34,12 @@ class Outgoing:
         """(slot, first element, count, bytes), (slot, index, bytes) or
         (slot, None, None, indices, bytes)."""
         self.messages: list[Any] = []
+        self.sites: tuple[list[tuple[str, str]], list[tuple[str, str]]] = ([], [])
+        """Where the puts and the gets were called, if that is to be checked."""
 
     def parcel(self) -> tuple[Any, ...]:
         """Return it as plain values."""
-        return self.puts, self.gets, self.messages
+        return self.puts, self.gets, self.messages, self.sites
 
     def count(self) -> int:
         """Return for how many messages an oblsync there has to wait."""
@@ -50,7 +52,7 @@ class Outgoing:
 
 def parcel_bytes(parcel: Parcel) -> tuple[int, int]:
     """Return the payload that a parcel brings, and the payload that its gets ask for."""
-    puts, gets, messages = parcel
+    puts, gets, messages, _ = parcel
     sent = sum(size_of(put[-1]) for put in puts) + sum(map(payload_bytes, messages))
     return sent, sum(get[-1] for get in gets)
 
@@ -75,6 +77,7 @@ class Incoming(NamedTuple):
     puts: list[tuple[Any, ...]]
     gets: list[tuple[Any, ...]]
     messages: list[Any]
+    sites: tuple[list[tuple[str, str]], list[tuple[str, str]]]
 
 
 def read_sources(
@@ -113,7 +116,7 @@ def write_gets(gets: list[Get], replies: dict[int, list[Payload]], fetch: Fetch)
 def write_puts(registry: Registry, incoming: list[Incoming], fetch: Fetch) -> None:
     """Write the puts of all processes, in order of source and program."""
     at = registry.at
-    for _, puts, _, _ in incoming:
+    for _, puts, *_ in incoming:
         for put in puts:
             if len(put) == 3:
                 _write_flat(at(put[0]), put[1], unpack(put[2], fetch))
@@ -157,4 +160,4 @@ def _array(registration: Registration) -> Array:
 
 def messages_of(incoming: list[Incoming]) -> list[Message]:
     """Return the messages of all processes, in order of source and program."""
-    return [Message(source, wire) for source, _, _, messages in incoming for wire in messages]
+    return [Message(source, wire) for source, _, _, messages, _ in incoming for wire in messages]

@@ -9,6 +9,7 @@
     │   ├── PlaceError           what was written names no place
     │   ├── ShapeError           a size is negative
     │   ├── BoundsError          the transfer would leave the array
+    │   ├── OverlapError         check=True found transfers that overlap, or early changes
     │   ├── DtypeError           the values do not fit the array's dtype
     │   ├── MessageError         a payload, a tag or an empty queue
     │   ├── PartitionError       ends that make no groups, or a closed or open group
@@ -57,6 +58,10 @@ class ShapeError(UsageError, ValueError):
 
 class BoundsError(UsageError, IndexError):
     """A transfer would reach outside the array on the other process."""
+
+
+class OverlapError(UsageError, RuntimeError):
+    """With ``check=True``: transfers overlap, or an array was changed too early."""
 
 
 class DtypeError(UsageError, TypeError):

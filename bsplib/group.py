@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from bsplib import messages
 from bsplib.backends.base import Port
+from bsplib.checker import here
 from bsplib.delivery import (
     Get,
     Outgoing,
@@ -69,7 +70,7 @@ class Group(Supersteps):
 
         Source: Hill et al. 1998, bsp_time.
         """
-        return (self._port.now() - self._began_ns) * 1e-9
+        return (self._port.now() - self._terms.began_ns) * 1e-9
 
     def charge(self, seconds: float) -> None:
         """Count computation that a virtual processor is to have done.
@@ -287,7 +288,12 @@ class Group(Supersteps):
             payload = messages.pack(arranged, self._port.stage)
         except BspError as error:
             self._fail(error)
-        self._to(receiver).puts.append((*header, payload))
+        outgoing = self._to(receiver)
+        outgoing.puts.append((*header, payload))
+        if self._watch is not None:
+            outgoing.sites[0].append(here(operation))
+            if operation == "hpput" and isinstance(src, np.ndarray):
+                self._watch.add(src, operation)
 
     def get(
         self,
@@ -363,7 +369,11 @@ class Group(Supersteps):
                 self._unresolved.append(target)
         except BspError as error:
             self._fail(error)
-        self._to(sender).gets.append(header)
+        outgoing = self._to(sender)
+        outgoing.gets.append(header)
+        if self._watch is not None:
+            outgoing.sites[1].append(here(operation))
+            self._watch.add(destination, operation)
         self._gets.append(Get(sender, destination, target.rearranged, target.dtype, header[-1]))
         return destination
 
@@ -409,7 +419,10 @@ class Group(Supersteps):
             for pid, its_indices, positions in words:
                 payload = messages.pack(flat[positions], self._port.stage)
                 where = messages.pack(its_indices, self._port.stage)
-                self._to(pid).puts.append((registration.slot, None, code, where, payload))
+                outgoing = self._to(pid)
+                outgoing.puts.append((registration.slot, None, code, where, payload))
+                if self._watch is not None:
+                    outgoing.sites[0].append(here("put_at"))
         except BspError as error:
             self._fail(error)
 
@@ -446,8 +459,13 @@ class Group(Supersteps):
             for pid, its_indices, positions in self._words("get_at", registration, of, at):
                 where = messages.pack(its_indices, self._port.stage)
                 nbytes = len(positions) * dtype.itemsize
-                self._to(pid).gets.append((registration.slot, None, None, where, nbytes))
+                outgoing = self._to(pid)
+                outgoing.gets.append((registration.slot, None, None, where, nbytes))
+                if self._watch is not None:
+                    outgoing.sites[1].append(here("get_at"))
                 self._gets.append(Get(pid, destination, None, dtype, nbytes, positions))
+            if self._watch is not None and destination.size:
+                self._watch.add(destination, "get_at")
         except BspError as error:
             self._fail(error)
         return destination
@@ -667,7 +685,7 @@ class Group(Supersteps):
     # -- sub-groups, inside -------------------------------------------------------------
 
     def _open(self, index: int, first: int, size: int) -> Group:
-        return Group(self._split(index, first, size), self._began_ns, self.machine, self)
+        return Group(self._split(index, first, size), self._terms, self)
 
     def _split(self, index: int, first: int, size: int) -> Port:
         try:

@@ -17,9 +17,9 @@ from bsplib import group
 from bsplib.backends.base import Port
 from bsplib.delivery import Get, Outgoing
 from bsplib.group import Group
-from bsplib.machine import Machine
 from bsplib.records import Direction, Frame, GroupInfo, Kind, Stack
 from bsplib.spool import Spool
+from bsplib.superstep import Terms
 
 _RUNTIME = {__file__, group.__file__}
 
@@ -161,19 +161,18 @@ class RecordedGroup(Group):
     def __init__(
         self,
         port: Port,
-        began_ns: int,
-        machine: Machine,
+        terms: Terms,
         parent: RecordedGroup | None,
         recorder: Recorder,
         info: GroupInfo,
     ) -> None:
-        super().__init__(port, began_ns, machine, parent)
+        super().__init__(port, terms, parent)
         self._recorder = recorder
         self._number = recorder.define_group(info)
         self._now = port.now
         self._comm_ns = 0
         self._sub_ns = 0
-        self._start_ns = self._opened_ns = max(began_ns, port.now())
+        self._start_ns = self._opened_ns = max(terms.began_ns, port.now())
 
     def _forget_measured(self) -> None:
         self._comm_ns = 0
@@ -251,7 +250,7 @@ class RecordedGroup(Group):
             size,
         )
         port = self._split(index, first, size)
-        return RecordedGroup(port, self._began_ns, self.machine, self, self._recorder, info)
+        return RecordedGroup(port, self._terms, self, self._recorder, info)
 
     def _leave(self) -> None:
         arrive = self._now()

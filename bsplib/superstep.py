@@ -7,10 +7,12 @@ place here; the primitives that fill the state are in :mod:`bsplib.group`.
 from __future__ import annotations
 
 import operator
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from bsplib import messages, where
 from bsplib.backends.base import Arrivals, Parcel, Port
+from bsplib.checker import Watch, Writers
 from bsplib.delivery import (
     Get,
     Incoming,
@@ -38,17 +40,25 @@ _KIND_WORDS = {
 }
 
 
+@dataclass(frozen=True)
+class Terms:
+    """What holds for all groups of a run in one process."""
+
+    began_ns: int
+    """When the barrier before ``main`` was passed."""
+    machine: Machine
+    check: bool = False
+
+
 class Supersteps:
     """The supersteps of one process in one group."""
 
-    def __init__(
-        self, port: Port, began_ns: int, machine: Machine, parent: Supersteps | None = None
-    ) -> None:
+    def __init__(self, port: Port, terms: Terms, parent: Supersteps | None = None) -> None:
         self.pid = port.pid
         self.nprocs = port.nprocs
         self._port = port
-        self.machine = machine
-        self._began_ns = began_ns
+        self.machine = terms.machine
+        self._terms = terms
         self._parent = parent
         self._superstep = 0
         self._registry = Registry()
@@ -60,11 +70,14 @@ class Supersteps:
         self._next_tag_size: int | None = None
         self._partitions = 0
         self._unusable: str | None = None
+        self._watch = Watch() if terms.check else None
 
     # -- what ends a superstep, step by step ------------------------------------------------
 
     def _end_superstep(self, kind: Kind, stamp: int) -> None:
         try:
+            if self._watch is not None:
+                self._watch.verify()
             note = int(kind)
             if self._out:
                 note |= _HAS_GET * bool(self._gets) | _UNRESOLVED * bool(self._unresolved)
@@ -87,6 +100,8 @@ class Supersteps:
         if arrivals.commons is not None:
             self._registry.agree(arrivals.commons)
         incoming = self._incoming(arrivals.parcels)
+        if self._watch is not None:
+            self._check_overlaps(incoming)
         if max(arrivals.notes) > _KIND:
             self._second_meeting(incoming)
         self._deliver(incoming)
@@ -144,12 +159,16 @@ class Supersteps:
         own = self._out[self.pid].count() if self.pid in self._out else 0
         parcels = {pid: (self._out[pid].count(), parcel) for pid, parcel in self._parcels().items()}
         try:
+            if self._watch is not None:
+                self._watch.verify()
             if own > n:
                 raise SyncMismatchError(
                     f"oblsync({n}): process {self.pid} alone sent itself {own} messages"
                 )
             arrived = self._port.meet_some(parcels, operator.index(n) - own, stamp)
             incoming = self._incoming(arrived)
+            if self._watch is not None:
+                self._check_overlaps(incoming)
             for parcel in incoming:
                 for put in parcel.puts:
                     Target.check_arrival(self._registry, parcel.source, put)
@@ -181,6 +200,14 @@ class Supersteps:
         }
         words = ", ".join(f"{pids} {_KIND_WORDS[Kind(other)]}" for other, pids in at.items())
         raise SyncMismatchError(f"the processes end this superstep differently: {words}")
+
+    def _check_overlaps(self, incoming: list[Incoming]) -> None:
+        """Compare what all transfers of the superstep name in this process's arrays."""
+        writers = Writers(self._registry, self._port.fetch)
+        for source, puts, _, _, (put_sites, _) in incoming:
+            writers.add(self._port.first + source, puts, put_sites)
+        for source, _, gets, _, (_, get_sites) in incoming:
+            writers.read(self._port.first + source, gets, get_sites)
 
     def _check_nothing_pending(self, what: str) -> None:
         pending = sum(out.count() + len(out.gets) for out in self._out.values())
