@@ -1,0 +1,106 @@
+"""Every program of these tests runs on every backend, with few and with many processes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bsplib
+from bsplib.records import Run
+from bsplib.trace import read_trace
+
+BACKENDS = ("shm",)
+COUNTS = (1, 2, 3, 4, 8)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "procs(*counts, least=1): run the program with these numbers of processes, or with "
+        "all usual ones from the least on; without it with all",
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "nprocs" in metafunc.fixturenames:
+        counts = _counts(metafunc.definition.get_closest_marker("procs"))
+        metafunc.parametrize("nprocs", counts, indirect=True, ids="p={}".format)
+    if "backend" in metafunc.fixturenames:
+        metafunc.parametrize("backend", BACKENDS, indirect=True)
+
+
+def _counts(marker: pytest.Mark | None) -> Iterable[int]:
+    if marker is None:
+        return COUNTS
+    least = marker.kwargs.get("least", 1)
+    return marker.args or [count for count in COUNTS if count >= least]
+
+
+@pytest.fixture
+def nprocs(request: pytest.FixtureRequest) -> int:
+    """Number of processes."""
+    count: int = request.param
+    return count
+
+
+@pytest.fixture
+def backend(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def run(backend: str, nprocs: int) -> Callable[..., list[Any]]:
+    """Run a program; as ``bsplib.run`` with the backend and the number of processes at hand."""
+
+    def run_it(main: Callable[..., Any], *args: Any, **more: Any) -> list[Any]:
+        return bsplib.run(main, *args, nprocs=nprocs, backend=backend, **more)
+
+    return run_it
+
+
+@pytest.fixture
+def record(run: Callable[..., list[Any]], tmp_path: Path) -> Callable[..., Run]:
+    """Run a program with records, and return what the trace holds."""
+
+    def record_it(main: Callable[..., Any], *args: Any) -> Run:
+        path = tmp_path / "recorded.bsp"
+        run(main, *args, profile=path)
+        (recorded,) = read_trace(path).runs
+        return recorded
+
+    return record_it
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Callable[[str], Path]:
+    """Write a script and return its path."""
+
+    def write(text: str, name: str = "script.py") -> Path:
+        path = tmp_path / name
+        path.write_text(textwrap.dedent(text))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def execute(script: Callable[[str], Path]) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run a script in an interpreter of its own to its end."""
+
+    def execute_it(text: str, *args: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, script(text), *args],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return execute_it

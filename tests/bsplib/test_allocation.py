@@ -1,0 +1,288 @@
+from __future__ import annotations
+
+import errno
+import os
+import re
+
+import numpy as np
+import pytest
+
+import bsplib
+
+STRUCT = np.dtype([("key", np.int32), ("weight", np.float64)])
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("shape", [0, 1, 7, (2, 3), [2, 3], (0, 3), (), np.int64(4)], ids=repr)
+def test_zeros_have_the_shape_asked_for_and_are_zero(run, shape):
+    def main(bsp):
+        x = bsp.zeros(shape)
+        return x.shape, x.dtype, bool((x == 0).all())
+
+    assert set(run(main)) == {(np.zeros(shape).shape, np.dtype(float), True)}
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("dtype", [bool, "u1", ">i4", "c16", "f2", "M8[s]", "S5", "U3", STRUCT])
+def test_zeros_have_the_dtype_asked_for(run, dtype):
+    def main(bsp):
+        x = bsp.zeros(3, dtype)
+        return x.dtype == np.dtype(dtype) and x.tobytes() == np.zeros(3, dtype).tobytes()
+
+    assert all(run(main))
+
+
+def test_empty_is_registered_like_zeros(run, nprocs):
+    def main(bsp):
+        x = bsp.empty((2, 2), int)
+        bsp.put((bsp.pid + 1) % bsp.nprocs, [[1, 2], [3, bsp.pid]], x)
+        bsp.sync()
+        return x.tolist()
+
+    assert run(main) == [[[1, 2], [3, (pid - 1) % nprocs]] for pid in range(nprocs)]
+
+
+@pytest.mark.procs(2)
+def test_array_is_a_copy_with_shape_and_dtype_of_the_data(run):
+    def main(bsp):
+        data = np.arange(6, dtype=np.int16).reshape(2, 3)
+        x = bsp.array(data)
+        x[0, 0] = 99
+        return x.tolist(), x.dtype, int(data[0, 0])
+
+    assert run(main)[0] == ([[99, 1, 2], [3, 4, 5]], np.dtype(np.int16), 0)
+
+
+@pytest.mark.procs(2)
+def test_array_takes_lists_numbers_and_another_dtype(run):
+    def main(bsp):
+        return [
+            bsp.array([1, 2], dtype=np.float32).dtype.name,
+            bsp.array(7).shape,
+            bsp.array([[True], [False]]).tolist(),
+            bsp.array(np.asfortranarray([[1, 2], [3, 4]])).tolist(),
+        ]
+
+    assert run(main)[-1] == ["float32", (), [[True], [False]], [[1, 2], [3, 4]]]
+
+
+def test_an_array_may_be_named_in_the_superstep_that_makes_it(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros(bsp.nprocs, int)
+        for pid in range(bsp.nprocs):
+            bsp.put(pid, bsp.pid + 1, x, offset=bsp.pid)
+        bsp.sync()
+        return x.tolist()
+
+    assert run(main) == [list(range(1, nprocs + 1))] * nprocs
+
+
+def test_shapes_may_differ_between_processes(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros(bsp.pid + 1)
+        last = bsp.nprocs - 1
+        bsp.put(last, bsp.pid, x, offset=bsp.pid)
+        bsp.sync()
+        return x.tolist()
+
+    assert run(main)[-1] == list(range(nprocs))
+
+
+def test_arrays_begin_on_cache_lines_and_do_not_overlap(run):
+    def main(bsp):
+        arrays = [bsp.zeros(size, np.uint8) for size in (1, 63, 64, 65, 1000)]
+        for number, x in enumerate(arrays):
+            x[:] = number
+        aligned = all(x.ctypes.data % 64 == 0 for x in arrays)
+        return aligned and all((x == number).all() for number, x in enumerate(arrays))
+
+    assert all(run(main))
+
+
+def test_memory_that_was_freed_is_zero_when_it_comes_back(run):
+    def main(bsp):
+        dirty = []
+        for size in (10, 1000, 100_000):
+            x = bsp.zeros(size)
+            x[:] = 1
+            bsp.pop_reg(x)
+            bsp.sync()
+            dirty.append(int(bsp.zeros(size).sum()))
+        return dirty
+
+    assert run(main)[0] == [0, 0, 0]
+
+
+@pytest.mark.procs(2)
+def test_hundreds_of_arrays_live_side_by_side(run):
+    def main(bsp):
+        arrays = [bsp.zeros(3) for _ in range(300)]
+        bsp.sync()
+        for number, x in enumerate(arrays):
+            bsp.put(1 - bsp.pid, number, x[1:2])
+        bsp.sync()
+        return [x.tolist() for x in arrays]
+
+    assert run(main)[0] == [[0, number, 0] for number in range(300)]
+
+
+def test_arrays_of_a_sub_group_belong_to_it(run, nprocs):
+    def main(bsp):
+        with bsp.partition([bsp.nprocs]) as sub:
+            x = sub.zeros(2)
+            sub.put(0, [3, 4], x)
+            sub.sync()
+            return x.tolist()
+
+    assert run(main) == [[3, 4]] + [[0, 0]] * (nprocs - 1)
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("primitive", ["zeros", "empty"])
+def test_python_objects_cannot_be_allocated(run, primitive):
+    def main(bsp):
+        getattr(bsp, primitive)(3, object)
+
+    with pytest.raises(bsplib.DtypeError, match=rf"^{primitive}: dtype object holds"):
+        run(main)
+
+
+@pytest.mark.procs(2)
+def test_an_array_of_python_objects_cannot_be_copied_into_shared_memory(run):
+    def main(bsp):
+        bsp.array([None, "text"])
+
+    with pytest.raises(bsplib.DtypeError, match=r"^array: dtype object holds .*send them instead"):
+        run(main)
+
+
+@pytest.mark.procs(2)
+def test_a_record_with_an_object_field_cannot_be_allocated(run):
+    def main(bsp):
+        bsp.zeros(3, [("n", int), ("o", object)])
+
+    with pytest.raises(bsplib.DtypeError, match=r"holds Python objects"):
+        run(main)
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("shape", [-1, (2, -1)])
+def test_a_negative_size_is_an_error(run, shape):
+    def main(bsp):
+        bsp.zeros(shape)
+
+    with pytest.raises(ValueError, match=r"negative"):
+        run(main)
+
+
+@pytest.mark.procs(least=2)
+def test_an_allocation_missing_on_one_process_is_a_mismatch(run):
+    def main(bsp):
+        if bsp.pid != 1:
+            bsp.zeros(3)
+        bsp.sync()
+
+    with pytest.raises(
+        bsplib.SyncMismatchError, match=r"process 1 made 0 registrations .* this process 1"
+    ):
+        run(main)
+
+
+@pytest.mark.procs(1, 2)
+def test_more_than_all_addresses_is_an_error_with_numbers(run):
+    def main(bsp):
+        bsp.zeros(1 << 50, np.uint8)
+
+    with pytest.raises(bsplib.OutOfSharedMemoryError, match=str(1 << 50)) as raised:
+        run(main)
+    assert isinstance(raised.value, MemoryError)
+    assert len(re.findall(r"\d+ bytes", str(raised.value))) == 2  # needed and free
+
+
+@pytest.fixture
+def small_shared_memory(monkeypatch):
+    """Let /dev/shm be full after so many bytes of a run, in every process."""
+
+    def limit(nbytes):
+        given = os.posix_fallocate
+        left = [nbytes]
+
+        def fallocate(descriptor, start, length):
+            if length > left[0]:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            left[0] -= length
+            given(descriptor, start, length)
+
+        monkeypatch.setattr(os, "posix_fallocate", fallocate)
+
+    return limit
+
+
+@pytest.mark.procs(1, 2, 4)
+def test_full_shared_memory_is_an_error_that_says_what_is_needed_and_free(run, small_shared_memory):
+    def main(bsp):
+        bsp.zeros(1000)
+        bsp.zeros(1 << 20)
+
+    small_shared_memory(1 << 20)
+    with pytest.raises(
+        bsplib.OutOfSharedMemoryError,
+        match=r"\d{7} bytes more are needed and /dev/shm has \d+ free.*"
+        r"\[process 0, superstep 0, test_allocation.py:\d+\]",
+    ):
+        run(main)
+
+
+@pytest.mark.procs(1, 2)
+def test_what_fits_to_the_last_page_is_given(run, small_shared_memory):
+    def main(bsp):
+        x = bsp.zeros(100_000, np.uint8)  # less than what would be reserved in advance
+        x[:] = 1
+        return int(x.sum())
+
+    small_shared_memory(250_000)
+    assert run(main)[0] == 100_000
+
+
+@pytest.mark.procs(2, 4)
+@pytest.mark.parametrize("transfer", ["put", "send", "get"])
+def test_a_transfer_that_does_not_fit_into_shared_memory_is_an_error(
+    run, small_shared_memory, transfer
+):
+    def main(bsp):
+        mine = np.ones(1 << 18)
+        bsp.push_reg(mine)
+        bsp.sync()
+        if transfer == "put":
+            bsp.put(0, mine, mine)
+        elif transfer == "send":
+            bsp.send(0, mine)
+        else:
+            bsp.get(0, mine)
+        bsp.sync()
+
+    small_shared_memory(1 << 20)
+    with pytest.raises(bsplib.OutOfSharedMemoryError, match=r"needed .* free.*test_allocation.py"):
+        run(main)
+
+
+@pytest.mark.procs(1, 8)
+def test_a_run_that_cannot_even_begin_says_that_shared_memory_is_full(run, small_shared_memory):
+    small_shared_memory(4096)
+    with pytest.raises(bsplib.OutOfSharedMemoryError, match=r"shared memory is full"):
+        run(lambda bsp: None)
+
+
+@pytest.mark.procs(1, 2)
+def test_a_program_may_go_on_after_memory_was_refused(run, small_shared_memory):
+    def main(bsp):
+        try:
+            bsp.zeros(1 << 20)
+        except bsplib.OutOfSharedMemoryError:
+            x = bsp.zeros(10)
+        bsp.put(0, np.ones(10), x)
+        bsp.sync()
+        return int(x.sum())
+
+    small_shared_memory(1 << 20)
+    assert run(main)[0] == 10

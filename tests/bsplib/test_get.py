@@ -1,0 +1,333 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bsplib
+
+
+def left(bsp):
+    return (bsp.pid - 1) % bsp.nprocs
+
+
+def test_get_returns_a_new_array_that_is_valid_after_the_sync(run, nprocs):
+    def main(bsp):
+        x = bsp.array([bsp.pid, 10])
+        bsp.sync()
+        got = bsp.get(left(bsp), x)
+        bsp.sync()
+        return got.tolist(), got.dtype == x.dtype, got is not x
+
+    assert run(main) == [([(pid - 1) % nprocs, 10], True, True) for pid in range(nprocs)]
+
+
+def test_get_writes_into_the_destination_and_returns_it(run, nprocs):
+    def main(bsp):
+        x = bsp.array([bsp.pid, 10])
+        mine = np.full(4, -1)
+        view = mine[1:3]
+        same = bsp.get(left(bsp), x, view) is view
+        before = mine.tolist()
+        bsp.sync()
+        return same, before, mine.tolist()
+
+    expected = [(True, [-1] * 4, [-1, (pid - 1) % nprocs, 10, -1]) for pid in range(nprocs)]
+    assert run(main) == expected
+
+
+def test_get_reads_what_stands_there_at_the_end_of_the_superstep(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros(1, int)
+        bsp.sync()
+        got = bsp.get(left(bsp), x)
+        x[0] = bsp.pid + 1  # after the call, before the sync
+        bsp.sync()
+        return int(got[0])
+
+    assert run(main) == [(pid - 1) % nprocs + 1 for pid in range(nprocs)]
+
+
+def test_gets_read_before_any_put_writes(run, nprocs):
+    def main(bsp):
+        x = bsp.array([bsp.pid])
+        bsp.put((bsp.pid + 1) % bsp.nprocs, 100, x)
+        got = bsp.get(left(bsp), x)
+        bsp.sync()
+        return int(got[0]), int(x[0])
+
+    assert run(main) == [((pid - 1) % nprocs, 100) for pid in range(nprocs)]
+
+
+def test_all_gets_read_before_any_get_writes(run, nprocs):
+    def main(bsp):
+        x = bsp.array([bsp.pid])
+        bsp.get(left(bsp), x, x)  # a rotation without a second array
+        bsp.sync()
+        return int(x[0])
+
+    assert run(main) == [(pid - 1) % nprocs for pid in range(nprocs)]
+
+
+def test_a_put_is_written_after_a_get_into_the_same_place(run):
+    def main(bsp):
+        x = bsp.array([1, 2])
+        bsp.put(bsp.pid, 50, x[:1])
+        bsp.get(left(bsp), x[::-1], x)
+        bsp.sync()
+        return x.tolist()
+
+    assert all(result == [50, 1] for result in run(main))
+
+
+def test_destinations_are_written_in_program_order(run, nprocs):
+    def main(bsp):
+        x = bsp.array([bsp.pid])
+        mine = np.empty(1, int)
+        for pid in [*range(bsp.nprocs), 0]:
+            bsp.get(pid, x, mine)
+        bsp.sync()
+        return int(mine[0])
+
+    assert run(main) == [0] * nprocs
+
+
+def test_a_process_may_get_from_itself(run, nprocs):
+    def main(bsp):
+        x = bsp.array([bsp.pid, 7])
+        got = bsp.get(bsp.pid, x[:1])
+        bsp.sync()
+        return got.tolist()
+
+    assert run(main) == [[pid] for pid in range(nprocs)]
+
+
+@pytest.mark.procs(1, 2, 4)
+@pytest.mark.parametrize("size", [127, 128, 129, 300_000], ids="n={}".format)
+def test_gets_of_any_size_arrive_whole(run, nprocs, size):
+    def main(bsp):
+        x = bsp.array(np.arange(size) + bsp.pid)
+        got = bsp.get(left(bsp), x)
+        bsp.sync()
+        return bool((got == np.arange(size) + left(bsp)).all())
+
+    assert run(main) == [True] * nprocs
+
+
+def test_many_gets_of_one_process_from_many(run, nprocs):
+    def main(bsp):
+        x = bsp.array(np.arange(50) * 100 + bsp.pid)
+        got = [
+            [bsp.get(pid, x[place : place + 1]) for place in range(50)] for pid in range(bsp.nprocs)
+        ]
+        bsp.sync()
+        return [[int(one[0]) for one in row] for row in got]
+
+    expected = [[place * 100 + pid for place in range(50)] for pid in range(nprocs)]
+    assert run(main) == [expected] * nprocs
+
+
+def test_only_some_processes_get(run, nprocs):
+    def main(bsp):
+        x = bsp.array([bsp.pid])
+        got = bsp.get(bsp.nprocs - 1, x) if bsp.pid == 0 else None
+        bsp.sync()
+        return None if got is None else int(got[0])
+
+    assert run(main) == [nprocs - 1] + [None] * (nprocs - 1)
+
+
+def test_gets_in_superstep_after_superstep_do_not_mix(run):
+    def main(bsp):
+        x = bsp.zeros(200, int)
+        wrong = []
+        for number in range(40):
+            x[:] = number
+            got = bsp.get(left(bsp), x)
+            bsp.sync()
+            if set(got.tolist()) != {number}:
+                wrong.append(number)
+            bsp.sync()
+        return wrong
+
+    assert all(result == [] for result in run(main))
+
+
+# -- destinations -------------------------------------------------------------------------
+
+
+def test_a_destination_may_have_gaps_and_another_dtype(run):
+    def main(bsp):
+        x = bsp.array(np.arange(3, dtype=np.int32))
+        mine = np.zeros((3, 2))
+        bsp.get(left(bsp), x, mine[::-1, 1])
+        bsp.sync()
+        return mine.tolist()
+
+    assert all(result == [[0, 2], [0, 1], [0, 0]] for result in run(main))
+
+
+def test_a_destination_may_be_registered_itself(run):
+    def main(bsp):
+        x = bsp.array([1.0, 2.0])
+        y = bsp.zeros(2)
+        bsp.get(left(bsp), x, y)
+        bsp.sync()
+        return y.tolist()
+
+    assert all(result == [1, 2] for result in run(main))
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("shape", [(2,), (4,), (1, 3), (3, 1), ()], ids=str)
+def test_a_destination_of_another_shape_is_an_error_that_names_both(run, shape):
+    def main(bsp):
+        x = bsp.zeros(3)
+        bsp.sync()
+        bsp.get(0, x, np.zeros(shape))
+
+    with pytest.raises(bsplib.PlaceError, match=r"^get: the destination has shape .* shape \(3,\)"):
+        run(main)
+
+
+@pytest.mark.procs(2)
+def test_a_read_only_destination_is_an_error(run):
+    def main(bsp):
+        bsp.get(0, bsp.zeros(1), np.frombuffer(b"12345678"))
+
+    with pytest.raises(bsplib.PlaceError, match=r"get: the destination .* is no writable array"):
+        run(main)
+
+
+@pytest.mark.procs(2)
+def test_a_list_is_no_destination(run):
+    with pytest.raises(bsplib.PlaceError, match=r"get: the destination list is no writable array"):
+        run(lambda bsp: bsp.get(0, bsp.zeros(1), [0.0]))
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize(
+    ("source", "destination"), [("f8", "i8"), ("c16", "f8"), ("i8", "?"), ("i8", "u8")]
+)
+def test_a_destination_that_cannot_take_the_values_names_both_dtypes(run, source, destination):
+    here, there = np.dtype(destination), np.dtype(source)
+
+    def main(bsp):
+        bsp.get(0, bsp.zeros(2, there), np.zeros(2, here))
+
+    with pytest.raises(bsplib.DtypeError, match=rf"get: values of dtype {there} .* dtype {here}"):
+        run(main)
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize(
+    "get",
+    [
+        lambda bsp, x: bsp.get(0, x[2:2]),
+        lambda bsp, x: bsp.get(0, x[2:2], np.zeros(0)),
+        lambda bsp, x: bsp.get(0, x, np.zeros(0)),
+        lambda bsp, x: bsp.get(0, x, np.zeros(0), offset=5),
+        lambda bsp, x: bsp.get(0, x, at=np.s_[2:2]),
+    ],
+)
+def test_a_get_of_no_elements_does_nothing(run, get):
+    def main(bsp):
+        x = bsp.zeros(5)
+        bsp.sync()
+        return get(bsp, x).size  # and nothing is pending at the end
+
+    assert set(run(main)) == {0}
+
+
+@pytest.mark.procs(2)
+def test_an_empty_place_has_nothing_for_a_destination(run):
+    def main(bsp):
+        x = bsp.zeros(5)
+        bsp.sync()
+        bsp.get(0, x[2:2], np.zeros(2))
+
+    with pytest.raises(bsplib.PlaceError, match=r"destination has shape \(2,\), .* shape \(0,\)"):
+        run(main)
+
+
+# -- errors ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("which", ["-1", "last + 1"])
+def test_a_get_from_no_process_of_the_group_is_an_error(run, nprocs, which):
+    pid = -1 if which == "-1" else nprocs
+
+    with pytest.raises(
+        bsplib.ProcessRangeError, match=rf"^get: there is no process {pid} among {nprocs} \(0 to"
+    ):
+        run(lambda bsp: bsp.get(pid, bsp.zeros(1)))
+
+
+def test_a_get_with_an_offset_needs_a_destination_for_its_length(run):
+    def main(bsp):
+        bsp.get(0, bsp.zeros(3), offset=1)
+
+    with pytest.raises(bsplib.PlaceError, match=r"get: say dst=, which tells how many"):
+        run(main)
+
+
+def test_a_get_that_is_pending_when_main_returns_is_an_error(run):
+    def main(bsp):
+        bsp.get(0, bsp.zeros(1))
+
+    with pytest.raises(bsplib.PendingTransferError, match=r"main: 1 transfers? .*pending"):
+        run(main)
+
+
+def test_a_failed_get_leaves_nothing_behind(run):
+    def main(bsp):
+        x = bsp.zeros(3)
+        bsp.sync()
+        for wrong in ({"offset": 3}, {"offset": -1}, {"at": np.s_[5]}):
+            with pytest.raises(bsplib.UsageError, match=r"^get: "):
+                bsp.get(0, x, np.zeros(1), **wrong)
+        return x.tolist()
+
+    assert all(result == [0, 0, 0] for result in run(main))
+
+
+# -- bounds that are known at the sync only ---------------------------------------------------
+
+
+@pytest.mark.procs(least=2)
+@pytest.mark.parametrize("primitive", ["put", "get"])
+def test_bounds_of_a_new_array_are_checked_at_the_sync_on_the_process_that_asked(run, primitive):
+    def main(bsp):
+        x = bsp.zeros(2 if bsp.pid == 0 else 5)
+        if bsp.pid == 1:
+            if primitive == "put":
+                bsp.put(0, np.ones(3), x, offset=0)
+            else:
+                bsp.get(0, x, np.zeros(3), offset=0)
+        bsp.sync()
+
+    with pytest.raises(
+        bsplib.BoundsError,
+        match=rf"^{primitive}: 1 of 3 elements fall outside 'x' on process 0 "
+        r"\(offset 0 \+ 3 > size 2\) \[process 1, superstep 0, test_get.py:\d+\]",
+    ) as raised:
+        run(main)
+    assert raised.value.pid == 1
+
+
+@pytest.mark.procs(least=2)
+def test_nothing_is_written_where_a_put_of_the_superstep_is_out_of_bounds(run, tmp_path):
+    def main(bsp):
+        x = np.memmap(tmp_path / str(bsp.pid), np.int64, "w+", shape=(2,))
+        bsp.push_reg(x)
+        new = bsp.zeros(1 if bsp.pid == 0 else 9)
+        bsp.sync()
+        new = bsp.zeros(1 if bsp.pid == 0 else 9)
+        if bsp.pid == bsp.nprocs - 1:
+            for pid in range(bsp.nprocs):
+                bsp.put(pid, 5, x, offset=0)
+            bsp.put(0, 5, new, offset=1)
+        bsp.sync()
+
+    with pytest.raises(bsplib.BoundsError, match=r"put: 1 of 1 elements fall outside 'new'"):
+        run(main)
+    assert {np.fromfile(file, np.int64)[0] for file in tmp_path.iterdir()} == {0}

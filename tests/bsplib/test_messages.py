@@ -1,0 +1,488 @@
+from __future__ import annotations
+
+import threading
+import numpy as np
+import pytest
+
+import bsplib
+
+STRUCT = np.dtype([("key", np.int32), ("weight", np.float64)])
+
+
+def right(bsp):
+    return (bsp.pid + 1) % bsp.nprocs
+
+
+def left(bsp):
+    return (bsp.pid - 1) % bsp.nprocs
+
+
+class Point:
+    """Something of one's own that can be pickled."""
+
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def __eq__(self, other):
+        return (self.x, self.y) == (other.x, other.y)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Unpicklable:
+    def __reduce__(self):
+        raise RuntimeError("this one stays at home")
+
+
+def test_a_message_can_be_read_in_the_next_superstep_and_not_before(run, nprocs):
+    def main(bsp):
+        bsp.send(right(bsp), b"hello", "tag")
+        before = bsp.qsize()
+        bsp.sync()
+        return before, bsp.qsize(), list(bsp.messages()), bsp.qsize()
+
+    assert run(main) == [
+        ((0, 0), (1, 5), [((pid - 1) % nprocs, "tag", b"hello")], (0, 0)) for pid in range(nprocs)
+    ]
+
+
+def test_messages_come_in_the_order_of_source_and_program(run, nprocs):
+    def main(bsp):
+        for number in range(3):
+            for pid in reversed(range(bsp.nprocs)):
+                bsp.send(pid, number, tag=bsp.pid)
+        bsp.sync()
+        return list(bsp.messages())
+
+    expected = [(source, source, number) for source in range(nprocs) for number in range(3)]
+    assert run(main) == [expected] * nprocs
+
+
+def test_large_and_small_messages_keep_their_order(run):
+    def main(bsp):
+        sizes = [0, 5000, 1, 1024, 1025, 2_000_000, 3]
+        for size in sizes:
+            bsp.send(right(bsp), bytes(size))
+        bsp.sync()
+        return [len(payload) for _, _, payload in bsp.messages()] == sizes
+
+    assert all(run(main))
+
+
+PAYLOADS = {
+    "None": None,
+    "number": 3.5,
+    "numpy number": np.float32(1.5),
+    "text": "grüß",
+    "bytes": b"\0\1",
+    "bytearray": bytearray(b"12"),
+    "tuple": (1, "a", None),
+    "nested": {"list": [1, {2}, {"x": (3,)}]},
+    "own class": Point(1, [2]),
+    "class": Point,
+    "function": right,
+    "exception": None,
+}
+
+
+@pytest.mark.procs(1, 2)
+@pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS)
+def test_any_picklable_object_arrives_equal_and_of_its_type(run, payload):
+    def main(bsp):
+        bsp.send(right(bsp), payload)
+        bsp.sync()
+        got = bsp.move()
+        return type(got) is type(payload) and got == payload
+
+    assert all(run(main))
+
+
+ARRAYS = {
+    "floats": np.array([1.5, 2.5]),
+    "none": np.zeros((0, 3)),
+    "no axes": np.array(5),
+    "matrix": np.arange(6, dtype=np.int8).reshape(2, 3),
+    "fortran": np.asfortranarray(np.arange(6).reshape(2, 3)),
+    "gaps": np.arange(20)[::3],
+    "backwards": np.arange(5)[::-1],
+    "bools": np.array([True, False]),
+    "complex": np.array([1j]),
+    "dates": np.array(["2026-01-01", "NaT"], "M8[D]"),
+    "big-endian": np.array([1, 2], ">u2"),
+    "text": np.array(["one", ""]),
+    "records": np.array([(1, 0.5)], STRUCT),
+    "1 KiB": np.arange(128.0),
+    "more than 1 KiB": np.arange(129.0),
+    "more than 1 MiB": np.arange(140_000.0).reshape(2, -1),
+    "gaps of more than 1 MiB": np.arange(300_000.0).reshape(2, -1)[:, ::2],
+}
+
+
+@pytest.mark.procs(1, 2)
+@pytest.mark.parametrize("array", ARRAYS.values(), ids=ARRAYS)
+def test_an_array_arrives_with_shape_and_dtype(run, array):
+    def main(bsp):
+        bsp.send(right(bsp), array)
+        bsp.sync()
+        return bsp.move()
+
+    for got in run(main):
+        assert type(got) is np.ndarray
+        assert (got.shape, got.dtype, got.tolist()) == (array.shape, array.dtype, array.tolist())
+
+
+@pytest.mark.parametrize("size", [3, 500, 200_000], ids="n={}".format)
+def test_arrays_inside_objects_arrive_and_can_be_written(run, nprocs, size):
+    def main(bsp):
+        bsp.send(right(bsp), {"pid": bsp.pid, "x": np.full(size, bsp.pid), "y": [np.zeros(size)]})
+        bsp.sync()
+        got = bsp.move()
+        got["x"] += 1
+        got["y"][0][:] = 5
+        return got["pid"], set(got["x"].tolist()), set(got["y"][0].tolist())
+
+    assert run(main) == [
+        ((pid - 1) % nprocs,) * 1 + ({(pid - 1) % nprocs + 1}, {5}) for pid in range(nprocs)
+    ]
+
+
+def test_an_array_of_python_objects_is_pickled(run):
+    def main(bsp):
+        bsp.send(right(bsp), np.array([None, "text", 5], object))
+        bsp.sync()
+        return bsp.move().tolist()
+
+    assert all(result == [None, "text", 5] for result in run(main))
+
+
+@pytest.mark.parametrize("size", [4, 400, 200_000], ids="n={}".format)
+def test_send_copies_at_the_call(run, size):
+    def main(bsp):
+        x, text = np.ones(size), bytearray(b"1" * size)
+        bsp.send(right(bsp), x)
+        bsp.send(right(bsp), {"x": x, "text": text})
+        x[:] = 9
+        text[:] = b"9" * size
+        bsp.sync()
+        first, second = bsp.move(), bsp.move()
+        return set(first.tolist()), set(second["x"].tolist()), set(second["text"])
+
+    assert all(result == ({1.0}, {1.0}, {ord("1")}) for result in run(main))
+
+
+@pytest.mark.parametrize("size", [4, 200_000], ids="n={}".format)
+def test_what_was_read_belongs_to_its_reader(run, nprocs, size):
+    def main(bsp):
+        bsp.send(right(bsp), np.full(size, bsp.pid))
+        bsp.send(right(bsp), bytes([bsp.pid]) * size)
+        bsp.sync()
+        (_, _, first), (_, _, text) = bsp.messages()
+        bsp.send(right(bsp), np.full(size, 100 + bsp.pid))
+        bsp.sync()
+        second = bsp.move()
+        first += 1000
+        for _ in range(5):  # room is used again
+            bsp.send(right(bsp), np.full(size, -1))
+            bsp.sync()
+        return set(first.tolist()), set(second.tolist()), set(text)
+
+    expected = [((pid - 1) % nprocs) for pid in range(nprocs)]
+    assert run(main) == [({pid + 1000}, {pid + 100}, {pid}) for pid in expected]
+
+
+def test_one_payload_sent_to_all_arrives_as_one_copy_each(run, nprocs):
+    def main(bsp):
+        x = np.zeros(400)
+        for pid in range(bsp.nprocs):
+            bsp.send(pid, x)
+        bsp.sync()
+        for _, _, got in bsp.messages():
+            np.add(got, bsp.pid + 1, out=got)
+        bsp.sync()
+        return x.sum()
+
+    assert run(main) == [0] * nprocs
+
+
+def test_a_process_may_send_to_itself(run, nprocs):
+    def main(bsp):
+        bsp.send(bsp.pid, bsp.pid, tag="self")
+        bsp.sync()
+        return list(bsp.messages())
+
+    assert run(main) == [[(pid, "self", pid)] for pid in range(nprocs)]
+
+
+def test_unread_messages_are_gone_after_the_next_sync(run):
+    def main(bsp):
+        bsp.send(right(bsp), "old")
+        bsp.send(right(bsp), "old")
+        bsp.sync()
+        bsp.move()
+        bsp.sync()
+        gone = bsp.qsize()
+        bsp.send(right(bsp), "old")
+        bsp.sync()
+        bsp.send(right(bsp), "new")
+        bsp.sync()
+        return gone, [payload for _, _, payload in bsp.messages()]
+
+    assert all(result == ((0, 0), ["new"]) for result in run(main))
+
+
+def test_reading_and_sending_may_alternate(run, nprocs):
+    def main(bsp):
+        bsp.send(right(bsp), [bsp.pid])
+        for _ in range(bsp.nprocs):
+            bsp.sync()
+            for _, _, path in bsp.messages():
+                bsp.send(right(bsp), [*path, bsp.pid])
+        bsp.sync()
+        return bsp.move()
+
+    results = run(main)
+    assert sorted(path[0] for path in results) == list(range(nprocs))
+    assert {len(path) for path in results} == {nprocs + 1}
+
+
+def test_thousands_of_messages_arrive_in_one_superstep(run):
+    def main(bsp):
+        for number in range(2000):
+            bsp.send(right(bsp), number)
+        bsp.sync()
+        return [payload for _, _, payload in bsp.messages()] == list(range(2000))
+
+    assert all(run(main))
+
+
+# -- the ways to read -------------------------------------------------------------------------
+
+
+def test_qsize_counts_what_is_left_and_its_bytes(run):
+    def main(bsp):
+        bsp.send(right(bsp), b"12345", tag="a tag has no bytes here")
+        bsp.send(right(bsp), np.zeros(1000))
+        bsp.sync()
+        sizes = [bsp.qsize()]
+        while bsp.qsize()[0]:
+            bsp.move()
+            sizes.append(bsp.qsize())
+        return sizes
+
+    assert all(result == [(2, 8005), (1, 8000), (0, 0)] for result in run(main))
+
+
+def test_get_tag_looks_at_the_next_message_and_leaves_it_there(run):
+    def main(bsp):
+        bsp.send(right(bsp), 1, tag=("a", 1))
+        bsp.send(right(bsp), 2, tag="b")
+        bsp.sync()
+        tags = [bsp.get_tag(), bsp.get_tag()]
+        first = bsp.move()
+        return [*tags, first, bsp.get_tag(), bsp.move(), bsp.get_tag()]
+
+    assert all(result == [("a", 1), ("a", 1), 1, "b", 2, None] for result in run(main))
+
+
+def test_move_takes_the_next_message(run):
+    def main(bsp):
+        bsp.send(right(bsp), np.arange(3))
+        bsp.sync()
+        return bsp.move().tolist(), bsp.qsize()
+
+    assert all(result == ([0, 1, 2], (0, 0)) for result in run(main))
+
+
+@pytest.mark.parametrize("size", [5, 100_000], ids="n={}".format)
+def test_hpmove_gives_tag_and_view_until_the_sync(run, size):
+    def main(bsp):
+        bsp.send(right(bsp), np.arange(size), tag="array")
+        bsp.send(right(bsp), bytes(size), tag=2)
+        bsp.send(right(bsp), {"any": 1})
+        bsp.sync()
+        (tag, array), (two, data), (nothing, rest) = bsp.hpmove(), bsp.hpmove(), bsp.hpmove()
+        whole = bool((array == np.arange(size)).all())
+        return tag, whole, array.base is not None, two, bytes(data) == bytes(size), nothing, rest
+
+    assert all(result == ("array", True, True, 2, True, None, {"any": 1}) for result in run(main))
+
+
+def test_an_empty_queue_has_no_tag_and_no_view(run):
+    def main(bsp):
+        return bsp.get_tag(), bsp.hpmove(), list(bsp.messages()), bsp.qsize()
+
+    assert all(result == (None, None, [], (0, 0)) for result in run(main))
+
+
+def test_move_on_an_empty_queue_is_an_error(run):
+    with pytest.raises(
+        bsplib.MessageError,
+        match=r"^move: there is no message left; .* \[process 0, superstep 0, test_messages.py:\d+",
+    ) as raised:
+        run(lambda bsp: bsp.move())
+    assert isinstance(raised.value, ValueError)
+
+
+def test_the_messages_can_be_left_half_way(run):
+    def main(bsp):
+        for number in range(4):
+            bsp.send(right(bsp), number)
+        bsp.sync()
+        for _, _, payload in bsp.messages():
+            if payload == 1:
+                break
+        return bsp.move(), [payload for _, _, payload in bsp.messages()]
+
+    assert all(result == (2, [3]) for result in run(main))
+
+
+# -- tags -----------------------------------------------------------------------------------
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize(
+    "tag", [None, 0, True, -1.5, "text", b"bytes", (1, ("a", None)), [1], Point(1, 2), np.int64(3)]
+)
+def test_a_tag_is_any_small_picklable_object(run, tag):
+    def main(bsp):
+        bsp.send(right(bsp), None, tag)
+        bsp.sync()
+        ((_, got, _),) = bsp.messages()
+        return type(got) is type(tag) and bool(got == tag)
+
+    assert all(run(main))
+
+
+@pytest.mark.parametrize("empty", [None, b"", "", np.zeros(0), []], ids=repr)
+@pytest.mark.procs(1, 2)
+def test_an_empty_message_still_delivers_its_tag(run, empty):
+    def main(bsp):
+        bsp.send(right(bsp), empty, tag=7)
+        bsp.sync()
+        return bsp.qsize()[0], bsp.get_tag(), len(list(bsp.messages()))
+
+    assert all(result == (1, 7, 1) for result in run(main))
+
+
+def test_set_tagsize_returns_the_old_size_and_takes_effect_at_the_sync(run):
+    def main(bsp):
+        sizes = [bsp.set_tagsize(4)]
+        bsp.send(right(bsp), 1, tag="still free")
+        bsp.sync()
+        tags = [bsp.get_tag()]
+        sizes.append(bsp.set_tagsize(0))
+        bsp.send(right(bsp), 2, tag=b"four")
+        bsp.sync()
+        tags.append(bsp.get_tag())
+        bsp.send(right(bsp), 3, tag=b"")
+        sizes.append(bsp.set_tagsize(2))
+        bsp.sync()
+        return sizes, [*tags, bsp.get_tag()]
+
+    assert all(result == ([None, 4, 0], ["still free", b"four", b""]) for result in run(main))
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("tag", [None, b"123", b"12345", "1234", 1234, bytearray(b"1234")])
+def test_with_a_tag_size_a_tag_is_bytes_of_that_length(run, tag):
+    def main(bsp):
+        bsp.set_tagsize(4)
+        bsp.sync()
+        bsp.send(0, 1, tag)
+
+    with pytest.raises(bsplib.MessageError, match=r"^send: tags are bytes of length 4, not "):
+        run(main)
+
+
+@pytest.mark.procs(2)
+def test_a_tag_cannot_have_a_negative_size(run):
+    with pytest.raises(bsplib.MessageError, match=r"^set_tagsize: a tag cannot have -1 bytes"):
+        run(lambda bsp: bsp.set_tagsize(-1))
+
+
+@pytest.mark.procs(least=2)
+def test_tag_sizes_that_differ_are_a_mismatch(run):
+    def main(bsp):
+        bsp.set_tagsize(4 + (bsp.pid == 1))
+        bsp.sync()
+
+    with pytest.raises(
+        bsplib.SyncMismatchError,
+        match=r"process 1 called set_tagsize\(5\) where this process called set_tagsize\(4\)",
+    ):
+        run(main)
+
+
+@pytest.mark.procs(least=2)
+def test_a_tag_size_missing_on_one_process_is_a_mismatch(run):
+    def main(bsp):
+        if bsp.pid != 1:
+            bsp.set_tagsize(4)
+        bsp.sync()
+
+    with pytest.raises(bsplib.SyncMismatchError, match=r"process 1 made 0 registrations"):
+        run(main)
+
+
+# -- errors -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("which", ["-1", "last + 1"])
+def test_a_message_to_no_process_of_the_group_is_an_error(run, nprocs, which):
+    pid = -1 if which == "-1" else nprocs
+
+    with pytest.raises(
+        bsplib.ProcessRangeError, match=rf"^send: there is no process {pid} among {nprocs} \(0 to"
+    ):
+        run(lambda bsp: bsp.send(pid, 1))
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (threading.Lock, "of type lock cannot be pickled: cannot pickle '_thread.lock' object"),
+        (lambda: lambda: 0, "of type function cannot be pickled"),
+        (lambda: [Unpicklable()], "of type list cannot be pickled: this one stays at home"),
+        (lambda: memoryview(b""), "of type memoryview cannot be pickled"),
+        (lambda: (x for x in [1]), "of type generator cannot be pickled"),
+    ],
+)
+def test_a_payload_that_cannot_be_pickled_is_an_error_with_its_type(run, make, words):
+    with pytest.raises(
+        bsplib.MessageError, match=rf"^send: a payload {words}.*test_messages.py:\d+\]"
+    ):
+        run(lambda bsp: bsp.send(0, make()))
+
+
+@pytest.mark.procs(2)
+def test_a_tag_that_cannot_be_pickled_is_an_error_that_blames_the_tag(run):
+    with pytest.raises(bsplib.MessageError, match=r"^send: (a|the) tag of type lock cannot be pic"):
+        run(lambda bsp: bsp.send(0, b"innocent", tag=threading.Lock()))
+
+
+def test_a_failed_send_leaves_nothing_behind(run):
+    def main(bsp):
+        with pytest.raises(bsplib.MessageError, match=r"cannot be pickled"):
+            bsp.send(0, [np.zeros(1000), Unpicklable()])
+        bsp.sync()
+        return bsp.qsize()
+
+    assert all(result == (0, 0) for result in run(main))
+
+
+def test_a_message_that_is_pending_when_main_returns_is_an_error(run):
+    with pytest.raises(bsplib.PendingTransferError, match=r"^main: 1 transfers? .*pending"):
+        run(lambda bsp: bsp.send(0, 1))
+
+
+def test_messages_and_puts_share_a_superstep(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros(1, int)
+        bsp.put(right(bsp), bsp.pid + 1, x)
+        bsp.send(right(bsp), bsp.pid)
+        got = bsp.get(left(bsp), x)
+        bsp.sync()
+        return int(x[0]), bsp.move(), int(got[0])
+
+    assert run(main) == [((pid - 1) % nprocs + 1, (pid - 1) % nprocs, 0) for pid in range(nprocs)]

@@ -1,0 +1,474 @@
+"""Oblivious synchronisation: a superstep ends when the messages of this process are there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bsplib
+
+pytestmark = pytest.mark.timeout(60)
+
+
+def right(bsp):
+    return (bsp.pid + 1) % bsp.nprocs
+
+
+def left(bsp):
+    return (bsp.pid - 1) % bsp.nprocs
+
+
+def test_oblsync_returns_when_the_messages_are_there(run, nprocs):
+    def main(bsp):
+        bsp.send(right(bsp), bsp.pid)
+        bsp.oblsync(1)
+        return list(bsp.messages())
+
+    assert run(main) == [[((pid - 1) % nprocs, None, (pid - 1) % nprocs)] for pid in range(nprocs)]
+
+
+def test_oblsync_of_none_returns_at_once(run, nprocs):
+    def main(bsp):
+        for _ in range(10):
+            bsp.oblsync(0)
+        return bsp.qsize()
+
+    assert run(main) == [(0, 0)] * nprocs
+
+
+def test_each_send_and_each_put_counts_as_one(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros(500, int)
+        bsp.sync()
+        bsp.put(right(bsp), 1, x[:2])
+        bsp.put(right(bsp), np.full(300, 2), x, offset=2)
+        bsp.put(right(bsp), 3, x, at=np.s_[-1])
+        bsp.send(right(bsp), "one")
+        bsp.send(right(bsp), b"")
+        bsp.oblsync(5)
+        return x[[0, 1, 2, 301, 302, 499]].tolist(), bsp.qsize()[0]
+
+    assert run(main) == [([1, 1, 2, 2, 0, 3], 2)] * nprocs
+
+
+def test_a_put_of_no_elements_counts_as_none(run):
+    def main(bsp):
+        x = bsp.zeros(3)
+        bsp.sync()
+        bsp.put(right(bsp), [], x)
+        bsp.put(right(bsp), np.zeros(0), x, offset=1)
+        bsp.oblsync(0)
+        return True
+
+    assert all(run(main))
+
+
+def test_messages_to_itself_count(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros(1, int)
+        bsp.sync()
+        bsp.send(bsp.pid, "self")
+        bsp.put(bsp.pid, 1, x)
+        bsp.send(right(bsp), "neighbour")
+        bsp.oblsync(3)
+        return int(x[0]), sorted(payload for _, _, payload in bsp.messages())
+
+    assert run(main) == [(1, ["neighbour", "self"])] * nprocs
+
+
+def test_messages_come_in_the_order_of_source_and_program(run, nprocs):
+    def main(bsp):
+        for number in range(2):
+            for pid in range(bsp.nprocs):
+                bsp.send(pid, number)
+        bsp.oblsync(2 * bsp.nprocs)
+        return [(source, payload) for source, _, payload in bsp.messages()]
+
+    assert run(main) == [[(pid, number) for pid in range(nprocs) for number in range(2)]] * nprocs
+
+
+def test_puts_are_written_in_the_order_of_source_and_program(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros(2, int)
+        bsp.sync()
+        bsp.put(0, -1, x)
+        bsp.put(0, bsp.pid + 1, x)
+        bsp.oblsync(2 * bsp.nprocs if bsp.pid == 0 else 0)
+        return x.tolist()
+
+    assert run(main)[0] == [nprocs, nprocs]
+
+
+def test_each_superstep_gets_its_own_messages(run, nprocs):
+    def main(bsp):
+        got = []
+        for step in range(150):
+            bsp.send(right(bsp), step)
+            bsp.oblsync(1)
+            got.append(bsp.move())
+        return got == list(range(150))
+
+    assert run(main) == [True] * nprocs
+
+
+def test_unread_messages_are_gone_after_the_next_oblsync(run):
+    def main(bsp):
+        bsp.send(right(bsp), 1)
+        bsp.oblsync(1)
+        bsp.oblsync(0)
+        return bsp.qsize()
+
+    assert all(result == (0, 0) for result in run(main))
+
+
+@pytest.mark.parametrize("size", [1, 5000], ids="n={}".format)
+def test_what_was_read_stays_while_others_go_on(run, nprocs, size):
+    def main(bsp):
+        kept = []
+        for step in range(40):
+            bsp.send(right(bsp), np.full(size, step))
+            bsp.oblsync(1)
+            kept.append(bsp.move())
+        return [set(part.tolist()) for part in kept] == [{step} for step in range(40)]
+
+    assert run(main) == [True] * nprocs
+
+
+# -- processes in different supersteps -----------------------------------------------------
+
+
+@pytest.mark.procs(least=2)
+@pytest.mark.parametrize("steps", [3, 64, 65, 300], ids="ahead={}".format)
+@pytest.mark.parametrize("size", [1, 400], ids="n={}".format)
+def test_what_arrives_early_waits_for_its_superstep(run, nprocs, steps, size):
+    def main(bsp):
+        if bsp.pid == 0:  # waits for nobody, and is ahead of all
+            for step in range(steps):
+                for pid in range(1, bsp.nprocs):
+                    bsp.send(pid, np.full(size, step))
+                bsp.oblsync(0)
+            return steps
+        received = []
+        for _ in range(steps):
+            bsp.oblsync(1)
+            received.append(int(bsp.move().sum()))
+        return received
+
+    expected = [step * size for step in range(steps)]
+    assert run(main) == [steps] + [expected] * (nprocs - 1)
+
+
+@pytest.mark.procs(3, 4)
+def test_a_process_may_wait_while_its_neighbours_are_far_ahead(run, nprocs):
+    """Only the last superstep of process 1 needs process 0, which comes late to the first."""
+
+    def main(bsp):
+        steps = 200
+        for step in range(steps):
+            if bsp.pid == 0:
+                if step == 0:
+                    np.sort(np.random.default_rng(1).random(200_000))
+                if step == steps - 1:
+                    bsp.send(1, "late")
+                bsp.oblsync(0)
+            elif bsp.pid == 1:
+                bsp.send(2, step)
+                bsp.oblsync(1)
+                last = bsp.move()
+            else:
+                if bsp.pid == 2 and step < steps - 1:
+                    bsp.send(1, step)
+                bsp.oblsync(1 if bsp.pid == 2 else 0)
+        return last if bsp.pid == 1 else None
+
+    assert run(main)[1] == "late"
+
+
+def test_a_wave_passes_through_the_processes(run, nprocs):
+    def main(bsp):
+        total = 0
+        for _ in range(20):
+            for turn in range(bsp.nprocs - 1):
+                if bsp.pid == turn:
+                    bsp.send(bsp.pid + 1, total + 1)
+                bsp.oblsync(int(bsp.pid == turn + 1))
+                for _, _, payload in bsp.messages():
+                    total = payload
+            total = total if bsp.pid else total + 1
+        return total
+
+    results = run(main)
+    assert results[0] == 20
+    assert results[-1] == (18 + nprocs if nprocs > 1 else 20)
+
+
+def test_every_process_waits_for_a_number_of_its_own(run, nprocs):
+    def main(bsp):
+        for pid in range(bsp.pid + 1, bsp.nprocs):
+            bsp.send(pid, bsp.pid)
+        bsp.oblsync(bsp.pid)
+        return [source for source, _, _ in bsp.messages()]
+
+    assert run(main) == [list(range(pid)) for pid in range(nprocs)]
+
+
+def test_random_exchanges_come_out_as_written(run, nprocs):
+    """All processes know the plan, hence how many messages each of them has to wait for."""
+
+    def main(bsp):
+        plan = np.random.default_rng(7).integers(0, 3, (120, bsp.nprocs, bsp.nprocs))
+        for step, counts in enumerate(plan):
+            for pid in range(bsp.nprocs):
+                for number in range(counts[bsp.pid, pid]):
+                    bsp.send(pid, (step, number), tag=bsp.pid)
+            bsp.oblsync(counts[:, bsp.pid].sum())
+            assert list(bsp.messages()) == [
+                (source, source, (step, number))
+                for source in range(bsp.nprocs)
+                for number in range(counts[source, bsp.pid])
+            ]
+        return True
+
+    assert run(main) == [True] * nprocs
+
+
+# -- together with the rest -----------------------------------------------------------------
+
+
+def test_global_and_oblivious_supersteps_alternate(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros(1, int)
+        seen = []
+        for step in range(70):
+            bsp.put(right(bsp), step, x)
+            bsp.sync()
+            seen.append(int(x[0]))
+            for turn in range(step % 4):
+                bsp.put(right(bsp), -turn, x)
+                bsp.send(right(bsp), turn)
+                bsp.oblsync(2)
+                assert int(x[0]) == -turn
+                assert bsp.move() == turn
+        return seen == list(range(70))
+
+    assert run(main) == [True] * nprocs
+
+
+def test_a_registration_takes_effect_at_the_next_global_sync(run):
+    def main(bsp):
+        x = np.zeros(1)
+        bsp.push_reg(x)
+        bsp.oblsync(0)
+        with pytest.raises(bsplib.RegistrationError, match=r"takes effect at the next sync"):
+            bsp.put(0, 1, x)
+        bsp.sync()
+        bsp.put(right(bsp), 1, x)
+        bsp.oblsync(1)
+        return float(x[0])
+
+    assert set(run(main)) == {1.0}
+
+
+def test_an_allocation_may_be_named_in_an_oblivious_superstep(run):
+    def main(bsp):
+        bsp.oblsync(0)
+        x = bsp.zeros(300, int)
+        bsp.put(right(bsp), np.arange(300), x)
+        bsp.oblsync(1)
+        return x.tolist() == list(range(300))
+
+    assert all(run(main))
+
+
+def test_a_pop_takes_effect_at_the_next_global_sync(run):
+    def main(bsp):
+        x = bsp.zeros(1)
+        bsp.sync()
+        bsp.pop_reg(x)
+        bsp.oblsync(0)
+        bsp.put(right(bsp), 2, x)
+        bsp.oblsync(1)
+        got = float(x[0])
+        bsp.sync()
+        with pytest.raises(bsplib.RegistrationError, match=r"is not in a registered array"):
+            bsp.put(0, 1, x)
+        return got
+
+    assert set(run(main)) == {2.0}
+
+
+def test_a_tag_size_takes_effect_at_the_next_global_sync(run):
+    def main(bsp):
+        bsp.set_tagsize(2)
+        bsp.oblsync(0)
+        bsp.send(right(bsp), 1, tag="free")
+        bsp.sync()
+        bsp.send(right(bsp), 1, tag=b"12")
+        bsp.oblsync(1)
+        return bsp.get_tag()
+
+    assert set(run(main)) == {b"12"}
+
+
+@pytest.mark.procs(2, 4, 8)
+def test_a_sub_group_has_oblivious_supersteps_of_its_own(run, nprocs):
+    def main(bsp):
+        half = bsp.nprocs // 2
+        with bsp.partition([half, bsp.nprocs]) as sub:
+            got = []
+            for step in range(70):
+                sub.send(right(sub), step + 100 * bsp.pid)
+                sub.oblsync(1)
+                got.append(sub.move())
+        bsp.send(right(bsp), bsp.pid)
+        bsp.oblsync(1)
+        return got[0] // 100, [part % 100 for part in got] == list(range(70)), bsp.move()
+
+    half = nprocs // 2
+    expected = [pid // half * half + (pid % half - 1) % half for pid in range(nprocs)]
+    assert run(main) == [
+        (left, True, (pid - 1) % nprocs) for pid, left in zip(range(nprocs), expected, strict=True)
+    ]
+
+
+# -- errors -----------------------------------------------------------------------------------
+
+
+@pytest.mark.procs(least=2)
+def test_a_message_too_many_is_an_error_that_names_sender_and_line(run):
+    def main(bsp):
+        if bsp.pid == 0:
+            bsp.send(1, "expected")
+            bsp.send(1, "too much")
+        bsp.oblsync(1 if bsp.pid == 1 else 0)
+
+    with pytest.raises(
+        bsplib.SyncMismatchError,
+        match=r"process(es)? \[?0\]?.*\[process 1, .*test_oblsync.py:\d+\]",
+    ):
+        run(main)
+
+
+@pytest.mark.procs(least=2)
+@pytest.mark.parametrize("end", ["main", "oblsync", "sync"])
+def test_a_message_too_many_is_found_even_if_it_comes_late(run, end):
+    def main(bsp):
+        if bsp.pid == 0:
+            np.sort(np.random.default_rng(1).random(100_000))
+            bsp.send(1, "nobody waits for it")
+        bsp.oblsync(0)
+        if end == "oblsync":
+            bsp.send(right(bsp), 1)
+            bsp.oblsync(1)
+        elif end == "sync":
+            bsp.sync()
+
+    with pytest.raises(bsplib.SyncMismatchError, match=r"process(es)? \[?0\]?.*\[process 1, "):
+        run(main)
+
+
+@pytest.mark.procs(least=2)
+def test_fewer_messages_than_expected_are_an_error_with_both_numbers(run):
+    def main(bsp):
+        if bsp.pid == 0:
+            bsp.send(1, 1)
+        bsp.oblsync(2 if bsp.pid == 1 else 0)
+
+    with pytest.raises(
+        bsplib.SyncMismatchError, match=r"oblsync.*2.*1.*\[process 1, superstep 0, test_oblsync.py"
+    ):
+        run(main)
+
+
+def test_more_messages_to_itself_than_expected_are_an_error(run):
+    def main(bsp):
+        bsp.send(bsp.pid, 1)
+        bsp.send(bsp.pid, 2)
+        bsp.oblsync(1)
+
+    with pytest.raises(bsplib.SyncMismatchError, match=r"oblsync\(1\): .*itself 2 messages"):
+        run(main)
+
+
+def test_a_single_process_that_waits_for_messages_it_never_sent_is_told(run):
+    def main(bsp):
+        bsp.oblsync(1)
+
+    with pytest.raises(bsplib.SyncMismatchError, match=r"oblsync.*test_oblsync.py:\d+"):
+        run(main)
+
+
+@pytest.mark.procs(1, 3)
+def test_a_negative_number_of_messages_is_an_error(run):
+    with pytest.raises(bsplib.BspError, match=r"oblsync.*-1"):
+        run(lambda bsp: bsp.oblsync(-1))
+
+
+@pytest.mark.procs(1, 3)
+def test_a_superstep_with_a_get_cannot_end_obliviously(run):
+    def main(bsp):
+        x = bsp.zeros(1)
+        bsp.sync()
+        bsp.get(0, x)
+        bsp.oblsync(0)
+
+    with pytest.raises(
+        bsplib.PendingTransferError, match=r"oblsync: 1 gets? .*only a global sync serves"
+    ):
+        run(main)
+
+
+@pytest.mark.procs(least=2)
+def test_a_process_that_returns_before_its_messages_are_sent_is_a_mismatch(run):
+    def main(bsp):
+        if bsp.pid == 1:
+            bsp.oblsync(1)
+
+    with pytest.raises(bsplib.SyncMismatchError, match=r"."):
+        run(main)
+
+
+@pytest.mark.procs(least=2)
+def test_a_put_beyond_a_new_array_is_an_error_in_an_oblivious_superstep_too(run):
+    def main(bsp):
+        x = bsp.zeros(9 if bsp.pid == 0 else 3)
+        if bsp.pid == 0:
+            bsp.put(1, 5, x, offset=3)
+        bsp.oblsync(1 if bsp.pid == 1 else 0)
+
+    with pytest.raises(bsplib.BoundsError, match=r"^put: "):
+        run(main)
+
+
+@pytest.mark.procs(least=2)
+def test_an_index_beyond_a_new_array_is_an_error_in_an_oblivious_superstep_too(run):
+    def main(bsp):
+        x = bsp.zeros((9, 2) if bsp.pid == 0 else (3, 2))
+        if bsp.pid == 0:
+            bsp.put(1, 5, x[2:5, 1])
+        bsp.oblsync(1 if bsp.pid == 1 else 0)
+
+    with pytest.raises(bsplib.BoundsError, match=r"^put: "):
+        run(main)
+
+
+@pytest.mark.procs(least=2)
+def test_a_put_into_none_is_an_error_in_an_oblivious_superstep_too(run):
+    def main(bsp):
+        x = bsp.push_reg(np.zeros(3) if bsp.pid == 0 else None)
+        bsp.sync()
+        if bsp.pid == 0:
+            bsp.put(1, 5, x, offset=0)
+        bsp.oblsync(1 if bsp.pid == 1 else 0)
+
+    with pytest.raises(bsplib.RegistrationError, match=r"process 1 registered None as 'x'"):
+        run(main)
+
+
+def test_transfers_that_are_pending_at_the_end_of_main_are_an_error(run):
+    def main(bsp):
+        bsp.oblsync(0)
+        bsp.send(right(bsp), 1)
+
+    with pytest.raises(bsplib.PendingTransferError, match=r"^main: 1 transfers? "):
+        run(main)

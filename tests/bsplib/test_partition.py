@@ -1,0 +1,498 @@
+from __future__ import annotations
+
+import multiprocessing
+
+import numpy as np
+import pytest
+
+import bsplib
+
+pytestmark = pytest.mark.timeout(60)
+
+
+def right(bsp):
+    return (bsp.pid + 1) % bsp.nprocs
+
+
+def halves(bsp):
+    return [bsp.nprocs // 2, bsp.nprocs]
+
+
+def total(bsp):
+    """Sum of 1 over the processes of a group, the hard way."""
+    x = bsp.zeros(bsp.nprocs, int)
+    for pid in range(bsp.nprocs):
+        bsp.put(pid, 1, x, offset=bsp.pid)
+    bsp.sync()
+    return int(x.sum())
+
+
+def test_a_sub_group_has_its_own_numbering(run, nprocs):
+    def main(bsp):
+        with bsp.partition(halves(bsp)) as sub:
+            return sub.pid, sub.nprocs
+
+    half = nprocs // 2
+    expected = [(pid, half) for pid in range(half)]
+    assert run(main) == expected + [(pid, nprocs - half) for pid in range(nprocs - half)]
+
+
+def test_transfers_in_a_sub_group_stay_there(run, nprocs):
+    def main(bsp):
+        with bsp.partition(halves(bsp)) as sub:
+            x = sub.array([-1])
+            sub.put(right(sub), bsp.pid, x)
+            sub.send(right(sub), bsp.pid)
+            got = sub.get(0, x)
+            sub.sync()
+            return int(x[0]), sub.move(), int(got[0]), total(sub)
+
+    half = nprocs // 2
+    groups = [list(range(half)), list(range(half, nprocs))]
+    expected = [
+        (group[place - 1], group[place - 1], -1, len(group))
+        for group in groups
+        for place in range(len(group))
+    ]
+    assert run(main) == expected
+
+
+def test_done_ends_a_sub_group_without_a_with(run, nprocs):
+    def main(bsp):
+        sub = bsp.partition([bsp.nprocs])
+        inside = total(sub)
+        sub.done()
+        return inside, total(bsp)
+
+    assert run(main) == [(nprocs, nprocs)] * nprocs
+
+
+def test_a_partition_of_single_processes_needs_nobody_else(run, nprocs):
+    def main(bsp):
+        with bsp.partition(range(1, bsp.nprocs + 1)) as sub:
+            return [total(sub) for _ in range(10)]
+
+    assert run(main) == [[1] * 10] * nprocs
+
+
+def test_empty_sub_groups_are_legal(run, nprocs):
+    def main(bsp):
+        with bsp.partition([0, 0, bsp.nprocs, bsp.nprocs]) as sub:
+            return sub.pid, total(sub)
+
+    assert run(main) == [(pid, nprocs) for pid in range(nprocs)]
+
+
+def test_sub_groups_nest_down_to_single_processes(run, nprocs):
+    def main(bsp):
+        sizes = []
+
+        def descend(group):
+            sizes.append(total(group))
+            if group.nprocs > 1:
+                with group.partition(halves(group)) as sub:
+                    descend(sub)
+            sizes.append(total(group))
+
+        descend(bsp)
+        return sizes
+
+    results = run(main)
+    assert all(sizes == sizes[::-1] for sizes in results)
+    assert all(sizes[0] == nprocs for sizes in results)
+    assert all(sizes[len(sizes) // 2] == 1 for sizes in results)
+
+
+@pytest.mark.procs(least=2)
+def test_processes_may_partition_to_different_depths(run, nprocs):
+    def main(bsp):
+        with bsp.partition([1, bsp.nprocs]) as sub:
+            if bsp.pid == 0:
+                return total(sub)
+            with sub.partition([sub.nprocs]) as once, once.partition([once.nprocs]) as twice:
+                return total(twice)
+
+    assert run(main) == [1] + [nprocs - 1] * (nprocs - 1)
+
+
+@pytest.mark.procs(least=2)
+def test_sub_groups_sync_as_often_as_they_like(run, nprocs):
+    def main(bsp):
+        with bsp.partition([1, bsp.nprocs]) as sub:
+            for _ in range(30 if bsp.pid == 0 else 3):
+                sub.sync()
+        return total(bsp)
+
+    assert run(main) == [nprocs] * nprocs
+
+
+def test_partitions_differ_from_superstep_to_superstep(run, nprocs):
+    def main(bsp):
+        sizes = []
+        for cut in range(bsp.nprocs + 1):
+            with bsp.partition([cut, bsp.nprocs]) as sub:
+                sizes.append(total(sub))
+            bsp.sync()
+        return sizes
+
+    assert run(main) == [
+        [cut if pid < cut else nprocs - cut for cut in range(nprocs + 1)] for pid in range(nprocs)
+    ]
+
+
+@pytest.mark.parametrize("syncs", [0, 1], ids="syncs={}".format)
+def test_hundreds_of_partitions_without_a_sync_of_the_parent(run, nprocs, syncs):
+    def main(bsp):
+        for number in range(300):
+            with bsp.partition(halves(bsp) if number % 2 else [bsp.nprocs]) as sub:
+                for _ in range(syncs):
+                    sub.send(right(sub), number)
+                    sub.sync()
+                    assert sub.move() == number
+        return total(bsp)
+
+    assert run(main) == [nprocs] * nprocs
+
+
+@pytest.mark.procs(2)
+def test_a_process_may_be_hundreds_of_partitions_ahead(backend, nprocs):
+    """A partition needs no communication, so nobody has to wait for anybody."""
+    ahead = multiprocessing.Event()
+
+    def main(bsp):
+        if bsp.pid == 1:
+            assert ahead.wait(30)
+        for _ in range(300):
+            with bsp.partition([bsp.nprocs]):
+                pass
+        ahead.set()
+        return total(bsp)
+
+    assert bsplib.run(main, nprocs=nprocs, backend=backend) == [2, 2]
+
+
+def test_nested_partitions_again_and_again(run, nprocs):
+    def main(bsp):
+        for number in range(40):
+            with bsp.partition(halves(bsp)) as sub, sub.partition([sub.nprocs]) as inner:
+                inner.send(right(inner), number)
+                inner.sync()
+                assert inner.move() == number
+                if number % 3 == 0:
+                    sub_total = inner.nprocs
+                    assert total(inner) == sub_total
+        return total(bsp)
+
+    assert run(main) == [nprocs] * nprocs
+
+
+# -- what the parent keeps ----------------------------------------------------------------------
+
+
+def test_puts_of_the_parent_stay_pending_across_a_partition(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros(600, int)
+        y = bsp.zeros(1, int)
+        bsp.sync()
+        bsp.put(right(bsp), np.full(600, bsp.pid), x)  # large: it waits in shared memory
+        bsp.put(right(bsp), bsp.pid, y)
+        with bsp.partition(halves(bsp)) as sub:
+            for _ in range(5):
+                z = sub.zeros(600, int)
+                sub.put(right(sub), np.full(600, -1), z)
+                sub.sync()
+                sub.pop_reg(z)
+                sub.sync()
+        before = set(x.tolist())
+        bsp.sync()
+        return before, set(x.tolist()), int(y[0])
+
+    left = [(pid - 1) % nprocs for pid in range(nprocs)]
+    assert run(main) == [({0}, {pid}, pid) for pid in left]
+
+
+def test_gets_and_messages_of_the_parent_stay_pending_too(run, nprocs):
+    def main(bsp):
+        x = bsp.array([bsp.pid])
+        bsp.send(right(bsp), bsp.pid)
+        got = bsp.get(right(bsp), x)
+        with bsp.partition(halves(bsp)) as sub:
+            total(sub)
+        bsp.sync()
+        return int(got[0]), bsp.move()
+
+    assert run(main) == [((pid + 1) % nprocs, (pid - 1) % nprocs) for pid in range(nprocs)]
+
+
+@pytest.mark.parametrize("size", [1, 5000], ids="n={}".format)
+def test_the_unread_queue_of_the_parent_survives_a_partition(run, nprocs, size):
+    def main(bsp):
+        for number in range(3):
+            bsp.send(right(bsp), np.full(size, number))
+        bsp.sync()
+        first = bsp.move()
+        with bsp.partition(halves(bsp)) as sub:
+            for _ in range(10):
+                sub.send(right(sub), np.full(size, -1))
+                sub.sync()
+                assert sub.qsize()[0] == 1
+        return [set(part.tolist()) for part in (first, bsp.move(), bsp.move())], bsp.qsize()[0]
+
+    assert run(main) == [([{0}, {1}, {2}], 0)] * nprocs
+
+
+def test_registered_arrays_of_the_parent_are_there_after_a_partition(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros(1, int)
+        with bsp.partition(halves(bsp)) as sub:
+            y = sub.zeros(1000, int)
+            y[:] = 7
+            sub.sync()
+        z = bsp.zeros(1000, int)
+        bsp.put(right(bsp), 5, x)
+        bsp.sync()
+        return int(x[0]), int(z.sum())
+
+    assert run(main) == [(5, 0)] * nprocs
+
+
+def test_a_tag_size_of_the_parent_is_none_of_a_sub_group_s(run):
+    def main(bsp):
+        bsp.set_tagsize(2)
+        bsp.sync()
+        with bsp.partition([bsp.nprocs]) as sub:
+            sub.send(right(sub), 1, tag="free")
+            sub.sync()
+            free = sub.get_tag()
+        bsp.send(right(bsp), 1, tag=b"12")
+        bsp.sync()
+        return free, bsp.get_tag()
+
+    assert set(run(main)) == {("free", b"12")}
+
+
+# -- errors -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        lambda p: [],
+        lambda p: [p - 1],
+        lambda p: [p + 1],
+        lambda p: [0],
+        lambda p: [-1, p],
+        lambda p: [p, 0, p],
+        lambda p: [p, p - 1],
+        lambda p: [1, 0, p],
+    ],
+)
+@pytest.mark.procs(1, 4)
+def test_ends_that_make_no_groups_are_an_error(run, nprocs, ends):
+    with pytest.raises(
+        bsplib.PartitionError,
+        match=rf"^partition: ends \[.*\] do not rise from 0 or more to {nprocs}, .*"
+        r"\[process 0, superstep 0, test_partition.py:\d+\]",
+    ) as raised:
+        run(lambda bsp: bsp.partition(ends(bsp.nprocs)))
+    assert isinstance(raised.value, ValueError)
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("ends", [2, None, [0.5, 2], ["2"]])
+def test_ends_are_integers(run, ends):
+    with pytest.raises((bsplib.PartitionError, TypeError), match=r"partition|ends"):
+        run(lambda bsp: bsp.partition(ends))
+
+
+def test_numpy_integers_serve_as_ends(run, nprocs):
+    def main(bsp):
+        with bsp.partition(np.array([0, bsp.nprocs])) as sub:
+            return sub.nprocs
+
+    assert run(main) == [nprocs] * nprocs
+
+
+USES = {
+    "put": lambda group: group.put(0, 1, np.zeros(1)),
+    "get": lambda group: group.get(0, np.zeros(1)),
+    "send": lambda group: group.send(0, 1),
+    "sync": lambda group: group.sync(),
+    "oblsync": lambda group: group.oblsync(0),
+    "zeros": lambda group: group.zeros(1),
+    "push_reg": lambda group: group.push_reg(np.zeros(1)),
+    "pop_reg": lambda group: group.pop_reg(np.zeros(1)),
+    "move": lambda group: group.move(),
+    "hpmove": lambda group: group.hpmove(),
+    "messages": lambda group: list(group.messages()),
+    "qsize": lambda group: group.qsize(),
+    "get_tag": lambda group: group.get_tag(),
+    "set_tagsize": lambda group: group.set_tagsize(1),
+    "partition": lambda group: group.partition([group.nprocs]),
+}
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_a_group_cannot_be_used_while_one_of_its_sub_groups_is_open(run, use):
+    def main(bsp):
+        with bsp.partition([bsp.nprocs]):
+            use(bsp)
+
+    with pytest.raises(
+        bsplib.PartitionError,
+        match=r"this group cannot be used: a sub-group of it is open.*test_partition.py:\d+\]",
+    ):
+        run(main)
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_a_sub_group_cannot_be_used_after_it_was_left(run, use):
+    def main(bsp):
+        with bsp.partition([bsp.nprocs]) as sub:
+            sub.sync()
+        use(sub)
+
+    with pytest.raises(bsplib.PartitionError, match=r"cannot be used: it has been left \(done\)"):
+        run(main)
+
+
+@pytest.mark.procs(1, 2)
+def test_a_sub_group_cannot_be_left_twice(run):
+    def main(bsp):
+        sub = bsp.partition([bsp.nprocs])
+        sub.done()
+        sub.done()
+
+    with pytest.raises(bsplib.PartitionError, match=r"it has been left"):
+        run(main)
+
+
+@pytest.mark.procs(1, 2)
+def test_the_whole_run_cannot_be_left(run):
+    with pytest.raises(bsplib.PartitionError, match=r"^done: this group is the whole run"):
+        run(lambda bsp: bsp.done())
+
+
+@pytest.mark.procs(1, 2)
+def test_a_sub_group_cannot_be_left_before_its_own(run):
+    def main(bsp):
+        sub = bsp.partition([bsp.nprocs])
+        sub.partition([sub.nprocs])
+        sub.done()
+
+    with pytest.raises(bsplib.PartitionError, match=r"a sub-group of it is open"):
+        run(main)
+
+
+def test_a_sub_group_that_is_open_when_main_returns_is_an_error(run):
+    def main(bsp):
+        bsp.partition([bsp.nprocs])
+
+    with pytest.raises(bsplib.PartitionError, match=r"a sub-group of it is open"):
+        run(main)
+
+
+@pytest.mark.parametrize("transfer", ["put", "get", "send"])
+def test_transfers_that_are_pending_at_done_are_an_error(run, transfer):
+    def main(bsp):
+        with bsp.partition([bsp.nprocs]) as sub:
+            x = sub.zeros(1)
+            sub.sync()
+            if transfer == "put":
+                sub.put(0, 1, x)
+            elif transfer == "get":
+                sub.get(0, x)
+            else:
+                sub.send(0, 1)
+
+    with pytest.raises(
+        bsplib.PendingTransferError, match=r"^done: 1 transfers? .*pending .*superstep 1"
+    ):
+        run(main)
+
+
+def test_an_exception_is_not_masked_by_pending_transfers(run):
+    def main(bsp):
+        with bsp.partition([bsp.nprocs]) as sub:
+            sub.send(0, 1)
+            raise KeyError("the one to be seen")
+
+    with pytest.raises(KeyError, match=r"the one to be seen"):
+        run(main)
+
+
+def test_an_exception_that_is_caught_leaves_the_parent_usable(run, nprocs):
+    def main(bsp):
+        try:
+            with bsp.partition(halves(bsp)) as sub:
+                total(sub)
+                sub.send(0, "never delivered")
+                {}["missing"]
+        except KeyError:
+            return total(bsp)
+
+    assert run(main) == [nprocs] * nprocs
+
+
+def test_an_exception_in_a_nested_sub_group_leaves_both(run, nprocs):
+    def main(bsp):
+        try:
+            with bsp.partition([bsp.nprocs]) as sub, sub.partition([sub.nprocs]) as inner:
+                total(inner)
+                {}["missing"]
+        except KeyError:
+            return total(bsp)
+
+    assert run(main) == [nprocs] * nprocs
+
+
+def test_an_exception_while_a_sub_group_is_left_open_is_not_masked(run):
+    def main(bsp):
+        with bsp.partition([bsp.nprocs]) as sub:
+            sub.partition([sub.nprocs])  # never left
+            raise KeyError("the one to be seen")
+
+    with pytest.raises(KeyError, match=r"the one to be seen"):
+        run(main)
+
+
+@pytest.mark.procs(least=2)
+def test_a_process_that_leaves_while_others_sync_is_a_mismatch(run):
+    def main(bsp):
+        with bsp.partition([bsp.nprocs]) as sub:
+            if bsp.pid:
+                sub.sync()
+
+    with pytest.raises(bsplib.SyncMismatchError, match=r"test_partition.py|returned"):
+        run(main)
+
+
+@pytest.mark.procs(least=2)
+def test_a_process_that_syncs_the_parent_instead_is_a_mismatch(run):
+    def main(bsp):
+        if bsp.pid:
+            with bsp.partition([bsp.nprocs]) as sub:
+                sub.sync()
+        else:
+            bsp.sync()
+
+    with pytest.raises(bsplib.SyncMismatchError, match=r"."):
+        run(main)
+
+
+@pytest.mark.procs(4, 8)
+def test_errors_in_a_sub_group_name_the_process_of_the_whole_run(run, nprocs):
+    def main(bsp):
+        with bsp.partition([2, bsp.nprocs]) as sub:
+            if bsp.pid == 3:
+                sub.put(sub.nprocs, 1, sub.zeros(1))
+            sub.sync()
+
+    with pytest.raises(
+        bsplib.ProcessRangeError,
+        match=rf"there is no process {nprocs - 2} among {nprocs - 2} .*\[process 3, superstep 0",
+    ) as raised:
+        run(main)
+    assert (raised.value.pid, raised.value.superstep) == (3, 0)

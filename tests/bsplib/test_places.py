@@ -1,0 +1,627 @@
+"""Naming elements of an array on another process: by a view, an offset, an index there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bsplib
+
+STRUCT = np.dtype([("key", np.int32), ("weight", np.float64), ("name", "U3")], align=True)
+
+VIEWS = {
+    "a part": np.s_[1:3],
+    "a single element": np.s_[2:3],
+    "the last element": np.s_[-1:],
+    "every second one": np.s_[::2],
+    "backwards": np.s_[::-1],
+    "backwards in steps": np.s_[4:0:-2],
+    "an inner column": np.s_[:, 1],
+    "the last column": np.s_[:, -1],
+    "a row": np.s_[2],
+    "a block": np.s_[1:4, 1:3],
+    "a block in steps": np.s_[1::3, ::-2],
+    "all by Ellipsis": np.s_[...],
+    "one element of both axes": np.s_[3:4, 2:3],
+    "a new axis": np.s_[np.newaxis, 1:3, :],
+}
+
+
+def matrix():
+    return np.arange(20, dtype=np.int64).reshape(5, 4)
+
+
+def right(bsp):
+    return (bsp.pid + 1) % bsp.nprocs
+
+
+# -- a view ---------------------------------------------------------------------------------
+
+
+@pytest.mark.procs(1, 2, 3)
+@pytest.mark.parametrize("index", VIEWS.values(), ids=VIEWS)
+def test_a_put_into_a_view_assigns_the_same_indices_there(run, index):
+    values = -1 - np.arange(matrix()[index].size).reshape(matrix()[index].shape)
+
+    def main(bsp):
+        x = bsp.array(matrix())
+        bsp.put(right(bsp), values, x[index])
+        bsp.sync()
+        return x.tolist()
+
+    expected = matrix()
+    expected[index] = values
+    assert all(result == expected.tolist() for result in run(main))
+
+
+@pytest.mark.procs(1, 2, 3)
+@pytest.mark.parametrize("index", VIEWS.values(), ids=VIEWS)
+def test_a_get_of_a_view_reads_the_same_indices_there(run, index):
+    def main(bsp):
+        x = bsp.array(matrix() + 100 * bsp.pid)
+        got = bsp.get(right(bsp), x[index])
+        bsp.sync()
+        return bool((got == matrix()[index] + 100 * right(bsp)).all()), got.shape
+
+    assert all(result == (True, matrix()[index].shape) for result in run(main))
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("axes", [(0, 1, 2), (2, 1, 0), (1, 2, 0), (2, 0, 1)], ids=str)
+def test_a_transposed_view_names_the_elements_it_shows(run, axes):
+    cube = np.arange(24).reshape(2, 3, 4)
+    index = np.s_[:, ::-1, 1:3]
+    values = -1 - np.arange(12).reshape(cube[index].transpose(axes).shape)
+
+    def main(bsp):
+        x = bsp.array(cube)
+        y = bsp.array(cube)
+        bsp.put(right(bsp), values, x[index].transpose(axes))
+        got = bsp.get(right(bsp), y[index].transpose(axes))
+        bsp.sync()
+        return x.tolist(), got.tolist()
+
+    expected = cube.copy()
+    expected[index].transpose(axes)[...] = values
+    assert all(
+        result == (expected.tolist(), cube[index].transpose(axes).tolist()) for result in run(main)
+    )
+
+
+def test_a_halo_is_exchanged_by_columns(run, nprocs):
+    def main(bsp):
+        a = bsp.zeros((3, 4), int)
+        a[:, 1:-1] = 10 * bsp.pid + np.array([1, 2])
+        bsp.put((bsp.pid + 1) % bsp.nprocs, a[:, -2], a[:, 0])
+        bsp.put((bsp.pid - 1) % bsp.nprocs, a[:, 1], a[:, -1])
+        bsp.sync()
+        return a[1].tolist()
+
+    expected = [
+        [10 * ((pid - 1) % nprocs) + 2, 10 * pid + 1, 10 * pid + 2, 10 * ((pid + 1) % nprocs) + 1]
+        for pid in range(nprocs)
+    ]
+    assert run(main) == expected
+
+
+@pytest.mark.procs(1, 2, 4)
+@pytest.mark.parametrize("order", ["C", "F", "gaps", "backwards", "transposed"])
+def test_a_registered_array_may_have_any_strides(run, order):
+    def make():
+        x = np.zeros((3, 4), int)
+        return {
+            "C": x,
+            "F": np.asfortranarray(x),
+            "gaps": np.zeros((6, 8), int)[::2, ::2],
+            "backwards": x[::-1, ::-1],
+            "transposed": np.zeros((4, 3), int).T,
+        }[order]
+
+    def main(bsp):
+        x = make()
+        bsp.push_reg(x)
+        bsp.sync()
+        bsp.put(right(bsp), np.arange(12).reshape(3, 4), x)
+        bsp.sync()
+        bsp.put(right(bsp), [-1, -2], x[1:, 2])
+        bsp.put(right(bsp), [-3, -4], x, offset=3)  # in C order of the indices
+        bsp.put(right(bsp), -5, x, at=np.s_[2, 0])
+        bsp.sync()
+        got = bsp.get(right(bsp), x, np.empty(5, int), offset=2)
+        part = bsp.get(right(bsp), x[::2, ::-1])
+        bsp.sync()
+        return x.tolist(), got.tolist(), part.tolist()
+
+    expected = [[0, 1, 2, -3], [-4, 5, -1, 7], [-5, 9, -2, 11]]
+    assert all(
+        result == (expected, [2, -3, -4, 5, -1], [[-3, 2, 1, 0], [11, -2, 9, -5]])
+        for result in run(main)
+    )
+
+
+@pytest.mark.procs(least=2)
+def test_a_view_means_the_same_indices_of_an_array_of_another_shape(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros((3 + bsp.pid, 4 + 2 * bsp.pid), int)
+        bsp.sync()
+        bsp.put(bsp.nprocs - 1, [[1, 2], [3, 4]], x[1:3, 2:4])
+        got = bsp.get(bsp.nprocs - 1, x[:3, :4])
+        bsp.sync()
+        again = bsp.get(bsp.nprocs - 1, x[:3, :4])
+        bsp.sync()
+        return got.tolist(), again.tolist()
+
+    expected = [[0] * 4, [0, 0, 1, 2], [0, 0, 3, 4]]
+    assert run(main) == [([[0] * 4] * 3, expected)] * nprocs
+
+
+@pytest.mark.procs(least=2)
+def test_a_view_of_a_new_array_of_another_shape_is_told_apart_at_the_sync(run):
+    def main(bsp):
+        x = bsp.zeros((3, 4 + bsp.pid), int)  # its shape there is not known yet
+        bsp.put(1, [[1, 2], [3, 4]], x[1:, :2])
+        bsp.sync()
+        return x.tolist()
+
+    assert run(main)[1] == [[0] * 5, [1, 2, 0, 0, 0], [3, 4, 0, 0, 0]]
+
+
+@pytest.mark.procs(least=2)
+@pytest.mark.parametrize("primitive", ["put", "get"])
+@pytest.mark.parametrize(
+    ("index", "lacking", "count", "why"),
+    [
+        (np.s_[4:6, 0:1], 1, 2, r"index 5 on axis 0 of shape \(5, 3\)"),
+        (np.s_[0, :], 1, 4, r"index 3 on axis 1 of shape \(5, 3\)"),
+        (np.s_[::-1, 0], 1, 6, "index 5 on axis 0"),
+        (np.s_[4:, 2:], 3, 4, "index 5 on axis 0"),
+        (np.s_[5:, 3:], 1, 1, "index 5 on axis 0"),
+    ],
+)
+def test_an_axis_that_is_shorter_there_is_out_of_bounds_there(
+    run, primitive, index, lacking, count, why
+):
+    def main(bsp):
+        x = bsp.zeros((6, 4) if bsp.pid == 0 else (5, 3))
+        bsp.sync()
+        if bsp.pid == 0:
+            bsp.put(1, 1, x[index]) if primitive == "put" else bsp.get(1, x[index])
+
+    with pytest.raises(
+        bsplib.BoundsError,
+        match=rf"^{primitive}: {lacking} of {count} elements fall outside the array on process 1 "
+        rf"\({why}.*\[process 0, superstep 1, test_places.py:\d+\]",
+    ):
+        run(main)
+
+
+@pytest.mark.procs(2)
+def test_the_last_index_there_is_inside_and_the_next_one_is_not(run):
+    def main(bsp):
+        x = bsp.zeros(6 if bsp.pid == 0 else 4)
+        bsp.sync()
+        if bsp.pid == 0:
+            bsp.put(1, 1, x[3:4])
+            with pytest.raises(bsplib.BoundsError, match=r"index 4 on axis 0 of shape \(4,\)"):
+                bsp.put(1, 2, x[4:5])
+        bsp.sync()
+        return x.tolist()
+
+    assert run(main)[1] == [0, 0, 0, 1]
+
+
+@pytest.mark.procs(2)
+def test_another_number_of_axes_there_is_out_of_bounds(run):
+    def main(bsp):
+        x = bsp.zeros(6 if bsp.pid == 0 else (2, 3))
+        bsp.sync()
+        if bsp.pid == 0:
+            bsp.put(1, 1, x)
+
+    with pytest.raises(bsplib.BoundsError, match=r"an array of 1 axes here, of 2 there"):
+        run(main)
+
+
+# -- what names no place ------------------------------------------------------------------
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("primitive", ["put", "get"])
+def test_an_element_is_a_number_and_names_nothing(run, primitive):
+    def main(bsp):
+        x = bsp.zeros(5)
+        bsp.put(0, 1, x[3]) if primitive == "put" else bsp.get(0, x[3])
+
+    with pytest.raises(
+        bsplib.PlaceError, match=rf"^{primitive}: .* names no place; write x\[3:4\] or offset=3"
+    ) as raised:
+        run(main)
+    assert isinstance(raised.value, TypeError)
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        (lambda x: [0.0], "list is no registered array"),
+        (lambda x: None, "NoneType is no registered array"),
+        (lambda x: "x", "str is no registered array"),
+        (lambda x: x.reshape(-1), r"the view of shape \(20,\) is no basic slice"),
+        (lambda x: x.view(np.uint64), "is no basic slice"),
+        (lambda x: x.view(np.int32), "is no basic slice"),
+        (np.diagonal, "is no basic slice"),
+        (lambda x: np.broadcast_to(x[0], (3, 4)), "is no basic slice"),
+    ],
+)
+def test_what_is_no_basic_slice_of_a_registered_array_names_no_place(run, place, words):
+    def main(bsp):
+        x = bsp.array(matrix())
+        bsp.put(0, 1, place(x))
+
+    with pytest.raises(bsplib.PlaceError, match=rf"^put: .*{words}"):
+        run(main)
+
+
+@pytest.mark.procs(2)
+def test_a_fancy_selection_is_a_copy_and_not_registered(run):
+    def main(bsp):
+        x = bsp.array(matrix())
+        bsp.put(0, 1, x[[0, 1]])
+
+    with pytest.raises(bsplib.RegistrationError, match=r"the array of shape \(2, 4\) is not in"):
+        run(main)
+
+
+# -- an offset --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("offset", [0, 1, 4, np.int64(3)], ids="offset={}".format)
+def test_an_offset_names_as_many_elements_as_are_put(run, offset):
+    def main(bsp):
+        x = bsp.zeros((2, 3), int)
+        bsp.put(right(bsp), [7, 8], x, offset=offset)
+        bsp.sync()
+        return x.reshape(-1).tolist()
+
+    expected = [0] * 6
+    expected[offset : offset + 2] = [7, 8]
+    assert all(result == expected for result in run(main))
+
+
+def test_an_offset_counts_from_the_start_of_the_whole_array_even_for_a_view(run):
+    def main(bsp):
+        x = bsp.zeros((3, 4), int)
+        bsp.put(right(bsp), [1, 2], x[2, 1:], offset=1)
+        got = bsp.get(right(bsp), x[2:], np.empty(3, int), offset=0)
+        bsp.sync()
+        again = bsp.get(right(bsp), x[2:], np.empty(3, int), offset=0)
+        bsp.sync()
+        return x.reshape(-1).tolist()[:4], got.tolist(), again.tolist()
+
+    assert all(result == ([0, 1, 2, 0], [0, 0, 0], [0, 1, 2]) for result in run(main))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_values_with_axes_are_put_at_an_offset_in_c_order(run, order):
+    def main(bsp):
+        x = bsp.zeros(8, int)
+        bsp.put(right(bsp), np.array([[1, 2, 3], [4, 5, 6]], order=order), x, offset=2)
+        bsp.sync()
+        return x.tolist()
+
+    assert all(result == [0, 0, 1, 2, 3, 4, 5, 6] for result in run(main))
+
+
+def test_a_get_at_an_offset_is_as_long_as_its_destination(run):
+    def main(bsp):
+        x = bsp.array(np.arange(10))
+        got = bsp.get(right(bsp), x, np.zeros((2, 2), int), offset=5)
+        bsp.sync()
+        return got.tolist()
+
+    assert all(result == [[5, 6], [7, 8]] for result in run(main))
+
+
+def test_an_array_without_elements_here_may_have_some_there(run, nprocs):
+    def main(bsp):
+        alpha = bsp.zeros(bsp.nprocs if bsp.pid == 0 else 0)
+        bsp.put(0, bsp.pid + 0.5, alpha, offset=bsp.pid)
+        bsp.sync()
+        got = bsp.get(0, alpha, np.zeros(1), offset=bsp.pid)
+        bsp.sync()
+        return float(got[0])
+
+    assert run(main) == [pid + 0.5 for pid in range(nprocs)]
+
+
+@pytest.mark.parametrize("primitive", ["put", "get"])
+@pytest.mark.parametrize(
+    ("offset", "count", "lacking"), [(7, 1, 1), (8, 1, 1), (6, 2, 1), (93, 8, 8), (0, 8, 1)]
+)
+@pytest.mark.procs(1, 3)
+def test_an_offset_beyond_the_array_is_an_error_with_numbers(
+    run, primitive, offset, count, lacking
+):
+    def main(bsp):
+        x = bsp.zeros(7)
+        bsp.sync()
+        if primitive == "put":
+            bsp.put(0, np.zeros(count), x, offset=offset)
+        else:
+            bsp.get(0, x, np.zeros(count), offset=offset)
+
+    with pytest.raises(
+        bsplib.BoundsError,
+        match=rf"^{primitive}: {lacking} of {count} elements fall outside 'x' on process 0 "
+        rf"\(offset {offset} \+ {count} > size 7\) \[process 0, superstep 1, test_places.py:\d+\]$",
+    ) as raised:
+        run(main)
+    assert isinstance(raised.value, IndexError)
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("primitive", ["put", "get"])
+def test_a_negative_offset_is_out_of_bounds(run, primitive):
+    def main(bsp):
+        x = bsp.zeros(3)
+        if primitive == "put":
+            bsp.put(0, 1, x, offset=-1)
+        else:
+            bsp.get(0, x, np.zeros(1), offset=-1)
+
+    with pytest.raises(bsplib.BoundsError, match=rf"^{primitive}: offset -1 is negative"):
+        run(main)
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("offset", [1.5, "1", [1]])
+def test_an_offset_is_an_integer(run, offset):
+    with pytest.raises(TypeError, match=r"put: .*offset"):
+        run(lambda bsp: bsp.put(0, 1, bsp.zeros(3), offset=offset))
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("primitive", ["put", "get"])
+def test_an_offset_together_with_an_index_is_an_error(run, primitive):
+    def main(bsp):
+        x = bsp.zeros(3)
+        if primitive == "put":
+            bsp.put(0, 1, x, offset=1, at=np.s_[1])
+        else:
+            bsp.get(0, x, np.zeros(1), offset=1, at=np.s_[1])
+
+    with pytest.raises(bsplib.PlaceError, match=rf"^{primitive}: give offset=1 or at=, not both"):
+        run(main)
+
+
+# -- an index there ------------------------------------------------------------------------
+
+
+@pytest.mark.procs(1, 2, 3)
+@pytest.mark.parametrize(
+    "index",
+    [
+        np.s_[:, -1],
+        np.s_[-1],
+        np.s_[1:3],
+        np.s_[::2, ::-1],
+        np.s_[..., 0],
+        np.s_[2, 1],
+        np.s_[np.int64(1), np.int8(2) :],
+        np.s_[-2:100],
+        np.s_[...],
+        (),
+    ],
+    ids=str,
+)
+def test_an_index_is_taken_against_the_array_there(run, index):
+    def main(bsp):
+        x = bsp.zeros((4 * bsp.nprocs, 3) if bsp.pid == 0 else (1, 1), int)
+        x[...] = np.arange(x.size).reshape(x.shape)
+        bsp.sync()
+        old = bsp.get(0, x, at=index)
+        if bsp.pid == bsp.nprocs - 1:
+            bsp.put(0, -1, x, at=index)
+        bsp.sync()
+        return old.tolist(), x.tolist()
+
+    results = run(main)
+    expected = np.arange(len(results) * 12).reshape(-1, 3)
+    assert all(old == expected[index].tolist() for old, _ in results)
+    expected[index] = -1
+    assert results[0][1] == expected.tolist()
+
+
+def test_values_broadcast_to_what_an_index_selects_there(run):
+    def main(bsp):
+        x = bsp.zeros((2, 3), int)
+        bsp.put(right(bsp), [1, 2, 3], x, at=np.s_[:])
+        bsp.put(right(bsp), [[8], [9]], x, at=np.s_[:, 1:])
+        bsp.sync()
+        return x.tolist()
+
+    assert all(result == [[1, 8, 8], [1, 9, 9]] for result in run(main))
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("primitive", ["put", "get"])
+@pytest.mark.parametrize("index", [3, -4, np.s_[0, 2], np.s_[0, 0, 0], np.s_[:, -3]], ids=str)
+def test_an_index_outside_the_array_there_is_an_error(run, primitive, index):
+    def main(bsp):
+        x = bsp.zeros((3, 2) if bsp.pid else (9, 9))
+        bsp.sync()
+        bsp.put(1, 1, x, at=index) if primitive == "put" else bsp.get(1, x, at=index)
+
+    with pytest.raises(
+        bsplib.BoundsError, match=rf"^{primitive}: at= does not index 'x' of shape \(3, 2\) on pro"
+    ):
+        run(main)
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("primitive", ["put", "get"])
+@pytest.mark.parametrize(
+    "index",
+    [
+        [0, 1],
+        np.array([0]),
+        True,
+        np.array([True, False, True]),
+        None,
+        np.s_[0, None],
+        1.0,
+        "key",
+        slice(0, 1.5),
+        np.s_[0, [1]],
+    ],
+    ids=repr,
+)
+def test_an_index_that_is_not_basic_is_an_error(run, primitive, index):
+    at = (index,) if index is None else index
+
+    def main(bsp):
+        x = bsp.zeros((3, 2))
+        bsp.sync()
+        bsp.put(0, 1, x, at=at) if primitive == "put" else bsp.get(0, x, at=at)
+
+    with pytest.raises(bsplib.PlaceError, match=rf"^{primitive}: at=.* is no basic index"):
+        run(main)
+
+
+@pytest.mark.procs(2)
+def test_a_slice_without_a_step_is_an_error(run):
+    def main(bsp):
+        x = bsp.zeros(3)
+        bsp.sync()
+        bsp.put(0, 1, x, at=np.s_[0:2:0])
+
+    with pytest.raises(bsplib.BspError, match=r"^put: "):
+        run(main)
+
+
+@pytest.mark.procs(2)
+def test_values_of_another_shape_than_an_index_selects_are_an_error(run):
+    def main(bsp):
+        x = bsp.zeros((3, 2))
+        bsp.sync()
+        bsp.put(0, [1, 2, 3], x, at=np.s_[1])
+
+    with pytest.raises(
+        bsplib.BoundsError, match=r"values of shape \(3,\) do not fit the shape \(2,\) that at="
+    ):
+        run(main)
+
+
+@pytest.mark.procs(2)
+def test_a_destination_of_another_shape_than_an_index_selects_is_an_error(run):
+    def main(bsp):
+        x = bsp.zeros((3, 2))
+        bsp.sync()
+        bsp.get(0, x, np.zeros(3), at=np.s_[1])
+
+    with pytest.raises(
+        bsplib.PlaceError, match=r"destination has shape \(3,\), what is named has shape \(2,\)"
+    ):
+        run(main)
+
+
+@pytest.mark.procs(least=2)
+def test_an_index_into_a_new_array_is_checked_at_the_sync(run):
+    def main(bsp):
+        x = bsp.zeros(3 if bsp.pid == 0 else 9)
+        bsp.put(0, 1, x, at=3)
+        bsp.sync()
+
+    with pytest.raises(
+        bsplib.BoundsError, match=r"^put: at= does not index 'x' of shape \(3,\) on process 0"
+    ):
+        run(main)
+
+
+# -- kinds of elements -----------------------------------------------------------------------
+
+KINDS = {
+    "bool": np.array([True, False, True]),
+    "complex": np.array([1j, 2 - 1j, 0]),
+    "half": np.array([0.5, -1, np.inf], "f2"),
+    "long double": np.array([1, 2, 3], np.longdouble) / 3,
+    "dates": np.array(["2026-01-01", "NaT", "1969-07-20"], "M8[D]"),
+    "durations": np.array([1, -5, 3], "m8[ns]"),
+    "big-endian": np.array([1, 2, 3], ">i4"),
+    "text": np.array(["one", "", "three"]),
+    "bytes": np.array([b"a", b"", b"abc"]),
+    "void": np.array([b"ab", b"cd", b"ef"], "V2"),
+    "records": np.array([(1, 0.5, "a"), (2, 1.5, "bc"), (-3, 0, "")], STRUCT),
+}
+
+
+@pytest.mark.procs(1, 2)
+@pytest.mark.parametrize("values", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("gaps", [False, True], ids=["dense", "gaps"])
+def test_elements_of_every_kind_are_put_and_got(run, values, gaps):
+    def main(bsp):
+        x = np.zeros((4, 2), values.dtype)[:, 0] if gaps else np.zeros(4, values.dtype)
+        bsp.push_reg(x)
+        bsp.sync()
+        bsp.put(right(bsp), values, x[1:])
+        bsp.sync()
+        got = bsp.get(right(bsp), x[::-1])
+        flat = bsp.get(right(bsp), x, np.zeros(2, values.dtype), offset=2)
+        there = bsp.get(right(bsp), x, at=np.s_[-1])
+        bsp.sync()
+        parts = (x[1:], got[2::-1], flat, there)
+        return [part.tolist() for part in parts], {part.dtype for part in parts}
+
+    expected = [part.tolist() for part in (values, values, values[1:], values[2:3].reshape(()))]
+    assert all(result == (expected, {values.dtype}) for result in run(main))
+
+
+def test_an_array_without_axes_is_put_and_got_whole(run):
+    def main(bsp):
+        x = bsp.zeros((), int)
+        bsp.put(right(bsp), 5, x)
+        bsp.sync()
+        got = bsp.get(right(bsp), x)
+        flat = bsp.get(right(bsp), x, np.zeros(1, int), offset=0)
+        there = bsp.get(right(bsp), x[...], at=())
+        bsp.sync()
+        return got.shape, int(got), flat.tolist(), int(there)
+
+    assert set(map(str, run(main))) == {"((), 5, [5], 5)"}
+
+
+@pytest.mark.procs(2)
+def test_an_array_without_axes_has_no_second_element(run):
+    def main(bsp):
+        x = bsp.zeros(())
+        bsp.sync()
+        bsp.put(0, 1, x, offset=1)
+
+    with pytest.raises(bsplib.BoundsError, match=r"offset 1 \+ 1 > size 1"):
+        run(main)
+
+
+@pytest.mark.procs(2)
+def test_a_field_of_records_names_no_place(run):
+    def main(bsp):
+        x = bsp.zeros(3, STRUCT)
+        bsp.put(0, 1, x["key"])
+
+    with pytest.raises(bsplib.PlaceError, match="is no basic slice"):
+        run(main)
+
+
+@pytest.mark.procs(2)
+def test_a_part_of_a_complex_array_names_no_place(run):
+    def main(bsp):
+        bsp.put(0, 1, bsp.zeros(3, complex).real)
+
+    with pytest.raises(bsplib.PlaceError, match="is no basic slice"):
+        run(main)
+
+
+@pytest.mark.procs(2)
+def test_records_of_another_layout_cannot_be_put(run):
+    other = np.zeros(1, [("key", "f4"), ("more", "f8"), ("name", "U3"), ("last", "i4")])
+    with pytest.raises(bsplib.DtypeError, match=r"put: values of dtype .* cannot be cast"):
+        run(lambda bsp: bsp.put(0, other, bsp.zeros(1, STRUCT)))

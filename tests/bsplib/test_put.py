@@ -1,0 +1,357 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bsplib
+
+
+def right(bsp):
+    return (bsp.pid + 1) % bsp.nprocs
+
+
+def test_put_is_invisible_before_sync_and_there_after(run):
+    def main(bsp):
+        x = bsp.zeros(3)
+        bsp.sync()
+        bsp.put(right(bsp), [1, 2, 3], x)
+        before = x.tolist()
+        bsp.sync()
+        return before, x.tolist()
+
+    assert all(result == ([0, 0, 0], [1, 2, 3]) for result in run(main))
+
+
+def test_put_copies_the_values_at_the_call(run):
+    def main(bsp):
+        x = bsp.zeros(1000)
+        values = np.ones(1000)
+        bsp.put(right(bsp), values, x)  # by way of the outbox
+        bsp.put(right(bsp), values[:2], x[5:7])  # inside the parcel
+        values[:] = 7
+        bsp.sync()
+        return set(x.tolist())
+
+    assert all(result == {1} for result in run(main))
+
+
+def test_every_process_may_put_into_its_own_place_of_one_array(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros(bsp.nprocs, int)
+        bsp.put(0, bsp.pid**2, x, offset=bsp.pid)
+        bsp.sync()
+        return x.tolist()
+
+    assert run(main)[0] == [pid**2 for pid in range(nprocs)]
+
+
+def test_a_process_may_put_to_itself(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros(2, int)
+        bsp.put(bsp.pid, [bsp.pid, 5], x)
+        bsp.sync()
+        return x.tolist()
+
+    assert run(main) == [[pid, 5] for pid in range(nprocs)]
+
+
+def test_a_single_value_is_broadcast_to_a_view(run):
+    def main(bsp):
+        x = bsp.zeros((2, 3))
+        bsp.put(right(bsp), 4, x)
+        bsp.put(right(bsp), [[5], [6]], x[:, 1:])
+        bsp.sync()
+        return x.tolist()
+
+    assert all(result == [[4, 5, 5], [4, 6, 6]] for result in run(main))
+
+
+def test_a_put_changes_nothing_but_its_place(run):
+    def main(bsp):
+        x = bsp.array(np.arange(8))
+        bsp.put(right(bsp), [90, 91], x[3:5])
+        bsp.sync()
+        return x.tolist()
+
+    assert all(result == [0, 1, 2, 90, 91, 5, 6, 7] for result in run(main))
+
+
+@pytest.mark.procs(1, 2, 4)
+@pytest.mark.parametrize("size", [127, 128, 129, 8192, 300_000], ids="n={}".format)
+def test_puts_of_any_size_arrive_whole(run, nprocs, size):
+    def main(bsp):
+        x = bsp.zeros(size)
+        bsp.put(right(bsp), np.arange(size) + bsp.pid, x)
+        bsp.sync()
+        return bool((x == np.arange(size) + (bsp.pid - 1) % bsp.nprocs).all())
+
+    assert run(main) == [True] * nprocs
+
+
+def test_thousands_of_small_puts_arrive_in_one_superstep(run):
+    def main(bsp):
+        x = bsp.zeros(3000, int)
+        for number in range(3000):
+            bsp.put(right(bsp), number, x, offset=number)
+        bsp.sync()
+        return x.tolist() == list(range(3000))
+
+    assert all(run(main))
+
+
+def test_puts_in_superstep_after_superstep_do_not_mix(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros(400, int)
+        seen = []
+        for number in range(60):
+            bsp.put(right(bsp), np.full(400, number), x)
+            bsp.sync()
+            seen.append(set(x.tolist()))
+        return seen
+
+    assert run(main) == [[{number} for number in range(60)]] * nprocs
+
+
+# -- who writes last --------------------------------------------------------------------
+
+
+def test_of_puts_to_one_place_that_of_the_highest_pid_stays(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros(1, int)
+        bsp.put(0, bsp.pid + 1, x)
+        bsp.sync()
+        return int(x[0])
+
+    assert run(main)[0] == nprocs
+
+
+def test_of_puts_of_one_process_the_last_in_the_program_stays(run):
+    def main(bsp):
+        x = bsp.zeros(4, int)
+        bsp.put(right(bsp), [1, 1, 1, 1], x)
+        bsp.put(right(bsp), [2, 2], x, offset=1)
+        bsp.put(right(bsp), 3, x, at=np.s_[2])
+        bsp.sync()
+        return x.tolist()
+
+    assert all(result == [1, 2, 3, 1] for result in run(main))
+
+
+def test_a_large_put_and_small_ones_keep_their_order(run):
+    def main(bsp):
+        x = bsp.zeros(1000, int)
+        bsp.put(right(bsp), 1, x[:1])
+        bsp.put(right(bsp), np.full(1000, 2), x)
+        bsp.put(right(bsp), 3, x[999:])
+        bsp.sync()
+        return int(x[0]), int(x[1]), int(x[999])
+
+    assert set(run(main)) == {(2, 2, 3)}
+
+
+def test_a_put_to_itself_takes_its_turn_among_the_others(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros(2, int)
+        bsp.put(0, bsp.pid, x[:1])
+        bsp.put(bsp.nprocs - 1, bsp.pid, x[1:])
+        bsp.sync()
+        return x.tolist()
+
+    results = run(main)
+    assert results[0][0] == nprocs - 1
+    assert results[-1][1] == nprocs - 1
+
+
+# -- pids -------------------------------------------------------------------------------
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("kind", [int, np.int32, np.uint8, np.int64])
+def test_numpy_integers_serve_as_pids(run, kind):
+    def main(bsp):
+        x = bsp.zeros(1)
+        bsp.put(kind(bsp.nprocs - 1), 1, x)
+        bsp.sync()
+        return float(x[0])
+
+    assert run(main)[-1] == 1
+
+
+@pytest.mark.parametrize("which", ["-1", "last + 1"])
+def test_a_put_to_no_process_of_the_group_is_an_error(run, nprocs, which):
+    pid = -1 if which == "-1" else nprocs
+
+    def main(bsp):
+        bsp.put(pid, 1, bsp.zeros(1))
+
+    with pytest.raises(
+        bsplib.ProcessRangeError,
+        match=rf"^put: there is no process {pid} among {nprocs} \(0 to {nprocs - 1}\) "
+        r"\[process 0, superstep 0, test_put.py:\d+\]$",
+    ) as raised:
+        run(main)
+    assert isinstance(raised.value, IndexError)
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("pid", [1.0, "0", None])
+def test_a_pid_is_an_integer(run, pid):
+    with pytest.raises(bsplib.ProcessRangeError, match=rf"put: {pid!r} is no process; a pid is an"):
+        run(lambda bsp: bsp.put(pid, 1, bsp.zeros(1)))
+
+
+# -- dtypes -----------------------------------------------------------------------------
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize(
+    ("values", "dtype", "expected"),
+    [
+        (np.array([1, 2], np.int32), "f8", [1.0, 2.0]),
+        (np.array([1.5, 2.5], np.float64), "f4", [1.5, 2.5]),
+        ([1, 2], "c16", [1, 2]),
+        ([1, 255], "u1", [1, 255]),
+        ([True, False], "i8", [1, 0]),
+        (np.array([-1, 2], np.int64), "i1", [-1, 2]),
+        (np.array([1.5, -2], np.float64), ">f8", [1.5, -2]),
+        ([1.5, 2], "f4", [1.5, 2]),
+    ],
+)
+def test_values_are_cast_to_the_dtype_of_the_array(run, values, dtype, expected):
+    def main(bsp):
+        x = bsp.zeros(2, dtype)
+        bsp.put(right(bsp), values, x)
+        bsp.sync()
+        return x.tolist()
+
+    assert all(result == expected for result in run(main))
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize(
+    ("values", "dtype", "names"),
+    [
+        ([1.5], "i8", ("float64", "int64")),
+        (np.array([1], np.complex128), "f8", ("complex128", "float64")),
+        ([256], "u1", ("int64", "uint8")),
+        ([-1], "u1", ("int64", "uint8")),
+        (np.array([1], np.int64), "u8", ("int64", "uint64")),
+        ([2], "?", ("int64", "bool")),
+        (np.array([0], np.float64), "?", ("float64", "bool")),
+        (["text"], "f8", ("<U4", "float64")),
+        ([None], "f8", ("object", "float64")),
+        (np.array(["2026-01-01"], "M8[D]"), "i8", (r"datetime64\[D\]", "int64")),
+    ],
+)
+def test_values_that_would_change_their_kind_are_an_error_that_names_both_dtypes(
+    run, values, dtype, names
+):
+    def main(bsp):
+        bsp.put(0, values, bsp.zeros(1, dtype))
+
+    with pytest.raises(
+        bsplib.DtypeError,
+        match=rf"^put: values of dtype {names[0]} cannot be cast to dtype {names[1]} .*convert",
+    ) as raised:
+        run(main)
+    assert isinstance(raised.value, TypeError)
+
+
+# -- nothing to put -----------------------------------------------------------------------
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize(
+    "put",
+    [
+        lambda bsp, x: bsp.put(0, [], x),
+        lambda bsp, x: bsp.put(0, [], x[3:3]),
+        lambda bsp, x: bsp.put(0, np.zeros((0, 3)), x[1:2]),
+        lambda bsp, x: bsp.put(0, [], x, offset=0),
+        lambda bsp, x: bsp.put(0, [], x, offset=5),
+        lambda bsp, x: bsp.put(0, [], x, at=np.s_[2:2]),
+    ],
+)
+def test_a_put_of_no_elements_does_nothing(run, put):
+    def main(bsp):
+        x = bsp.zeros(5)
+        bsp.sync()
+        put(bsp, x)  # nothing is pending after it
+        return x.tolist()
+
+    assert all(result == [0] * 5 for result in run(main))
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize(
+    "put",
+    [
+        lambda bsp, x: bsp.put(0, [1, 2], x[3:3]),
+        lambda bsp, x: bsp.put(0, 1, x[3:3]),
+        lambda bsp, x: bsp.put(0, [1], x[:0]),
+        lambda bsp, x: bsp.put(0, 1, x, at=np.s_[3:3]),
+        lambda bsp, x: bsp.put(0, [1, 2], x, at=np.s_[5:]),
+    ],
+)
+def test_values_for_an_empty_place_are_an_error(run, put):
+    def main(bsp):
+        x = bsp.zeros(5)
+        bsp.sync()
+        put(bsp, x)
+
+    with pytest.raises(bsplib.BspError, match=r"^put: .*shape \(0,\)"):
+        run(main)
+
+
+def test_a_value_for_an_array_without_elements_is_an_error(run):
+    def main(bsp):
+        x = bsp.zeros(0)
+        bsp.sync()
+        bsp.put(0, 1, x)
+
+    with pytest.raises(bsplib.BspError, match=r"^put: "):
+        run(main)
+
+
+# -- shapes that do not fit -----------------------------------------------------------------
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize(
+    "shape", [(2,), (4,), (3, 1), (1, 1, 3, 3)], ids=lambda shape: "x".join(map(str, shape))
+)
+def test_values_that_do_not_broadcast_to_the_view_are_an_error(run, shape):
+    def main(bsp):
+        x = bsp.zeros((2, 3))
+        bsp.put(0, np.zeros(shape), x)
+
+    with pytest.raises(
+        bsplib.BoundsError,
+        match=rf"put: values of shape \({shape[0]},.* do not broadcast to the shape \(2, 3\)",
+    ):
+        run(main)
+
+
+# -- transfers that nobody waits for ---------------------------------------------------------
+
+
+def test_a_put_that_is_pending_when_main_returns_is_an_error(run):
+    def main(bsp):
+        bsp.put(0, 1, bsp.zeros(1))
+
+    with pytest.raises(
+        bsplib.PendingTransferError, match=r"main: 1 transfers? .*pending .*sync before"
+    ):
+        run(main)
+
+
+def test_a_failed_put_leaves_nothing_behind(run):
+    def main(bsp):
+        x = bsp.zeros(3)
+        bsp.sync()
+        for wrong in ({"offset": 3}, {"offset": -1}, {"at": 3}, {"at": [0]}):
+            with pytest.raises(bsplib.UsageError, match=r"^put: "):
+                bsp.put(0, 1, x, **wrong)
+        return x.tolist()  # without a sync: nothing is pending
+
+    assert all(result == [0, 0, 0] for result in run(main))

@@ -1,0 +1,243 @@
+"""What ends a superstep, and that all processes agree on it."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+import bsplib
+
+
+def right(bsp):
+    return (bsp.pid + 1) % bsp.nprocs
+
+
+def test_pid_and_nprocs_are_those_of_the_run(run, nprocs):
+    assert run(lambda bsp: (bsp.pid, bsp.nprocs)) == [(pid, nprocs) for pid in range(nprocs)]
+
+
+def test_results_come_by_pid(run, nprocs):
+    assert run(lambda bsp, a, b: (a, b, bsp.pid), 1, b="x") == [
+        (1, "x", pid) for pid in range(nprocs)
+    ]
+
+
+def test_a_superstep_without_transfers_can_be_ended(run, nprocs):
+    def main(bsp):
+        for _ in range(100):
+            bsp.sync()
+        return True
+
+    assert run(main) == [True] * nprocs
+
+
+def test_a_program_without_a_sync_returns(run, nprocs):
+    assert run(lambda bsp: bsp.pid) == list(range(nprocs))
+
+
+def test_time_counts_the_seconds_since_the_run_began_and_does_not_go_back(run):
+    def main(bsp):
+        times = [bsp.time()]
+        for _ in range(20):
+            bsp.sync()
+            times.append(bsp.time())
+        return times
+
+    for times in run(main):
+        assert times == sorted(times)
+        assert times[0] >= 0
+        assert times[-1] < 3600
+
+
+@pytest.mark.procs(least=2)
+def test_what_a_process_reads_after_the_sync_was_written_before_all_came_there(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros(bsp.nprocs, int)
+        for step in range(50):
+            if bsp.pid == step % bsp.nprocs:  # one at a time has much to do
+                np.sort(np.random.default_rng(step).random(20_000))
+            for pid in range(bsp.nprocs):
+                bsp.put(pid, step, x, offset=bsp.pid)
+            bsp.sync()
+            assert x.tolist() == [step] * bsp.nprocs
+        return True
+
+    assert all(run(main))
+
+
+def test_gets_read_then_gets_write_then_puts_write_then_messages_come(run, nprocs):
+    def main(bsp):
+        x = bsp.array([bsp.pid, -1])
+        bsp.put(right(bsp), 1000 + bsp.pid, x[:1])  # called first, written last
+        bsp.get((bsp.pid - 1) % bsp.nprocs, x[:1], x[1:])
+        bsp.get(bsp.pid, x[1:], x[:1])  # reads before the get above writes
+        bsp.send(right(bsp), x)  # copied now
+        bsp.sync()
+        return x.tolist(), bsp.move().tolist()
+
+    left = [(pid - 1) % nprocs for pid in range(nprocs)]
+    assert run(main) == [([1000 + at, at], [at, -1]) for at in left]
+
+
+def test_a_total_exchange_in_every_superstep_stays_in_order(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros((bsp.nprocs, 40), int)
+        for step in range(30):
+            for pid in range(bsp.nprocs):
+                bsp.put(pid, np.arange(40) + 100 * bsp.pid + step, x[bsp.pid])
+                bsp.send(pid, step, tag=bsp.pid)
+            bsp.sync()
+            assert (x == 100 * np.arange(bsp.nprocs)[:, None] + np.arange(40) + step).all()
+            assert list(bsp.messages()) == [(pid, pid, step) for pid in range(bsp.nprocs)]
+        return True
+
+    assert run(main) == [True] * nprocs
+
+
+def test_room_for_transfers_grows_and_shrinks_from_superstep_to_superstep(run, nprocs):
+    def main(bsp):
+        sizes = [10, 100_000, 0, 1_000, 300_000, 300_000, 1, 50_000]
+        for size in sizes:
+            bsp.send(right(bsp), np.full(size, bsp.pid))
+            bsp.send(right(bsp), np.full(size // 3, bsp.pid))
+            bsp.sync()
+            got = [payload for _, _, payload in bsp.messages()]
+            assert [len(part) for part in got] == [size, size // 3]
+            assert all((part == (bsp.pid - 1) % bsp.nprocs).all() for part in got)
+        return True
+
+    assert run(main) == [True] * nprocs
+
+
+# -- disagreement ------------------------------------------------------------------------------
+
+
+@pytest.mark.procs(least=2)
+def test_a_process_that_returns_while_others_sync_is_a_mismatch_that_names_both(run):
+    def main(bsp):
+        bsp.sync()
+        if bsp.pid != 1:
+            bsp.sync()
+
+    with pytest.raises(
+        bsplib.SyncMismatchError, match=r"\[0.*\] (is )?at a sync.*\[1\] (has )?returned from main"
+    ) as raised:
+        run(main)
+    assert raised.value.superstep == 1
+    assert "test_sync.py:" in str(raised.value)
+
+
+@pytest.mark.procs(least=2)
+def test_one_sync_too_many_at_the_end_is_a_mismatch(run):
+    def main(bsp):
+        for _ in range(3 + (bsp.pid == 0)):
+            bsp.sync()
+
+    with pytest.raises(bsplib.SyncMismatchError, match=r"at a sync.*returned from main"):
+        run(main)
+
+
+@pytest.mark.procs(least=2)
+@pytest.mark.timeout(30)
+def test_sync_and_oblsync_in_one_superstep_are_a_mismatch(run):
+    def main(bsp):
+        if bsp.pid == 0:
+            bsp.sync()
+        else:
+            bsp.oblsync(0)
+
+    with pytest.raises(bsplib.SyncMismatchError, match=r"sync"):
+        run(main)
+
+
+@pytest.mark.procs(2, 3)
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("first", [0, 1])
+def test_sync_and_oblsync_in_another_order_are_a_mismatch(run, first):
+    def main(bsp):
+        if bsp.pid == first:
+            bsp.sync()
+            bsp.oblsync(0)
+        else:
+            bsp.oblsync(0)
+            bsp.sync()
+
+    for _ in range(5):
+        with pytest.raises(bsplib.SyncMismatchError, match=r"sync"):
+            run(main)
+
+
+@pytest.mark.procs(2, 3)
+@pytest.mark.timeout(30)
+def test_an_oblsync_between_syncs_on_one_process_only_is_a_mismatch(run):
+    def main(bsp):
+        bsp.sync()
+        if bsp.pid == 0:
+            bsp.oblsync(0)
+        for _ in range(3):
+            bsp.sync()
+
+    for _ in range(5):
+        with pytest.raises(bsplib.SyncMismatchError, match=r"sync"):
+            run(main)
+
+
+@pytest.mark.procs(least=2)
+@pytest.mark.timeout(30)
+def test_an_oblsync_that_waits_for_a_process_at_a_sync_is_a_mismatch(run):
+    def main(bsp):
+        if bsp.pid == 0:
+            bsp.oblsync(1)
+        else:
+            bsp.sync()
+
+    with pytest.raises(bsplib.SyncMismatchError, match=r"sync"):
+        run(main)
+
+
+# -- what run itself is asked ----------------------------------------------------------------
+
+
+def test_run_takes_as_many_processes_as_there_are_cores(backend):
+    results = bsplib.run(lambda bsp: bsp.nprocs, backend=backend)
+    assert results == [len(os.sched_getaffinity(0))] * len(results)
+
+
+@pytest.mark.parametrize("count", [-1, 0, 257])
+def test_run_refuses_a_number_of_processes_that_cannot_be(backend, count):
+    with pytest.raises(
+        bsplib.ProcessRangeError, match=rf"^nprocs is {count}; it may be 1 to 256"
+    ) as raised:
+        bsplib.run(lambda bsp: None, nprocs=count, backend=backend)
+    assert isinstance(raised.value, IndexError)
+
+
+@pytest.mark.parametrize("count", [2.0, "2"])
+def test_run_refuses_a_number_of_processes_that_is_no_integer(backend, count):
+    with pytest.raises(TypeError, match=r"integer"):
+        bsplib.run(lambda bsp: None, nprocs=count, backend=backend)
+
+
+def test_run_refuses_a_backend_that_is_not_there():
+    with pytest.raises(
+        bsplib.UsageError, match=r"there is no backend 'carrier pigeon'; choose one of shm"
+    ):
+        bsplib.run(lambda bsp: None, backend="carrier pigeon")
+
+
+def test_run_takes_a_numpy_number_of_processes(backend):
+    assert len(bsplib.run(lambda bsp: None, nprocs=np.int64(2), backend=backend)) == 2
+
+
+@pytest.mark.procs(64)
+def test_many_more_processes_than_cores_exchange_everything(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros(bsp.nprocs, int)
+        for pid in range(bsp.nprocs):
+            bsp.put(pid, bsp.pid, x, offset=bsp.pid)
+        bsp.sync()
+        return int(x.sum())
+
+    assert run(main) == [nprocs * (nprocs - 1) // 2] * nprocs
