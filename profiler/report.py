@@ -63,7 +63,7 @@ def _title(number: int, callgraph: CallGraph) -> Text:
     elapsed_s = callgraph.graph.nodes[callgraph.root]["cost"].elapsed_s
     processes = "1 process" if run.nprocs == 1 else f"{run.nprocs} processes"
     parts = [
-        f"run {number}: {_meta(run, 'program')}",
+        f"run {number + 1}: {_meta(run, 'program')}",
         processes,
         f"backend {_meta(run, 'backend')}",
         fmt.seconds(elapsed_s),

@@ -56,7 +56,9 @@ def describe_trace(trace: Trace) -> Json:
     """The runs by name, and the words for metrics and paths: what every view needs."""
     return {
         "title": _meta(trace.runs[0], "program") if trace.runs else "no runs",
-        "runs": [f"run {number}: {_heading(run)}" for number, run in enumerate(trace.runs)],
+        "runs": [
+            f"run {number}: {_heading(run)}" for number, run in enumerate(trace.runs, start=1)
+        ],
         "metrics": dict(critical.METRIC_TITLES),
         "measures": {
             name: {"head": head, "meaning": meaning}

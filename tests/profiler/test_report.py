@@ -61,7 +61,7 @@ def test_rows_are_indented_by_their_depth(broadcasts):
 
 def test_the_title_says_which_run_it_is(broadcasts):
     title = printed(Trace((broadcasts,))).splitlines()[0]
-    assert title == "run 0: bcast.py, 2 processes, backend shm, 6.00 ms, complete"
+    assert title == "run 1: bcast.py, 2 processes, backend shm, 6.00 ms, complete"
 
 
 def test_a_run_that_broke_off_says_so_and_why(script):
@@ -70,7 +70,7 @@ def test_a_run_that_broke_off_says_so_and_why(script):
     run = program.run(complete=False, meta={"error": "AbortError: no input"})
     title = printed(Trace((run,))).splitlines()[0]
     assert title == (
-        "run 0: unknown, 1 process, backend unknown, 1.00 ns, not complete: AbortError: no input"
+        "run 1: unknown, 1 process, backend unknown, 1.00 ns, not complete: AbortError: no input"
     )
 
 
@@ -97,8 +97,8 @@ def test_critical_rows_are_red_where_there_is_colour(broadcasts):
 
 def test_all_runs_are_printed_unless_one_is_asked_for(broadcasts):
     trace = Trace((broadcasts, broadcasts, broadcasts))
-    assert re.findall(r"^run \d", printed(trace), re.M) == ["run 0", "run 1", "run 2"]
-    assert re.findall(r"^run \d", printed(trace, run=2), re.M) == ["run 2"]
+    assert re.findall(r"^run \d", printed(trace), re.M) == ["run 1", "run 2", "run 3"]
+    assert re.findall(r"^run \d", printed(trace, run=2), re.M) == ["run 3"]
 
 
 @pytest.mark.parametrize("run", [-1, 1])
@@ -143,7 +143,7 @@ def test_names_are_untrusted_text(script, name, shown):
     frames = [Frame(name, name, 1, 2), Frame("app.py", "foo", 1, 2)]
     run = Run(run.nprocs, run.groups, (tuple(frames),), run.records, run.traffic, False, run.meta)
     text = printed(Trace((run,)))
-    assert text.splitlines()[0].startswith(f"run 0: {shown}, 1 process, backend [")
+    assert text.splitlines()[0].startswith(f"run 1: {shown}, 1 process, backend [")
     assert text.splitlines()[0].endswith(f"not complete: {shown}")
     assert rows(text)[0][0] == shown
     assert len(rows(text)) == 3

@@ -96,9 +96,9 @@ def test_a_run_is_json_without_nan(run):
 def test_the_heading_says_size_backend_length_and_whether_it_ended(several_runs_trace):
     overview = services.describe_trace(several_runs_trace)
     assert overview["runs"] == [
-        "run 0: 4 processes, shm, 369 ms",
-        "run 1: 1 process, shm, 368 ms",
-        "run 2: 8 processes, shm, 175 ms, not complete",
+        "run 1: 4 processes, shm, 369 ms",
+        "run 2: 1 process, shm, 368 ms",
+        "run 3: 8 processes, shm, 175 ms, not complete",
     ]
     broken = services.describe_run(several_runs_trace.runs[2])
     assert broken["error"].startswith("AbortError: it was enough.")
