@@ -5,12 +5,13 @@ from __future__ import annotations
 import pickle
 import traceback
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bsplib.backends.base import Port
-from bsplib.errors import BspError, MessageError, ProcessDiedError
+from bsplib.errors import BspError, MessageError, ProcessDiedError, SyncMismatchError
 from bsplib.group import Group
 from bsplib.machine import Machine
 from bsplib.recorder import RecordedGroup, Recorder
@@ -47,22 +48,34 @@ class Failure:
     error: BaseException
     traceback: str = ""
 
+    def rank(self) -> tuple[int, bool, int]:
+        """Return what the first of several failures has the least of.
+
+        A mismatch comes after other errors of its superstep: where a process raises,
+        others find that it does not come to their sync.
+        """
+        return self.superstep, isinstance(self.error, SyncMismatchError), self.pid
+
 
 def run_task(task: Task, port: Port) -> Any:
     """Run ``main`` in this process and return what it returns."""
     port.meet({}, 0, stamp=port.now())  # time 0 is when the last one is here
     port.turn()
-    group = _root_group(task, port)
+    terms = Terms(port.released, task.machine, task.check)
+    if task.spool is None:
+        return _run_main(task, Group(port, terms))
+    with closing(Spool(task.spool, port.pid)) as spool:
+        return _run_main(task, _recorded_group(spool, port, terms))
+
+
+def _run_main(task: Task, group: Group) -> Any:
     result = _call_main(task, group)
     group._finish()
     return result
 
 
-def _root_group(task: Task, port: Port) -> Group:
-    terms = Terms(port.released, task.machine, task.check)
-    if task.spool is None:
-        return Group(port, terms)
-    recorder = Recorder(Spool(task.spool, port.pid), port.pid, _call_main.__code__)
+def _recorded_group(spool: Spool, port: Port, terms: Terms) -> Group:
+    recorder = Recorder(spool, port.pid, _call_main.__code__)
     recorder.began_ns = port.released
     info = GroupInfo(-1, 0, 0, 0, 0, port.nprocs)
     return RecordedGroup(port, terms, None, recorder, info)

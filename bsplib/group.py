@@ -700,7 +700,7 @@ class Group(Supersteps):
         parent._unusable = None
         for memory in self._registry.memories():
             self._port.release(memory)
-        self._port.close()
+        self._close()
 
     # -- checks ---------------------------------------------------------------------------
 
@@ -738,7 +738,13 @@ class Group(Supersteps):
             )
 
     def _check_ends(self, ends: Sequence[int]) -> list[int]:
-        bounds = [operator.index(end) for end in ends]
+        try:
+            bounds = [operator.index(end) for end in ends]
+        except TypeError:
+            raise self._error(
+                PartitionError,
+                f"partition: ends are integers, one for each sub-group, not {ends!r}",
+            ) from None
         if bounds != sorted(bounds) or not bounds or bounds[0] < 0 or bounds[-1] != self.nprocs:
             raise self._error(
                 PartitionError,

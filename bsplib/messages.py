@@ -33,6 +33,17 @@ _BYTES = ("bytes",)
 _PICKLE = ("pickle",)
 
 
+class CollectiveTag(NamedTuple):
+    """The tag of a message that a collective sends, apart from every tag of a program.
+
+    It travels as a plain tuple; a program's own tuples travel pickled.
+    """
+
+    operation: str
+    header: Any = None
+    """What the receiver needs to know, in plain values."""
+
+
 class Message(NamedTuple):
     """A message as it waits to be read."""
 
@@ -65,17 +76,37 @@ def encode(payload: Any, tag: Any, stage: Stage) -> WireMessage:
     Raises:
         MessageError: the payload or the tag cannot be pickled.
     """
-    plain_tag = type(tag) in _PLAIN
-    wire_tag = tag if plain_tag else _pickle("tag", tag, None)
+    wire_tag, pickled = (tag, False) if type(tag) in _PLAIN else _encode_tag(tag)
     if type(payload) is np.ndarray and not payload.dtype.hasobject:
         form = (payload.shape, encode_dtype(payload.dtype))
-        return wire_tag, not plain_tag, form, [pack(payload, stage)]
+        return wire_tag, pickled, form, [pack(payload, stage)]
     if type(payload) is bytes:
-        return wire_tag, not plain_tag, _BYTES, [_pack_bytes(payload, stage)]
+        return wire_tag, pickled, _BYTES, [_pack_bytes(payload, stage)]
+    if _is_number(payload):
+        form = (None, encode_dtype(payload.dtype))
+        return wire_tag, pickled, form, [payload.tobytes()]
     buffers: list[pickle.PickleBuffer] = []
     head = _pickle("payload", payload, buffers.append)
     parts: list[bytes | memoryview] = [head, *(buffer.raw() for buffer in buffers)]
-    return wire_tag, not plain_tag, _PICKLE, [_pack_bytes(part, stage) for part in parts]
+    return wire_tag, pickled, _PICKLE, [_pack_bytes(part, stage) for part in parts]
+
+
+def is_plain(payload: Any) -> bool:
+    """Tell whether a payload travels as its bytes alone, without a pickle."""
+    if type(payload) is np.ndarray:
+        return not payload.dtype.hasobject
+    return type(payload) is bytes or _is_number(payload)
+
+
+def _is_number(payload: Any) -> bool:
+    number = isinstance(payload, (np.number, np.bool_))
+    return number and type(payload) is payload.dtype.type
+
+
+def _encode_tag(tag: Any) -> tuple[Any, bool]:
+    if type(tag) is CollectiveTag:
+        return tuple(tag), False
+    return _pickle("tag", tag, None), True
 
 
 def _pickle(
@@ -114,6 +145,8 @@ def decode(wire: WireMessage, fetch: Fetch, *, copy: bool = True) -> Any:
         return pickle.loads(first, buffers=buffers)
     assert form is not None
     shape, dtype = form
+    if shape is None:
+        return _array(first, (), dtype, copy=False)[()]
     return _array(first, shape, dtype, copy=copy)
 
 
@@ -157,3 +190,22 @@ class Queue:
         message = self._messages[self._next]
         self._next += 1
         return message
+
+    def take_collective(self) -> list[Message]:
+        """Take what collectives sent out of the queue, and leave what the program sent."""
+        left = self._messages[self._next :]
+        taken = [message for message in left if _is_collective(message)]
+        if taken:
+            self.fill([message for message in left if not _is_collective(message)])
+        return taken
+
+    def copy_left(self, fetch: Fetch) -> list[Message]:
+        """Return what is left to read in a form that outlives the next sync."""
+        return [
+            Message(source, (*wire[:3], [bytes(unpack(part, fetch)) for part in wire[3]]))
+            for source, wire in self._messages[self._next :]
+        ]
+
+
+def _is_collective(message: Message) -> bool:
+    return type(message.wire[0]) is tuple

@@ -45,6 +45,11 @@ class Table:
         self.count += 1
         _COUNT.pack_into(self._map, 0, self.count)
 
+    def close(self) -> None:
+        """Close the file; its rows stay."""
+        self._map.close()
+        self._file.close()
+
     def _grow(self) -> mmap.mmap:
         self._capacity = max(2 * self._capacity, _ROWS_AT_FIRST)
         nbytes = _HEADER + self._capacity * self._row.size
@@ -67,6 +72,12 @@ class Spool:
         self.records = Table(folder / f"{pid}.records", RECORD)
         self.traffic = Table(folder / f"{pid}.traffic", TRAFFIC)
         self._definitions = (folder / f"{pid}.definitions").open("w", encoding="utf-8")
+
+    def close(self) -> None:
+        """Close the files; what was written stays."""
+        self.records.close()
+        self.traffic.close()
+        self._definitions.close()
 
     def define_stack(self, stack: Stack) -> None:
         """Give a call stack the next number."""

@@ -27,7 +27,7 @@ from bsplib.irregular import Pending
 from bsplib.machine import Machine
 from bsplib.records import Kind
 from bsplib.registry import Registry
-from bsplib.transfer import Target
+from bsplib.transfer import Target, check_arrival
 
 _HAS_GET = 4  # notes of a meeting: the kind of sync, and what the superstep holds
 _UNRESOLVED = 8
@@ -171,7 +171,7 @@ class Supersteps:
                 self._check_overlaps(incoming)
             for parcel in incoming:
                 for put in parcel.puts:
-                    Target.check_arrival(self._registry, parcel.source, put)
+                    check_arrival(self._registry, parcel.source, put, self._port.fetch)
             self._deliver(incoming)
         except BspError as error:
             self._unusable = f"it has failed ({error})"
@@ -184,7 +184,13 @@ class Supersteps:
         self._check_usable()
         self._check_nothing_pending("main")
         self._end_superstep(Kind.END, 0)
-        self._port.close()
+        self._close()
+
+    def _close(self) -> None:
+        try:
+            self._port.close()
+        except BspError as error:
+            self._fail(error)
 
     def _forget_measured(self) -> None:
         """Forget times of this superstep; only a group that records has any."""

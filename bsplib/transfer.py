@@ -16,10 +16,12 @@ from numpy.typing import ArrayLike
 
 from bsplib import where
 from bsplib.errors import BoundsError, DtypeError, PlaceError, RegistrationError
+from bsplib.messages import Fetch, size_of, unpack
 from bsplib.place import (
     Array,
     Region,
     WireIndex,
+    from_wire,
     region_of,
     selected_shape,
     to_wire,
@@ -356,10 +358,7 @@ class Target:
 
     def _check_selection(self, selected: tuple[int, ...]) -> None:
         if self._operation.endswith("put"):
-            try:
-                fits = prod(selected) > 0 and np.broadcast_shapes(self._shape, selected) == selected
-            except ValueError:
-                fits = False
+            fits = _broadcasts(self._shape, selected)
         else:
             fits = self._shape == selected
         if not fits:
@@ -372,20 +371,47 @@ class Target:
         name = self._name or where.name_of(self._place)
         return repr(name) if name else "the array"
 
-    @staticmethod
-    def check_arrival(registry: Registry, source: int, put: tuple[Any, ...]) -> None:
-        """Check a put into an array whose extent its sender could not know yet.
 
-        Only an oblivious superstep lets such puts arrive unchecked.
-        """
-        registration = registry.at(put[0])
-        if registration.extents is not None or registration.array is None or len(put) != 3:
-            return
-        payload = put[-1]
-        nbytes = len(payload) if isinstance(payload, bytes) else payload[1]
-        count = nbytes // registration.array.itemsize
-        if put[1] + count > registration.array.size:
-            raise BoundsError(
-                f"put: {count} elements from process {source} at offset {put[1]} leave the array "
-                f"of size {registration.array.size}"
-            )
+def check_arrival(registry: Registry, source: int, put: tuple[Any, ...], fetch: Fetch) -> None:
+    """Check a put into an array whose extent its sender could not know yet.
+
+    Only an oblivious superstep lets such puts arrive unchecked.
+
+    Raises:
+        BoundsError: it would leave the array here.
+    """
+    registration = registry.at(put[0])
+    array = registration.array
+    if registration.extents is not None or array is None:
+        return
+    if len(put) == 3:
+        count = size_of(put[2]) // array.itemsize
+        fits = put[1] + count <= array.size
+        named = f"{count} elements at offset {put[1]}"
+    elif len(put) == 4:
+        fits = _fits(put[2], array.shape, put[1])
+        named = f"values of shape {put[2]} at {from_wire(put[1])}"
+    else:
+        indices = np.frombuffer(unpack(put[3], fetch), np.int64)
+        fits = bool(indices.max() < array.size)
+        named = f"index {indices.max()}"
+    if not fits:
+        raise BoundsError(
+            f"put: {named} from process {source} lie outside the array of shape {array.shape} here"
+        )
+
+
+def _fits(values: tuple[int, ...], shape: tuple[int, ...], index: WireIndex) -> bool:
+    """Tell whether values broadcast to what an index selects from an array."""
+    try:
+        return _broadcasts(values, selected_shape(shape, index))
+    except IndexError:
+        return False
+
+
+def _broadcasts(values: tuple[int, ...], selected: tuple[int, ...]) -> bool:
+    """Tell whether values broadcast to a shape that has elements."""
+    try:
+        return prod(selected) > 0 and np.broadcast_shapes(values, selected) == selected
+    except ValueError:
+        return False

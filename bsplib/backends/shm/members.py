@@ -14,7 +14,6 @@ from bsplib.backends.shm.control import (
     WORD,
 )
 from bsplib.backends.shm.seat import Seat
-from bsplib.errors import PartitionError
 
 _KEY_MASK = (1 << 62) - 1
 
@@ -74,14 +73,9 @@ class Members:
         return block
 
     def _take_block(self) -> int:
-        """Clear a free block of this process, label it with the key."""
+        """Clear a free block of this process, of which there is one; label it with the key."""
         control = self.seat.control(self.seat.pid)
         labels = self._words[control : control + BLOCKS].tolist()
-        if self._parent is not None and 0 not in labels:
-            raise PartitionError(
-                f"process {self.seat.pid} is in, or others have not yet left, {BLOCKS} groups "
-                f"at a time, which is the most there can be; sync the parent now and then"
-            )
         number = 0 if self._parent is None else labels.index(0)
         block = control + FIRST_BLOCK + number * BLOCK_WORDS
         if self._parent is not None:  # the root's was reserved before the start

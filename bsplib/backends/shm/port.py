@@ -10,7 +10,6 @@ until it comes to the next one; no second barrier is needed.
 from __future__ import annotations
 
 import functools
-from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -18,20 +17,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends.base import Arrivals, Parcel, Port, Ticket
-from bsplib.backends.shm.control import MEETING_SHIFT, SLOTS, SUPERSTEP_SHIFT
+from bsplib.backends.shm.control import BLOCKS, MEETING_SHIFT, SLOTS, SUPERSTEP_SHIFT
 from bsplib.backends.shm.members import Members
 from bsplib.backends.shm.oblivious import Oblivious
 from bsplib.backends.shm.outbox import Outbox
 from bsplib.backends.shm.post import lay_out, open_row
 from bsplib.backends.shm.seat import Seat
-from bsplib.errors import SyncMismatchError
+from bsplib.errors import PartitionError, SyncMismatchError
+
+_NOT_YET = 1 << 62
 
 
 class _Laid(NamedTuple):
     """An outbox that others may still read."""
 
-    superstep: int
-    oblivious: int  # posts that must be consumed by all before it is free
+    last_read: int  # superstep by whose sync all have read it
+    oblivious: int  # posts that all have to consume, if that comes first
     outbox: Outbox
 
 
@@ -54,8 +55,7 @@ class ShmPort(Port):
         self._floor = members.superstep << SUPERSTEP_SHIFT
         self._slots: tuple[list[int], list[int]] | None = None  # of others, once all are found
         self._outbox: Outbox | None = None
-        self._laid: deque[_Laid] = deque()
-        self._left_over: list[ShmPort] = []  # sub-groups that others may still be in
+        self._laid: list[_Laid] = []
 
     @classmethod
     def of_root(cls, seat: Seat) -> ShmPort:
@@ -111,12 +111,14 @@ class ShmPort(Port):
                 if seen >> MEETING_SHIFT != floor >> MEETING_SHIFT:
                     self._fail_ahead(self._members.others[place])
                 nothing_new = nothing_new and seen == word
+        if self._oblivious.ended:
+            self._oblivious.read_everything()  # all that was posted before is there now
         self._meetings += 1
         self._floor = floor + (1 << MEETING_SHIFT)
         self._parity = 1 - parity
         if stamp:
             self.released = max([stamp, *(words[slot + 2] for slot in slots[parity])])
-        if self._laid or self._left_over:
+        if self._laid or self._seat.left_over:
             self._reclaim()
         return None if nothing_new else self._collect(parity, slots[parity])
 
@@ -226,9 +228,12 @@ class ShmPort(Port):
         """See :meth:`Port.turn`."""
         members = self._members
         if self._outbox is not None:
-            # After a sync all has been read when everybody comes to the next one.
-            posts = self._oblivious.ended + 1 if self._meetings else self._oblivious.ended
-            self._laid.append(_Laid(members.superstep, posts, self._outbox))
+            synced = self._meetings > 0
+            # What was laid out at a sync has been read when all come to the next one.
+            # A post may be looked at until then, by those who did not wait for it.
+            last_read = members.superstep if synced else _NOT_YET
+            posts = self._oblivious.ended + synced
+            self._laid.append(_Laid(last_read, posts, self._outbox))
             self._outbox = None
             if len(self._laid) > 2:
                 self._reclaim_consumed()
@@ -238,21 +243,34 @@ class ShmPort(Port):
 
     def _reclaim(self) -> None:
         """Everybody has come to this superstep: what was laid out earlier has been read."""
-        laid, superstep = self._laid, self._members.superstep
-        while laid and laid[0].superstep < superstep:
-            self._seat.give_outbox(laid.popleft().outbox)
-        if self._left_over:
-            self._sweep()
+        superstep = self._members.superstep
+        self._free(lambda laid: laid.last_read < superstep)
+        self._laid = [
+            laid._replace(last_read=superstep) if laid.last_read == _NOT_YET else laid
+            for laid in self._laid
+        ]
+        if self._seat.left_over:
+            self._seat.sweep()
 
     def _reclaim_consumed(self) -> None:
         """Between oblivious supersteps: free what all have consumed."""
         consumed = self._oblivious.least_consumed()
-        while self._laid and self._laid[0].oblivious <= consumed:
-            self._seat.give_outbox(self._laid.popleft().outbox)
+        self._free(lambda laid: laid.oblivious <= consumed)
+
+    def _free(self, is_read: Callable[[_Laid], bool]) -> None:
+        still = []
+        for laid in self._laid:
+            if is_read(laid):
+                self._seat.give_outbox(laid.outbox)
+            else:
+                still.append(laid)
+        self._laid = still
 
     def split(self, ordinal: int, index: int, first: int, size: int) -> ShmPort:
         """See :meth:`Port.split`."""
-        self._sweep()
+        self._seat.sweep()
+        if not self._seat.has_block():
+            self._wait_for_block()
         members = Members(
             self._seat,
             self.pid - first,
@@ -264,6 +282,19 @@ class ShmPort(Port):
         )
         return ShmPort(self._seat, members, self)
 
+    def _wait_for_block(self) -> None:
+        """Wait until everybody has left one of the groups that this process has left."""
+        seat = self._seat
+        if not seat.left_over:
+            raise PartitionError(f"partition: groups nest at most {BLOCKS} deep")
+        others = [pid for pid in range(seat.nprocs) if pid != seat.pid]
+
+        def has_block() -> bool:
+            seat.sweep()
+            return seat.has_block()
+
+        seat.wait(has_block, others, lambda: None)
+
     def close(self) -> None:
         """See :meth:`Port.close`."""
         self._oblivious.leave()
@@ -272,18 +303,13 @@ class ShmPort(Port):
             self._outbox = None
         self._members.leave()
         if self._parent is not None:
-            self._parent._left_over += [*self._left_over, self]
-            self._left_over = []
+            self._seat.left_over.append(self)
         self._seat.ring_if_waited()
 
-    def _sweep(self) -> None:
-        """Reclaim blocks and outboxes of sub-groups that everybody has left."""
-        still = []
-        for port in self._left_over:
-            if port._members.all_have_left():
-                for laid in port._laid:
-                    self._seat.give_outbox(laid.outbox)
-                port._members.give_block()
-            else:
-                still.append(port)
-        self._left_over = still
+    def let_go(self) -> bool:
+        """Give blocks and outboxes back if everybody has left; return whether so."""
+        if not self._members.all_have_left():
+            return False
+        self._free(lambda _: True)
+        self._members.give_block()
+        return True

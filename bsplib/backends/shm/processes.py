@@ -230,10 +230,10 @@ def _start_method() -> str:
 
 
 def _results(outcomes: dict[int, Any]) -> list[Any]:
-    """Return the results by pid, or raise the error of the lowest (superstep, pid)."""
+    """Return the results by pid, or raise the first error."""
     failures = [outcome for outcome in outcomes.values() if isinstance(outcome, Failure)]
     if failures:
-        first = min(failures, key=lambda failure: (failure.superstep, failure.pid))
+        first = min(failures, key=Failure.rank)
         if first.traceback:
             raise first.error from RemoteTraceback(first.traceback)
         raise first.error

@@ -9,8 +9,9 @@ import time
 from collections.abc import Callable, Sequence
 from multiprocessing.synchronize import Semaphore
 from pathlib import Path
+from typing import Protocol
 
-from bsplib.backends.shm.control import ABORT, ASLEEP, CONTROL_BYTES, OS_PID, WAITED, WORD
+from bsplib.backends.shm.control import ABORT, ASLEEP, BLOCKS, CONTROL_BYTES, OS_PID, WAITED, WORD
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.outbox import Outbox
 from bsplib.backends.shm.segment import Segment
@@ -31,6 +32,13 @@ STORES_IN_ORDER = platform.machine().lower() in {"x86_64", "amd64", "i386", "i68
 
 class Stopped(BaseException):
     """The run is over because of another process; unwinds ``main``, seen by nobody."""
+
+
+class LeftGroup(Protocol):
+    """A group that this process has left."""
+
+    def let_go(self) -> bool:
+        """Give everything back if all have left it; return whether so."""
 
 
 class Seat:
@@ -55,6 +63,8 @@ class Seat:
         self._asleep = self._control[pid] + ASLEEP
         self._outboxes: list[Outbox] = []
         self._told: set[int] = set()
+        self.left_over: list[LeftGroup] = []
+        """Groups that this process has left and others may still be in."""
         self.runs = 0
         """Tasks that have ended here."""
         has_core = self.nprocs <= len(os.sched_getaffinity(0)) or wait_by == "spin"
@@ -68,6 +78,17 @@ class Seat:
         self.runs += 1
         self.heap.clear()
         self._outboxes.clear()
+        self.left_over.clear()
+        self._told.clear()
+
+    def sweep(self) -> None:
+        """Reclaim what belongs to groups that everybody has left."""
+        self.left_over = [group for group in self.left_over if not group.let_go()]
+
+    def has_block(self) -> bool:
+        """Tell whether this process can enter another group."""
+        control = self._control[self.pid]
+        return 0 in self.words[control : control + BLOCKS].tolist()
 
     def control(self, pid: int) -> int:
         """Return the word at which the control words of a process begin."""

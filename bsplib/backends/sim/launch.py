@@ -69,7 +69,7 @@ def launch(task: Task, nprocs: int, seed: int) -> tuple[list[Any], Times]:
     else:
         world.run()
     if failures:
-        raise min(failures, key=lambda failure: (failure.superstep, failure.pid)).error
+        raise min(failures, key=Failure.rank).error
     return [results[pid] for pid in range(nprocs)], _times(world)
 
 
