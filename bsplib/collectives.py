@@ -85,18 +85,18 @@ class Collectives(Supersteps):
             )
         sent = self._send_value(x, stages) if self.pid == source else None
         self.sync()
-        arrived = self._arrived("broadcast")
-        value, pieces = sent or self._receive_value(self._from(source, arrived, "broadcast"))
+        arrived = self._arrived("broadcast", [source])
+        value, pieces = sent or self._receive_value(arrived[source])
         if pieces is None:
             return value
         self._send_piece(pieces, [pid for pid in self._others() if pid != source])
         kept = self._queue.copy_left(self._port.fetch)
         self.sync()
-        arrived = self._arrived("broadcast", kept)
+        everyone = range(self.nprocs)
+        arrived = self._arrived("broadcast", [] if self.pid == source else everyone, kept)
         if self.pid == source:
             return value
-        for pid in self._others():
-            wire = self._from(pid, arrived, "broadcast")
+        for pid, wire in arrived.items():
             pieces.flat[self._piece(pid, pieces.flat.size)] = self._unwrap(wire, copy=False)
         return pieces.whole()
 
@@ -122,8 +122,8 @@ class Collectives(Supersteps):
         receiver = self._check_call("gather", root)
         own = self._send_or_own("gather", receiver, x)
         self.sync()
-        arrived = self._arrived("gather")
-        return self._by_pid("gather", arrived, own) if self.pid == receiver else None
+        arrived = self._arrived("gather", range(self.nprocs) if self.pid == receiver else [])
+        return self._by_pid(arrived, own) if self.pid == receiver else None
 
     def allgather(self, x: Any) -> list[Any]:
         """Return the ``x`` of all processes on every process.
@@ -148,7 +148,7 @@ class Collectives(Supersteps):
             self.send(pid, data, CollectiveTag("allgather", pickled))
         own = _unpack(_copied(data), pickled=pickled)
         self.sync()
-        return self._by_pid("allgather", self._arrived("allgather"), own)
+        return self._by_pid(self._arrived("allgather", range(self.nprocs)), own)
 
     # -- parts ----------------------------------------------------------------------------
 
@@ -176,8 +176,8 @@ class Collectives(Supersteps):
         source = self._check_call("scatter", root)
         own = self._send_parts("scatter", parts) if self.pid == source else None
         self.sync()
-        arrived = self._arrived("scatter")
-        return own if self.pid == source else self._unwrap(self._from(source, arrived, "scatter"))
+        arrived = self._arrived("scatter", [source])
+        return own if self.pid == source else self._unwrap(arrived[source])
 
     def alltoall(self, parts: Sequence[Any]) -> list[Any]:
         """Send part i to process i, and return what the processes sent here.
@@ -202,11 +202,7 @@ class Collectives(Supersteps):
         self._check_usable()
         own = self._send_parts("alltoall", parts)
         self.sync()
-        arrived = self._arrived("alltoall")
-        return [
-            own if pid == self.pid else self._unwrap(arrived[pid]) if pid in arrived else None
-            for pid in range(self.nprocs)
-        ]
+        return self._by_pid(self._taken("alltoall"), own)
 
     # -- combination ------------------------------------------------------------------------
 
@@ -248,7 +244,7 @@ class Collectives(Supersteps):
         self._send_operand(job, range(self.nprocs) if job.cut else [receiver])
         self.sync()
         if not job.cut and self.pid != receiver:
-            self._check_shapes(job, self._arrived("reduce"))
+            self._operands(job, [])
             return None
         result = job.fold(self._operands(job, range(self.nprocs)))
         if not job.cut:
@@ -257,7 +253,7 @@ class Collectives(Supersteps):
             self.send(receiver, result, CollectiveTag("reduce"))
         kept = self._queue.copy_left(self._port.fetch)
         self.sync()
-        arrived = self._arrived("reduce", kept)
+        arrived = self._arrived("reduce", range(self.nprocs) if self.pid == receiver else [], kept)
         return self._joined(job, arrived, result) if self.pid == receiver else None
 
     def allreduce(self, x: Any, op: Op = np.add) -> Any:
@@ -296,7 +292,7 @@ class Collectives(Supersteps):
             self.send(pid, result, CollectiveTag("allreduce"))
         kept = self._queue.copy_left(self._port.fetch)
         self.sync()
-        arrived = self._arrived("allreduce", kept)
+        arrived = self._arrived("allreduce", everyone, kept)
         return self._joined(job, arrived, result)
 
     def scan(self, x: Any, op: Op = np.add) -> Any:
@@ -335,7 +331,7 @@ class Collectives(Supersteps):
             self.send(pid, prefixes[pid], CollectiveTag("scan"))
         kept = self._queue.copy_left(self._port.fetch)
         self.sync()
-        arrived = self._arrived("scan", kept)
+        arrived = self._arrived("scan", everyone, kept)
         return self._joined(job, arrived, prefixes[self.pid])
 
     # -- checks -----------------------------------------------------------------------------
@@ -379,13 +375,23 @@ class Collectives(Supersteps):
         """Return the other processes, beginning after this one, so that not all send to one."""
         return [*range(self.pid + 1, self.nprocs), *range(self.pid)]
 
-    def _arrived(self, operation: str, kept: list[Message] | None = None) -> dict[int, WireMessage]:
-        """Return what this collective brought, by source.
+    def _arrived(
+        self, operation: str, sources: Iterable[int], kept: list[Message] | None = None
+    ) -> dict[int, WireMessage]:
+        """Return what a superstep of this collective brought, by source.
 
         Args:
             operation: the collective.
+            sources: the processes that send something in it; this one does not matter.
             kept: messages of the program from its first superstep, to be read after it.
         """
+        arrived = self._taken(operation)
+        if kept:
+            self._queue.fill(kept)
+        self._check_sources(operation, arrived, sources)
+        return arrived
+
+    def _taken(self, operation: str) -> dict[int, WireMessage]:
         arrived = {}
         for source, wire in self._queue.take_collective():
             other, _ = messages.decode_tag(wire)
@@ -395,19 +401,19 @@ class Collectives(Supersteps):
                     f"{operation}: process {source} is in {other} in the same superstep",
                 )
             arrived[source] = wire
-        if kept:
-            self._queue.fill(kept)
         return arrived
 
-    def _from(self, source: int, arrived: dict[int, WireMessage], operation: str) -> WireMessage:
-        """Return what came from a process that must have sent something."""
-        if source not in arrived:
+    def _check_sources(
+        self, operation: str, arrived: dict[int, WireMessage], sources: Iterable[int]
+    ) -> None:
+        wrong = sorted(arrived.keys() ^ (set(sources) - {self.pid}))
+        if wrong:
+            came = "something" if wrong[0] in arrived else "nothing"
             raise self._error(
                 SyncMismatchError,
-                f"{operation}: nothing came from process {source}; all processes call "
-                f"{operation} together, with the same arguments but for the values",
+                f"{operation}: {came} came from process {wrong[0]}; all processes call {operation} "
+                f"together, with the same root and op",
             )
-        return arrived[source]
 
     def _unwrap(self, wire: WireMessage, *, copy: bool = True) -> Any:
         """Return what a message holds; without ``copy`` an array as a view until the sync."""
@@ -415,11 +421,13 @@ class Collectives(Supersteps):
         payload = messages.decode(wire, self._port.fetch, copy=copy and not pickled)
         return _unpack(payload, pickled=pickled)
 
-    def _by_pid(self, operation: str, arrived: dict[int, WireMessage], own: Any) -> list[Any]:
-        return [
-            own if pid == self.pid else self._unwrap(self._from(pid, arrived, operation))
-            for pid in range(self.nprocs)
-        ]
+    def _by_pid(self, arrived: dict[int, WireMessage], own: Any) -> list[Any]:
+        """Return what arrived, by source; None from whom nothing came."""
+        values = [None] * self.nprocs
+        for pid, wire in arrived.items():
+            values[pid] = self._unwrap(wire)
+        values[self.pid] = own
+        return values
 
     def _pack(self, operation: str, x: Any) -> tuple[Any, bool]:
         """Return what travels for a value that goes to many, and whether it is a pickle."""
@@ -512,12 +520,12 @@ class Collectives(Supersteps):
 
     def _operands(self, job: _Combination, sources: Iterable[int]) -> list[Any]:
         """Return the values to combine, or the pieces of them that are this process's."""
-        arrived = self._arrived(job.operation)
+        arrived = self._taken(job.operation)
         self._check_shapes(job, arrived)
+        self._check_sources(job.operation, arrived, sources)
+        views = job.elementwise  # a function may change or keep what it is given
         return [
-            job.own
-            if pid == self.pid
-            else self._unwrap(self._from(pid, arrived, job.operation), copy=not job.elementwise)
+            job.own if pid == self.pid else self._unwrap(arrived[pid], copy=not views)
             for pid in sources
         ]
 
@@ -540,12 +548,10 @@ class Collectives(Supersteps):
     def _joined(self, job: _Combination, arrived: dict[int, WireMessage], own: Any) -> Any:
         """Put the pieces of a result together."""
         whole = np.empty(job.value.size, own.dtype)
-        for pid in range(self.nprocs):
-            piece = own
-            if pid != self.pid:
-                piece = self._unwrap(self._from(pid, arrived, job.operation), copy=False)
-            whole[self._piece(pid, whole.size)] = piece
-        return whole.reshape(job.value.shape)
+        whole[self._piece(self.pid, whole.size)] = own
+        for pid, wire in arrived.items():
+            whole[self._piece(pid, whole.size)] = self._unwrap(wire, copy=False)
+        return whole.reshape(job.value.shape)[()]
 
 
 class _Pieces(NamedTuple):

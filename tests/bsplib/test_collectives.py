@@ -1,0 +1,836 @@
+from __future__ import annotations
+
+import operator
+import os
+
+import numpy as np
+import pytest
+
+import bsplib
+from bsplib.machine import Machine
+from bsplib.trace import read_trace
+from profiler.costs import h_relation
+
+ONE_STAGE = Machine("all latency", "made up", g=0.0, l=1e-6)
+TWO_STAGES = Machine("all bandwidth", "made up", g=1e-9, l=0.0)
+BOTH = pytest.mark.parametrize("machine", [ONE_STAGE, TWO_STAGES], ids=lambda one: one.name)
+
+
+def edge_at(nbytes, nprocs):
+    """A Machine on which two stages pay for more than so many bytes; exact in floats."""
+    g = 2.0**-30
+    return Machine("edge", "made up", g=g, l=nbytes * g * max(1, nprocs - 2))
+
+
+STRUCT = np.dtype([("key", np.int32), ("weight", np.float64)])
+
+VALUES = [
+    None,
+    7,
+    2**70,
+    1.5,
+    "text",
+    b"",
+    b"some bytes",
+    np.float32(2.5),
+    np.bool_(True),
+    np.array(3.5),
+    np.arange(12.0).reshape(3, 4),
+    np.arange(12).reshape(3, 4).T,
+    np.empty(0),
+    np.empty((3, 0, 2), np.int8),
+    np.arange(2000),
+    np.array([(1, 2.5), (3, 4.5)], STRUCT),
+    np.array(["2001-01-01", "2002-02-02"], "M8[D]"),
+    np.array([{"a": 1}, None], object),
+    {"list": [1, 2], "array": np.arange(300.0)},
+]
+
+
+def described(value):
+    """What must be the same of two values, as something that can be compared."""
+    if isinstance(value, np.ndarray):
+        return "array", value.shape, value.dtype, value.tolist()
+    if isinstance(value, list | tuple):
+        return [described(inner) for inner in value]
+    if isinstance(value, dict):
+        return {key: described(inner) for key, inner in value.items()}
+    return type(value), value
+
+
+def last(bsp):
+    return bsp.nprocs - 1
+
+
+def assert_raises(kind, words, run, main, *args, **more):
+    with pytest.raises(kind) as caught:
+        run(main, *args, **more)
+    assert words in str(caught.value)
+    assert f"{os.path.basename(__file__)}:" in str(caught.value)
+
+
+# -- broadcast ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stages", [None, 1, 2])
+def test_broadcast_gives_every_process_the_value_of_the_root(run, nprocs, stages):
+    def main(bsp):
+        return [
+            described(bsp.broadcast("ignored" if bsp.pid else value, stages=stages))
+            for value in VALUES
+        ]
+
+    assert run(main) == [[*map(described, VALUES)]] * nprocs
+
+
+@pytest.mark.parametrize("stages", [1, 2])
+def test_the_root_of_a_broadcast_may_be_any_process(run, nprocs, stages):
+    def main(bsp):
+        x = np.arange(100) + bsp.pid
+        return [int(bsp.broadcast(x, root, stages)[99]) for root in range(bsp.nprocs)]
+
+    assert run(main) == [[99 + root for root in range(nprocs)]] * nprocs
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 8, 9, 10_000])
+def test_two_stages_do_with_fewer_elements_than_processes_and_with_many(run, nprocs, size):
+    def main(bsp):
+        x = np.arange(size, dtype=np.int16) if bsp.pid == last(bsp) else None
+        return bsp.broadcast(x, last(bsp), stages=2).tolist()
+
+    assert run(main) == [list(range(size))] * nprocs
+
+
+@pytest.mark.parametrize("stages", [1, 2])
+def test_what_broadcast_returns_is_the_callers_own_on_the_root_too(run, nprocs, stages):
+    def main(bsp):
+        x = np.ones(100)
+        got = bsp.broadcast(x, stages=stages)
+        got += bsp.pid
+        bsp.sync()
+        return x.sum(), got.sum()
+
+    assert run(main) == [(100, 100 * (pid + 1)) for pid in range(nprocs)]
+
+
+@pytest.mark.parametrize("stages", [0, 3, -1, "two"])
+def test_a_broadcast_has_one_stage_or_two(run, stages):
+    def main(bsp):
+        bsp.broadcast(1, stages=stages)
+
+    words = f"broadcast: stages is {stages!r}; it is 1, 2, or None to leave it to the Machine"
+    assert_raises(bsplib.UsageError, words, run, main)
+
+
+def supersteps(run, tmp_path, main, *args, **more):
+    """Run with records; return h of each superstep before the last, greatest over processes."""
+    path = tmp_path / "recorded.bsp"
+    run(main, *args, profile=path, **more)
+    (recorded,) = read_trace(path).runs
+    h = np.maximum(*h_relation(recorded))
+    numbers = recorded.records["superstep"]
+    return [int(h[numbers == number].max()) for number in range(numbers.max())]
+
+
+@pytest.mark.parametrize("nbytes", [800, 808])
+def test_broadcast_takes_two_stages_where_equation_8_says_so(run, nprocs, tmp_path, nbytes):
+    def main(bsp):
+        bsp.broadcast(np.zeros(nbytes // 8))
+
+    expected = 2 if nprocs > 2 and nbytes > 800 else 1
+    assert len(supersteps(run, tmp_path, main, machine=edge_at(800, nprocs))) == expected
+
+
+def test_only_the_root_has_to_know_the_size_for_the_choice(run, nprocs, tmp_path):
+    def main(bsp):
+        bsp.broadcast(np.zeros(1 if bsp.pid else 500))
+        bsp.broadcast(np.zeros(500 if bsp.pid else 1))
+
+    counted = supersteps(run, tmp_path, main, machine=edge_at(100, nprocs))
+    assert len(counted) == (3 if nprocs > 2 else 2)
+
+
+# -- gather and allgather -----------------------------------------------------------------
+
+
+def test_gather_gives_the_root_all_values_and_the_others_none(run, nprocs):
+    def main(bsp):
+        return [bsp.gather(value, root=last(bsp)) for value in VALUES]
+
+    *others, gathered = run(main)
+    assert others == [[None] * len(VALUES)] * (nprocs - 1)
+    assert described(gathered) == [[described(value)] * nprocs for value in VALUES]
+
+
+def test_allgather_gives_everybody_all_values(run, nprocs):
+    def main(bsp):
+        return described([bsp.allgather(value) for value in VALUES])
+
+    assert run(main) == [[[described(value)] * nprocs for value in VALUES]] * nprocs
+
+
+def test_gathered_values_come_by_pid_and_may_be_of_unequal_size(run, nprocs):
+    def main(bsp):
+        mine = np.full((bsp.pid, 100), bsp.pid)
+        return [one.shape for one in bsp.allgather(mine)], [
+            one.shape for one in bsp.gather(mine) or []
+        ]
+
+    shapes = [(pid, 100) for pid in range(nprocs)]
+    assert run(main) == [(shapes, shapes if pid == 0 else []) for pid in range(nprocs)]
+
+
+def test_values_of_different_kinds_may_be_gathered_together(run, nprocs):
+    def main(bsp):
+        mine = [None, "one", np.arange(2), 3.5][bsp.pid % 4]
+        return [described(one) for one in bsp.allgather(mine)]
+
+    kinds = [described(one) for one in (None, "one", np.arange(2), 3.5)]
+    assert run(main) == [[kinds[pid % 4] for pid in range(nprocs)]] * nprocs
+
+
+def test_what_is_gathered_is_the_callers_own(run, nprocs):
+    def main(bsp):
+        mine, listed = np.zeros(200), [0]
+        for one in bsp.allgather(mine) + (bsp.gather(mine) or []):
+            one[:] = 1
+        for one in bsp.allgather(listed) + (bsp.gather(listed) or []):
+            one[0] += 1
+        return mine.sum(), listed
+
+    assert run(main) == [(0, [0])] * nprocs
+
+
+# -- scatter and alltoall -----------------------------------------------------------------
+
+
+def test_scatter_gives_each_process_its_part(run, nprocs):
+    def main(bsp):
+        got = []
+        for value in VALUES:
+            parts = [(pid, value) for pid in range(bsp.nprocs)]
+            got += [bsp.scatter(parts if bsp.pid == last(bsp) else None, root=last(bsp))]
+            got += [bsp.scatter([value] * bsp.nprocs)]
+        return described(got)
+
+    assert run(main) == [
+        described([part for value in VALUES for part in ((pid, value), value)])
+        for pid in range(nprocs)
+    ]
+
+
+def test_scattered_parts_may_be_of_unequal_size(run, nprocs):
+    def main(bsp):
+        parts = [np.arange(100 * pid) for pid in range(bsp.nprocs)] if bsp.pid == 0 else "ignored"
+        return bsp.scatter(parts).tolist()
+
+    assert run(main) == [list(range(100 * pid)) for pid in range(nprocs)]
+
+
+def test_an_array_is_scattered_along_its_first_axis(run, nprocs):
+    def main(bsp):
+        rows = np.arange(bsp.nprocs * 3).reshape(bsp.nprocs, 3)
+        number = bsp.scatter(np.arange(bsp.nprocs) * 0.5)
+        return bsp.scatter(rows).tolist(), described(number)
+
+    assert run(main) == [
+        ([3 * pid, 3 * pid + 1, 3 * pid + 2], described(np.float64(pid / 2)))
+        for pid in range(nprocs)
+    ]
+
+
+def test_alltoall_brings_each_process_the_parts_for_it(run, nprocs):
+    def main(bsp):
+        got = []
+        for value in VALUES:
+            got += [bsp.alltoall([(bsp.pid, pid, value) for pid in range(bsp.nprocs)])]
+            got += [bsp.alltoall([value] * bsp.nprocs)]
+        return described(got)
+
+    everyone = range(nprocs)
+    assert run(main) == [
+        described(
+            [
+                parts
+                for value in VALUES
+                for parts in ([(source, pid, value) for source in everyone], [value] * nprocs)
+            ]
+        )
+        for pid in everyone
+    ]
+
+
+def test_the_parts_of_alltoall_may_be_unequal_and_missing(run, nprocs):
+    def main(bsp):
+        parts = [np.full(10 * pid, bsp.pid) if pid != bsp.pid else None for pid in range(nprocs)]
+        got = bsp.alltoall(parts)
+        return [None if part is None else part.tolist() for part in got]
+
+    assert run(main) == [
+        [None if source == pid else [source] * (10 * pid) for source in range(nprocs)]
+        for pid in range(nprocs)
+    ]
+
+
+def test_what_scatter_and_alltoall_return_is_the_callers_own(run, nprocs):
+    def main(bsp):
+        parts = np.zeros((bsp.nprocs, 50))
+        bsp.scatter(parts)[:] = 1
+        for part in bsp.alltoall(parts):
+            part[:] = 1
+        return parts.sum()
+
+    assert run(main) == [0] * nprocs
+
+
+@pytest.mark.parametrize("operation", ["scatter", "alltoall"])
+@pytest.mark.parametrize("change", [-1, 1])
+def test_a_wrong_number_of_parts_is_named_with_the_number_of_processes(
+    run, nprocs, operation, change
+):
+    def main(bsp):
+        getattr(bsp, operation)([0] * (bsp.nprocs + change))
+
+    words = f"{operation}: there are {nprocs + change} parts for {nprocs} processes"
+    assert_raises(bsplib.UsageError, words, run, main)
+
+
+@pytest.mark.procs(1, 2)
+@pytest.mark.parametrize("operation", ["scatter", "alltoall"])
+@pytest.mark.parametrize(("parts", "kind"), [(None, "NoneType"), (5, "int")])
+def test_parts_that_are_no_list_are_an_error(run, nprocs, operation, parts, kind):
+    def main(bsp):
+        getattr(bsp, operation)(parts)
+
+    words = f"{operation}: parts is a {kind}; it is a list with one part for each of the {nprocs}"
+    assert_raises(bsplib.UsageError, words, run, main)
+
+
+# -- reduce, allreduce, scan --------------------------------------------------------------
+
+
+SHAPES = [(), (1,), (3,), (0,), (5, 7), (2, 0), (40, 50)]
+
+
+def combined(bsp, x, op=np.add):
+    """The results of the three, as (reduce, allreduce, scan)."""
+    return bsp.reduce(x, op, root=last(bsp)), bsp.allreduce(x, op), bsp.scan(x, op)
+
+
+def expected_of(values, op):
+    """The same by hand: a fold from the left, in pid order."""
+    prefixes = [values[0][()] if isinstance(values[0], np.ndarray) else values[0]]
+    for value in values[1:]:
+        prefixes.append(op(prefixes[-1], value))
+    none = [None] * (len(values) - 1)
+    return [*zip([*none, prefixes[-1]], [prefixes[-1]] * len(values), prefixes, strict=True)]
+
+
+@BOTH
+def test_numbers_are_added_in_each_of_the_three_ways(run, nprocs, machine):
+    def main(bsp):
+        return combined(bsp, bsp.pid + 1), combined(bsp, (bsp.pid + 1) / 2)
+
+    whole = expected_of([np.int64(pid + 1) for pid in range(nprocs)], np.add)
+    half = expected_of([np.float64((pid + 1) / 2) for pid in range(nprocs)], np.add)
+    results = run(main, machine=machine)
+    assert results == [*zip(whole, half, strict=True)]
+    assert type(results[0][0][1]) is np.int64
+    assert type(results[0][1][2]) is np.float64
+
+
+@BOTH
+@pytest.mark.parametrize("op", [np.add, np.subtract, np.maximum, np.multiply], ids=str)
+def test_arrays_are_combined_element_by_element(run, nprocs, machine, op):
+    def values(pid, shape):
+        return np.arange(np.prod(shape, dtype=int)).reshape(shape) % 5 + pid
+
+    def main(bsp):
+        return [described([*combined(bsp, values(bsp.pid, shape), op)]) for shape in SHAPES]
+
+    by_hand = [expected_of([values(pid, shape) for pid in range(nprocs)], op) for shape in SHAPES]
+    assert run(main, machine=machine) == [described([*rows]) for rows in zip(*by_hand, strict=True)]
+
+
+@BOTH
+def test_floats_are_combined_in_pid_order_bit_by_bit(run, nprocs, machine):
+    def values(pid):
+        return np.random.default_rng(pid).normal(size=1000) * 10.0 ** (pid % 5 * 4)
+
+    def main(bsp):
+        return [None if one is None else one.tobytes() for one in combined(bsp, values(bsp.pid))]
+
+    by_hand = expected_of([values(pid) for pid in range(nprocs)], np.add)
+    assert run(main, machine=machine) == [
+        [None if one is None else one.tobytes() for one in row] for row in by_hand
+    ]
+
+
+@BOTH
+def test_an_array_in_another_order_of_memory_is_combined_alike(run, nprocs, machine):
+    def main(bsp):
+        x = np.arange(60).reshape(6, 10).T[::2] + bsp.pid
+        return bsp.allreduce(x).tolist()
+
+    total = nprocs * np.arange(60).reshape(6, 10).T[::2] + sum(range(nprocs))
+    assert run(main, machine=machine) == [total.tolist()] * nprocs
+
+
+@BOTH
+def test_dtypes_may_differ_between_processes(run, nprocs, machine):
+    def main(bsp):
+        x = np.full(9, bsp.pid, [np.int32, np.float64, np.int8][bsp.pid % 3])
+        return described(bsp.allreduce(x))
+
+    dtype = np.int32 if nprocs == 1 else np.float64
+    total = described(np.full(9, sum(range(nprocs)), dtype))
+    assert run(main, machine=machine) == [total] * nprocs
+
+
+@BOTH
+def test_a_ufunc_may_give_another_dtype(run, nprocs, machine):
+    def main(bsp):
+        return described(bsp.allreduce(np.full(10, 2), np.true_divide))
+
+    quotient = np.full(10, 2.0 ** (2 - nprocs)) if nprocs > 1 else np.full(10, 2)
+    assert run(main, machine=machine) == [described(quotient)] * nprocs
+
+
+@BOTH
+def test_any_function_of_two_values_combines_in_pid_order(run, nprocs, machine):
+    def main(bsp):
+        return combined(bsp, [bsp.pid], operator.add)
+
+    assert run(main, machine=machine) == expected_of([[pid] for pid in range(nprocs)], operator.add)
+
+
+@BOTH
+def test_a_function_is_given_arrays_whole_and_of_any_shape(run, nprocs, machine):
+    def main(bsp):
+        x = np.full(bsp.pid * 100, bsp.pid)
+        return bsp.allreduce(x, lambda a, b: np.concatenate([a, b])).tolist()
+
+    joined = [pid for pid in range(nprocs) for _ in range(pid * 100)]
+    assert run(main, machine=machine) == [joined] * nprocs
+
+
+@BOTH
+def test_matrices_are_multiplied_in_pid_order(run, nprocs, machine):
+    def matrix(pid):
+        return np.array([[1, pid], [pid % 2, 1]])
+
+    def main(bsp):
+        return [
+            None if one is None else one.tolist()
+            for one in combined(bsp, matrix(bsp.pid), np.matmul)
+        ]
+
+    by_hand = expected_of([matrix(pid) for pid in range(nprocs)], np.matmul)
+    assert run(main, machine=machine) == [
+        [None if one is None else one.tolist() for one in row] for row in by_hand
+    ]
+
+
+def test_a_function_may_change_what_it_is_given(run, nprocs):
+    def extend(a, b):
+        a += b
+        return a
+
+    def main(bsp):
+        mine, listed = np.ones(300), [bsp.pid]
+        results = combined(bsp, mine, extend)[1:] + combined(bsp, listed, extend)[1:]
+        return mine.sum(), listed, results[0].sum(), results[1].sum(), results[2], results[3]
+
+    everyone = [*range(nprocs)]
+    assert run(main) == [
+        (300, [pid], 300 * nprocs, 300 * (pid + 1), everyone, everyone[: pid + 1])
+        for pid in everyone
+    ]
+
+
+@BOTH
+def test_the_result_of_a_combination_is_the_callers_own(run, nprocs, machine):
+    def main(bsp):
+        x = np.ones(200)
+        for result in combined(bsp, x):
+            if result is not None:
+                result[:] = 7
+        return x.sum()
+
+    assert run(main, machine=machine) == [200] * nprocs
+
+
+@pytest.mark.procs(least=2)
+@BOTH
+@pytest.mark.parametrize("operation", ["reduce", "allreduce", "scan"])
+def test_shapes_that_differ_are_named_with_their_processes(run, nprocs, machine, operation):
+    def main(bsp):
+        getattr(bsp, operation)(np.ones(4 if bsp.pid == 1 else 3))
+
+    others = "process 0" if nprocs == 2 else f"processes {[0, *range(2, nprocs)]}"
+    words = f"{operation}: the shapes of x differ: (3,) on {others}, (4,) on process 1"
+    assert_raises(bsplib.ShapeError, words, run, main, machine=machine)
+
+
+@pytest.mark.procs(least=3)
+@pytest.mark.parametrize("operation", ["reduce", "allreduce", "scan"])
+@pytest.mark.parametrize("odd", ["first", "last"])
+def test_shapes_are_named_where_they_lead_to_different_ways(run, nprocs, operation, odd):
+    which = 0 if odd == "first" else nprocs - 1
+
+    def main(bsp):
+        x = np.ones(3 if bsp.pid == which else 1000)
+        more = {"root": 1} if operation == "reduce" else {}
+        getattr(bsp, operation)(x, **more)
+
+    words = [f"(1000,) on processes {[pid for pid in range(nprocs) if pid != which]}"]
+    words.insert(0 if which == 0 else 1, f"(3,) on process {which}")
+    assert_raises(
+        bsplib.ShapeError, f"differ: {', '.join(words)}", run, main, machine=edge_at(100, nprocs)
+    )
+
+
+@pytest.mark.procs(1, 2)
+@pytest.mark.parametrize("operation", ["reduce", "allreduce", "scan"])
+@pytest.mark.parametrize(
+    ("op", "words"),
+    [
+        (np.sin, "numpy's sin makes 1 values of 1; what combines makes one of two"),
+        (np.divmod, "numpy's divmod makes 2 values of 2; what combines makes one of two"),
+        ("add", "op is 'add'; it is a binary ufunc or a function of two values"),
+    ],
+)
+def test_what_cannot_combine_two_values_is_refused(run, operation, op, words):
+    def main(bsp):
+        getattr(bsp, operation)(1, op)
+
+    assert_raises(bsplib.UsageError, f"{operation}: {words}", run, main)
+
+
+# -- errors of all ------------------------------------------------------------------------
+
+ROOTED = {
+    "broadcast": lambda bsp, root: bsp.broadcast(1, root),
+    "gather": lambda bsp, root: bsp.gather(1, root),
+    "scatter": lambda bsp, root: bsp.scatter([1] * bsp.nprocs, root),
+    "reduce": lambda bsp, root: bsp.reduce(1, root=root),
+}
+
+UNROOTED = {
+    "allgather": lambda bsp: bsp.allgather(1),
+    "alltoall": lambda bsp: bsp.alltoall([1] * bsp.nprocs),
+    "allreduce": lambda bsp: bsp.allreduce(1),
+    "scan": lambda bsp: bsp.scan(1),
+}
+
+
+@pytest.mark.parametrize("operation", ROOTED)
+@pytest.mark.parametrize("past", [False, True], ids=["-1", "nprocs"])
+def test_a_root_outside_the_group_is_an_error(run, nprocs, operation, past):
+    def main(bsp):
+        ROOTED[operation](bsp, bsp.nprocs if past else -1)
+
+    root = nprocs if past else -1
+    words = f"{operation}: there is no process {root} among {nprocs} (0 to {nprocs - 1})"
+    assert_raises(bsplib.ProcessRangeError, words, run, main)
+
+
+@pytest.mark.parametrize("operation", ROOTED)
+def test_the_first_and_the_last_process_may_be_root(run, operation):
+    def main(bsp):
+        ROOTED[operation](bsp, 0)
+        ROOTED[operation](bsp, np.int64(bsp.nprocs - 1))
+
+    run(main)
+
+
+@pytest.mark.procs(least=2)
+@pytest.mark.parametrize("operation", ROOTED)
+def test_roots_that_differ_are_a_mismatch(run, operation):
+    def main(bsp):
+        ROOTED[operation](bsp, min(bsp.pid, 1))
+
+    assert_raises(bsplib.SyncMismatchError, "thing came from process ", run, main)
+
+
+@pytest.mark.procs(least=2)
+@pytest.mark.parametrize("operation", [*ROOTED, *UNROOTED])
+def test_a_process_in_another_collective_is_a_mismatch(run, operation):
+    every = ROOTED | UNROOTED
+    other = "gather" if operation == "allgather" else "allgather"
+
+    def main(bsp):
+        call = every[operation if bsp.pid else other]
+        call(bsp, bsp.nprocs - 1) if call in ROOTED.values() else call(bsp)
+
+    words = r"is in \w+ in the same superstep|thing came from process \d+; all processes call"
+    with pytest.raises(bsplib.SyncMismatchError, match=words):
+        run(main)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda bsp, x: bsp.broadcast(x),
+        lambda bsp, x: bsp.gather(x),
+        lambda bsp, x: bsp.allgather(x),
+        lambda bsp, x: bsp.scatter([x] * bsp.nprocs),
+        lambda bsp, x: bsp.alltoall([x] * bsp.nprocs),
+        lambda bsp, x: bsp.reduce(x, max),
+        lambda bsp, x: bsp.allreduce(x, max),
+        lambda bsp, x: bsp.scan(x, max),
+    ],
+)
+def test_a_value_that_cannot_be_pickled_is_an_error_at_any_number_of_processes(run, call):
+    def main(bsp):
+        call(bsp, lambda: None)
+
+    assert_raises(bsplib.MessageError, "of type function cannot be pickled", run, main)
+
+
+def test_a_group_that_rests_has_no_collectives(run):
+    def main(bsp):
+        sub = bsp.partition([bsp.nprocs])
+        bsp.allgather(1)
+        sub.done()
+
+    assert_raises(bsplib.PartitionError, "leave the sub-group first", run, main)
+
+
+# -- with the rest of a program -----------------------------------------------------------
+
+
+def right(bsp):
+    return (bsp.pid + 1) % bsp.nprocs
+
+
+def left(bsp):
+    return (bsp.pid - 1) % bsp.nprocs
+
+
+EVERY = {
+    "broadcast in one stage": lambda bsp: bsp.broadcast(np.arange(9), stages=1),
+    "broadcast in two stages": lambda bsp: bsp.broadcast(np.arange(9), stages=2),
+    "gather": lambda bsp: bsp.gather(np.arange(9)),
+    "allgather": lambda bsp: bsp.allgather(np.arange(9)),
+    "scatter": lambda bsp: bsp.scatter([np.arange(9)] * bsp.nprocs),
+    "alltoall": lambda bsp: bsp.alltoall([np.arange(9)] * bsp.nprocs),
+    "reduce": lambda bsp: bsp.reduce(np.arange(9)),
+    "allreduce": lambda bsp: bsp.allreduce(np.arange(9)),
+    "scan": lambda bsp: bsp.scan(np.arange(9)),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("collective", EVERY)
+@pytest.mark.parametrize("size", [3, 3000])
+def test_messages_sent_before_a_collective_can_be_read_after_it(
+    run, nprocs, machine, collective, size
+):
+    def main(bsp):
+        bsp.send(right(bsp), np.full(size, bsp.pid), ("gather", None))
+        bsp.send(right(bsp), {"from": bsp.pid})
+        alone = EVERY[collective](bsp)
+        read = [(source, tag, payload) for source, tag, payload in bsp.messages()]
+        again = EVERY[collective](bsp)
+        (source, tag, payload), second = read
+        return (
+            (source, tag, set(payload.tolist()), second),
+            repr(alone) == repr(again),
+            bsp.qsize(),
+        )
+
+    assert run(main, machine=machine) == [
+        ((pid, ("gather", None), {pid}, (pid, None, {"from": pid})), True, (0, 0))
+        for pid in [(pid - 1) % nprocs for pid in range(nprocs)]
+    ]
+
+
+@BOTH
+@pytest.mark.parametrize("collective", EVERY)
+def test_messages_left_unread_are_gone_after_a_collective(run, nprocs, machine, collective):
+    def main(bsp):
+        bsp.send(right(bsp), b"read")
+        bsp.send(right(bsp), b"left")
+        bsp.sync()
+        first = bsp.move()
+        EVERY[collective](bsp)
+        return first, bsp.qsize()
+
+    assert run(main, machine=machine) == [(b"read", (0, 0))] * nprocs
+
+
+def test_messages_of_a_collective_need_no_tag_of_the_set_size(run, nprocs):
+    def main(bsp):
+        bsp.set_tagsize(4)
+        bsp.sync()
+        bsp.send(right(bsp), b"mine", b"four")
+        total = bsp.allreduce(1)
+        return int(total), [(tag, payload) for _, tag, payload in bsp.messages()]
+
+    assert run(main) == [(nprocs, [(b"four", b"mine")])] * nprocs
+
+
+@BOTH
+@pytest.mark.parametrize("collective", EVERY)
+def test_pending_puts_and_gets_take_effect_at_a_collective(run, nprocs, machine, collective):
+    def main(bsp):
+        x = bsp.array([bsp.pid])
+        bsp.sync()
+        got = bsp.get(right(bsp), x)
+        bsp.put(right(bsp), [bsp.pid + 100], x)
+        EVERY[collective](bsp)
+        return int(got[0]), int(x[0])
+
+    assert run(main, machine=machine) == [
+        ((pid + 1) % nprocs, (pid - 1) % nprocs + 100) for pid in range(nprocs)
+    ]
+
+
+@BOTH
+def test_a_value_is_taken_at_the_call_though_a_put_changes_it_at_the_sync(run, nprocs, machine):
+    def main(bsp):
+        x = bsp.zeros(50)
+        seen = []
+        for collective in (
+            lambda: bsp.broadcast(x),
+            lambda: bsp.allgather(x)[bsp.pid],
+            lambda: bsp.alltoall([x] * bsp.nprocs)[bsp.pid],
+            lambda: bsp.scatter([x] * bsp.nprocs),
+            lambda: bsp.allreduce(x),
+            lambda: bsp.scan(x),
+        ):
+            x[:] = 0
+            bsp.sync()
+            bsp.put(bsp.pid, np.ones(50), x)
+            seen.append((collective().sum(), x.sum()))
+        return seen
+
+    assert run(main, machine=machine) == [[(0, 50)] * 6] * nprocs
+
+
+@BOTH
+def test_collectives_work_in_each_sub_group(run, nprocs, machine):
+    def main(bsp):
+        half = bsp.nprocs // 2
+        with bsp.partition([half, bsp.nprocs]) as sub:
+            root = sub.nprocs - 1
+            x = np.full(20, bsp.pid)
+            inside = (
+                int(sub.broadcast(x, root)[0]),
+                sub.allgather(bsp.pid),
+                int(sub.allreduce(x)[19]),
+                int(sub.scan(x)[19]),
+                sub.alltoall([bsp.pid] * sub.nprocs),
+            )
+        return inside, int(bsp.allreduce(1))
+
+    def expected(pid):
+        half = nprocs // 2
+        mine = [*range(half)] if pid < half else [*range(half, nprocs)]
+        before = [other for other in mine if other <= pid]
+        return (mine[-1], mine, sum(mine), sum(before), mine), nprocs
+
+    assert run(main, machine=machine) == [expected(pid) for pid in range(nprocs)]
+
+
+def test_collectives_follow_each_other_without_mixing(run, nprocs):
+    def main(bsp):
+        return [
+            (int(bsp.allreduce(step)), bsp.broadcast(step, step % bsp.nprocs), bsp.allgather(step))
+            for step in range(30)
+        ]
+
+    assert run(main) == [[(step * nprocs, step, [step] * nprocs) for step in range(30)]] * nprocs
+
+
+# -- costs --------------------------------------------------------------------------------
+
+WORDS = 840  # elements that every number of processes here divides
+N = 8 * WORDS
+
+
+@pytest.mark.parametrize("root", ["first", "last"])
+@pytest.mark.parametrize(
+    ("call", "stages"),
+    [
+        (lambda bsp, x, root: bsp.broadcast(x, root, stages=1), 1),
+        (lambda bsp, x, root: bsp.broadcast(x, root, stages=2), 2),
+        (lambda bsp, x, root: bsp.broadcast(x.tobytes(), root, stages=1), 1),
+        (lambda bsp, x, root: bsp.broadcast(x.tobytes(), root, stages=2), 2),
+        (lambda bsp, x, root: bsp.gather(x, root), 1),
+        (lambda bsp, x, root: bsp.allgather(x), 1),
+        (lambda bsp, x, root: bsp.scatter([x] * bsp.nprocs, root), 1),
+        (lambda bsp, x, root: bsp.alltoall([x] * bsp.nprocs), 1),
+    ],
+)
+def test_moving_values_costs_what_is_promised(run, nprocs, tmp_path, call, stages, root):
+    def main(bsp):
+        call(bsp, np.arange(float(WORDS)), 0 if root == "first" else bsp.nprocs - 1)
+
+    h = (nprocs - 1) * N if stages == 1 else (nprocs - 1) * N // nprocs
+    assert supersteps(run, tmp_path, main) == [h] * stages
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda bsp, x: bsp.reduce(x),
+        lambda bsp, x: bsp.reduce(x, root=bsp.nprocs - 1),
+        lambda bsp, x: bsp.allreduce(x),
+        lambda bsp, x: bsp.scan(x),
+    ],
+)
+def test_combining_costs_what_is_promised(run, nprocs, tmp_path, machine, call):
+    def main(bsp):
+        call(bsp, np.arange(float(WORDS)))
+
+    h = [(nprocs - 1) * N]
+    if machine is TWO_STAGES and nprocs > 2:
+        h = [(nprocs - 1) * N // nprocs] * 2
+    assert supersteps(run, tmp_path, main, machine=machine) == h
+
+
+def test_unequal_values_cost_what_is_promised(run, nprocs, tmp_path):
+    def main(bsp):
+        x = np.zeros(100 * (bsp.pid + 1), np.int8)
+        bsp.gather(x)
+        bsp.allgather(x)
+        bsp.scatter([np.zeros(100 * (pid + 1), np.int8) for pid in range(bsp.nprocs)])
+
+    but_the_first = sum(100 * (pid + 1) for pid in range(1, nprocs))
+    most = max(but_the_first, (nprocs - 1) * 100 * nprocs)
+    assert supersteps(run, tmp_path, main) == [but_the_first, most, but_the_first]
+
+
+def test_a_part_of_none_is_not_sent_by_alltoall(run, nprocs, tmp_path):
+    def main(bsp):
+        parts = [None] * bsp.nprocs
+        parts[right(bsp)] = np.zeros(10)
+        bsp.alltoall(parts)
+
+    assert supersteps(run, tmp_path, main) == [80 if nprocs > 1 else 0]
+
+
+def test_a_number_of_numpy_costs_its_bytes(run, nprocs, tmp_path):
+    def main(bsp):
+        bsp.allreduce(bsp.pid)
+        bsp.allgather(np.float32(1))
+        bsp.broadcast(np.int16(1))
+
+    assert supersteps(run, tmp_path, main) == [(nprocs - 1) * size for size in (8, 4, 2)]
+
+
+def test_every_process_syncs_at_the_same_line_of_a_collective(run, tmp_path):
+    def main(bsp):
+        for collective in EVERY.values():
+            collective(bsp)
+
+    path = tmp_path / "recorded.bsp"
+    run(main, profile=path)
+    (recorded,) = read_trace(path).runs
+    stacks = {}
+    for record in recorded.records:
+        stacks.setdefault(int(record["superstep"]), set()).add(int(record["stack"]))
+    assert all(len(same) == 1 for same in stacks.values())
