@@ -129,5 +129,7 @@ def _portable(error: BaseException) -> BaseException:
         pickle.loads(pickle.dumps(error))
     except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__
         kind = type(error).__qualname__
-        return BspError(f"{kind}: {error} (the error itself cannot be pickled: {reason})")
+        said = BspError(f"{kind}: {error} (the error itself cannot be pickled: {reason})")
+        said.__cause__ = error
+        return said
     return error

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bsplib.errors import RegistrationError, SyncMismatchError
-from bsplib.place import Array, address, extent
+from bsplib.place import Array, address, extent, region_of
 
 DtypeCode = str | bytes
 
@@ -131,19 +131,35 @@ class Registry:
         return self._active[slot]
 
     def find(self, handle: Any) -> Registration | None:
-        """Return the latest effective registration that contains an array or view."""
+        """Return the latest effective registration that contains an array or view.
+
+        Where none does as basic slices go, that is the latest around it.
+        """
         registration = self._of_object.get(id(handle))
         if registration is not None:
             return registration
         if not isinstance(handle, np.ndarray):
             return None
-        low, high = extent(handle)
+        around = self._around(handle)
+        for registration in around:
+            if registration.is_of(handle) or not handle.size:
+                return registration
+            assert registration.array is not None  # _around
+            if region_of(registration.array, handle) is not None:
+                return registration
+        return around[0] if around else None
+
+    def _around(self, view: Array) -> list[Registration]:
+        """Return the registrations whose memory surrounds a view, the latest first."""
+        low, high = extent(view)
+        around = []
         for registration in reversed(self._active.values()):
-            if registration.array is not None:
-                start, stop = extent(registration.array)
-                if start <= low and high <= stop and (start < stop or registration.is_of(handle)):
-                    return registration
-        return None
+            if registration.array is None:
+                continue
+            start, stop = extent(registration.array)
+            if start <= low and high <= stop and (start < stop or registration.is_of(view)):
+                around.append(registration)
+        return around
 
     def is_pending(self, handle: Any) -> bool:
         """Tell whether an array was pushed in this superstep."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import multiprocessing
 import os
 import pickle
@@ -61,7 +62,7 @@ def _do(work: Task | bytes, seat: Seat) -> bytes:
     """Return how a task ended, pickled: (result,), a Failure, or None if it was stopped."""
     outcome: Any
     try:
-        task = pickle.loads(work) if isinstance(work, bytes) else work  # from the parent
+        task = _unpack(work) if isinstance(work, bytes) else work
         if task.label:
             sys.stdout, sys.stderr = label_streams(lambda: seat.pid)
         outcome = (run_task(task, ShmPort.of_root(seat)),)
@@ -73,6 +74,18 @@ def _do(work: Task | bytes, seat: Seat) -> bytes:
         return pickle.dumps(outcome, 5)
     except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__
         return pickle.dumps(failure_of(unpicklable_result(seat.pid, reason), seat.pid), 5)
+
+
+def _unpack(work: bytes) -> Task:
+    """Return a task from the parent, whose script's functions and classes came by value."""
+    task: Task = pickle.loads(work)
+    main = task.main
+    while isinstance(main, functools.partial):
+        main = main.func
+    if getattr(main, "__module__", None) == "__main__":
+        # Let instances of the classes that came along be pickled by name, as in the script.
+        vars(sys.modules["__main__"]).update(getattr(main, "__globals__", {}))
+    return task
 
 
 def _end_with_parent() -> None:

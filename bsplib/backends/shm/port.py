@@ -50,6 +50,7 @@ class ShmPort(Port):
         self._members = members
         self._oblivious = Oblivious(members)
         self._parent = parent
+        self._posted = False
         self._meetings = 0  # in this superstep
         self._parity = 0
         self._floor = members.superstep << SUPERSTEP_SHIFT
@@ -127,6 +128,7 @@ class ShmPort(Port):
     ) -> int:
         """Let all others see that this process is here, and what it has for them."""
         words, seat = self._words, self._seat
+        self._posted = True
         if self._oblivious.ended:
             self._oblivious.read_everything()
         mine = self._members.block + SLOTS[self._parity]
@@ -217,6 +219,7 @@ class ShmPort(Port):
                 return 0
             return lay_out(self._segment, self._get_outbox(), self.nprocs + 1, rows)
 
+        self._posted = True
         self._oblivious.post(write, stamp)
         arrived = self._oblivious.collect(expected)
         self.released = self._oblivious.released
@@ -302,7 +305,9 @@ class ShmPort(Port):
             self._seat.give_outbox(self._outbox)
             self._outbox = None
         self._members.leave()
-        if self._parent is not None:
+        if self._parent is not None and not self._posted:
+            self._members.give_block()  # nobody has anything to look for in it
+        elif self._parent is not None:
             self._seat.left_over.append(self)
         self._seat.ring_if_waited()
 
