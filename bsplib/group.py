@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from bsplib import messages
 from bsplib.backends.base import Port
 from bsplib.checker import here
+from bsplib.collectives import Collectives
 from bsplib.delivery import (
     Get,
     Outgoing,
@@ -47,11 +48,10 @@ from bsplib.irregular import (
 from bsplib.place import Array
 from bsplib.records import Kind
 from bsplib.registry import Registration
-from bsplib.superstep import Supersteps
 from bsplib.transfer import cast_values, check_out, target_of
 
 
-class Group(Supersteps):
+class Group(Collectives):
     """The group of processes that a program runs in, as process ``pid`` sees it.
 
     ``main`` is given the whole run as a group; :meth:`partition` makes sub-groups.
