@@ -732,6 +732,8 @@ class Group(Collectives):
             )
 
     def _check_tag(self, tag: Any) -> None:
+        if type(tag) is messages.CollectiveTag:
+            return  # a collective's own, which no program sees
         if not isinstance(tag, bytes) or len(tag) != self._tag_size:
             raise self._error(
                 MessageError, f"send: tags are bytes of length {self._tag_size}, not {tag!r}"
