@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import networkx
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
+from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 MARK = "*"
 """Stands before the rows of the critical path, also where there is no colour."""
+
+_STACKED_WIDTHS = 10, 13
+"""Of supersteps and costs: the same in every little table of a narrow terminal."""
 
 
 def print_report(
@@ -48,11 +51,10 @@ def print_report(
         callgraph = build(trace.runs[number])
         way = critical_path(callgraph, path)
         console.print(_title(number, callgraph), style="bold", soft_wrap=True)
-        table = _table(callgraph, way, narrow=False)
+        table = _table(callgraph, way)
         unlimited = console.options.update(max_width=10_000)
-        if console.measure(table, options=unlimited).maximum > console.width:
-            table = _table(callgraph, way, narrow=True)
-        console.print(table)
+        fits = console.measure(table, options=unlimited).maximum <= console.width
+        console.print(table if fits else _stacked_table(callgraph, way))
         legend = f"{MARK} critical path: {TITLES[path]}"
         console.print(Text(legend if way else f"no critical path: {TITLES[path]} is 0 everywhere"))
 
@@ -77,31 +79,67 @@ def _meta(run: Run, key: str) -> str:
     return fmt.visible(str(run.meta.get(key, "unknown")))
 
 
-def _table(callgraph: CallGraph, way: list[str], *, narrow: bool) -> Table:
-    """One row a node, those on the way marked; if narrow, costs stand on two lines."""
+def _table(callgraph: CallGraph, way: list[str]) -> Table:
+    """One row a node, those on the way marked."""
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column(min_width=len(MARK))
+    table.add_column("function or\ncost centre")
+    _add_cost_columns(table)
+    for row in _rows(callgraph, way):
+        label = Text("  " * row.depth + row.label)
+        table.add_row(row.mark, label, row.supersteps, *row.costs, style=row.style)
+    return table
+
+
+def _stacked_table(callgraph: CallGraph, way: list[str]) -> Group:
+    """For narrow terminals: each node's name on a line of its own, its costs below."""
+    head = Table.grid(padding=(0, 1, 0, 0))
+    _add_cost_columns(head, _STACKED_WIDTHS)
+    head.add_row("supersteps", *(METRIC_TITLES[metric] for metric in METRICS))
+    parts: list[Text | Table] = [Text(), head]
+    for row in _rows(callgraph, way):
+        name = f"{row.mark:1} {'  ' * row.depth}{row.label}"
+        costs = Table.grid(padding=(0, 1, 0, 0))
+        _add_cost_columns(costs, _STACKED_WIDTHS)
+        costs.add_row(row.supersteps, *(text.replace(" (", "\n(") for text in row.costs))
+        costs.style = row.style or ""
+        parts += [Text(name, style=row.style or "", overflow="fold"), costs]
+    return Group(*parts, Text())
+
+
+def _add_cost_columns(table: Table, widths: tuple[int | None, int | None] = (None, None)) -> None:
+    """Add columns for the supersteps and the metrics."""
+    steps, costs = widths
+    table.add_column("super-\nsteps", justify="right", no_wrap=True, min_width=steps)
+    for metric in METRICS:
+        title = METRIC_TITLES[metric]
+        table.add_column(title, justify="right", no_wrap=True, min_width=costs)
+
+
+class _Row(NamedTuple):
+    """A node as the report shows it."""
+
+    mark: str
+    depth: int
+    label: str
+    supersteps: str
+    costs: list[str]
+    style: str | None
+
+
+def _rows(callgraph: CallGraph, way: list[str]) -> list[_Row]:
+    """The nodes in call-tree order, those on the way marked."""
     graph, root = callgraph.graph, callgraph.root
     depth = {root: 0}
     for caller, name in networkx.dfs_edges(graph, root):
         depth[name] = depth[caller] + 1
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column(min_width=len(MARK))
-    table.add_column("function or\ncost centre", min_width=12, overflow="fold")
-    for title in ("super-\nsteps", *(METRIC_TITLES[metric] for metric in METRICS)):
-        table.add_column(title, justify="right", no_wrap=True)
+    rows = []
     for name, indent in depth.items():
         cost = graph.nodes[name]["cost"]
         costs = [fmt.summary(cost[metric], metric) for metric in METRICS]
-        if narrow:
-            costs = [text.replace(" (", "\n(") for text in costs]
-        on_way = name in way
-        table.add_row(
-            MARK if on_way else "",
-            Text("  " * indent + _row_label(callgraph, name)),
-            str(cost.count),
-            *costs,
-            style="bold red" if on_way else None,
-        )
-    return table
+        mark, style = (MARK, "bold red") if name in way else ("", None)
+        rows.append(_Row(mark, indent, _row_label(callgraph, name), str(cost.count), costs, style))
+    return rows
 
 
 def _row_label(callgraph: CallGraph, name: str) -> str:
