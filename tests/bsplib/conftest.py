@@ -15,7 +15,9 @@ import bsplib
 from bsplib.records import Run
 from bsplib.trace import read_trace
 
-BACKENDS = ("shm",)
+BACKENDS = ("shm", "sim")
+REAL = ("shm",)
+"""Backends whose processes are those of the system."""
 COUNTS = (1, 2, 3, 4, 8)
 
 
@@ -25,6 +27,9 @@ def pytest_configure(config: pytest.Config) -> None:
         "procs(*counts, least=1): run the program with these numbers of processes, or with "
         "all usual ones from the least on; without it with all",
     )
+    config.addinivalue_line(
+        "markers", "real_processes: virtual processors cannot show this, whatever they do"
+    )
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -32,7 +37,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         counts = _counts(metafunc.definition.get_closest_marker("procs"))
         metafunc.parametrize("nprocs", counts, indirect=True, ids="p={}".format)
     if "backend" in metafunc.fixturenames:
-        metafunc.parametrize("backend", BACKENDS, indirect=True)
+        real = metafunc.definition.get_closest_marker("real_processes") is not None
+        metafunc.parametrize("backend", REAL if real else BACKENDS, indirect=True)
 
 
 def _counts(marker: pytest.Mark | None) -> Iterable[int]:
@@ -92,11 +98,14 @@ def script(tmp_path: Path) -> Callable[[str], Path]:
 
 @pytest.fixture
 def execute(script: Callable[[str], Path]) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run a script in an interpreter of its own to its end."""
+    """Run a script in an interpreter of its own to its end, from a file or as if typed in."""
 
-    def execute_it(text: str, *args: str) -> subprocess.CompletedProcess[str]:
+    def execute_it(
+        text: str, *args: str, typed_in: bool = False
+    ) -> subprocess.CompletedProcess[str]:
+        source = ["-c", text] if typed_in else [script(text)]
         return subprocess.run(
-            [sys.executable, script(text), *args],
+            [sys.executable, *source, *args],
             capture_output=True,
             text=True,
             timeout=60,

@@ -188,6 +188,7 @@ def test_an_allocation_missing_on_one_process_is_a_mismatch(run):
         run(main)
 
 
+@pytest.mark.real_processes
 @pytest.mark.procs(1, 2)
 def test_more_than_all_addresses_is_an_error_with_numbers(run):
     def main(bsp):
@@ -218,6 +219,7 @@ def small_shared_memory(monkeypatch):
     return limit
 
 
+@pytest.mark.real_processes
 @pytest.mark.procs(1, 2, 4)
 def test_full_shared_memory_is_an_error_that_says_what_is_needed_and_free(run, small_shared_memory):
     def main(bsp):
@@ -233,6 +235,7 @@ def test_full_shared_memory_is_an_error_that_says_what_is_needed_and_free(run, s
         run(main)
 
 
+@pytest.mark.real_processes
 @pytest.mark.procs(1, 2)
 def test_what_fits_to_the_last_page_is_given(run, small_shared_memory):
     def main(bsp):
@@ -266,6 +269,7 @@ def test_a_transfer_that_does_not_fit_into_shared_memory_is_an_error(
         run(main)
 
 
+@pytest.mark.real_processes
 @pytest.mark.procs(1, 8)
 def test_a_run_that_cannot_even_begin_says_that_shared_memory_is_full(run, small_shared_memory):
     small_shared_memory(4096)
@@ -273,6 +277,7 @@ def test_a_run_that_cannot_even_begin_says_that_shared_memory_is_full(run, small
         run(lambda bsp: None)
 
 
+@pytest.mark.real_processes
 @pytest.mark.procs(1, 2)
 def test_a_program_may_go_on_after_memory_was_refused(run, small_shared_memory):
     def main(bsp):

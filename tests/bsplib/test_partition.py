@@ -154,6 +154,7 @@ def test_hundreds_of_partitions_without_a_sync_of_the_parent(run, nprocs, syncs)
     assert run(main) == [nprocs] * nprocs
 
 
+@pytest.mark.real_processes
 @pytest.mark.procs(2)
 def test_a_process_may_be_hundreds_of_partitions_ahead(backend, nprocs):
     """A partition needs no communication, so nobody has to wait for anybody."""

@@ -1,0 +1,318 @@
+"""The ``bsp`` command."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import bsplib
+from bsplib.cli import main as bsp_main
+from bsplib.trace import read_trace
+
+COMMAND = Path(sys.executable).with_name("bsp")
+
+PROGRAM = """
+import sys
+import bsplib
+from neighbour import greeting  # a module beside the script
+
+def main(bsp):
+    x = bsp.zeros(1, int)
+    bsp.put((bsp.pid + 1) % bsp.nprocs, bsp.pid, x)
+    bsp.sync()
+    print(greeting, bsp.pid, int(x[0]))
+
+if __name__ == "__main__":
+    print("arguments", sys.argv[1:])
+    bsplib.run(main, nprocs=2)
+    bsplib.run(main, nprocs=2)
+    print("done")
+"""
+
+
+@pytest.fixture
+def bsp(tmp_path):
+    """Run the command in an interpreter of its own."""
+
+    def run(*args, cwd=tmp_path):
+        return subprocess.run(
+            [COMMAND, *map(str, args)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            cwd=cwd,
+        )
+
+    return run
+
+
+@pytest.fixture
+def ask():
+    """Run a command that starts no processes, here."""
+
+    def run(*args):
+        return CliRunner().invoke(bsp_main, [*map(str, args)])
+
+    return run
+
+
+@pytest.fixture
+def program(script):
+    script('greeting = "hello from"', "neighbour.py")
+    return script(PROGRAM, "program.py")
+
+
+def one_sentence(result):
+    """What an error says: the last line, with all others being usage."""
+    *usage, error = result.output.strip().splitlines()
+    assert all(line.startswith(("Usage:", "Try")) or not line for line in usage)
+    assert error.startswith("Error: ")
+    return error
+
+
+# -- help --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_help_names_the_commands(ask, option):
+    result = ask(option)
+    assert result.exit_code == 0
+    for command in ("run", "report", "view"):
+        assert f"\n  {command} " in result.output
+
+
+@pytest.mark.parametrize("command", ["run", "report", "view"])
+def test_each_command_explains_itself(ask, command):
+    result = ask(command, "--help")
+    assert result.exit_code == 0
+    assert result.output.startswith(f"Usage: main {command} [OPTIONS]")
+
+
+def test_the_version_is_that_of_the_package(ask):
+    result = ask("--version")
+    assert (result.exit_code, result.output) == (0, f"bsp, version {bsplib.__version__}\n")
+
+
+def test_the_installed_command_answers(bsp):
+    done = bsp("--version")
+    assert (done.returncode, done.stdout) == (0, f"bsp, version {bsplib.__version__}\n")
+
+
+# -- bsp run ------------------------------------------------------------------------------------
+
+
+def lines_of(done):
+    return sorted(done.stdout.splitlines())
+
+
+def test_run_labels_the_lines_of_processes_and_no_others(bsp, program):
+    done = bsp("run", program)
+    assert done.returncode == 0, done.stderr
+    assert lines_of(done) == sorted(
+        ["arguments []", *["[0] hello from 0 1", "[1] hello from 1 0"] * 2, "done"]
+    )
+
+
+def test_what_the_command_line_says_wins_over_the_script(bsp, program):
+    done = bsp("run", "-n", 3, program)
+    assert done.returncode == 0, done.stderr
+    printed = [f"[{pid}] hello from {pid} {(pid - 1) % 3}" for pid in range(3)]
+    assert lines_of(done) == sorted(["arguments []", *printed, *printed, "done"])
+
+
+def test_arguments_behind_the_script_are_the_script_s(bsp, program):
+    done = bsp("run", "-n", 1, program, "--size", "5", "-n", "7", "--profile", "x", "--", "y")
+    assert done.returncode == 0, done.stderr
+    assert "arguments ['--size', '5', '-n', '7', '--profile', 'x', '--', 'y']" in done.stdout
+    assert "hello from 0 0" in done.stdout
+
+
+def test_run_records_all_runs_of_the_script_in_one_trace(bsp, program, tmp_path):
+    done = bsp("run", "--profile", "out.bsp", program, "argument")
+    assert done.returncode == 0, done.stderr
+    assert "recorded in out.bsp" in done.stderr
+    runs = read_trace(tmp_path / "out.bsp").runs
+    assert [run.nprocs for run in runs] == [2, 2]
+    assert runs[0].meta["program"] == "program.py"
+    assert runs[0].meta["arguments"] == ["argument"]
+    report = bsp("report", "out.bsp")
+    assert report.returncode == 0, report.stderr
+    assert report.stdout.count("program.py") >= 2
+    assert "program.py line 9" in " ".join(report.stdout.split())
+
+
+def test_run_takes_the_simulator(bsp, program):
+    done = bsp("run", "--backend", "sim", "-n", 5, program)
+    assert done.returncode == 0, done.stderr
+    assert [line for line in lines_of(done) if line.startswith("[4]")] == ["[4] hello from 4 3"] * 2
+
+
+@pytest.mark.parametrize("on", ["shm", "sim"])
+def test_a_line_without_an_end_is_labelled_and_not_lost(bsp, script, on):
+    source = script("""
+        import sys
+        import bsplib
+
+        def main(bsp):
+            print("half", end="")
+            print("", "whole")
+            print("to errors", file=sys.stderr)
+            sys.stdout.write("two\\nlines\\nrest")
+
+        bsplib.run(main, nprocs=2)
+    """)
+    done = bsp("run", "--backend", on, source)
+    assert done.returncode == 0, done.stderr
+    expected = [
+        f"[{pid}] {line}" for pid in (0, 1) for line in ("half whole", "two", "lines", "rest")
+    ]
+    assert lines_of(done) == sorted(expected)
+    assert {"[0] to errors", "[1] to errors"} <= set(done.stderr.splitlines())
+
+
+def test_an_error_of_the_program_shows_its_traceback(bsp, script):
+    source = script("""
+        import bsplib
+
+        def main(bsp):
+            bsp.put(bsp.nprocs, 1, bsp.zeros(1))
+
+        bsplib.run(main, nprocs=2)
+    """)
+    done = bsp("run", source)
+    assert done.returncode == 1
+    assert "in main" in done.stderr
+    assert (
+        done.stderr.rstrip()
+        .splitlines()[-1]
+        .startswith("bsplib.errors.ProcessRangeError: put: there is no process 2 among 2")
+    )
+
+
+def test_the_exit_status_of_the_script_is_that_of_the_command(bsp, script):
+    assert bsp("run", script("import sys; sys.exit(7)")).returncode == 7
+
+
+def test_a_file_is_not_recorded_where_the_script_runs_nothing(bsp, script, tmp_path):
+    done = bsp("run", "--profile", "out.bsp", script("print('nothing to run')"))
+    assert "recorded" not in done.stderr
+    assert not (tmp_path / "out.bsp").exists()
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "many", "1.5"])
+def test_a_number_of_processes_that_cannot_be_is_an_error(ask, program, count):
+    result = ask("run", "-n", count, program)
+    assert result.exit_code == 2
+    assert "-n" in one_sentence(result)
+
+
+def test_a_script_that_is_not_there_is_an_error(ask):
+    result = ask("run", "missing.py")
+    assert result.exit_code == 2
+    assert "'missing.py' does not exist" in one_sentence(result)
+
+
+def test_a_folder_is_no_script(ask, tmp_path):
+    result = ask("run", tmp_path)
+    assert result.exit_code == 2
+    assert "is a directory" in one_sentence(result)
+
+
+def test_a_backend_that_is_not_there_is_an_error(ask, program):
+    result = ask("run", "--backend", "pigeon", program)
+    assert result.exit_code == 2
+    assert "'pigeon' is not one of" in one_sentence(result)
+
+
+# -- bsp report -----------------------------------------------------------------------------------
+
+
+def worker(bsp):
+    bsp.send((bsp.pid + 1) % bsp.nprocs, b"12345678")
+    bsp.sync()
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory):
+    path = tmp_path_factory.mktemp("trace") / "two runs.bsp"
+    for _ in range(2):
+        bsplib.run(worker, nprocs=3, profile=path)
+    return path
+
+
+def test_report_prints_every_run(ask, trace):
+    result = ask("report", trace)
+    assert result.exit_code == 0
+    assert "worker" in result.output
+    assert result.output.count("3 processes") == 2
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_report_prints_one_run_counted_from_1(ask, trace, number):
+    result = ask("report", "--run", number, trace)
+    assert result.exit_code == 0
+    assert result.output.count("3 processes") == 1
+    assert f"run {number}" in result.output
+
+
+@pytest.mark.parametrize("number", [0, 3, -1])
+def test_report_refuses_a_run_that_is_not_there(ask, trace, number):
+    result = ask("report", "--run", number, trace)
+    assert result.exit_code == 2
+    assert f"there is no run {number} among 2" in one_sentence(result)
+
+
+@pytest.mark.parametrize("path", ["sync", "comp-abs", "h-weighted"])
+def test_report_marks_the_path_asked_for(ask, trace, path):
+    result = ask("report", "--path", path, trace)
+    assert result.exit_code == 0
+    assert "critical path" in result.output
+
+
+def test_report_refuses_a_path_that_is_none(ask, trace):
+    result = ask("report", "--path", "nonsense", trace)
+    assert result.exit_code == 2
+    assert "'nonsense' is none of sync, " in one_sentence(result)
+
+
+def test_a_trace_that_is_not_there_is_one_sentence(ask, tmp_path):
+    result = ask("report", tmp_path / "missing.bsp")
+    assert result.exit_code == 1
+    assert one_sentence(result).endswith("missing.bsp: cannot be read: No such file or directory.")
+
+
+def test_a_file_that_is_no_trace_is_one_sentence(ask, program):
+    result = ask("report", program)
+    assert result.exit_code == 1
+    assert "program.py: is no trace" in one_sentence(result)
+
+
+def test_a_trace_that_was_cut_short_is_one_sentence(ask, trace, tmp_path):
+    cut = tmp_path / "cut.bsp"
+    cut.write_bytes(trace.read_bytes()[:-100])
+    result = ask("report", cut)
+    assert result.exit_code == 1
+    assert "cut.bsp: " in one_sentence(result)
+
+
+# -- bsp view -------------------------------------------------------------------------------------
+
+
+def test_view_writes_a_page(ask, trace, tmp_path):
+    page = tmp_path / "page.html"
+    result = ask("view", "--html", page, trace)
+    assert result.exit_code == 0, result.output
+    assert f"wrote {page}" in result.output
+    assert "worker" in page.read_text()
+
+
+def test_view_of_what_is_no_trace_is_one_sentence(ask, program, tmp_path):
+    result = ask("view", "--html", tmp_path / "page.html", program)
+    assert result.exit_code == 1
+    assert "program.py: is no trace" in one_sentence(result)
+    assert not (tmp_path / "page.html").exists()

@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bsplib.backends.shm.heap import ALIGNMENT, Heap
+from bsplib.backends.shm.outbox import Outbox
+from bsplib.errors import OutOfSharedMemoryError
+
+START, STOP = 4096, 4096 + (1 << 24)
+
+
+class Memory:
+    """A segment that only remembers which bytes may be touched."""
+
+    def __init__(self, limit=1 << 40):
+        self.reserved_up_to = START
+        self.left = limit
+
+    def reserve(self, start, nbytes):
+        assert start == self.reserved_up_to  # without gaps and never twice
+        if nbytes > self.left:
+            raise OutOfSharedMemoryError("full")
+        self.left -= nbytes
+        self.reserved_up_to = start + nbytes
+
+
+@pytest.fixture
+def memory():
+    return Memory()
+
+
+@pytest.fixture
+def heap(memory):
+    return Heap(memory, START, STOP)
+
+
+def test_blocks_are_aligned_and_apart(heap):
+    starts = [heap.allocate(size)[0] for size in (1, 63, 64, 65, 0, 5)]
+    assert [start % ALIGNMENT for start in starts] == [0] * 6
+    assert [b - a for a, b in pairwise(starts)] == [64, 64, 64, 128, 64]
+
+
+def test_only_memory_that_was_never_given_out_is_known_to_be_zero(heap):
+    first, zero = heap.allocate(100)
+    assert zero
+    heap.release(first)
+    assert heap.allocate(100) == (first, False)
+    assert heap.allocate(100)[1]
+
+
+def test_neighbours_that_are_free_become_one(heap):
+    a, b, c, _ = (heap.allocate(64)[0] for _ in range(4))
+    heap.release(a)
+    heap.release(c)
+    heap.release(b)
+    assert heap.allocate(192) == (a, False)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2), (0, 2, 1)], ids=str)
+def test_it_does_not_matter_in_which_order_neighbours_are_freed(heap, order):
+    blocks = [heap.allocate(64)[0] for _ in range(3)]
+    heap.allocate(64)
+    for number in order:
+        heap.release(blocks[number])
+    assert heap.allocate(192)[0] == blocks[0]
+
+
+def test_a_free_range_that_is_too_large_is_split(heap):
+    a, _ = heap.allocate(256)
+    heap.allocate(64)
+    heap.release(a)
+    assert heap.allocate(64) == (a, False)
+    assert heap.allocate(64) == (a + 64, False)
+    assert heap.allocate(128) == (a + 128, False)
+
+
+def test_pages_are_reserved_before_they_are_given_out(memory, heap):
+    for size in (10, 100_000, 1_000_000):
+        start, _ = heap.allocate(size)
+        assert start + size <= memory.reserved_up_to
+
+
+def test_no_more_is_reserved_than_is_used_and_a_step(memory, heap):
+    for _ in range(100):
+        start, _ = heap.allocate(50_000)
+        heap.release(start)
+    assert memory.reserved_up_to - START <= 1 << 20
+
+
+def test_the_last_pages_are_given_out_even_where_no_step_fits():
+    heap = Heap(Memory(limit=8192), START, STOP)
+    heap.allocate(8192)
+    with pytest.raises(OutOfSharedMemoryError):
+        heap.allocate(1)
+
+
+def test_a_block_beyond_all_addresses_is_an_error_with_numbers(heap):
+    heap.allocate(64)
+    with pytest.raises(OutOfSharedMemoryError, match=rf"^{1 << 24} bytes .* {(1 << 24) - 64} "):
+        heap.allocate(1 << 24)
+    assert heap.allocate((1 << 24) - 64)[1]
+
+
+def test_a_block_that_did_not_fit_takes_nothing(heap):
+    with pytest.raises(OutOfSharedMemoryError):
+        heap.allocate(1 << 25)
+    assert heap.allocate(1 << 24)[0] == START
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 3000)), max_size=80))
+def test_blocks_never_overlap_and_nothing_is_lost(steps):
+    memory = Memory()
+    heap = Heap(memory, START, STOP)
+    blocks, given_out = {}, set()
+    for allocates, number in steps:
+        if allocates or not blocks:
+            start, zero = heap.allocate(number)
+            stop = start + max(number, 1)
+            assert START <= start < stop <= memory.reserved_up_to
+            assert all(stop <= other or start >= end for other, end in blocks.items())
+            lines = set(range(start // ALIGNMENT, -(-stop // ALIGNMENT)))
+            assert not zero or not lines & given_out
+            given_out |= lines
+            blocks[start] = stop
+        else:
+            start = sorted(blocks)[number % len(blocks)]
+            del blocks[start]
+            heap.release(start)
+    for start in blocks:
+        heap.release(start)
+    top = max(given_out, default=START // ALIGNMENT - 1) + 1
+    whole = top * ALIGNMENT - START
+    if whole:
+        assert heap.allocate(whole) == (START, False)  # all of it is one free range again
+
+
+# -- outboxes ---------------------------------------------------------------------------------
+
+
+def test_rooms_of_one_superstep_do_not_overlap(heap):
+    outbox = Outbox(heap)
+    stop = 0
+    rooms = []
+    for size in [1, 64, 65, 70_000, 3, 1 << 20, 10, 0, 5]:
+        start = outbox.room(size)
+        assert start % ALIGNMENT == 0
+        assert all(start >= end or start + size <= begin for begin, end in rooms)
+        rooms.append((start, start + size))
+        stop = max(stop, start + size)
+    assert heap.allocate(64)[0] >= stop
+
+
+def test_a_cleared_outbox_has_room_for_all_it_had_in_one_piece(heap):
+    outbox = Outbox(heap)
+    for size in (50_000, 50_000, 200_000):
+        outbox.room(size)
+    outbox.clear()
+    starts = [outbox.room(size) for size in (50_000, 50_000, 200_000)]
+    assert [start - starts[0] for start in starts] == [0, 50_048, 100_096]
+
+
+def test_a_cleared_outbox_begins_at_its_front(heap):
+    outbox = Outbox(heap)
+    first = outbox.room(100)
+    outbox.room(100)
+    outbox.clear()
+    assert outbox.room(100) == first
+
+
+def test_an_outbox_does_not_grow_from_superstep_to_superstep(memory, heap):
+    outbox = Outbox(heap)
+    for _ in range(3):
+        for size in (100_000, 7, 300_000):
+            outbox.room(size)
+        outbox.clear()
+    settled = memory.reserved_up_to
+    for _ in range(50):
+        for size in (100_000, 7, 300_000):
+            outbox.room(size)
+        outbox.clear()
+    assert memory.reserved_up_to == settled
+
+
+def test_a_discarded_outbox_gives_everything_back(memory, heap):
+    outbox = Outbox(heap)
+    for size in (100, 100_000, 300_000):
+        outbox.room(size)
+    outbox.discard()
+    assert heap.allocate(400_000)[0] == START
+    assert outbox.room(10) > START
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 200_000), max_size=8), max_size=8))
+def test_two_outboxes_in_turn_never_overlap(supersteps):
+    heap = Heap(Memory(), START, START + (1 << 30))
+    boxes = [Outbox(heap), Outbox(heap)]
+    kept = [[], []]
+    for number, sizes in enumerate(supersteps):
+        mine = number % 2
+        boxes[mine].clear()
+        kept[mine] = []
+        for size in sizes:
+            start = boxes[mine].room(size)
+            for begin, end in kept[0] + kept[1]:
+                assert start >= end or start + size <= begin
+            kept[mine].append((start, start + size))

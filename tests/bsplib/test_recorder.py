@@ -1,0 +1,492 @@
+"""What ``profile=`` writes down, read back from the trace."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+import bsplib
+from bsplib.records import Direction, Kind
+from bsplib.trace import read_trace
+
+
+def right(bsp):
+    return (bsp.pid + 1) % bsp.nprocs
+
+
+def step(bsp):
+    x = bsp.zeros(100)
+    bsp.put(right(bsp), np.ones(100), x)
+    bsp.sync()
+
+
+def busy(bsp):
+    """A program with everything in it."""
+    x = bsp.zeros(10)
+    step(bsp)
+    bsp.send(right(bsp), b"123")
+    got = bsp.get(right(bsp), x[:2])
+    bsp.sync()
+    list(bsp.messages())
+    for _ in range(3):
+        bsp.put(right(bsp), 1, x[:1])
+        bsp.oblsync(1)
+    with bsp.partition([bsp.nprocs // 2, bsp.nprocs]) as sub:
+        step(sub)
+        with sub.partition(range(1, sub.nprocs + 1)) as inner:
+            step(inner)
+        step(sub)
+    bsp.sync()
+    return got.tolist(), x.tolist()
+
+
+def of(run, pid, group=0):
+    """Records of one process in one group, in order."""
+    rows = run.records
+    return rows[(rows["pid"] == pid) & (rows["group"] == group)]
+
+
+def traffic(run, pid, superstep, group=0):
+    """{(direction, partner): (bytes, messages)} of one record."""
+    rows = run.records
+    (record,) = np.flatnonzero(
+        (rows["pid"] == pid) & (rows["group"] == group) & (rows["superstep"] == superstep)
+    )
+    mine = run.traffic[run.traffic["record"] == record]
+    return {
+        (Direction(row["direction"]).name, int(row["partner"])): (
+            int(row["bytes"]),
+            int(row["messages"]),
+        )
+        for row in mine
+    }
+
+
+# -- times --------------------------------------------------------------------------------------
+
+
+def test_the_times_of_a_record_are_in_order(record):
+    rows = record(busy).records
+    assert (rows["start"] >= 0).all()
+    assert (rows["start"] <= rows["arrive"]).all()
+    assert (rows["arrive"] <= rows["released"]).all()
+    assert (rows["released"] <= rows["end"]).all()
+    assert (rows["comm_calls"] >= 0).all()
+    assert (rows["comm_calls"] + rows["sub"] <= rows["arrive"] - rows["start"]).all()
+
+
+def test_a_superstep_begins_where_the_one_before_ended(record, nprocs):
+    run = record(busy)
+    for pid in range(nprocs):
+        mine = of(run, pid)
+        assert (mine["start"][1:] >= mine["end"][:-1]).all()
+
+
+def test_a_global_sync_releases_all_at_the_latest_arrival(record, nprocs):
+    run = record(busy)
+    rows = run.records
+    syncs = rows[rows["kind"] == Kind.SYNC]
+    together = defaultdict(list)
+    for row in syncs:
+        together[int(row["group"]), int(row["superstep"])].append(row)
+    for (group, _), members in together.items():
+        assert len(members) == run.groups[group].size
+        assert {int(row["released"]) for row in members} == {
+            max(int(row["arrive"]) for row in members)
+        }
+
+
+def test_the_end_of_main_waits_for_nobody(record, nprocs):
+    run = record(busy)
+    ends = run.records[run.records["kind"] == Kind.END]
+    assert (ends["arrive"] == ends["released"]).all()
+    assert (ends["arrive"] == ends["end"]).all()
+    assert sorted(ends["pid"][ends["group"] == 0]) == list(range(nprocs))
+
+
+@pytest.mark.procs(least=2)
+def test_an_oblivious_superstep_is_released_by_those_it_waited_for(record):
+    def main(bsp):
+        if bsp.pid == 0:
+            np.sort(np.random.default_rng(1).random(300_000))
+            bsp.send(1, 1)
+        bsp.oblsync(1 if bsp.pid == 1 else 0)
+
+    run = record(main)
+    sender, receiver = of(run, 0)[0], of(run, 1)[0]
+    assert receiver["released"] == max(sender["arrive"], receiver["arrive"])
+    for pid in [0, *range(2, run.nprocs)]:
+        assert of(run, pid)[0]["released"] == of(run, pid)[0]["arrive"]
+
+
+def test_time_in_primitives_and_in_sub_groups_is_told_apart(record, nprocs):
+    def main(bsp):
+        with bsp.partition([bsp.nprocs]) as sub:
+            for _ in range(20):
+                sub.send(right(sub), np.zeros(1000))
+                sub.sync()
+                sub.move()
+        bsp.sync()
+
+    run = record(main)
+    for pid in range(nprocs):
+        parent, inside = of(run, pid)[0], of(run, pid, 1)
+        assert parent["comm_calls"] == 0
+        assert parent["sub"] >= inside[-1]["end"] - inside[0]["start"] > 0
+        assert (inside["sub"] == 0).all()
+        assert (inside["comm_calls"][:-1] > 0).all()
+
+
+# -- what a record says ---------------------------------------------------------------------------
+
+
+def test_supersteps_are_counted_and_kinds_told(record, nprocs):
+    run = record(busy)
+    expected = [Kind.SYNC] * 2 + [Kind.OBLSYNC] * 3 + [Kind.SYNC, Kind.END]
+    for pid in range(nprocs):
+        mine = of(run, pid)
+        assert mine["superstep"].tolist() == list(range(7))
+        assert mine["kind"].tolist() == expected
+    assert run.complete
+    assert run.nprocs == nprocs
+
+
+def test_a_stack_leads_from_main_to_the_function_that_called_sync(record, nprocs):
+    run = record(busy)
+    mine = of(run, nprocs - 1)
+    stack = run.stacks[mine["stack"][0]]
+    assert [frame.function for frame in stack] == ["busy", "step"]
+    assert {os.path.basename(frame.file) for frame in stack} == {"test_recorder.py"}
+    assert [frame.first_line for frame in stack] == [
+        busy.__code__.co_firstlineno,
+        step.__code__.co_firstlineno,
+    ]
+    assert [frame.line - frame.first_line for frame in stack] == [3, 3]
+    other = run.stacks[mine["stack"][1]]
+    assert [(frame.function, frame.line - frame.first_line) for frame in other] == [("busy", 6)]
+
+
+def test_every_process_has_the_same_stacks(record, nprocs):
+    run = record(busy)
+    for superstep in range(7):
+        rows = run.records[(run.records["group"] == 0) & (run.records["superstep"] == superstep)]
+        assert len(set(rows["stack"].tolist())) == 1
+    assert len(set(run.stacks)) == len(run.stacks)
+
+
+def test_methods_and_nested_functions_have_qualified_names(record):
+    class Solver:
+        def solve(self, bsp):
+            def inner():
+                bsp.sync()
+
+            inner()
+
+    run = record(lambda bsp: Solver().solve(bsp))
+    prefix = "test_methods_and_nested_functions_have_qualified_names.<locals>."
+    assert [frame.function.removeprefix(prefix) for frame in run.stacks[0]] == [
+        "<lambda>",
+        "Solver.solve",
+        "Solver.solve.<locals>.inner",
+    ]
+
+
+def test_the_end_stands_at_main(record):
+    run = record(busy)
+    (end,) = of(run, 0)[of(run, 0)["kind"] == Kind.END]
+    (frame,) = run.stacks[end["stack"]]
+    assert (frame.function, frame.first_line) == ("busy", busy.__code__.co_firstlineno)
+    assert frame.line > frame.first_line
+
+
+def quiet(bsp):
+    return bsp.pid
+
+
+def test_a_program_without_a_sync_has_its_end_recorded_at_main(record, nprocs):
+    run = record(quiet)
+    assert run.records["kind"].tolist() == [Kind.END] * nprocs
+    (stack,) = run.stacks
+    assert [(frame.function, frame.first_line) for frame in stack] == [
+        ("quiet", quiet.__code__.co_firstlineno)
+    ]
+
+
+@pytest.mark.procs(1, 4)
+def test_groups_of_partitions_are_recorded(record, nprocs):
+    run = record(busy)
+    half = nprocs // 2
+    root, *others = run.groups
+    assert root == (-1, 0, 0, 0, 0, nprocs)
+    middle = {group for group in others if group.parent == 0}
+    expected = {(0, 5, 0, 1, half, nprocs - half)}
+    if half:
+        expected.add((0, 5, 0, 0, 0, half))
+    assert middle == expected
+    singles = [group for group in others if group.parent != 0]
+    assert sorted((group.first, group.size) for group in singles) == [
+        (pid, 1) for pid in range(nprocs)
+    ]
+    assert {(group.superstep, group.ordinal) for group in singles} == {(1, 0)}
+    for group in singles:
+        parent = run.groups[group.parent]
+        assert group.index == group.first - parent.first
+
+
+def test_partitions_of_one_group_are_counted_over_the_run(record):
+    def main(bsp):
+        for _ in range(2):
+            for _ in range(2):
+                with bsp.partition([bsp.nprocs]):
+                    pass
+            bsp.sync()
+
+    groups = record(main).groups[1:]
+    assert [(group.superstep, group.ordinal) for group in groups] == [
+        (0, 0),
+        (0, 1),
+        (1, 2),
+        (1, 3),
+    ]
+
+
+# -- traffic -----------------------------------------------------------------------------------
+
+
+@pytest.mark.procs(least=3)
+def test_traffic_is_counted_by_partner_in_payload_bytes(record, nprocs):
+    def main(bsp):
+        x = bsp.zeros(500)
+        bsp.sync()
+        if bsp.pid == 0:
+            bsp.put(1, np.ones(3), x, offset=0)
+            bsp.put(1, np.ones(400), x[:400])
+            bsp.send(1, b"12345", tag="a tag is no payload")
+            bsp.send(2, np.zeros(10, np.int32))
+            bsp.get(2, x[:7])
+            bsp.get(2, x, np.zeros(300, np.float32), offset=0)
+            bsp.get(1, x, at=np.s_[5])
+        bsp.sync()
+
+    run = record(main)
+    assert traffic(run, 0, 0) == {}
+    assert traffic(run, 0, 1) == {
+        ("OUT", 1): (24 + 3200 + 5, 3),
+        ("OUT", 2): (40, 1),
+        ("IN", 2): (56 + 2400, 2),  # as it travels, before it is cast
+        ("IN", 1): (8, 1),
+    }
+    for pid in range(1, nprocs):
+        assert traffic(run, pid, 1) == {}
+
+
+def test_transfers_to_itself_are_kept_apart(record, nprocs):
+    def main(bsp):
+        x = bsp.zeros(5)
+        bsp.put(bsp.pid, np.ones(5), x)
+        bsp.send(bsp.pid, b"123")
+        bsp.sync()
+        bsp.get(bsp.pid, x[:2])
+        bsp.sync()
+
+    run = record(main)
+    assert len(run.traffic) == 0
+    for pid in range(nprocs):
+        assert of(run, pid)["self_bytes"].tolist() == [43, 16, 0]
+        assert of(run, pid)["self_messages"].tolist() == [2, 1, 0]
+
+
+def test_an_empty_message_counts_as_a_message_of_no_bytes(record, nprocs):
+    def main(bsp):
+        bsp.send(right(bsp), b"", tag=1)
+        bsp.sync()
+
+    run = record(main)
+    if nprocs > 1:
+        assert traffic(run, 0, 0) == {("OUT", 1): (0, 1)}
+    else:
+        assert (of(run, 0)["self_bytes"][0], of(run, 0)["self_messages"][0]) == (0, 1)
+
+
+@pytest.mark.procs(4, 8)
+def test_partners_in_a_sub_group_are_numbered_as_in_the_run(record, nprocs):
+    def main(bsp):
+        with bsp.partition([2, bsp.nprocs]) as sub:
+            sub.send((sub.pid + 1) % sub.nprocs, b"12")
+            sub.sync()
+
+    run = record(main)
+    groups = {group.first: number for number, group in enumerate(run.groups) if number}
+    assert traffic(run, 1, 0, groups[0]) == {("OUT", 0): (2, 1)}
+    assert traffic(run, nprocs - 1, 0, groups[2]) == {("OUT", 2): (2, 1)}
+
+
+@pytest.mark.procs(least=2)
+def test_traffic_of_oblivious_supersteps_is_counted_too(record, nprocs):
+    def main(bsp):
+        for number in range(5):
+            bsp.send(right(bsp), bytes(number))
+            bsp.oblsync(1)
+
+    run = record(main)
+    assert [traffic(run, nprocs - 1, number) for number in range(5)] == [
+        {("OUT", 0): (number, 1)} for number in range(5)
+    ]
+
+
+# -- the run and its file ----------------------------------------------------------------------
+
+
+def test_recording_leaves_the_results_unchanged(run, tmp_path):
+    assert run(busy) == run(busy, profile=tmp_path / "file.bsp")
+
+
+def test_errors_are_the_same_with_records(run, tmp_path):
+    def main(bsp):
+        bsp.sync()
+        bsp.put(bsp.nprocs, 1, bsp.zeros(1))
+
+    with pytest.raises(bsplib.ProcessRangeError) as plain:
+        run(main)
+    with pytest.raises(bsplib.ProcessRangeError) as recorded:
+        run(main, profile=tmp_path / "file.bsp")
+    assert str(plain.value) == str(recorded.value)
+
+
+@pytest.mark.procs(1, 3)
+def test_nothing_but_the_file_is_left(run, tmp_path):
+    run(busy, profile=tmp_path / "file.bsp")
+    with pytest.raises(KeyError):
+        run(lambda bsp: {}["missing"], profile=tmp_path / "other.bsp")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file.bsp", "other.bsp"]
+
+
+@pytest.mark.procs(2)
+def test_runs_of_one_program_are_numbered_in_one_trace(run, tmp_path):
+    path = tmp_path / "file.bsp"
+    run(busy, profile=path)
+    run(quiet, profile=str(path))
+    with pytest.raises(ZeroDivisionError):
+        run(lambda bsp: 1 // 0, profile=path)
+    run(busy, profile=path)
+    runs = read_trace(path).runs
+    assert [one.meta["main"].rpartition(".")[2] for one in runs] == [
+        "busy",
+        "quiet",
+        "<lambda>",
+        "busy",
+    ]
+    assert [one.complete for one in runs] == [True, True, False, True]
+
+
+@pytest.mark.procs(2)
+def test_a_file_of_another_program_is_replaced(run, tmp_path):
+    path = tmp_path / "file.bsp"
+    path.write_text("something else")
+    run(quiet, profile=path)
+    assert len(read_trace(path).runs) == 1
+
+
+@pytest.mark.procs(2)
+def test_a_relative_path_is_where_the_program_began(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run(lambda bsp: os.chdir("/"), profile="file.bsp")
+    assert (tmp_path / "file.bsp").exists()
+
+
+@pytest.mark.procs(2)
+def test_the_metadata_say_what_ran(record, backend):
+    meta = record(quiet).meta
+    assert (meta["main"], meta["backend"]) == ("quiet", backend)
+    assert meta["bsplib"] == bsplib.__version__
+    assert meta["numpy"] == np.__version__
+    assert meta["cores"] == len(os.sched_getaffinity(0))
+    assert {"program", "arguments", "started", "host", "system", "python"} <= set(meta)
+    assert "error" not in meta
+
+
+@pytest.mark.procs(1)
+def test_a_folder_that_is_not_there_is_an_error_before_anything_runs(run, tmp_path):
+    def main(bsp):
+        (tmp_path / "ran").touch()
+
+    with pytest.raises(bsplib.UsageError, match=r"profile: there is no folder .*missing"):
+        run(main, profile=tmp_path / "missing" / "file.bsp")
+    assert list(tmp_path.iterdir()) == []
+
+
+# -- runs that break off -----------------------------------------------------------------------
+
+
+def crash(run, path, main):
+    with pytest.raises((KeyError, bsplib.BspError)) as raised:
+        run(main, profile=path)
+    (recorded,) = read_trace(path).runs
+    assert not recorded.complete
+    assert recorded.meta["error"].startswith(f"{raised.type.__name__}: ")
+    return recorded
+
+
+def whole_supersteps(run):
+    """{(group, superstep): processes}, which must be all of the group."""
+    found = defaultdict(list)
+    for row in run.records:
+        found[int(row["group"]), int(row["superstep"])].append(int(row["pid"]))
+    for (group, _), pids in found.items():
+        assert len(pids) == run.groups[group].size
+    return found
+
+
+def test_the_trace_of_a_run_that_raised_ends_with_the_last_whole_superstep(run, tmp_path):
+    def main(bsp):
+        for number in range(10):
+            if number == 6 and bsp.pid == bsp.nprocs - 1:
+                {}["missing"]
+            step(bsp)
+
+    recorded = crash(run, tmp_path / "file.bsp", main)
+    assert sorted(whole_supersteps(recorded)) == [(0, number) for number in range(6)]
+    assert (recorded.records["kind"] == Kind.SYNC).all()
+
+
+@pytest.mark.real_processes
+@pytest.mark.procs(1, 3)
+def test_the_trace_of_a_run_that_was_killed_ends_with_the_last_whole_superstep(run, tmp_path):
+    def main(bsp):
+        for number in range(2000):
+            if number == 1500 and bsp.pid == bsp.nprocs - 1:
+                os.kill(os.getpid(), signal.SIGKILL)
+            bsp.send(right(bsp), b"12")
+            bsp.sync()
+
+    recorded = crash(run, tmp_path / "file.bsp", main)
+    assert sorted(whole_supersteps(recorded)) == [(0, number) for number in range(1500)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file.bsp"]
+
+
+@pytest.mark.procs(4)
+def test_a_run_that_broke_off_in_a_sub_group_keeps_what_was_whole(run, tmp_path):
+    def main(bsp):
+        bsp.sync()
+        with bsp.partition([2, 4]) as sub:
+            for number in range(5):
+                if number == 3 and bsp.pid == 1:
+                    {}["missing"]
+                sub.sync()
+        bsp.sync()
+
+    recorded = crash(run, tmp_path / "file.bsp", main)
+    whole = whole_supersteps(recorded)
+    first = next(number for number, group in enumerate(recorded.groups) if group[:5:4] == (0, 0))
+    assert (0, 0) in whole
+    assert (0, 1) not in whole
+    assert {superstep for group, superstep in whole if group == first} >= {0, 1, 2}
+
+
+def test_a_run_that_broke_off_at_once_has_a_trace_without_records(run, tmp_path):
+    recorded = crash(run, tmp_path / "file.bsp", lambda bsp: {}["missing"])
+    assert len(recorded.records) == 0

@@ -1,0 +1,217 @@
+"""Programs whose processes are not forked: functions and classes travel all the same."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import bsplib
+
+pytestmark = pytest.mark.real_processes
+
+
+@pytest.fixture
+def run_in_thread(run):
+    """Run from a thread that is not the main one, where a fork would be unsafe."""
+
+    def run_it(main, *args):
+        outcome = []
+
+        def target():
+            try:
+                outcome.append(run(main, *args))
+            except BaseException as error:  # noqa: BLE001  # raised below
+                outcome.append(error)
+
+        thread = threading.Thread(target=target)
+        thread.start()
+        thread.join()
+        if isinstance(outcome[0], BaseException):
+            raise outcome[0]
+        return outcome[0]
+
+    return run_it
+
+
+@pytest.mark.procs(1, 2, 4)
+def test_a_run_may_begin_in_any_thread(run_in_thread, nprocs):
+    offset = 10  # closures travel
+
+    def main(bsp, factor, *, more=0):
+        x = bsp.zeros(300, int)
+        bsp.put((bsp.pid + 1) % bsp.nprocs, np.full(300, bsp.pid), x)
+        bsp.sync()
+        return offset + factor * int(x[-1]) + more
+
+    assert run_in_thread(main, 2) == [10 + 2 * ((pid - 1) % nprocs) for pid in range(nprocs)]
+
+
+@pytest.mark.procs(2)
+def test_a_lambda_travels(run_in_thread):
+    assert run_in_thread(lambda bsp: bsp.pid + 1) == [1, 2]
+
+
+@pytest.mark.procs(2)
+def test_sub_groups_and_oblivious_supersteps_work_there_too(run_in_thread):
+    def main(bsp):
+        with bsp.partition([1, 2]) as sub:
+            sub.send(0, bsp.pid)
+            sub.sync()
+            mine = sub.move()
+        bsp.send(1 - bsp.pid, mine)
+        bsp.oblsync(1)
+        return bsp.move()
+
+    assert run_in_thread(main) == [1, 0]
+
+
+@pytest.mark.procs(2)
+def test_an_error_comes_back_from_there_with_its_place(run_in_thread):
+    def main(bsp):
+        bsp.put(2, 1, bsp.zeros(1))
+
+    with pytest.raises(
+        bsplib.ProcessRangeError,
+        match=r"put: there is no process 2 .* \[process 0, superstep 0, test_start_methods.py:\d+",
+    ):
+        run_in_thread(main)
+
+
+@pytest.mark.procs(2)
+def test_two_runs_may_go_on_at_once_in_two_threads(run, nprocs):
+    results = {}
+
+    def main(bsp, number):
+        for _ in range(20):
+            bsp.send(1 - bsp.pid, number)
+            bsp.sync()
+            assert bsp.move() == number
+        return number
+
+    def target(number):
+        results[number] = run(main, number)
+
+    threads = [threading.Thread(target=target, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {0: [0, 0], 1: [1, 1]}
+
+
+SCRIPT = """
+import dataclasses, sys, threading
+import bsplib
+
+@dataclasses.dataclass
+class Point:
+    x: int
+
+class OwnError(Exception):
+    pass
+
+LEVEL = 3
+
+def helper(x):
+    return x + LEVEL
+
+def main(bsp, what, point):
+    assert type(point) is Point
+    if what == "error":
+        raise OwnError("of the script's own type")
+    if what == "result":
+        return Point(helper(point.x))
+    bsp.send(1 - bsp.pid, Point(helper(point.x)), tag=Point(bsp.pid))
+    bsp.sync()
+    (_, tag, got), = bsp.messages()
+    assert type(got) is type(tag) is Point
+    return got.x, tag.x
+
+def start(what):
+    try:
+        print(bsplib.run(main, what, Point(1), nprocs=2))
+    except OwnError as error:
+        print("OwnError:", error)
+
+if __name__ == "__main__":
+    what, where = sys.argv[1:]
+    if where == "main":
+        start(what)
+    else:
+        thread = threading.Thread(target=start, args=(what,))
+        thread.start()
+        thread.join()
+"""
+
+
+@pytest.mark.parametrize("where", ["main", "thread"])
+@pytest.mark.parametrize(
+    ("what", "printed"),
+    [
+        ("result", "[Point(x=4), Point(x=4)]"),
+        ("message", "[(4, 1), (4, 0)]"),
+        ("error", "OwnError: of the script's own type"),
+    ],
+)
+def test_classes_of_the_script_travel(execute, what, printed, where):
+    done = execute(SCRIPT, what, where)
+    assert (done.stdout.strip(), done.stderr) == (printed, "")
+
+
+NOTEBOOK = """
+import threading
+threading.Thread(target=threading.Event().wait, daemon=True).start()  # as in a notebook
+import bsplib
+
+def main(bsp, factor):
+    x = bsp.zeros(1, int)
+    bsp.put(1 - bsp.pid, factor * bsp.pid, x)
+    bsp.sync()
+    return int(x[0])
+
+print(bsplib.run(main, 5, nprocs=2))
+print(bsplib.run(lambda bsp: bsp.pid, nprocs=3))
+"""
+
+
+def test_functions_typed_in_travel_from_a_session_with_threads(execute):
+    """There is no file that another process could import them from."""
+    done = execute(NOTEBOOK, typed_in=True)
+    assert (done.stdout, done.stderr) == ("[5, 0]\n[0, 1, 2]\n", "")
+
+
+@pytest.mark.procs(2)
+def test_each_process_computes_with_one_blas_thread(run, monkeypatch):
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+
+    def main(bsp):
+        from threadpoolctl import threadpool_info  # noqa: PLC0415  # asked in the process
+
+        return [pool["num_threads"] for pool in threadpool_info()]
+
+    assert run(main) == [[1], [1]]
+
+
+@pytest.mark.procs(2)
+def test_the_caller_keeps_its_blas_threads(run):
+    from threadpoolctl import threadpool_info, threadpool_limits  # noqa: PLC0415
+
+    with threadpool_limits(2):
+        before = threadpool_info()
+        run(lambda bsp: None)
+        assert threadpool_info() == before
+
+
+@pytest.mark.procs(2)
+def test_more_blas_threads_can_be_asked_for(run, monkeypatch):
+    from threadpoolctl import threadpool_info, threadpool_limits  # noqa: PLC0415
+
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
+    with threadpool_limits(2):
+        expected = [pool["num_threads"] for pool in threadpool_info()]
+        results = run(lambda bsp: [pool["num_threads"] for pool in threadpool_info()])
+    assert results == [expected, expected]
+    assert expected == [2]

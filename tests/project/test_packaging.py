@@ -1,0 +1,85 @@
+"""What an installation gets: everything that is written here."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import bsplib
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+ROOMS = ("bsplib", "profiler", "webui", "apps")
+
+
+def packages():
+    """Every folder with Python files, as a package's name."""
+    return {
+        ".".join(path.parent.relative_to(ROOT).parts)
+        for room in ROOMS
+        for path in (ROOT / room).rglob("*.py")
+    }
+
+
+def test_every_package_is_listed():
+    assert set(PROJECT["tool"]["setuptools"]["packages"]) == packages()
+
+
+def test_every_package_has_an_init():
+    missing = [
+        name for name in packages() if not (ROOT / name.replace(".", "/") / "__init__.py").exists()
+    ]
+    assert missing == []
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_other_file_of_a_package_is_package_data(room):
+    patterns = PROJECT["tool"]["setuptools"]["package-data"].get(room, [])
+    listed = {path for pattern in patterns for path in (ROOT / room).glob(pattern)}
+    there = {
+        path
+        for path in (ROOT / room).rglob("*")
+        if path.is_file() and path.suffix not in {".py", ".pyc"}
+    }
+    assert there - listed == set()
+
+
+@pytest.mark.parametrize(
+    ("package", "pattern"),
+    [
+        (package, pattern)
+        for package, patterns in PROJECT["tool"]["setuptools"]["package-data"].items()
+        for pattern in patterns
+    ],
+)
+def test_package_data_exist(package, pattern):
+    assert list((ROOT / package.replace(".", "/")).glob(pattern))
+
+
+@pytest.mark.parametrize("room", ["bsplib", "profiler"])
+def test_typed_rooms_say_so(room):
+    assert (ROOT / room / "py.typed").exists()
+
+
+def test_the_version_is_stated_once():
+    assert PROJECT["project"]["version"] == bsplib.__version__
+
+
+def test_the_installed_distribution_is_this_one():
+    assert importlib.metadata.version("bsplib") == bsplib.__version__
+
+
+def test_the_console_script_is_there():
+    (script,) = importlib.metadata.entry_points(group="console_scripts", name="bsp")
+    assert PROJECT["project"]["scripts"] == {"bsp": script.value}
+    assert callable(script.load())
+
+
+@pytest.mark.parametrize("name", ["readme", "license-files"])
+def test_files_that_the_project_names_exist(name):
+    value = PROJECT["project"][name]
+    for file in [value] if isinstance(value, str) else value:
+        assert (ROOT / file).is_file()
