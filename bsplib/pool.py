@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from multiprocessing.util import Finalize
 from types import TracebackType
 from typing import Any, Self
 
@@ -45,6 +46,7 @@ class Pool:
             nprocs=nprocs, machine=machine, check=check, wait=wait, start_method=start_method
         )
         self._processes: Processes | None = None
+        self._finalize: Finalize | None = None
         self._closed = False
 
     @property
@@ -79,22 +81,27 @@ class Pool:
     def close(self) -> None:
         """End the processes."""
         self._closed = True
-        if self._processes is not None:
-            self._processes.close()
-            self._processes = None
+        self._let_go()
 
     def _ready(self) -> Processes:
         if self._processes is None:
             setting = self._setting
-            self._processes = Processes(setting.nprocs, setting.start_method, setting.wait)
-            self._processes.start()
+            made = Processes(setting.nprocs, setting.start_method, setting.wait)
+            self._processes = made
+            # A program that forgets to close would wait for its processes for ever.
+            self._finalize = Finalize(self, made.close, exitpriority=0)
+            made.start()
         return self._processes
 
     def _end(self) -> None:
         if self._processes is not None:
             self._processes.stop()
-            self._processes.close()
-            self._processes = None
+            self._let_go()
+
+    def _let_go(self) -> None:
+        if self._finalize is not None:
+            self._finalize()
+        self._finalize = self._processes = None
 
     def __enter__(self) -> Self:
         self._ready()

@@ -1,0 +1,528 @@
+"""Processes that are kept between runs."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bsplib
+from bsplib import launch
+
+DEADLINE_S = 30
+METHODS = multiprocessing.get_all_start_methods()
+
+# Functions that a pool is given stand inside the tests: they travel by value then, and
+# processes that are not forked could not import this file.
+
+
+@pytest.fixture
+def pool():
+    with bsplib.Pool(nprocs=3) as made:
+        yield made
+
+
+def eventually(condition):
+    """Poll until a condition holds; False if it does not come to hold at all."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def children():
+    """Pids of the processes that this one has started, dead ones too."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit():
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                if int(fields[1]) == os.getpid():
+                    found.add(int(entry.name))
+    return found
+
+
+def descriptors():
+    """Open descriptors of this process, and what they are of."""
+    found = {}
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            found[int(name)] = os.readlink(f"/proc/self/fd/{name}")
+    return {number for number, target in found.items() if not target.endswith("/fd")}
+
+
+def os_pids(bsp):
+    bsp.sync()
+    return os.getpid()
+
+
+# -- run after run ----------------------------------------------------------------------------
+
+
+def test_runs_of_a_pool_have_the_same_processes(pool):
+    first = pool.run(lambda bsp: os.getpid())
+    assert len(set(first)) == 3
+    assert os.getpid() not in first
+    for _ in range(5):
+        assert pool.run(os_pids) == first
+
+
+def test_a_pool_of_one_process_is_a_process_of_its_own():
+    with bsplib.Pool(1) as pool:
+        (first,) = pool.run(lambda bsp: os.getpid())
+        assert pool.run(lambda bsp: os.getpid()) == [first] != [os.getpid()]
+
+
+def test_a_pool_returns_the_result_of_each_process_of_each_run(pool):
+    assert pool.nprocs == 3
+    for number in range(5):
+        expected = [(number, pid) for pid in range(3)]
+        assert pool.run(lambda bsp, number: (number, bsp.pid), number) == expected
+
+
+def test_a_pool_has_as_many_processes_as_there_are_cores_if_it_is_not_told():
+    pool = bsplib.Pool()
+    try:
+        assert pool.nprocs == len(os.sched_getaffinity(0))
+    finally:
+        pool.close()
+
+
+def test_arguments_of_a_run_reach_every_process(pool):
+    def main(bsp, values, *more, scale=1, **others):
+        values += bsp.pid  # its own copy
+        return values.tolist(), more, scale, others
+
+    values = np.arange(2)
+    results = pool.run(main, values, "a", None, scale=4, other=b"x")
+    assert results == [([pid, pid + 1], ("a", None), 4, {"other": b"x"}) for pid in range(3)]
+    assert values.tolist() == [0, 1]
+
+
+def test_lambdas_closures_and_changed_closures_travel_to_a_pool(pool):
+    offset = 10
+
+    def main(bsp):
+        return offset + bsp.pid
+
+    assert pool.run(main) == [10, 11, 12]
+    offset = 20
+    assert pool.run(main) == [20, 21, 22]
+    assert pool.run(lambda bsp: -offset) == [-20] * 3
+
+
+def test_arrays_of_a_later_run_are_zeros_again(pool):
+    def main(bsp, size):
+        x = bsp.zeros(size)
+        y = bsp.zeros((2, 5), np.int8)
+        clean = not x.any() and not y.any()
+        bsp.put((bsp.pid + 1) % bsp.nprocs, np.full(size, 7.0), x)
+        y[:] = -1
+        bsp.sync()
+        return clean and bool((x == 7).all())
+
+    for size in (10, 30_000, 5, 100_000, 100_000):
+        assert pool.run(main, size) == [True] * 3
+
+
+def test_arrays_of_an_earlier_run_are_not_registered_any_more(pool):
+    def keep(bsp):
+        import builtins  # noqa: PLC0415  # what lasts in the process
+
+        builtins.kept_by_a_test = np.zeros(3)
+        bsp.push_reg(builtins.kept_by_a_test)
+        bsp.sync()
+
+    def use(bsp):
+        import builtins  # noqa: PLC0415
+
+        bsp.put(0, 1, builtins.kept_by_a_test)
+
+    pool.run(keep)
+    with pytest.raises(bsplib.RegistrationError, match=r"put: .* is not in a registered array"):
+        pool.run(use)
+
+
+def test_messages_and_gets_of_later_runs_are_their_own(pool):
+    def main(bsp, number):
+        assert bsp.qsize() == (0, 0)
+        x = bsp.array([number * 10 + bsp.pid])
+        bsp.send((bsp.pid + 1) % bsp.nprocs, np.full(50_000, number), tag=number)
+        bsp.send(0, {"run": number})
+        got = bsp.get((bsp.pid + 1) % bsp.nprocs, x)
+        bsp.sync()
+        arrays = [
+            (source, tag, set(payload.tolist()))
+            for source, tag, payload in bsp.messages()
+            if isinstance(payload, np.ndarray)
+        ]
+        bsp.send(0, "left unread")
+        bsp.sync()
+        return arrays, got.tolist()
+
+    for number in range(4):
+        assert pool.run(main, number) == [
+            ([((pid - 1) % 3, number, {number})], [number * 10 + (pid + 1) % 3]) for pid in range(3)
+        ]
+
+
+def test_a_tag_size_ends_with_its_run(pool):
+    def sets(bsp):
+        bsp.set_tagsize(4)
+        bsp.sync()
+
+    pool.run(sets)
+    assert pool.run(lambda bsp: bsp.set_tagsize(1)) == [None] * 3
+
+
+def test_partitions_and_oblivious_supersteps_work_in_later_runs(pool):
+    def main(bsp, number):
+        with bsp.partition([1, 3]) as sub:
+            x = sub.zeros(sub.nprocs, int)
+            for pid in range(sub.nprocs):
+                sub.put(pid, number + bsp.pid, x, offset=sub.pid)
+            sub.sync()
+            with sub.partition(range(1, sub.nprocs + 1)) as alone:
+                alone.send(0, number)
+                alone.oblsync(1)
+                assert alone.move() == number
+        for lap in range(70):  # more than a ring of control words has
+            bsp.send((bsp.pid + 1) % bsp.nprocs, (number, lap))
+            bsp.oblsync(1)
+            assert bsp.move() == (number, lap)
+        bsp.sync()
+        return x.tolist()
+
+    for number in range(0, 30, 10):
+        assert pool.run(main, number) == [[number]] + [[number + 1, number + 2]] * 2
+
+
+def test_runs_may_end_in_unlike_states(pool):
+    """What one run leaves in the control words does not mislead the next."""
+
+    def main(bsp, supersteps, kinds):
+        for _ in range(supersteps):
+            bsp.sync()
+        if kinds:
+            bsp.oblsync(0)
+        bsp.send(0, bsp.pid)
+        bsp.sync()
+        return [payload for _, _, payload in bsp.messages()]
+
+    for supersteps, kinds in ((0, 0), (5, 1), (1, 0), (64, 1), (1, 1), (0, 0)):
+        assert pool.run(main, supersteps, kinds) == [[0, 1, 2], [], []]
+
+
+def test_globals_of_modules_stay_between_runs(pool):
+    def count(bsp):
+        import colorsys  # noqa: PLC0415  # any module of the process
+
+        number = getattr(colorsys, "runs_of_a_test", 0) + 1
+        colorsys.runs_of_a_test = number
+        return number
+
+    assert [pool.run(count) for _ in range(3)] == [[1] * 3, [2] * 3, [3] * 3]
+
+
+def test_more_than_a_hundred_runs_in_a_row_do_not_grow():
+    def main(bsp, number):
+        x = bsp.zeros(1000, int)
+        bsp.put((bsp.pid + 1) % bsp.nprocs, np.full(1000, number), x)
+        with bsp.partition([bsp.nprocs]) as sub:
+            sub.sync()
+        bsp.sync()
+        return int(x.sum())
+
+    with bsplib.Pool(2) as pool:
+        pool.run(main, 0)
+        before = descriptors()
+        stat = os.statvfs("/dev/shm")
+        for number in range(150):
+            assert pool.run(main, number) == [1000 * number] * 2
+        assert descriptors() == before
+        taken = (stat.f_bfree - os.statvfs("/dev/shm").f_bfree) * stat.f_frsize
+    assert taken < 64 << 20  # other programs of this machine come and go there
+
+
+def test_a_pool_may_check(pool):
+    def main(bsp):
+        x = bsp.zeros(1)
+        bsp.put(0, 1, x)
+        bsp.sync()
+
+    pool.run(main)
+    with (
+        bsplib.Pool(3, check=True) as checks,
+        pytest.raises(bsplib.OverlapError, match="named twice"),
+    ):
+        checks.run(main)
+
+
+def test_a_pool_has_a_machine(pool):
+    assert pool.run(lambda bsp: bsp.machine.name) == ["shared memory"] * 3
+    with bsplib.Pool(1, machine="ibm-sp2-pvm") as other:
+        assert other.run(lambda bsp: bsp.machine.name) == ["IBM SP2, PVM"]
+
+
+def test_what_the_command_line_says_of_records_does_not_apply_to_a_pool(
+    pool, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(launch.overrides, "profile", str(tmp_path / "recorded.bsp"))
+    assert pool.run(lambda bsp: bsp.sync()) == [None] * 3
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_program_of_a_pool_may_have_an_argument_called_profile(pool, tmp_path):
+    path = tmp_path / "recorded.bsp"
+    assert pool.run(lambda bsp, profile: str(profile), profile=path) == [str(path)] * 3
+    assert not path.exists()
+
+
+# -- errors and deaths ------------------------------------------------------------------------
+
+
+def test_a_run_after_an_error_is_as_good_as_new(pool):
+    def fails(bsp):
+        x = bsp.zeros(3)
+        bsp.send(0, "lost")
+        bsp.put(0, 5, x)
+        if bsp.pid == 1:
+            raise KeyError("of process 1")
+        bsp.sync()
+
+    def works(bsp):
+        clean = bsp.qsize() == (0, 0) and not bsp.zeros(3).any()
+        bsp.sync()
+        return clean
+
+    for _ in range(3):
+        with pytest.raises(KeyError, match="of process 1"):
+            pool.run(fails)
+        assert pool.run(works) == [True] * 3
+
+
+def test_an_error_of_a_pool_has_its_place_and_its_remote_traceback(pool):
+    def main(bsp):
+        bsp.sync()
+        bsp.send(bsp.nprocs, 1)
+
+    with pytest.raises(bsplib.ProcessRangeError) as raised:
+        pool.run(main)
+    assert "[process 0, superstep 1, test_pool.py:" in str(raised.value)
+    assert "bsp.send(bsp.nprocs, 1)" in str(raised.value.__cause__)
+
+
+def test_a_run_after_a_killed_process_is_as_good_as_new(pool):
+    def dies(bsp):
+        bsp.sync()
+        if bsp.pid == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        bsp.sync()
+
+    first = pool.run(os_pids)
+    with pytest.raises(bsplib.ProcessDiedError, match="process 2 was killed by SIGKILL"):
+        pool.run(dies)
+    second = pool.run(os_pids)
+    assert not set(first) & set(second)
+
+
+def test_a_process_killed_between_two_runs_is_found_by_the_next(pool):
+    victim = pool.run(os_pids)[1]
+    os.kill(victim, signal.SIGKILL)
+    with pytest.raises(bsplib.ProcessDiedError, match="process 1 was killed by SIGKILL"):
+        pool.run(os_pids)
+    assert len(set(pool.run(os_pids))) == 3
+
+
+def test_an_exit_ends_a_run_and_not_the_pool(pool):
+    with pytest.raises(bsplib.ProcessDiedError, match=r"sys.exit\(4\)"):
+        pool.run(lambda bsp: sys.exit(4))
+    assert pool.run(lambda bsp: bsp.pid) == [0, 1, 2]
+
+
+def test_what_cannot_be_pickled_is_said_and_the_pool_goes_on(pool):
+    with pytest.raises(bsplib.MessageError, match="what main returned on process 0 cannot be"):
+        pool.run(lambda bsp: threading.Lock())
+    assert pool.run(lambda bsp: bsp.pid) == [0, 1, 2]
+    with pytest.raises(TypeError, match="pickle"):
+        pool.run(lambda bsp, lock: None, threading.Lock())
+    assert pool.run(lambda bsp: bsp.pid) == [0, 1, 2]
+
+
+def test_a_closed_pool_runs_nothing(pool):
+    pool.run(os_pids)
+    pool.close()
+    with pytest.raises(bsplib.UsageError, match="this pool is closed"):
+        pool.run(os_pids)
+    pool.close()  # once more does nothing
+
+
+def test_a_pool_that_never_ran_may_be_closed():
+    before = children()
+    bsplib.Pool(2).close()
+    assert children() == before
+
+
+def test_a_pool_is_closed_at_the_end_of_its_block_and_errors_pass():
+    pool = bsplib.Pool(2)
+    with pytest.raises(KeyError), pool:
+        raise KeyError
+    with pytest.raises(bsplib.UsageError, match="closed"):
+        pool.run(os_pids)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"nprocs": 0}, bsplib.ProcessRangeError, "nprocs is 0; it may be 1 to 256 on shm"),
+        ({"nprocs": 257}, bsplib.ProcessRangeError, "nprocs is 257"),
+        ({"wait": "sleep"}, bsplib.UsageError, "no wait 'sleep'; choose one of auto, spin, block"),
+        ({"start_method": "thread"}, bsplib.UsageError, "no start_method 'thread'"),
+        ({"machine": "abacus"}, bsplib.UsageError, "'abacus' is none of"),
+    ],
+)
+def test_a_pool_that_cannot_be_is_refused(arguments, error, words):
+    with pytest.raises(error, match=words):
+        bsplib.Pool(**arguments)
+
+
+# -- start methods, and what is left ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_pool_works_with_every_start_method(method):
+    offset = 5
+
+    def main(bsp, factor):
+        x = bsp.zeros(3000, int)
+        bsp.put(1 - bsp.pid, np.full(3000, factor * bsp.pid + offset), x)
+        bsp.send(1 - bsp.pid, bsp.pid)
+        bsp.sync()
+        return int(x[-1]), bsp.move(), os.getpid()
+
+    def fails(bsp):
+        raise KeyError(bsp.pid)
+
+    with bsplib.Pool(2, start_method=method) as pool:
+        first = pool.run(main, 2)
+        second = pool.run(main, 3)
+        with pytest.raises(KeyError, match="0"):
+            pool.run(fails)
+        third = pool.run(main, 4)
+    assert [result[:2] for result in first] == [(7, 1), (5, 0)]
+    assert [result[:2] for result in second] == [(8, 1), (5, 0)]
+    assert [result[:2] for result in third] == [(9, 1), (5, 0)]
+    assert [result[2] for result in first] == [result[2] for result in second]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_pool_leaves_no_name_in_shared_memory_even_while_it_lives(method):
+    before = set(os.listdir("/dev/shm"))
+    with bsplib.Pool(2, start_method=method) as pool:
+        pool.run(os_pids)
+        left = set(os.listdir("/dev/shm")) - before
+
+        def gone():
+            left.intersection_update(os.listdir("/dev/shm"))  # others' come and go
+            return not [name for name in left if not name.startswith("sem.")]
+
+        assert eventually(gone)
+
+
+def test_a_closed_pool_leaves_no_descriptor_and_no_child():
+    def use(number):
+        with bsplib.Pool(3, start_method="fork") as pool:
+            assert pool.run(lambda bsp: number) == [number] * 3
+            with contextlib.suppress(KeyError):
+                pool.run(lambda bsp: {}[bsp.pid])
+            pool.run(os_pids)
+
+    use(0)  # whatever is made once is made now
+    before, young = descriptors(), children()
+    for number in range(5):
+        use(number)
+    assert descriptors() == before
+    assert children() == young
+
+
+def test_a_closed_pool_gives_its_memory_back():
+    stat = os.statvfs("/dev/shm")
+    with bsplib.Pool(2) as pool:
+        pool.run(lambda bsp: bool(bsp.zeros(100 << 20, np.uint8).any()))
+
+    def returned():
+        return (stat.f_bfree - os.statvfs("/dev/shm").f_bfree) * stat.f_frsize < 50 << 20
+
+    assert eventually(returned)
+
+
+def test_two_pools_live_side_by_side():
+    with bsplib.Pool(2) as one, bsplib.Pool(3) as other:
+        first, second = one.run(os_pids), other.run(os_pids)
+        assert not set(first) & set(second)
+        assert (one.run(os_pids), other.run(os_pids)) == (first, second)
+        one.close()
+        assert other.run(os_pids) == second
+
+
+def test_a_plain_run_may_come_between_two_runs_of_a_pool(pool):
+    first = pool.run(os_pids)
+    assert bsplib.run(lambda bsp: bsp.pid, nprocs=2) == [0, 1]
+    assert pool.run(os_pids) == first
+
+
+def test_a_pool_may_be_used_from_a_thread_that_is_not_the_main_one():
+    results = []
+
+    def work():
+        with bsplib.Pool(2) as pool:
+            results.extend(
+                pool.run(lambda bsp, number: (bsp.pid, number), number) for number in (1, 2)
+            )
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert results == [[(0, 1), (1, 1)], [(0, 2), (1, 2)]]
+
+
+def test_processes_of_a_pool_that_nobody_closed_end_with_the_program(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent("""
+            import os
+            import bsplib
+
+            if __name__ == "__main__":
+                pool = bsplib.Pool(2)
+                print(*pool.run(lambda bsp: os.getpid()))
+        """)
+    )
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    pids = [int(word) for word in done.stdout.split()]
+    assert len(pids) == 2
+    assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
+
+
+def test_processes_of_a_pool_that_nobody_has_any_more_end():
+    pool = bsplib.Pool(2)
+    pids = pool.run(os_pids)
+    del pool
+    gc.collect()
+    assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
