@@ -56,11 +56,12 @@ def whole_array(operation: str, registry: Registry, place: Any) -> Registration:
         RegistrationError: it is not registered, or not yet effective.
         PlaceError: it is a view of a registered array only.
     """
-    registration = registry.find(place)
-    if registration is None:
+    found = registry.find(place)
+    if found is None:
         if registry.is_pending(place):
             raise RegistrationError(f"{operation}: the registration takes effect at the next sync")
         raise RegistrationError(f"{operation}: the array is not registered; push_reg it first")
+    registration = found.registration
     if not registration.is_of(place):
         raise PlaceError(
             f"{operation}: indices count from the start of a registered array; name the array, "

@@ -32,6 +32,8 @@ class Region(NamedTuple):
 
     def spread(self, values: Array) -> Array:
         """Arrange values that broadcast to the view by the axes of the array."""
+        if values.shape == self.shape and len(self.shape) == len(self.order) < 2:
+            return values
         full = np.broadcast_to(values, self.shape)
         return full.squeeze(_ones(self.shape)).transpose(self.order)
 
@@ -123,6 +125,8 @@ def region_of(array: Array, view: Array) -> Region | None:
     """
     if view.dtype != array.dtype:
         return None
+    if array.ndim == view.ndim == 1:
+        return _region_of_line(array, view)
     origin = address(view)
     start = _index_at(array, origin)
     if start is None:
@@ -143,6 +147,20 @@ def region_of(array: Array, view: Array) -> Region | None:
         axes.append(axis)
     order = tuple(sorted(range(len(axes)), key=axes.__getitem__))
     return Region(start, tuple(step), tuple(count), view.shape, order)
+
+
+def _region_of_line(array: Array, view: Array) -> Region | None:
+    """Take a view of an array with one axis apart: the common case, and a short sum."""
+    stride = array.strides[0]
+    start, rest = divmod(address(view) - address(array), stride)
+    step, rest_of_step = divmod(view.strides[0], stride) if len(view) > 1 else (1, 0)
+    last = start + step * (len(view) - 1)
+    if rest or rest_of_step or not step:
+        return None
+    if not (0 <= start < len(array) and 0 <= last < len(array)):
+        return None
+    order = (0,) if len(view) > 1 else ()
+    return Region((start,), (step,), view.shape, view.shape, order)
 
 
 def _axis_along(array: Array, start: tuple[int, ...], where: int) -> int | None:

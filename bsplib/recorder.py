@@ -157,6 +157,7 @@ class RecordedGroup(Group):
     move = _timed(Group.move)
     hpmove = _timed(Group.hpmove)
     _read = _timed(Group._read)
+    _unwrap = _timed(Group._unwrap)
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bsplib.errors import RegistrationError, SyncMismatchError
-from bsplib.place import Array, address, extent, region_of
+from bsplib.place import Array, Region, address, extent, region_of
 
 DtypeCode = str | bytes
 
@@ -59,6 +59,8 @@ class Registration:
         """By pid, once announced: None where a process registered None."""
         self.alike = False
         """All processes announced what this one did."""
+        self.extent = (0, 0) if array is None else extent(array)
+        """First byte of the array in memory, and the first beyond it."""
         self.bytes = _bytes_of(array)
         """The elements in C order, where the array has no gaps."""
 
@@ -84,6 +86,14 @@ def _bytes_of(array: Array | None) -> memoryview | None:
     if array is None or not array.flags.c_contiguous:
         return None
     return array.reshape(-1).view(np.uint8).data
+
+
+class Found(NamedTuple):
+    """What an array or view names."""
+
+    registration: Registration
+    region: Region | None
+    """Which part of it; None where it is the whole, or no part that has a name."""
 
 
 class Registry:
@@ -130,33 +140,32 @@ class Registry:
         """Return the registration that a transfer names."""
         return self._active[slot]
 
-    def find(self, handle: Any) -> Registration | None:
+    def find(self, handle: Any) -> Found | None:
         """Return the latest effective registration that contains an array or view.
 
         Where none does as basic slices go, that is the latest around it.
         """
         registration = self._of_object.get(id(handle))
         if registration is not None:
-            return registration
+            return Found(registration, None)
         if not isinstance(handle, np.ndarray):
             return None
         around = self._around(handle)
         for registration in around:
             if registration.is_of(handle) or not handle.size:
-                return registration
+                return Found(registration, None)
             assert registration.array is not None  # _around
-            if region_of(registration.array, handle) is not None:
-                return registration
-        return around[0] if around else None
+            region = region_of(registration.array, handle)
+            if region is not None:
+                return Found(registration, region)
+        return Found(around[0], None) if around else None
 
     def _around(self, view: Array) -> list[Registration]:
         """Return the registrations whose memory surrounds a view, the latest first."""
         low, high = extent(view)
         around = []
         for registration in reversed(self._active.values()):
-            if registration.array is None:
-                continue
-            start, stop = extent(registration.array)
+            start, stop = registration.extent
             if start <= low and high <= stop and (start < stop or registration.is_of(view)):
                 around.append(registration)
         return around
@@ -232,12 +241,11 @@ class Registry:
         self._active[registration.slot] = registration
         if registration.array is not None:
             # What lies in it is named through it from now on, hence not found by identity.
-            low, high = extent(registration.array)
+            low, high = registration.extent
             for earlier in list(self._of_object.values()):
-                if earlier.array is not None and low < high:
-                    start, stop = extent(earlier.array)
-                    if low <= start < stop <= high:
-                        del self._of_object[id(earlier.handle)]
+                start, stop = earlier.extent
+                if low <= start < stop <= high:
+                    del self._of_object[id(earlier.handle)]
         self._of_object[id(registration.handle)] = registration
 
 

@@ -22,7 +22,6 @@ from bsplib.place import (
     Region,
     WireIndex,
     from_wire,
-    region_of,
     selected_shape,
     to_wire,
     whole,
@@ -97,10 +96,10 @@ def target_of(
         PlaceError: nothing is named.
         BoundsError: ``offset`` is negative.
     """
-    registration = registry.find(place)
-    if registration is None:
+    found = registry.find(place)
+    if found is None:
         raise _not_registered(operation, registry, place)
-    target = Target(operation, registration, pid, place)
+    target = Target(operation, found.registration, pid, place)
     if offset is not None and at is not None:
         raise PlaceError(f"{operation}: give offset={offset} or at=, not both")
     if offset is not None:
@@ -108,7 +107,7 @@ def target_of(
     elif at is not None:
         target.name_index(at)
     else:
-        target.name_view(place)
+        target.name_view(place, found.region)
     return target
 
 
@@ -173,18 +172,19 @@ class Target:
                 f"{self._operation}: at={index!r} is no basic index (integers, slices, ...)"
             )
 
-    def name_view(self, view: Any) -> None:
-        """Name the indices that a view has in its array."""
+    def name_view(self, view: Any, region: Region | None) -> None:
+        """Name the indices that a view has in its array: its region, or all of them."""
         array = self._registration.array
         if array is None or not isinstance(view, np.ndarray):
             raise PlaceError(
                 f"{self._operation}: this process registered None there; say offset= or at="
             )
-        self._region = whole(array) if view is array else None
         self._shape = view.shape
-        if self._region is None and view.size:
-            self._region = region_of(array, view)
-            if self._region is None:
+        self._region = region
+        if region is None and view.size:
+            if self._registration.is_of(view):
+                self._region = whole(array)
+            else:
                 raise PlaceError(
                     f"{self._operation}: the view of shape {view.shape} is no basic slice of the "
                     f"registered array of shape {array.shape}; say offset= or at="
