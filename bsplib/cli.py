@@ -43,7 +43,7 @@ def main() -> None:
     """Run bulk synchronous parallel programs, and see where their time goes."""
 
 
-@main.command(context_settings={"ignore_unknown_options": True})
+@main.command(context_settings={"allow_interspersed_args": False})
 @click.option("-n", "--nprocs", type=click.IntRange(1), help="Number of processes.")
 @click.option("--backend", type=click.Choice(BACKENDS), help="Where the processes live.")
 @click.option("--profile", type=_TRACE, help="Record the run in this file.")
@@ -76,7 +76,7 @@ def run(
     sys.argv = [script, *arguments]
     sys.path[0] = str(Path(script).absolute().parent)
     runpy.run_path(script, run_name="__main__")
-    if profile is not None:
+    if profile is not None and launch.is_recorded(profile):
         click.echo(f"recorded in {profile}: bsp report {profile}, bsp view {profile}", err=True)
 
 

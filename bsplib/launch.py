@@ -142,6 +142,11 @@ def _run_recorded(task: Task, setting: Setting, path: Path) -> list[Any]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def is_recorded(path: Path) -> bool:
+    """Tell whether this program has recorded a run in a file."""
+    return path.absolute() in _written
+
+
 def _add(path: Path, trace: Trace) -> None:
     if path in _written and path.exists():
         trace = Trace(read_trace(path).runs + trace.runs)

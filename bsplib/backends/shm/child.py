@@ -61,6 +61,7 @@ def be_process(
 def _do(work: Task | bytes, seat: Seat) -> bytes:
     """Return how a task ended, pickled: (result,), a Failure, or None if it was stopped."""
     outcome: Any
+    streams = sys.stdout, sys.stderr
     try:
         task = _unpack(work) if isinstance(work, bytes) else work
         if task.label:
@@ -70,6 +71,10 @@ def _do(work: Task | bytes, seat: Seat) -> bytes:
         outcome = None
     except BaseException as error:  # noqa: BLE001  # whatever it is, the parent is told
         outcome = failure_of(error, seat.pid)
+    if streams != (sys.stdout, sys.stderr):
+        sys.stdout.close()  # writes what has no end of line yet
+        sys.stderr.close()
+        sys.stdout, sys.stderr = streams
     try:
         return pickle.dumps(outcome, 5)
     except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__

@@ -18,6 +18,7 @@ from bsplib.errors import SyncMismatchError
 class _Post(NamedTuple):
     """What a process brings to a meeting."""
 
+    superstep: int
     note: int
     parcels: Mapping[int, Parcel]
     common: Parcel | None
@@ -83,6 +84,7 @@ class SimPort(Port):
         self._clock = process.clock
         self._key = key
         self._gathering: _Gathering = world.gatherings.setdefault(key, _Gathering())
+        self._superstep = 0
         self._first_meeting = True  # of this superstep: the one that is priced
         self._before_main = not key  # the first barrier of all is time 0
         self._ended = 0  # oblivious supersteps
@@ -125,13 +127,14 @@ class SimPort(Port):
         self._look_back()
         self._clock.pause()
         meeting = self._gathering.meeting
-        meeting.posts[self.pid] = _Post(note, parcels, common, stamp or self.now())
+        meeting.posts[self.pid] = _Post(self._superstep, note, parcels, common, stamp or self.now())
         self._stop_if_failed()
         if len(meeting.posts) == self.nprocs:
             self._end(meeting)
         else:
             meeting.waiting.append(self._process)
             self._world.wait(self._process, f"in a sync of {self._span()}")
+        self._check_together(meeting.posts)
         if self._before_main:
             self._before_main = False
             self._clock.restart()
@@ -142,6 +145,15 @@ class SimPort(Port):
         self._first_meeting = False
         self._clock.resume()
         return self._collect(meeting.posts)
+
+    def _check_together(self, posts: dict[int, _Post]) -> None:
+        """Raise if not all have come here by the same number of supersteps."""
+        for pid, post in sorted(posts.items()):
+            if post.superstep != self._superstep:
+                raise SyncMismatchError(
+                    f"sync: process {self.first + pid} is at another sync than process "
+                    f"{self.first + self.pid}; one of them has ended a superstep by oblsync"
+                )
 
     def _end(self, meeting: _Meeting) -> None:
         """Price the meeting and wake the others; this process came last."""
@@ -249,6 +261,7 @@ class SimPort(Port):
 
     def turn(self) -> None:
         """See :meth:`Port.turn`."""
+        self._superstep += 1
         self._first_meeting = True
 
     def split(self, ordinal: int, index: int, first: int, size: int) -> SimPort:
