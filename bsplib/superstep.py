@@ -1,7 +1,8 @@
 """What ends a superstep: the meeting, the order of delivery, the next superstep.
 
 The state of a group lives here, and the errors that come from below get their
-place here; the primitives that fill the state are in :mod:`bsplib.group`.
+place here; the primitives that fill the state stand above: arrays, remote access,
+mailbox and collectives, which :class:`bsplib.group.Group` puts together.
 """
 
 from __future__ import annotations
@@ -22,7 +23,13 @@ from bsplib.delivery import (
     write_gets,
     write_puts,
 )
-from bsplib.errors import BspError, PartitionError, PendingTransferError, SyncMismatchError
+from bsplib.errors import (
+    BspError,
+    PartitionError,
+    PendingTransferError,
+    ProcessRangeError,
+    SyncMismatchError,
+)
 from bsplib.irregular import Pending
 from bsplib.machine import Machine
 from bsplib.records import Kind
@@ -244,3 +251,24 @@ class Supersteps:
         while group._parent is not None:
             group = group._parent
         return group._superstep
+
+    def _to(self, pid: int) -> Outgoing:
+        outgoing = self._out.get(pid)
+        if outgoing is None:
+            outgoing = self._out[pid] = Outgoing()
+        return outgoing
+
+    def _check_pid(self, pid: Any, operation: str) -> int:
+        try:
+            number = operator.index(pid)
+        except TypeError:
+            raise self._error(
+                ProcessRangeError, f"{operation}: {pid!r} is no process; a pid is an integer"
+            ) from None
+        if not 0 <= number < self.nprocs:
+            raise self._error(
+                ProcessRangeError,
+                f"{operation}: there is no process {number} among {self.nprocs} (0 to "
+                f"{self.nprocs - 1})",
+            )
+        return number

@@ -1,0 +1,288 @@
+"""Reading and writing arrays of other processes: put, get and their kin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bsplib import messages
+from bsplib.checker import here
+from bsplib.delivery import (
+    Get,
+)
+from bsplib.errors import (
+    BspError,
+)
+from bsplib.irregular import (
+    Pending,
+    Words,
+    broadcast,
+    check_there,
+    dtype_there,
+    encode_op,
+    sort_by_process,
+    whole_array,
+)
+from bsplib.place import Array
+from bsplib.registry import Registration
+from bsplib.superstep import Supersteps
+from bsplib.transfer import cast_values, check_out, target_of
+
+
+class RemoteAccess(Supersteps):
+    """One process's access to the registered arrays of the others."""
+
+    def put(
+        self, pid: int, src: ArrayLike, dst: Any, *, offset: int | None = None, at: Any = None
+    ) -> None:
+        """Write ``src`` into ``dst`` on process ``pid`` at the end of the superstep.
+
+        The values are copied before the call returns. Gets of the same superstep
+        read before any put writes; puts are written in the order (source, program).
+
+        Args:
+            pid: receiving process, ``0 <= pid < nprocs``; may be this one.
+            src: values, cast (same_kind) to the dtype of ``dst``; broadcast to a view.
+            dst: registered array or a basic-slice view of one; names the same
+                indices on ``pid``.
+            offset: first element there, in C order of the whole array; as many as
+                ``src`` has.
+            at: basic index against the shape of the array on ``pid``, such as
+                ``numpy.s_[:, -1]``.
+
+        Raises:
+            ProcessRangeError: ``pid`` is no process of this group.
+            RegistrationError: ``dst`` is not registered, not yet effective, or None
+                on ``pid``.
+            PlaceError: ``dst`` is a number, ``at`` is no basic index, or both
+                ``offset`` and ``at`` are given.
+            BoundsError: the write would leave the array on ``pid``; raised at the
+                sync where that array was made in this superstep.
+            DtypeError: ``src`` cannot be cast.
+
+        Cost: ``src.nbytes`` to h_out here and to h_in on ``pid``.
+        Source: Hill et al. 1998, bsp_put; offsets are elements, not bytes.
+        """
+        self._put("put", pid, src, dst, offset, at)
+
+    def hpput(
+        self, pid: int, src: ArrayLike, dst: Any, *, offset: int | None = None, at: Any = None
+    ) -> None:
+        """Do as :meth:`put`, at any time in the superstep.
+
+        ``src`` may not be changed before the sync, and what ``dst`` names on ``pid``
+        may neither be read nor written otherwise in this superstep.
+
+        Source: Hill et al. 1998, bsp_hpput.
+        """
+        self._put("hpput", pid, src, dst, offset, at)
+
+    def _put(
+        self, operation: str, pid: int, src: ArrayLike, dst: Any, offset: int | None, at: Any
+    ) -> None:
+        self._check_usable()
+        receiver = self._check_pid(pid, operation)
+        try:
+            target = target_of(operation, self._registry, receiver, dst, offset, at)
+            values = cast_values(operation, src, target.dtype)
+            if values.size == 0:
+                return
+            header, arranged = target.for_put(values)
+            if not target.resolved:
+                self._unresolved.append(target)
+            payload = messages.pack(arranged, self._port.stage)
+        except BspError as error:
+            self._fail(error)
+        outgoing = self._to(receiver)
+        outgoing.puts.append((*header, payload))
+        if self._watch is not None:
+            outgoing.sites[0].append(here(operation))
+            if operation == "hpput" and isinstance(src, np.ndarray):
+                self._watch.add(src, operation)
+
+    def get(
+        self,
+        pid: int,
+        src: Any,
+        dst: Array | None = None,
+        *,
+        offset: int | None = None,
+        at: Any = None,
+    ) -> Array:
+        """Read ``src`` on process ``pid`` into ``dst`` at the end of the superstep.
+
+        What is read is what stands there when the superstep ends, before any put of
+        it is written. Destinations are written in program order.
+
+        Args:
+            pid: process to read from; may be this one.
+            src: registered array or a basic-slice view of one; names the same
+                indices on ``pid``.
+            dst: writable array or view, registered or not, of the shape of what is
+                named; a new array if None.
+            offset: first element there, in C order of the whole array; as many as
+                ``dst`` has, which must be given.
+            at: basic index against the shape of the array on ``pid``.
+
+        Returns:
+            ``dst``, whose content is valid after the sync.
+
+        Raises:
+            ProcessRangeError: ``pid`` is no process of this group.
+            RegistrationError: ``src`` is not registered, not yet effective, or None
+                on ``pid``.
+            PlaceError: ``src`` is a number, ``dst`` cannot be written or has another
+                shape, or ``at`` is no basic index.
+            BoundsError: the read would leave the array on ``pid``.
+            DtypeError: ``dst`` cannot take the values.
+
+        Cost: ``dst.nbytes`` to h_in here and to h_out on ``pid``.
+        Source: Hill et al. 1998, bsp_get.
+        """
+        return self._get("get", pid, src, dst, offset, at)
+
+    def hpget(
+        self,
+        pid: int,
+        src: Any,
+        dst: Array | None = None,
+        *,
+        offset: int | None = None,
+        at: Any = None,
+    ) -> Array:
+        """Do as :meth:`get`, at any time in the superstep.
+
+        What is named on ``pid`` may not be changed before the sync, and ``dst``
+        neither read nor written.
+
+        Source: Hill et al. 1998, bsp_hpget.
+        """
+        return self._get("hpget", pid, src, dst, offset, at)
+
+    def _get(
+        self, operation: str, pid: int, src: Any, dst: Array | None, offset: int | None, at: Any
+    ) -> Array:
+        self._check_usable()
+        sender = self._check_pid(pid, operation)
+        try:
+            target = target_of(operation, self._registry, sender, src, offset, at)
+            destination = target.destination(dst)
+            if destination.size == 0:
+                return destination
+            header = target.for_get(destination)
+            if not target.resolved:
+                self._unresolved.append(target)
+        except BspError as error:
+            self._fail(error)
+        outgoing = self._to(sender)
+        outgoing.gets.append(header)
+        if self._watch is not None:
+            outgoing.sites[1].append(here(operation))
+            self._watch.add(destination, operation)
+        self._gets.append(Get(sender, destination, target.rearranged, target.dtype, header[-1]))
+        return destination
+
+    def put_at(
+        self,
+        pids: ArrayLike,
+        indices: ArrayLike,
+        values: ArrayLike,
+        dst: Any,
+        op: np.ufunc | None = None,
+    ) -> None:
+        """Write single words into ``dst`` on many processes at the end of the superstep.
+
+        The values are copied before the call returns. The words take their turn
+        among the puts: of duplicates the last in (source, program order) stays, or
+        with ``op`` each is combined into what is there.
+
+        Args:
+            pids: receiving processes, broadcast against the other two.
+            indices: elements of the array there in C order, none negative.
+            values: cast (same_kind) to the dtype of ``dst``.
+            dst: registered array, as a whole.
+            op: binary ufunc such as ``numpy.add``.
+
+        Raises:
+            ProcessRangeError: a pid is no process of this group.
+            RegistrationError: ``dst`` is not registered, or None there.
+            PlaceError: shapes do not go together, or ``dst`` is a view.
+            BoundsError: an index lies outside the array there.
+            DtypeError: values cannot be cast, or ``op`` cannot combine them.
+
+        Cost: one value's size to h for each word; for an oblsync one message for each
+        destination.
+        """
+        self._check_usable()
+        try:
+            registration = whole_array("put_at", self._registry, dst)
+            dtype = dtype_there("put_at", registration)
+            code = encode_op("put_at", op, dtype)
+            to, at, what = broadcast("put_at", pids, indices, cast_values("put_at", values, dtype))
+            words = self._words("put_at", registration, to, at)
+            flat = what.reshape(-1)
+            for pid, its_indices, positions in words:
+                payload = messages.pack(flat[positions], self._port.stage)
+                where = messages.pack(its_indices, self._port.stage)
+                outgoing = self._to(pid)
+                outgoing.puts.append((registration.slot, None, code, where, payload))
+                if self._watch is not None:
+                    outgoing.sites[0].append(here("put_at"))
+        except BspError as error:
+            self._fail(error)
+
+    def get_at(
+        self, pids: ArrayLike, indices: ArrayLike, src: Any, out: Array | None = None
+    ) -> Array:
+        """Read single words of ``src`` on many processes at the end of the superstep.
+
+        Args:
+            pids: processes to read from, broadcast against ``indices``.
+            indices: elements of the array there in C order, none negative.
+            src: registered array, as a whole.
+            out: writable array of the broadcast shape; a new one if None.
+
+        Returns:
+            ``out``, whose content is valid after the sync.
+
+        Raises:
+            ProcessRangeError: a pid is no process of this group.
+            RegistrationError: ``src`` is not registered, or None there.
+            PlaceError: shapes do not go together, ``out`` has another shape or cannot
+                be written, or ``src`` is a view.
+            BoundsError: an index lies outside the array there.
+            DtypeError: ``out`` cannot take the values.
+
+        Cost: one value's size to h for each word.
+        """
+        self._check_usable()
+        try:
+            registration = whole_array("get_at", self._registry, src)
+            dtype = dtype_there("get_at", registration)
+            of, at = broadcast("get_at", pids, indices)
+            destination = check_out("get_at", out, of.shape, dtype)
+            for pid, its_indices, positions in self._words("get_at", registration, of, at):
+                where = messages.pack(its_indices, self._port.stage)
+                nbytes = len(positions) * dtype.itemsize
+                outgoing = self._to(pid)
+                outgoing.gets.append((registration.slot, None, None, where, nbytes))
+                if self._watch is not None:
+                    outgoing.sites[1].append(here("get_at"))
+                self._gets.append(Get(pid, destination, None, dtype, nbytes, positions))
+            if self._watch is not None and destination.size:
+                self._watch.add(destination, "get_at")
+        except BspError as error:
+            self._fail(error)
+        return destination
+
+    def _words(
+        self, operation: str, registration: Registration, pids: Array, indices: Array
+    ) -> list[Words]:
+        """Sort the words of a call by process, with every check that is possible now."""
+        words = sort_by_process(operation, pids, indices, self.nprocs)
+        check_there(operation, registration, words)
+        if registration.extents is None and words:
+            self._unresolved.append(Pending(operation, registration, words))
+        return words
