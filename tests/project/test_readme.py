@@ -1,0 +1,57 @@
+"""The README says what is so: its first forty lines run, its folders and commands exist."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+FIRST_FORTY = "\n".join(README.splitlines()[:40])
+
+
+def block(language):
+    """Return the first block of a language in the first forty lines."""
+    found = re.search(rf"^```{language}\n(.*?)^```", FIRST_FORTY, re.DOTALL | re.MULTILINE)
+    assert found, f"no block {language!r} in the first forty lines"
+    return found.group(1)
+
+
+def test_the_program_prints_what_the_readme_says(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(block("python"), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stdout, done.stderr) == (block(""), "")
+
+
+def test_the_first_forty_lines_show_a_picture_that_exists():
+    picture = re.search(r"!\[[^]]+\]\(([^)]+)\)", FIRST_FORTY)
+    assert picture
+    assert (ROOT / picture.group(1)).stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("command", re.findall(r"`make (\w+)`", README))
+def test_every_make_command_is_a_target(command):
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert re.search(rf"^{command}:", makefile, re.MULTILINE)
+
+
+def test_the_table_of_folders_names_every_room():
+    rooms = {path.parent.name for path in ROOT.glob("*/__init__.py")} | {"tests"}
+    assert rooms <= set(re.findall(r"^\| `(\w+)/` \|", README, re.MULTILINE))
+
+
+def test_continuous_integration_calls_what_the_readme_shows():
+    calls = [
+        line
+        for line in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+        if line.startswith("make")
+    ]
+    assert calls == ["make test"]
+    assert "`make test`" in FIRST_FORTY
