@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bsplib
-from apps.command import machine_options
+from apps.command import Place, place_options
 
 Values = NDArray[np.float64]
 
@@ -109,12 +109,10 @@ def reference(size: int) -> Values:
     type=click.IntRange(0),
     help="Two-stage broadcasts by bar.",
 )
-@machine_options
-def command(
-    size: int, onestage: int, twostage: int, nprocs: int | None, profile: str | None
-) -> None:
+@place_options
+def command(size: int, onestage: int, twostage: int, place: Place) -> None:
     """Broadcast values to all processes, in one stage and in two."""
-    results = bsplib.run(main, size, onestage, twostage, nprocs=nprocs, profile=profile)
+    results = place.run(main, size, onestage, twostage)
     done = 2 * onestage + twostage
     wrong = [pid for pid, got in enumerate(results) if not np.array_equal(got, reference(size))]
     if wrong and done:

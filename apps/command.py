@@ -1,20 +1,104 @@
-"""What the command lines of the applications have in common."""
+"""What the command lines of the applications have in common: where a program runs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
+import bsplib
+from bsplib import launch
+from bsplib.backends.sim.launch import Times
+from bsplib.setting import BACKENDS
 
-def machine_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say where a program runs, and whether it is recorded."""
-    command = click.option(
-        "--profile", type=click.Path(dir_okay=False), help="Record the run in this file."
-    )(command)
-    return click.option(
+
+@dataclass(frozen=True)
+class Place:
+    """Where a program runs, and whether it is recorded; fields as in :func:`bsplib.run`."""
+
+    nprocs: int | None = None
+    backend: str = "shm"
+    machine: str | None = None
+    profile: str | None = None
+
+    def run(self, main: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Any]:
+        """Run a program here; virtual processors report their times.
+
+        Returns:
+            What ``main`` returned, by pid.
+
+        Raises:
+            click.ClickException: there is no such place.
+            Exception: as :func:`bsplib.run`.
+        """
+        with _times_reported():
+            try:
+                return bsplib.run(
+                    main,
+                    *args,
+                    nprocs=self.nprocs,
+                    backend=self.backend,
+                    machine=self.machine,
+                    profile=self.profile,
+                    **kwargs,
+                )
+            except bsplib.UsageError as error:
+                if error.pid is not None:
+                    raise  # the program's own, with its traceback
+                raise click.ClickException(str(error)) from None
+
+
+@contextmanager
+def _times_reported() -> Iterator[None]:
+    """Print the virtual times of runs, unless ``bsp run`` prints them already."""
+    before = launch.overrides.report_times
+    launch.overrides.report_times = before or _print_times
+    try:
+        yield
+    finally:
+        launch.overrides.report_times = before
+
+
+def _print_times(times: Times) -> None:
+    click.echo(
+        f"virtual time: parallel {times.parallel_s:.4g} s, sequential "
+        f"{times.sequential_s:.4g} s, speedup {times.speedup:.3g}"
+    )
+
+
+def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a :class:`Place`; the command is given it as ``place``."""
+
+    @functools.wraps(command)
+    def with_place(
+        nprocs: int | None, backend: str, machine: str | None, profile: str | None, **more: Any
+    ) -> Any:
+        return command(place=Place(nprocs, backend, machine, profile), **more)
+
+    for option in reversed(_OPTIONS):
+        with_place = option(with_place)
+    return with_place
+
+
+_OPTIONS = (
+    click.option(
         "--nprocs",
-        type=click.IntRange(1, 256),
+        type=click.IntRange(1),
         help="Number of processes; the cores of this machine if not said.",
-    )(command)
+    ),
+    click.option(
+        "--backend",
+        default="shm",
+        show_default=True,
+        type=click.Choice(BACKENDS),
+        help="Processes of this machine, or virtual processors, which report their time.",
+    ),
+    click.option(
+        "--machine", metavar="NAME", help="Machine that prices virtual processors; or a .toml file."
+    ),
+    click.option("--profile", type=click.Path(dir_okay=False), help="Record the run in this file."),
+)

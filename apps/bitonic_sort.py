@@ -1,0 +1,193 @@
+"""Bitonic merge sort of n keys on p processes, any number of either.
+
+Every process holds a sorted block of ``m = ceil(n / p)`` keys, in the end the block
+of its turn. Sorted lists of blocks are merged in pairs to lists of twice the length.
+A merge is a row of splits: two processes exchange their blocks, one keeps the lower
+half of the keys of both, the other the upper. With one key a process this is sorting
+by compare and exchange.
+
+The network is Chittor's (1995), chapter 3, in another drawing. There every other
+list is sorted the other way round, so that two lists in a row are bitonic. Here all
+lists are sorted alike, and the first split of a merge brings each block together
+with its mirror image in the other list. The comparisons are the same, and the lower
+half always goes to the lower process: keys and processes that would be there if n
+were a multiple of p, and p a power of two, may be thought of as greater than all
+others. They never move, and so need not exist.
+
+Cost, with k = log2 p rounded up and keys of c bytes:
+
+============== ============ ============ ===================================
+part           supersteps   h of each    w
+============== ============ ============ ===================================
+sort a block   0            0            O(m log m)
+splits         k (k + 1)/2  m c, at most O(m) each: a merge of two blocks
+============== ============ ============ ===================================
+
+Each process sends one block and receives one in a superstep, so that h is balanced
+as long as all processes have partners and p divides n.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+import bsplib
+from apps.command import Place, place_options
+
+Keys = NDArray[Any]
+
+
+def main(
+    bsp: bsplib.Group, values: ArrayLike | int, *, seed: int = 0, descending: bool = False
+) -> Keys:
+    """Sort keys, and return this process's block of the sorted keys.
+
+    Args:
+        bsp: the group.
+        values: the keys in one dimension, of any dtype that numpy sorts, the same on
+            all processes; each takes its block of them. Or how many random keys to
+            sort, of which each process makes its own.
+        seed: of the random keys.
+        descending: the greatest key comes first, NaN before it.
+
+    Returns:
+        The keys from ``pid * m`` on, at most ``m = ceil(n / p)`` of them, in order;
+        the last processes may have fewer or none.
+
+    Raises:
+        ValueError: the values have not one dimension, or their number is negative.
+
+    Cost: ``k (k + 1) / 2`` supersteps with k = ceil(log2 p), h at most the bytes of m
+        keys each (of their pickle where keys are Python objects).
+    Source: Chittor 1995, sections 3.1 (n = p) and 3.2 (n > p), Figures 1 and 4 to 8.
+    """
+    size = number_of_keys(values)
+    length = -(-size // bsp.nprocs)
+    start, stop = (min(pid * length, size) for pid in (bsp.pid, bsp.pid + 1))
+    keys = _keys(values, start, stop, seed)
+    block = merge_sort(bsp, np.sort(keys, kind="stable"), length, descending=descending)
+    return block[::-1].copy() if descending else block
+
+
+def merge_sort(bsp: bsplib.Group, block: Keys, length: int, *, descending: bool) -> Keys:
+    """Merge lists of blocks until there is one: k (k + 1)/2 supersteps, h = m c each.
+
+    Args:
+        bsp: the group.
+        block: keys of this process, ascending, whatever the order of the list.
+        length: most keys of a block; processes that come after one with fewer may
+            have any number up to it.
+        descending: the first process is to get the greatest keys.
+    """
+    span = 1
+    while span < bsp.nprocs:
+        span *= 2
+        block = merge_lists(bsp, block, length, span, descending=descending)
+    return block
+
+
+def merge_lists(
+    bsp: bsplib.Group, block: Keys, length: int, span: int, *, descending: bool
+) -> Keys:
+    """Merge two sorted lists of span/2 blocks into one: log2(span) supersteps."""
+    block = split(bsp, block, bsp.pid ^ (span - 1), length, descending=descending)
+    distance = span // 4
+    while distance:
+        block = split(bsp, block, bsp.pid ^ distance, length, descending=descending)
+        distance //= 2
+    return block
+
+
+def split(bsp: bsplib.Group, block: Keys, partner: int, length: int, *, descending: bool) -> Keys:
+    """Exchange blocks with a partner and keep the half that is due here: 1 superstep.
+
+    A partner that does not exist has none but absent keys, and changes nothing.
+    """
+    if partner < bsp.nprocs:
+        bsp.send(partner, block)
+    bsp.sync()
+    message = bsp.hpmove()
+    if message is None:
+        return block
+    _, other = message
+    first, second = (block, other) if bsp.pid < partner else (other, block)
+    lower, upper = halves(first, second, length, descending=descending)
+    return lower if bsp.pid < partner else upper
+
+
+def halves(first: Keys, second: Keys, length: int, *, descending: bool) -> tuple[Keys, Keys]:
+    """Return the first ``length`` keys of two ascending blocks, and the others.
+
+    Both partners do the same with the same keys: where two keys are equal and can be
+    told apart (0.0 and -0.0) none is lost. The sort finds the two runs and merges.
+
+    Args:
+        first: block of the lower process.
+        second: block of the upper one.
+        length: how many keys the lower process gets, if there are so many.
+        descending: the lower process gets the greatest keys; blocks ascend even so.
+    """
+    both = np.sort(np.concatenate((first, second), dtype=first.dtype), kind="stable")
+    if descending:
+        cut = max(len(both) - length, 0)
+        return both[cut:], both[:cut]
+    return both[:length], both[length:]
+
+
+def number_of_keys(values: ArrayLike | int) -> int:
+    """Return n, where the keys are given or their number is.
+
+    Raises:
+        ValueError: the values have not one dimension, or their number is negative.
+    """
+    if isinstance(values, int):
+        if values < 0:
+            raise ValueError(f"there cannot be {values} keys")
+        return values
+    shape = np.shape(values)
+    if len(shape) != 1:
+        raise ValueError(f"keys have one dimension, and these have shape {shape}")
+    return int(shape[0])
+
+
+def random_keys(start: int, stop: int, seed: int) -> Keys:
+    """Return keys ``start .. stop - 1`` of an endless row of random float64.
+
+    Which process makes a key makes no difference to it.
+    """
+    generator = np.random.PCG64(seed)
+    return np.random.Generator(generator.advance(start)).random(stop - start)
+
+
+def reference(values: ArrayLike | int, *, seed: int = 0, descending: bool = False) -> Keys:
+    """Return all keys in order, sorted by numpy in one process; arguments as :func:`main`."""
+    ordered = np.sort(_keys(values, 0, number_of_keys(values), seed))
+    return ordered[::-1] if descending else ordered
+
+
+def _keys(values: ArrayLike | int, start: int, stop: int, seed: int) -> Keys:
+    if isinstance(values, int):
+        return random_keys(start, stop, seed)
+    return np.asarray(values)[start:stop]
+
+
+@click.command()
+@click.option("--size", default=65536, show_default=True, type=click.IntRange(0), help="Keys.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of the keys.")
+@click.option("--descending", is_flag=True, help="The greatest key comes first.")
+@place_options
+def command(size: int, seed: int, descending: bool, place: Place) -> None:
+    """Sort random keys by bitonic merge sort."""
+    blocks = place.run(main, size, seed=seed, descending=descending)
+    expected = reference(size, seed=seed, descending=descending)
+    if not np.array_equal(np.concatenate(blocks), expected):
+        raise click.ClickException("the keys are not in order")
+    click.echo(f"{len(blocks)} processes sorted {size} keys")
+
+
+if __name__ == "__main__":
+    command()
