@@ -15,6 +15,9 @@ from bsplib.delivery import parcel_bytes
 from bsplib.errors import SyncMismatchError
 
 
+_ALIGNMENT = 64
+
+
 class _Post(NamedTuple):
     """What a process brings to a meeting."""
 
@@ -103,7 +106,9 @@ class SimPort(Port):
 
     def allocate(self, nbytes: int) -> memoryview:
         """See :meth:`Port.allocate`."""
-        return memoryview(bytearray(nbytes))
+        room = np.zeros(nbytes + _ALIGNMENT, np.uint8)
+        start = -room.ctypes.data % _ALIGNMENT
+        return room[start : start + nbytes].data
 
     def release(self, memory: memoryview) -> None:
         """See :meth:`Port.release`."""
