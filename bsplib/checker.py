@@ -58,10 +58,11 @@ class Watch:
         self._watched.append(_Watched(array, _checksum(array), Site(*here(operation))))
 
     def verify(self) -> None:
-        """Raise if an array was changed; forget them all.
+        """Raise if an array was changed, or is to be written twice; forget them all.
 
         Raises:
-            OverlapError: it was; the sync is the second place.
+            OverlapError: it was; the sync is the second place. Or two gets, one of
+                them an hpget, have one destination.
         """
         watched, self._watched = self._watched, []
         for array, checksum, site in watched:
@@ -70,6 +71,18 @@ class Watch:
                 raise OverlapError(
                     f"the {what} of {site.operation} at {site.place} was changed before the "
                     f"sync at {where.place()}"
+                )
+        _check_destinations([each for each in watched if each.site.operation != "hpput"])
+
+
+def _check_destinations(watched: list[_Watched]) -> None:
+    for number, (array, _, site) in enumerate(watched):
+        for other in watched[:number]:
+            hp = "hpget" in (site.operation, other.site.operation)
+            if hp and np.shares_memory(array, other.array):
+                raise OverlapError(
+                    f"the {site.operation} at {site.place} writes where the "
+                    f"{other.site.operation} at {other.site.place} does"
                 )
 
 
@@ -102,16 +115,19 @@ class Writers:
             owners[index] = len(self._calls)
 
     def read(self, reader: int, gets: list[tuple[Any, ...]], sites: list[tuple[str, str]]) -> None:
-        """Compare the hpgets of a process with what has been taken down.
+        """Compare the gets of a process with what has been taken down.
 
         Raises:
-            OverlapError: one of them reads what a put writes.
+            OverlapError: an hpget reads what a put writes, or a get what an hpput writes.
         """
         for get, site in zip(gets, sites, strict=True):
-            if site[0] == "hpget":
-                self._calls.append((reader, Site(*site)))
-                owners = self._owners_of(get[0])
-                self._refuse(owners[self._index(get, owners)])
+            self._calls.append((reader, Site(*site)))
+            owners = self._owners_of(get[0])
+            read = owners[self._index(get, owners)]
+            if site[0] != "hpget":
+                by_hpput = [n for n, (_, put) in enumerate(self._calls, 1) if put[0] == "hpput"]
+                read = np.where(np.isin(read, by_hpput), read, 0)
+            self._refuse(read)
 
     def _owners_of(self, slot: int) -> NDArray[np.int32]:
         if slot not in self._owners:

@@ -1,0 +1,670 @@
+"""What ``check=True`` reports, and what it lets pass."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import numpy as np
+import pytest
+
+import bsplib
+
+# Programs say ``here()`` on the lines whose numbers a report has to name.
+
+
+@pytest.fixture
+def check(run):
+    """Run a program with ``check=True``."""
+
+    def run_it(main, *args):
+        return run(main, *args, check=True)
+
+    return run_it
+
+
+@pytest.fixture
+def report(check):
+    """Run a program that is to be reported; return what is said, and what it should name."""
+
+    def run_it(main, *args):
+        with pytest.raises(bsplib.OverlapError) as raised:
+            check(main, *args)
+        return str(raised.value)
+
+    return run_it
+
+
+def marked(main, *names):
+    """Return the places, as file:line, of the lines of a program marked with names."""
+    lines, first = inspect.getsourcelines(main)
+    places = []
+    for name in names:
+        (number,) = [i for i, line in enumerate(lines) if line.rstrip().endswith(f"# {name}")]
+        places.append(f"test_check.py:{first + number}")
+    return places
+
+
+def names_both(main, said, operations, sources=None):
+    """Whether a report names two calls, with their places marked ``one`` and ``two``."""
+    places = marked(main, "one", "two")
+    sources = sources or (r"\d+", r"\d+")
+    calls = [
+        f"{operation} of process {source} at {place}"
+        for operation, source, place in zip(operations, sources, places, strict=True)
+    ]
+    return re.search(f"by the {calls[0]} and by the {calls[1]}", said) is not None
+
+
+# -- overlapping puts ---------------------------------------------------------------------------
+
+
+@pytest.mark.procs(2, 4)
+def test_puts_of_two_processes_that_overlap_are_reported_with_both_calls(report):
+    def main(bsp):
+        x = bsp.zeros(10)
+        bsp.sync()
+        if bsp.pid == 0:
+            bsp.put(1, [1, 1, 1], x[2:5])  # one
+        elif bsp.pid == 1:
+            bsp.put(1, [2, 2], x[4:6])  # two
+        bsp.sync()
+
+    said = report(main)
+    assert said.startswith("1 elements are named twice in one superstep: by the put of process 0")
+    assert names_both(main, said, ("put", "put"), (0, 1))
+    assert "[process 1, superstep 1, test_check.py:" in said
+
+
+def by_view(bsp, x, first, count):
+    bsp.put(0, np.ones(count), x[first : first + count])
+
+
+def by_offset(bsp, x, first, count):
+    bsp.put(0, np.ones(count), x, offset=first)
+
+
+def by_index(bsp, x, first, count):
+    bsp.put(0, np.ones(count), x, at=np.s_[first : first + count])
+
+
+def by_words(bsp, x, first, count):
+    bsp.put_at(0, np.arange(first, first + count), 1.0, x)
+
+
+def by_hpput(bsp, x, first, count):
+    bsp.hpput(0, np.ones(count), x[first : first + count])
+
+
+def by_a_view_with_steps(bsp, x, first, count):
+    bsp.put(0, 1, x[first : first + 2 * count : 2])
+
+
+WAYS = [by_view, by_offset, by_index, by_words, by_hpput, by_a_view_with_steps]
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("second", WAYS, ids=lambda way: way.__name__)
+@pytest.mark.parametrize("first", WAYS, ids=lambda way: way.__name__)
+def test_puts_overlap_however_their_places_are_named(report, first, second):
+    def main(bsp):
+        x = bsp.zeros(30)
+        bsp.sync()
+        if bsp.pid == bsp.nprocs - 1:
+            first(bsp, x, 10, 4)
+            second(bsp, x, 12, 3)
+        bsp.sync()
+
+    assert "named twice in one superstep" in report(main)
+
+
+@pytest.mark.procs(2)
+def test_puts_that_only_touch_are_fine(check):
+    def main(bsp):
+        sums = []
+        for first in WAYS:
+            for second in WAYS:
+                x = bsp.zeros(30)
+                bsp.sync()
+                if bsp.pid == 1:
+                    first(bsp, x, 4, 4)  # up to 11, in steps of two
+                    second(bsp, x, 12, 3)
+                bsp.sync()
+                sums.append(float(x.sum()))
+        return sums
+
+    assert check(main) == [[7.0] * 36, [0.0] * 36]
+
+
+@pytest.mark.procs(1, 3)
+def test_two_puts_of_one_process_that_overlap_are_reported(report):
+    def main(bsp):
+        x = bsp.zeros((4, 4), int)
+        bsp.put(0, 1, x[1])  # one
+        bsp.put(0, 2, x[:, 2])  # two
+        bsp.sync()
+
+    assert names_both(main, report(main), ("put", "put"), (0, 0))
+
+
+@pytest.mark.procs(2)
+def test_a_loop_that_puts_twice_into_one_place_names_its_line_twice(report):
+    def main(bsp):
+        x = bsp.zeros(5)
+        for _ in range(2):
+            if bsp.pid == 1:
+                bsp.put(0, 1, x[2:3])  # loop
+        bsp.sync()
+
+    (place,) = marked(main, "loop")
+    said = report(main)
+    assert said.count(f"put of process 1 at {place}") == 2
+
+
+@pytest.mark.procs(1, 2, 4)
+def test_puts_into_rows_and_columns_that_do_not_meet_are_fine(check):
+    def main(bsp):
+        x = bsp.zeros((bsp.nprocs, 6, 6), int)
+        for pid in range(bsp.nprocs):
+            bsp.put(pid, 1, x[bsp.pid, 0])
+            bsp.put(pid, 2, x[bsp.pid, 1:, 0])
+            bsp.put(pid, 3, x[bsp.pid, 1::2, 1::2])
+            bsp.put(pid, 4, x, at=np.s_[bsp.pid, 2::2, 2::2])
+        bsp.sync()
+        return int(x.sum())
+
+    nprocs = len(results := check(main))
+    assert results == [nprocs * (6 + 10 + 27 + 16)] * nprocs
+
+
+@pytest.mark.procs(2)
+def test_puts_into_an_array_with_gaps_are_told_apart(check, report):
+    def touches(bsp):
+        whole = np.zeros((4, 4))
+        x, y = whole[:, 1], whole[:, 2]
+        bsp.push_reg(x)
+        bsp.push_reg(y)
+        bsp.sync()
+        bsp.put(0, 1, x[bsp.pid : bsp.pid + 1])
+        bsp.put(0, 1, y[bsp.pid : bsp.pid + 1])
+        bsp.sync()
+        return int(whole.sum())
+
+    def overlaps(bsp):
+        x = np.zeros((4, 4))[:, 1]
+        bsp.push_reg(x)
+        bsp.sync()
+        bsp.put(0, 1, x, offset=2)
+        bsp.sync()
+
+    assert check(touches) == [4, 0]
+    assert "put of process 0" in report(overlaps)
+
+
+@pytest.mark.procs(2)
+def test_an_offset_and_a_view_that_name_one_element_of_a_part_are_reported(report):
+    """The latest registration that contains the place is meant."""
+
+    def main(bsp):
+        x = np.zeros(6)
+        bsp.push_reg(x)
+        bsp.push_reg(x[2:])
+        bsp.sync()
+        y = x[2:]
+        if bsp.pid == 0:
+            bsp.put(1, 1, y, offset=0)
+            bsp.put(1, 1, x[2:3])
+        bsp.sync()
+
+    assert "named twice" in report(main)
+
+
+@pytest.mark.procs(2)
+def test_equal_values_are_reported_as_well(report):
+    def main(bsp):
+        x = bsp.zeros(1)
+        bsp.put(0, 7, x)
+        bsp.sync()
+
+    assert "named twice" in report(main)
+
+
+@pytest.mark.procs(1, 2, 4)
+def test_puts_of_different_supersteps_do_not_overlap(check):
+    def main(bsp):
+        x = bsp.zeros(1)
+        for pid in range(bsp.nprocs):
+            if pid == bsp.pid:
+                bsp.put(0, 1, x)
+            bsp.sync()
+
+    check(main)
+
+
+@pytest.mark.procs(2)
+def test_empty_puts_overlap_with_nothing(check):
+    def main(bsp):
+        x = bsp.zeros(4)
+        bsp.put(0, [], x[1:1])
+        bsp.put(0, [], x, offset=bsp.pid)
+        bsp.put_at([], [], [], x)
+        bsp.put(0, 1, x[bsp.pid : bsp.pid + 1])
+        bsp.sync()
+
+    check(main)
+
+
+# -- words ------------------------------------------------------------------------------------
+
+
+@pytest.mark.procs(1, 2, 4)
+def test_combining_words_may_meet(check, nprocs):
+    def main(bsp):
+        x = bsp.zeros(4, int)
+        bsp.put_at(0, [1, 1, 2], 1, x, op=np.add)
+        bsp.put_at(0, [2, 3], 5, x, op=np.add)
+        bsp.sync()
+        return x.tolist()
+
+    assert check(main)[0] == [0, 2 * nprocs, 6 * nprocs, 5 * nprocs]
+
+
+@pytest.mark.procs(1, 2)
+def test_a_put_and_combining_words_in_one_place_are_reported(report):
+    def main(bsp):
+        x = bsp.zeros(4, int)
+        if bsp.pid == bsp.nprocs - 1:
+            bsp.put_at(0, [1], 1, x, op=np.add)  # one
+            bsp.put(0, 1, x[1:2])  # two
+        bsp.sync()
+
+    assert names_both(main, report(main), ("put_at", "put"))
+
+
+@pytest.mark.procs(1, 2)
+def test_words_that_are_combined_into_what_a_put_has_written_are_fine(check):
+    """Nothing is lost."""
+
+    def main(bsp):
+        x = bsp.zeros(4, int)
+        if bsp.pid == bsp.nprocs - 1:
+            bsp.put(0, 5, x)
+            bsp.put_at(0, [1, 1], 2, x, op=np.add)
+        bsp.sync()
+        return x.tolist()
+
+    assert check(main)[0] == [5, 9, 5, 5]
+
+
+# -- hp-transfers ---------------------------------------------------------------------------------
+
+
+@pytest.mark.procs(1, 2, 4)
+def test_a_source_of_hpput_that_is_changed_is_reported_with_call_and_sync(report):
+    def main(bsp):
+        x = bsp.zeros((bsp.nprocs, 100))
+        values = np.ones(100)
+        bsp.hpput(0, values, x[bsp.pid])  # hpput
+        values[99] = 2
+        bsp.sync()  # sync
+
+    call, sync = marked(main, "hpput", "sync")
+    assert report(main).startswith(
+        f"the source of hpput at {call} was changed before the sync at {sync} "
+        f"[process 0, superstep 0, {sync}]"
+    )
+
+
+@pytest.mark.procs(2)
+def test_a_source_of_put_may_be_changed(check):
+    def main(bsp):
+        x = bsp.zeros((2, 100))
+        values = np.ones(100)
+        bsp.put(0, values, x[bsp.pid])
+        values[:] = 2
+        bsp.sync()
+        return x.max()
+
+    assert check(main) == [1, 0]
+
+
+@pytest.mark.procs(2)
+def test_a_source_of_hpput_that_is_a_view_is_watched_as_far_as_it_goes(check, report):
+    def beside(bsp):
+        x = bsp.zeros((2, 4))
+        values = np.ones((4, 4))
+        bsp.hpput(0, values[:, 1], x[bsp.pid])
+        values[:, [0, 2, 3]] = 5
+        bsp.sync()
+
+    def inside(bsp):
+        x = bsp.zeros((2, 4))
+        values = np.ones((4, 4))
+        bsp.hpput(0, values[:, 1], x[bsp.pid])
+        values[3] = 5
+        bsp.sync()
+
+    check(beside)
+    assert "the source of hpput" in report(inside)
+
+
+def test_a_source_of_hpput_may_be_changed_after_the_sync(check):
+    def main(bsp):
+        x = bsp.zeros(bsp.nprocs)
+        values = np.ones(1)
+        for _ in range(3):
+            bsp.hpput(0, values, x[bsp.pid : bsp.pid + 1])
+            bsp.sync()
+            values += 1
+
+    check(main)
+
+
+def by_get(bsp, x, out):
+    bsp.get(0, x, out)  # get
+
+
+def by_hpget(bsp, x, out):
+    bsp.hpget(0, x, out)  # hpget
+
+
+def by_get_at(bsp, x, out):
+    bsp.get_at(0, np.arange(8), x, out)  # get_at
+
+
+@pytest.mark.procs(1, 3)
+@pytest.mark.parametrize("way", [by_get, by_hpget, by_get_at], ids=lambda way: way.__name__)
+def test_a_destination_of_get_that_is_changed_is_reported_with_call_and_sync(report, way):
+    def main(bsp):
+        x = bsp.array(np.arange(8))
+        out = np.zeros(8, int)
+        bsp.sync()
+        way(bsp, x, out)
+        out[3] = 1
+        bsp.sync()  # sync
+
+    operation = way.__name__.removeprefix("by_")
+    ((call,), (sync,)) = marked(way, operation), marked(main, "sync")
+    assert report(main).startswith(
+        f"the destination of {operation} at {call} was changed before the sync at {sync} ["
+    )
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("way", [by_get, by_hpget, by_get_at], ids=lambda way: way.__name__)
+def test_a_destination_of_get_may_be_changed_after_the_sync(check, way):
+    def main(bsp):
+        x = bsp.array(np.arange(8))
+        out = np.zeros(8, int)
+        bsp.sync()
+        way(bsp, x, out)
+        bsp.sync()
+        out += 1
+        bsp.sync()
+        return out.tolist()
+
+    assert check(main) == [list(range(1, 9))] * 2
+
+
+@pytest.mark.procs(2)
+def test_a_new_destination_of_get_is_watched_too(report):
+    def main(bsp):
+        x = bsp.zeros(3)
+        bsp.sync()
+        bsp.get(1, x).fill(7)
+        bsp.sync()
+
+    assert "the destination of get" in report(main)
+
+
+@pytest.mark.procs(1, 2)
+def test_an_hpget_of_what_is_put_is_reported_with_both_calls(report):
+    def main(bsp):
+        x = bsp.zeros(8)
+        bsp.sync()
+        if bsp.pid == 0:
+            bsp.put(0, [1, 2], x, offset=3)  # one
+        if bsp.pid == bsp.nprocs - 1:
+            bsp.hpget(0, x[4:8])  # two
+        bsp.sync()
+
+    assert names_both(main, report(main), ("put", "hpget"))
+
+
+@pytest.mark.procs(1, 2)
+def test_an_hpget_of_words_that_are_put_is_reported_with_both_calls(report):
+    def main(bsp):
+        x = bsp.zeros(8)
+        bsp.sync()
+        if bsp.pid == 0:
+            bsp.put_at(0, [1, 5], 2, x)  # one
+        if bsp.pid == bsp.nprocs - 1:
+            bsp.hpget(0, x[::5])  # two
+            bsp.hpget(0, x, np.zeros(3), offset=4)
+        bsp.sync()
+
+    said = report(main)
+    assert "put_at of process 0" in said
+    assert "hpget of process" in said
+
+
+@pytest.mark.procs(1, 2)
+def test_a_get_of_what_is_hpput_is_reported_with_both_calls(report):
+    """An hpput may be written before the get reads."""
+
+    def main(bsp):
+        x = bsp.zeros(8)
+        bsp.sync()
+        if bsp.pid == 0:
+            bsp.hpput(0, np.ones(2), x, offset=3)  # one
+        if bsp.pid == bsp.nprocs - 1:
+            bsp.get(0, x[4:8])  # two
+        bsp.sync()
+
+    assert names_both(main, report(main), ("hpput", "get"))
+
+
+@pytest.mark.procs(1, 2, 4)
+def test_a_get_of_what_is_put_is_fine(check):
+    """It reads before the put writes."""
+
+    def main(bsp):
+        x = bsp.zeros(bsp.nprocs)
+        bsp.sync()
+        bsp.put(0, 1, x[bsp.pid : bsp.pid + 1])
+        got = bsp.get(0, x)
+        words = bsp.get_at(0, [0], x)
+        bsp.sync()
+        return float(got.sum() + words.sum())
+
+    assert set(check(main)) == {0.0}
+
+
+@pytest.mark.procs(1, 2, 4)
+def test_hpgets_of_one_place_by_many_are_fine(check):
+    def main(bsp):
+        x = bsp.array(np.arange(4.0))
+        bsp.sync()
+        first = bsp.hpget(0, x)
+        second = bsp.hpget(0, x[1:3])
+        bsp.sync()
+        return float(first.sum() + second.sum())
+
+    assert set(check(main)) == {9.0}
+
+
+@pytest.mark.procs(1, 2)
+def test_two_hpgets_into_one_destination_are_reported(report):
+    """Overlapping hp-transfers are undefined, in what they write no less."""
+
+    def main(bsp):
+        x = bsp.array(np.arange(4.0))
+        out = np.zeros(4)
+        bsp.sync()
+        bsp.hpget(0, x, out)  # one
+        bsp.hpget(0, x[:2], out[1:3])  # two
+        bsp.sync()
+
+    said = report(main)
+    one, two = marked(main, "one", "two")
+    assert said.startswith(f"the hpget at {two} writes where the hpget at {one} does [process 0, ")
+
+
+@pytest.mark.procs(1, 2)
+def test_gets_into_one_destination_are_written_in_order_and_fine(check):
+    def main(bsp):
+        x = bsp.array(np.arange(4))
+        out = np.zeros(4, int)
+        bsp.sync()
+        bsp.get(0, x, out)
+        bsp.get(0, x[:2], out[1:3])
+        bsp.sync()
+        return out.tolist()
+
+    assert check(main)[0] == [0, 0, 1, 3]
+
+
+@pytest.mark.procs(1, 2)
+def test_hpgets_into_columns_of_one_array_are_fine(check):
+    def main(bsp):
+        x = bsp.array(np.arange(4))
+        out = np.zeros((4, 3), int)
+        bsp.sync()
+        for column in range(3):
+            bsp.hpget(0, x, out[:, column])
+        bsp.sync()
+        return out.tolist()
+
+    assert check(main)[0] == [[number] * 3 for number in range(4)]
+
+
+# -- other groups, other supersteps, other runs ------------------------------------------------
+
+
+@pytest.mark.procs(2, 4)
+def test_overlaps_in_a_sub_group_are_reported_with_pids_of_the_run(report, nprocs):
+    def main(bsp):
+        with bsp.partition([1, bsp.nprocs]) as sub:
+            x = sub.zeros(1)
+            sub.sync()
+            if bsp.pid == 1:
+                sub.put(0, 1, x)  # one
+            if bsp.pid == bsp.nprocs - 1:
+                sub.put(0, 2, x)  # two
+            sub.sync()
+
+    said = report(main)
+    assert f"put of process {nprocs - 1} at {marked(main, 'two')[0]}" in said
+    assert "[process 1, superstep 1, " in said
+
+
+@pytest.mark.procs(2, 4)
+def test_early_changes_in_a_sub_group_are_reported(report):
+    def main(bsp):
+        with bsp.partition([1, bsp.nprocs]) as sub:
+            x, values = sub.zeros(sub.nprocs), np.ones(1)
+            sub.hpput(0, values, x, offset=sub.pid)
+            values[0] = 2
+            sub.sync()
+
+    assert "the source of hpput" in report(main)
+
+
+@pytest.mark.procs(2, 4)
+def test_puts_in_two_sub_groups_do_not_meet(check):
+    def main(bsp):
+        with bsp.partition(range(1, bsp.nprocs + 1)) as sub:
+            x = sub.zeros(3)
+            sub.put(0, 1, x)
+            sub.sync()
+
+    check(main)
+
+
+@pytest.mark.procs(2, 4)
+def test_a_put_of_the_parent_and_one_in_its_sub_group_are_of_two_supersteps(check):
+    def main(bsp):
+        x = bsp.zeros(bsp.nprocs)
+        bsp.sync()
+        bsp.put(0, 1, x[bsp.pid : bsp.pid + 1])
+        with bsp.partition([bsp.nprocs]) as sub:
+            sub.push_reg(x)
+            sub.sync()
+            sub.put(0, 2, x[bsp.pid : bsp.pid + 1])
+            sub.sync()
+        bsp.sync()
+        return x.tolist()
+
+    assert set(check(main)[0]) == {1}
+
+
+@pytest.mark.procs(2, 4)
+def test_overlaps_in_an_oblivious_superstep_are_reported_with_both_calls(report):
+    def main(bsp):
+        x = bsp.zeros(4)
+        bsp.sync()
+        if bsp.pid == 0:
+            bsp.put(1, 1, x[1:3])  # one
+        if bsp.pid == 1:
+            bsp.put(1, 1, x[2:4])  # two
+        bsp.oblsync(2 if bsp.pid == 1 else 0)
+        bsp.sync()
+
+    assert names_both(main, report(main), ("put", "put"), (0, 1))
+
+
+@pytest.mark.procs(2, 4)
+def test_early_changes_in_an_oblivious_superstep_are_reported(report):
+    def main(bsp):
+        x = bsp.zeros(bsp.nprocs)
+        bsp.sync()
+        values = np.ones(1)
+        bsp.hpput(bsp.pid, values, x[:1])  # hpput
+        values[0] = 2
+        bsp.oblsync(1)
+
+    assert f"the source of hpput at {marked(main, 'hpput')[0]} was changed" in report(main)
+
+
+@pytest.mark.procs(2, 4)
+def test_puts_of_oblivious_supersteps_that_follow_each_other_do_not_overlap(check):
+    def main(bsp):
+        x = bsp.zeros(1, int)
+        bsp.sync()
+        for number in range(5):
+            bsp.put((bsp.pid + 1) % bsp.nprocs, number, x)
+            bsp.oblsync(1)
+            assert x[0] == number
+
+    check(main)
+
+
+def test_programs_without_overlaps_do_what_they_do_without_check(check, run):
+    def main(bsp):
+        x = bsp.array(np.arange(6) * (bsp.pid + 1))
+        right = (bsp.pid + 1) % bsp.nprocs
+        got = bsp.get(right, x[:4])
+        bsp.put(right, -x[:3], x[:3])
+        bsp.hpput(right, np.full(2, 9), x, offset=4)
+        bsp.send(right, x, tag="t")
+        bsp.put_at(right, 3, 7, x)
+        bsp.sync()
+        message = bsp.move().tolist()
+        with bsp.partition([bsp.nprocs]) as sub:
+            total = sub.allreduce(int(x.sum()))
+        return got.tolist(), x.tolist(), total, message
+
+    assert check(main) == run(main)
+
+
+@pytest.mark.procs(2)
+def test_nothing_is_reported_unless_it_is_asked_for(run):
+    def main(bsp):
+        x = bsp.zeros(1)
+        bsp.put(0, bsp.pid + 1, x)
+        values = np.ones(1)
+        bsp.hpput(1, values, x)
+        values[0] = 2
+        bsp.sync()
+
+    run(main)
