@@ -14,7 +14,6 @@ from bsplib.backends.sim.world import Process, World
 from bsplib.delivery import parcel_bytes
 from bsplib.errors import SyncMismatchError
 
-
 _ALIGNMENT = 64
 
 
