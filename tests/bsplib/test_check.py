@@ -10,6 +10,8 @@ import pytest
 
 import bsplib
 
+pytestmark = pytest.mark.procs(1, 2, 4)
+
 # Programs say ``here()`` on the lines whose numbers a report has to name.
 
 

@@ -1,0 +1,675 @@
+"""Words to and from many processes in one call, against the same in plain numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bsplib
+from bsplib.records import Direction
+
+pytestmark = pytest.mark.procs(1, 2, 4)
+
+SIZE = 23
+
+
+def traffic_of(pid, nprocs, count=200):
+    """What a process writes: pids, indices and values, with many duplicates."""
+    rng = np.random.default_rng(pid)
+    return rng.integers(nprocs, size=count), rng.integers(SIZE, size=count), rng.random(count)
+
+
+def expected_arrays(nprocs, op=None, start=0.0):
+    """What all arrays hold after each process has written its traffic, word by word."""
+    arrays = np.full((nprocs, SIZE), start)
+    for source in range(nprocs):
+        for pid, index, value in zip(*traffic_of(source, nprocs), strict=True):
+            old = arrays[pid, index]
+            arrays[pid, index] = value if op is None else op(old, value)
+    return arrays
+
+
+# -- put_at -------------------------------------------------------------------------------------
+
+
+def test_words_arrive_and_of_duplicates_the_last_stays(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros(SIZE)
+        bsp.put_at(*traffic_of(bsp.pid, bsp.nprocs), x)
+        before = x.any()
+        bsp.sync()
+        return bool(before), x.tolist()
+
+    expected = expected_arrays(nprocs)
+    assert run(main) == [(False, array.tolist()) for array in expected]
+
+
+@pytest.mark.parametrize(
+    "op", [np.add, np.maximum, np.multiply, np.subtract], ids=lambda op: op.__name__
+)
+def test_words_are_combined_into_what_is_there_in_order(run, nprocs, op):
+    def main(bsp):
+        x = bsp.zeros(SIZE)
+        x[:] = 0.5
+        bsp.put_at(*traffic_of(bsp.pid, bsp.nprocs), x, op=op)
+        bsp.sync()
+        return x.tolist()
+
+    assert run(main) == expected_arrays(nprocs, op, 0.5).tolist()
+
+
+@pytest.mark.procs(1, 2, 4)
+def test_integers_are_combined_in_their_own_dtype(run, nprocs):
+    def main(bsp):
+        x = bsp.array([0b1000, 250], np.uint8)
+        bsp.put_at(0, 0, np.uint8(1 << bsp.pid), x, op=np.bitwise_or)
+        bsp.put_at(0, 1, np.uint8(7), x, op=np.add)
+        bsp.sync()
+        return x.tolist()
+
+    together = 0b1000 | (1 << nprocs) - 1
+    assert run(main)[0] == [together, (250 + 7 * nprocs) % 256]
+
+
+@pytest.mark.procs(1, 2, 4)
+def test_words_take_their_turn_among_the_puts(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros(5, int)
+        bsp.put_at(0, [0, 1], bsp.pid + 10, x)
+        bsp.put(0, bsp.pid + 20, x, offset=1)
+        bsp.put(0, bsp.pid + 30, x, offset=2)
+        bsp.put_at(0, [2, 3], bsp.pid + 40, x)
+        bsp.put_at(0, [2, 3], 100, x, op=np.add)
+        bsp.sync()
+        return x.tolist()
+
+    last = nprocs - 1
+    assert run(main)[0] == [last + 10, last + 20, last + 140, last + 140, 0]
+
+
+@pytest.mark.procs(1, 2, 4)
+@pytest.mark.parametrize("operation", ["put", "hpput"])
+def test_puts_of_single_words_do_what_put_at_does(run, operation):
+    def main(bsp):
+        x, y = bsp.zeros(SIZE), bsp.zeros(SIZE)
+        pids, indices, values = traffic_of(bsp.pid, bsp.nprocs, 60)
+        bsp.put_at(pids, indices, values, x)
+        for pid, index, position in zip(pids, indices, range(60), strict=True):
+            getattr(bsp, operation)(pid, values[position : position + 1], y, offset=index)
+        bsp.sync()
+        return x.tolist() == y.tolist()
+
+    assert all(run(main))
+
+
+def test_the_three_arguments_broadcast_against_each_other(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros((4, 3), int)
+        everybody = np.arange(bsp.nprocs)
+        bsp.put_at(everybody, 0, 5, x)  # one word to each
+        bsp.put_at(everybody[:, None], [[1, 2]], [[10, 20]], x)  # a pair to each
+        bsp.put_at(0, 3, [[1], [2], [3]], x, op=np.add)  # three words to one place
+        bsp.put_at(bsp.nprocs - 1, np.array([4, 5]), 7, x)
+        bsp.put_at(np.int8(0), np.uint16(6), np.int32(9), x)
+        bsp.sync()
+        return x.reshape(-1).tolist()
+
+    results = run(main)
+    for pid, result in enumerate(results):
+        first, last = pid == 0, pid == nprocs - 1
+        expected = [5, 10, 20, 6 * nprocs * first, 7 * last, 7 * last, 9 * first]
+        assert result == expected + [0] * 5
+
+
+def test_put_at_copies_at_the_call(run):
+    def main(bsp):
+        x = bsp.zeros(500, int)
+        pids, indices, values = np.full(500, bsp.pid), np.arange(500), np.arange(500)
+        bsp.put_at(pids, indices, values, x)
+        pids[:], indices[:], values[:] = 0, 0, -1
+        bsp.sync()
+        return x.tolist() == list(range(500))
+
+    assert all(run(main))
+
+
+@pytest.mark.procs(1, 2, 4)
+def test_a_hundred_thousand_words_go_in_one_call(run, nprocs):
+    count = 100_000
+
+    def main(bsp):
+        x = bsp.zeros(count, np.int32)
+        rng = np.random.default_rng(5)
+        order = rng.permutation(count)
+        bsp.put_at(rng.integers(bsp.nprocs, size=count)[order], order, order, x)
+        bsp.sync()
+        there = np.flatnonzero(x)
+        return bool((x[there] == there).all()), len(there)
+
+    results = run(main)
+    assert all(fits for fits, _ in results)
+    assert sum(number for _, number in results) >= count - 1
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_indices_count_in_c_order_whatever_the_array_is_like(run, order):
+    def main(bsp):
+        x = np.zeros((3, 5), int, order=order)
+        bsp.push_reg(x)
+        bsp.sync()
+        bsp.put_at(bsp.pid, np.arange(15), np.arange(15), x)
+        bsp.put_at(bsp.pid, [14, 14], 100, x, op=np.add)
+        got = bsp.get_at(bsp.pid, [1, 5], x)
+        bsp.sync()
+        again = bsp.get_at((bsp.pid + 1) % bsp.nprocs, [1, 5, 14], x)
+        bsp.sync()
+        return got.tolist(), x.tolist(), again.tolist()
+
+    expected = np.arange(15).reshape(3, 5)
+    expected[2, 4] += 200
+    assert all(result == ([0, 0], expected.tolist(), [1, 5, 214]) for result in run(main))
+
+
+GAPS = {
+    "a column": lambda whole: whole[:, 1],
+    "a block": lambda whole: whole[1:4, 1:3],
+    "every other": lambda whole: whole[::2, ::3],
+    "backwards": lambda whole: whole[::-1, ::-1],
+    "transposed": lambda whole: whole.T,
+}
+
+
+@pytest.mark.procs(1, 3)
+@pytest.mark.parametrize("part", GAPS.values(), ids=GAPS)
+def test_words_go_to_and_from_arrays_with_gaps(run, part):
+    def main(bsp):
+        whole = np.zeros((6, 7), int)
+        x = part(whole)
+        bsp.push_reg(x)
+        bsp.sync()
+        right = (bsp.pid + 1) % bsp.nprocs
+        indices = np.arange(x.size)
+        bsp.put_at(right, indices[::-1], indices[::-1] + 1, x)
+        bsp.put_at(right, 0, 10, x, op=np.add)
+        bsp.sync()
+        got = bsp.get_at(right, indices, x)
+        bsp.sync()
+        expected = indices + 1
+        expected[0] = 11
+        return (
+            x.reshape(-1).tolist() == got.tolist() == expected.tolist()
+            and whole.sum() == expected.sum()
+        )
+
+    assert all(run(main))
+
+
+@pytest.mark.procs(2, 3, 4)
+def test_arrays_may_have_other_sizes_elsewhere(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros(10 * bsp.pid, int)  # none at all on process 0
+        bsp.sync()
+        for pid in range(1, bsp.nprocs):
+            bsp.put_at(pid, [0, 10 * pid - 1], bsp.pid + 1, x, op=np.add)
+        got = bsp.get_at(np.arange(1, bsp.nprocs), 0, x)
+        bsp.sync()
+        return got.tolist(), x[[0, -1]].tolist() if x.size else None
+
+    total = nprocs * (nprocs + 1) // 2
+    zeros = [0] * (nprocs - 1)
+    assert run(main) == [(zeros, None)] + [(zeros, [total, total])] * (nprocs - 1)
+
+
+@pytest.mark.procs(2, 4)
+def test_a_process_without_the_array_may_write_into_those_of_others(run, nprocs):
+    def main(bsp):
+        x = bsp.push_reg(None if bsp.pid == 0 else np.zeros(4, int))
+        bsp.sync()
+        bsp.put_at(1, bsp.pid, bsp.pid + 1, x)
+        got = bsp.get_at(1, [3], x)
+        bsp.sync()
+        return got.tolist(), None if bsp.pid == 0 else x.tolist()
+
+    results = run(main)
+    assert results[0] == ([0], None)
+    assert results[1] == ([0], [pid + 1 for pid in range(nprocs)] + [0] * (4 - nprocs))
+
+
+@pytest.mark.procs(2, 4)
+def test_a_process_that_registered_none_cannot_be_written_to(run):
+    def main(bsp):
+        x = bsp.push_reg(None if bsp.pid == 1 else np.zeros(4))
+        bsp.sync()
+        bsp.put_at([0, 1], 0, 1.0, x)
+
+    with pytest.raises(bsplib.RegistrationError, match="put_at: process 1 registered None there"):
+        run(main)
+
+
+def test_words_for_an_array_that_was_just_made_arrive(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros(bsp.nprocs, int)
+        bsp.put_at(np.arange(bsp.nprocs), bsp.pid, bsp.pid + 1, x)
+        got = bsp.get_at(np.arange(bsp.nprocs), 0, x)
+        bsp.sync()
+        return x.tolist(), got.tolist()
+
+    assert run(main) == [(list(range(1, nprocs + 1)), [0] * nprocs)] * nprocs
+
+
+# -- get_at -------------------------------------------------------------------------------------
+
+
+def test_words_are_read_in_the_shape_of_the_arguments(run, nprocs):
+    def main(bsp):
+        x = bsp.array(1000 * bsp.pid + np.arange(SIZE))
+        rng = np.random.default_rng(bsp.pid)
+        pids, indices = rng.integers(bsp.nprocs, size=(7, 1)), rng.integers(SIZE, size=(2, 1, 9))
+        bsp.sync()
+        got = bsp.get_at(pids, indices, x)
+        bsp.sync()
+        return got.dtype == x.dtype and got.tolist() == (1000 * pids + indices).tolist()
+
+    assert run(main) == [True] * nprocs
+
+
+def test_single_words_are_read_as_arrays_without_axes(run):
+    def main(bsp):
+        x = bsp.array([bsp.pid + 0.5])
+        bsp.sync()
+        got = bsp.get_at(bsp.nprocs - 1, 0, x)
+        bsp.sync()
+        return got.shape, float(got)
+
+    results = run(main)
+    assert results == [((), len(results) - 0.5)] * len(results)
+
+
+def test_words_are_read_into_the_array_that_is_given(run):
+    def main(bsp):
+        x = bsp.array(np.arange(10) + 100 * bsp.pid)
+        bsp.sync()
+        whole = np.zeros((4, 6))
+        out = whole[::2, 1:4]
+        returned = bsp.get_at(0, [[1, 2, 3], [9, 0, 0]], x, out)
+        untouched = not whole.any()
+        bsp.sync()
+        return returned is out, untouched, out.tolist(), float(whole.sum())
+
+    assert all(result == (True, True, [[1, 2, 3], [9, 0, 0]], 15.0) for result in run(main))
+
+
+def test_words_are_read_before_any_put_writes(run):
+    def main(bsp):
+        x = bsp.array([1, 2, 3])
+        bsp.sync()
+        got = bsp.get_at(0, [0, 1, 2], x)
+        bsp.put_at(0, [0, 1, 2], 9, x)
+        bsp.sync()
+        return got.tolist()
+
+    assert all(result == [1, 2, 3] for result in run(main))
+
+
+def test_gets_and_words_are_written_in_program_order(run):
+    def main(bsp):
+        x = bsp.array([1, 2, 3])
+        out = np.zeros(3, int)
+        bsp.sync()
+        bsp.get_at(0, [0, 0, 0], x, out)
+        bsp.get(0, x[1:], out[1:])
+        bsp.get_at(0, [1], x, out[2:])
+        bsp.sync()
+        return out.tolist()
+
+    assert all(result == [1, 2, 2] for result in run(main))
+
+
+def test_the_indices_of_get_at_are_copied_at_the_call(run):
+    def main(bsp):
+        x = bsp.array(np.arange(500))
+        bsp.sync()
+        indices = np.arange(500)
+        got = bsp.get_at(0, indices, x)
+        indices[:] = 0
+        bsp.sync()
+        return got.tolist() == list(range(500))
+
+    assert all(run(main))
+
+
+def test_a_register_of_many_kinds_of_values_is_read_and_written(run):
+    kinds = [np.bool_, np.int8, np.float32, np.complex128, "datetime64[s]", "S3", ">f8"]
+
+    def main(bsp):
+        fits = []
+        for kind in kinds:
+            values = np.array([0, 1, 1], "i8").astype(kind)
+            x = bsp.zeros(3, kind)
+            bsp.put_at((bsp.pid + 1) % bsp.nprocs, [2, 1, 0], values, x)
+            bsp.sync()
+            got = bsp.get_at(0, [0, 1, 2], x)
+            bsp.sync()
+            fits.append(got.dtype == x.dtype and (got == values[::-1]).all())
+        return all(fits)
+
+    assert all(run(main))
+
+
+# -- nothing at all -------------------------------------------------------------------------------
+
+
+def test_no_words_are_legal_and_do_nothing(run):
+    def main(bsp):
+        x = bsp.zeros(3)
+        bsp.put_at([], [], [], x)
+        bsp.put_at(0, [], 1.0, x)
+        bsp.put_at(np.zeros((0, 2), int), 1, 1.0, x, op=np.add)
+        first, second = bsp.get_at([], [], x), bsp.get_at(0, np.zeros((2, 0), int), x)
+        bsp.sync()
+        bsp.oblsync(0)
+        return x.tolist(), first.shape, second.shape
+
+    assert all(result == ([0, 0, 0], (0,), (2, 0)) for result in run(main))
+
+
+# -- what is refused ------------------------------------------------------------------------------
+
+
+@pytest.mark.procs(1, 2)
+@pytest.mark.parametrize("made", ["before", "just now"])
+@pytest.mark.parametrize("operation", ["put_at", "get_at"])
+@pytest.mark.parametrize(
+    ("index", "words"),
+    [
+        (-1, "index -1 is negative"),
+        (0, None),
+        (9, None),
+        (10, r"1 of 3 indices fall outside the array on process 0 \(index 10, size 10\)"),
+        (2**62, rf"1 of 3 indices fall outside .* \(index {2**62}, size 10\)"),
+    ],
+)
+def test_indices_are_0_to_the_last(run, operation, index, words, made):
+    def main(bsp):
+        x = bsp.zeros((2, 5))
+        if made == "before":
+            bsp.sync()
+        if operation == "put_at":
+            bsp.put_at(0, [0, index, 3], 1.0, x)
+        else:
+            bsp.get_at(0, [0, index, 3], x)
+        bsp.sync()
+
+    if words is None:
+        run(main)
+        return
+    with pytest.raises(bsplib.BoundsError, match=rf"^{operation}: {words}.* \[process 0, superst"):
+        run(main)
+
+
+@pytest.mark.procs(3)
+@pytest.mark.parametrize("pid", [-1, 3, 1 << 16, 1 << 40])
+@pytest.mark.parametrize("operation", ["put_at", "get_at"])
+def test_pids_are_those_of_the_group(run, operation, pid):
+    def main(bsp):
+        x = bsp.zeros(4)
+        if operation == "put_at":
+            bsp.put_at([0, pid], 1, 1.0, x)
+        else:
+            bsp.get_at([0, pid], 1, x)
+
+    with pytest.raises(
+        bsplib.ProcessRangeError,
+        match=rf"{operation}: there is no process {pid} among 3 \(0 to 2\) \[process 0, ",
+    ):
+        run(main)
+
+
+@pytest.mark.procs(2)
+def test_an_index_beyond_an_array_is_found_in_an_oblivious_superstep_too(run):
+    def main(bsp):
+        x = bsp.zeros(4)
+        bsp.put_at(bsp.pid, 4, 1.0, x)
+        bsp.oblsync(1)
+
+    with pytest.raises(bsplib.BoundsError, match="put: index 4 from process 0 lie outside"):
+        run(main)
+
+
+def refusals():
+    x = np.zeros(4)
+    return {
+        "shapes": (
+            lambda bsp, x: bsp.put_at([0, 0], [1, 2, 3], 1.0, x),
+            bsplib.PlaceError,
+            r"put_at: arguments of shapes \(2,\), \(3,\), \(\) do not go together",
+        ),
+        "values": (
+            lambda bsp, x: bsp.put_at(0, 1, 1j, x),
+            bsplib.DtypeError,
+            "put_at: values of dtype complex128 cannot be cast to dtype float64",
+        ),
+        "pids": (
+            lambda bsp, x: bsp.put_at([0.0], [1], 1.0, x),
+            bsplib.PlaceError,
+            "put_at: pids are integers, not float64",
+        ),
+        "indices": (
+            lambda bsp, x: bsp.put_at(0, [1.0], 1.0, x),
+            bsplib.PlaceError,
+            "put_at: indices are integers, not float64",
+        ),
+        "truth": (
+            lambda bsp, x: bsp.get_at(0, [True, False], x),
+            bsplib.PlaceError,
+            "get_at: indices are integers, not bool",
+        ),
+        "a view": (
+            lambda bsp, x: bsp.put_at(0, 0, 1.0, x[1:]),
+            bsplib.PlaceError,
+            r"put_at: indices count from the start .* name the array, not a view of shape \(3,\)",
+        ),
+        "not registered": (
+            lambda bsp, _: bsp.put_at(0, 0, 1.0, x),
+            bsplib.RegistrationError,
+            "put_at: the array is not registered; push_reg it first",
+        ),
+        "no array": (
+            lambda bsp, _: bsp.get_at(0, 0, [1, 2]),
+            bsplib.RegistrationError,
+            "get_at: the array is not registered",
+        ),
+        "no ufunc": (
+            lambda bsp, x: bsp.put_at(0, 0, 1.0, x, op=max),
+            bsplib.DtypeError,
+            "put_at: op is a binary ufunc such as numpy.add, not <built-in function max>",
+        ),
+        "unary ufunc": (
+            lambda bsp, x: bsp.put_at(0, 0, 1.0, x, op=np.sin),
+            bsplib.DtypeError,
+            "put_at: op is a binary ufunc",
+        ),
+        "ufunc of others": (
+            lambda bsp, x: bsp.put_at(0, 0, 1.0, x, op=np.bitwise_or),
+            bsplib.DtypeError,
+            "put_at: .*bitwise_or.* cannot combine values of float64",
+        ),
+        "shape of out": (
+            lambda bsp, x: bsp.get_at(0, [0, 1], x, np.zeros(3)),
+            bsplib.PlaceError,
+            r"get_at: the destination has shape \(3,\), what is named has shape \(2,\)",
+        ),
+        "dtype of out": (
+            lambda bsp, x: bsp.get_at(0, [0, 1], x, np.zeros(2, int)),
+            bsplib.DtypeError,
+            "get_at: values of dtype float64 cannot be cast to dtype int64",
+        ),
+        "read-only out": (
+            lambda bsp, x: bsp.get_at(0, [0, 1], x, np.broadcast_to(0.0, 2)),
+            bsplib.PlaceError,
+            "get_at: the destination ndarray is no writable array",
+        ),
+    }
+
+
+REFUSALS = refusals()
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize(("call", "error", "words"), REFUSALS.values(), ids=REFUSALS)
+def test_a_call_that_names_no_words_is_refused(run, call, error, words):
+    def main(bsp):
+        x = bsp.zeros(4)
+        bsp.sync()
+        call(bsp, x)
+
+    with pytest.raises(error, match=rf"^{words}.* \[process 0, superstep 1, test_irregular.py:\d+"):
+        run(main)
+
+
+@pytest.mark.procs(2)
+def test_a_pushed_array_takes_words_from_the_next_superstep_on(run):
+    def main(bsp):
+        x = np.zeros(4)
+        bsp.push_reg(x)
+        bsp.put_at(0, 0, 1.0, x)
+
+    with pytest.raises(bsplib.RegistrationError, match="takes effect at the next sync"):
+        run(main)
+
+
+# -- what it counts -------------------------------------------------------------------------------
+
+
+def test_for_an_oblsync_there_is_one_message_a_destination(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros(100, int)
+        bsp.sync()
+        everybody = np.repeat(np.arange(bsp.nprocs), 50)
+        bsp.put_at(everybody, np.tile(np.arange(50), bsp.nprocs), 1, x, op=np.add)
+        bsp.put_at(bsp.pid, [60, 61], 5, x)
+        bsp.oblsync(bsp.nprocs + 1)
+        return int(x[:50].sum()), x[60:62].tolist()
+
+    assert run(main) == [(50 * nprocs, [5, 5])] * nprocs
+
+
+@pytest.mark.procs(2, 4)
+def test_h_is_the_values_alone(record, nprocs):
+    def main(bsp):
+        x = bsp.zeros(100, np.float32)
+        bsp.sync()
+        right = (bsp.pid + 1) % bsp.nprocs
+        bsp.put_at(right, np.arange(30), 1.0, x)
+        bsp.put_at(bsp.pid, np.arange(7), 1.0, x)
+        bsp.sync()
+        bsp.get_at([[right], [bsp.pid]], np.arange(11), x)
+        bsp.sync()
+
+    recorded = record(main)
+    supersteps = recorded.records["superstep"][recorded.traffic["record"]]
+    rows = {
+        (int(step), int(row["direction"]), int(row["bytes"]))
+        for step, row in zip(supersteps, recorded.traffic, strict=True)
+    }
+    assert rows == {(1, Direction.OUT, 30 * 4), (2, Direction.IN, 11 * 4)}
+    assert len(recorded.traffic) == 2 * nprocs
+    own = recorded.records[["superstep", "self_bytes"]].tolist()
+    assert {(step, nbytes) for step, nbytes in own if nbytes} == {(1, 7 * 4), (2, 11 * 4)}
+
+
+# -- hp-transfers ---------------------------------------------------------------------------------
+
+
+def test_hp_transfers_do_what_plain_ones_do(run):
+    def main(bsp, hp):
+        x = bsp.array(np.arange(12.0).reshape(3, 4) + 100 * bsp.pid)
+        y = bsp.zeros((3, 4))
+        put, get = (bsp.hpput, bsp.hpget) if hp else (bsp.put, bsp.get)
+        right = (bsp.pid + 1) % bsp.nprocs
+        bsp.sync()
+        row = np.full(4, bsp.pid + 0.5)
+        put(right, row, y[1])
+        put(right, row[:2], y, offset=1)
+        put(right, row[:3], y, at=np.s_[:, -1])
+        whole, column = get(right, x), get(right, x[:, 2])
+        stretch = get(right, x, np.zeros(5), offset=6)
+        corner = get(right, x, at=np.s_[-1, -1:])
+        bsp.sync()
+        return [each.tolist() for each in (y, whole, column, stretch, corner)]
+
+    assert run(main, False) == run(main, True)
+
+
+@pytest.mark.procs(1, 2)
+@pytest.mark.parametrize("operation", ["hpput", "hpget"])
+def test_errors_of_hp_transfers_say_hp(run, operation):
+    def main(bsp):
+        x = bsp.zeros(4)
+        bsp.sync()
+        if operation == "hpput":
+            bsp.hpput(0, np.zeros(1), x, offset=4)
+        else:
+            bsp.hpget(0, x, np.zeros(1), offset=4)
+
+    with pytest.raises(
+        bsplib.BoundsError, match=rf"^{operation}: 1 of 1 elements fall outside 'x' on process 0"
+    ):
+        run(main)
+
+
+# -- scope ----------------------------------------------------------------------------------------
+
+
+def test_arrays_of_a_scope_live_until_the_sync_after_it(run, nprocs):
+    def main(bsp):
+        kept = bsp.zeros(2, int)
+        with bsp.scope():
+            x = bsp.zeros(bsp.nprocs, int)
+            y = bsp.array([bsp.pid])
+            bsp.put_at(np.arange(bsp.nprocs), bsp.pid, bsp.pid, x)
+            bsp.sync()
+            got = bsp.get_at(np.arange(bsp.nprocs), 0, y)
+            bsp.put(bsp.pid, x[:1], kept)
+        bsp.sync()
+        bsp.put_at(bsp.pid, [1], 5, kept)  # it is still there
+        bsp.sync()
+        return got.tolist(), kept.tolist()
+
+    assert run(main) == [(list(range(nprocs)), [0, 5])] * nprocs
+
+
+@pytest.mark.procs(1, 2)
+def test_an_array_of_a_scope_is_not_registered_after_it(run):
+    def main(bsp):
+        with bsp.scope():
+            x = bsp.zeros(3)
+        bsp.sync()
+        bsp.put_at(0, 0, 1.0, x)
+
+    with pytest.raises(bsplib.RegistrationError, match="put_at: the array is not registered"):
+        run(main)
+
+
+@pytest.mark.procs(1, 2)
+def test_scopes_nest_and_let_pop_reg_and_errors_pass(run):
+    def main(bsp):
+        with bsp.scope():
+            outer = bsp.zeros(3, int)
+            with bsp.scope():
+                inner = bsp.zeros(3, int)
+                bsp.pop_reg(inner)
+            bsp.sync()
+            bsp.put_at(bsp.pid, 0, 1, outer)
+            bsp.sync()
+            first = int(outer[0])
+        try:
+            with bsp.scope():
+                bsp.zeros(3)
+                raise KeyError  # noqa: TRY301  # what is tested
+        except KeyError:
+            pass
+        bsp.sync()
+        return first
+
+    assert set(run(main)) == {1}
