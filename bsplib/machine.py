@@ -73,7 +73,7 @@ def load_machine(name: str) -> Machine:
         path = Path(name)
         if not path.is_file():
             raise UsageError(f"machine: there is no file {name}")
-        return _parse(path.read_text(encoding="utf-8"), name)
+        return _parse(_read(path), name)
     entry = resources.files("bsplib") / _FOLDER / f"{name}.toml"
     if name not in known_machines():
         raise UsageError(
@@ -81,6 +81,13 @@ def load_machine(name: str) -> Machine:
             f"or a .toml file"
         )
     return _parse(entry.read_text(encoding="utf-8"), name)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"machine: {path}: {error}") from None
 
 
 def _parse(text: str, where: str) -> Machine:
@@ -106,6 +113,8 @@ def _checked(machine: Machine) -> Machine:
     for name in ("g", "l"):
         if not 0 <= getattr(machine, name) < 1:
             raise ValueError(f"{name} is {getattr(machine, name)}; it may be 0 to 1 second")
+    if machine.p is not None and machine.p < 1:
+        raise ValueError(f"p is {machine.p}; it may be 1 or more")
     if machine.h not in ("max", "sum"):
         raise ValueError(f"h is {machine.h!r}; it may be 'max' or 'sum'")
     return machine

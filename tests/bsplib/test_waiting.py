@@ -1,0 +1,202 @@
+"""How processes wait for each other: the same results, no cores burnt, no silence."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bsplib
+
+pytestmark = pytest.mark.real_processes
+
+WAITS = ("auto", "spin", "block")
+DEADLINE_S = 30
+COMPUTING_S = 1.0
+
+
+def everything(bsp):
+    """Use every kind of meeting; return what came of it."""
+    x = bsp.zeros(bsp.nprocs, int)
+    right = (bsp.pid + 1) % bsp.nprocs
+    seen = []
+    for number in range(20):
+        for pid in range(bsp.nprocs):
+            bsp.put(pid, number * bsp.pid, x, offset=bsp.pid)
+        got = bsp.get(right, x)
+        bsp.send(right, (bsp.pid, number))
+        bsp.sync()
+        seen.append((x.tolist(), got.tolist(), bsp.move()))
+        bsp.send(right, number)
+        bsp.oblsync(1)
+        seen.append(bsp.move())
+    with bsp.partition([1, bsp.nprocs]) as sub:
+        seen.append(sub.allreduce(bsp.pid))
+    return seen
+
+
+@pytest.mark.procs(1, 2, 3, 4)
+def test_every_way_to_wait_gives_the_same_results(run):
+    first, *others = [run(everything, wait=wait) for wait in WAITS]
+    assert others == [first, first]
+
+
+@pytest.mark.procs(2, 4)
+@pytest.mark.parametrize("wait", WAITS)
+def test_a_pool_waits_as_it_is_told(nprocs, wait):
+    with bsplib.Pool(nprocs, wait=wait) as pool:
+        once = pool.run(lambda bsp: bsp.allreduce(bsp.pid))
+        assert (
+            once
+            == [nprocs * (nprocs - 1) // 2] * nprocs
+            == pool.run(lambda bsp: bsp.allreduce(bsp.pid))
+        )
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("wait", WAITS)
+def test_an_error_ends_the_others_however_they_wait(run, wait):
+    def main(bsp):
+        if bsp.pid == 1:
+            time.sleep(0.05)  # the other one waits by now, however it does
+            raise KeyError("of process 1")
+        bsp.sync()
+
+    with pytest.raises(KeyError, match="of process 1"):
+        run(main, wait=wait)
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("wait", WAITS)
+def test_a_mismatch_is_found_however_they_wait(run, wait):
+    def main(bsp):
+        if bsp.pid == 1:
+            bsp.sync()
+
+    with pytest.raises(bsplib.SyncMismatchError, match="returned from main"):
+        run(main, wait=wait)
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("wait", WAITS)
+def test_a_death_ends_the_others_however_they_wait(run, wait):
+    def main(bsp):
+        if bsp.pid == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        bsp.sync()
+
+    with pytest.raises(bsplib.ProcessDiedError, match="process 1 was killed by SIGKILL"):
+        run(main, wait=wait)
+
+
+@pytest.mark.procs(2)
+def test_a_way_to_wait_that_is_none_is_refused(run):
+    with pytest.raises(
+        bsplib.UsageError, match="there is no wait 'nap'; choose one of auto, spin, block"
+    ):
+        run(everything, wait="nap")
+
+
+def by_sync(bsp):
+    bsp.sync()
+
+
+def by_oblsync(bsp):
+    if bsp.pid == 0:
+        for pid in range(1, bsp.nprocs):
+            bsp.send(pid, 1)
+    bsp.oblsync(0 if bsp.pid == 0 else 1)
+
+
+def in_a_sub_group(bsp):
+    with bsp.partition([bsp.nprocs]) as sub:
+        sub.sync()
+
+
+@pytest.mark.procs(2, 4)
+@pytest.mark.parametrize(
+    ("meet", "wait"), [(by_sync, "auto"), (by_oblsync, "block"), (in_a_sub_group, "auto")]
+)
+def test_a_process_that_waits_long_uses_next_to_no_processor(run, wait, meet):
+    """Of the time that process 0 computes, the others use a small part to wait for it."""
+
+    def main(bsp):
+        bsp.sync()
+        wall, used = time.perf_counter(), time.process_time()
+        if bsp.pid == 0:
+            while time.process_time() - used < COMPUTING_S / 4:
+                np.sort(np.arange(1000)[::-1])
+            time.sleep(3 * COMPUTING_S / 4)
+        meet(bsp)
+        return time.process_time() - used, time.perf_counter() - wall
+
+    (_, wall), *waiting = run(main, wait=wait)
+    assert wall > 0.9 * COMPUTING_S
+    assert [used for used, _ in waiting if used > 0.2 * wall] == []
+
+
+@pytest.mark.procs(4)
+def test_the_caller_of_a_run_uses_next_to_no_processor(run):
+    used, wall = time.process_time(), time.perf_counter()
+    run(lambda bsp: time.sleep(COMPUTING_S))
+    assert time.process_time() - used < 0.2 * (time.perf_counter() - wall)
+
+
+def state_of(os_pid):
+    return Path(f"/proc/{os_pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def eventually(condition):
+    """Poll until a condition holds; False if it does not come to hold at all."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+@pytest.mark.procs(3)
+@pytest.mark.parametrize(("meet", "wait"), [(by_sync, "auto"), (by_oblsync, "block")])
+def test_a_stopped_process_is_named_and_the_run_goes_on_when_it_does(
+    run, capfd, tmp_path, wait, meet
+):
+    def main(bsp):
+        bsp.sync()
+        if bsp.pid == 0:
+            (tmp_path / "stopped").write_text(str(os.getpid()))
+            os.kill(os.getpid(), signal.SIGSTOP)
+        meet(bsp)
+        return bsp.pid
+
+    said = []
+
+    def continue_it():
+        path = tmp_path / "stopped"
+        eventually(lambda: path.exists() and path.read_text())
+        os_pid = int(path.read_text())
+        eventually(lambda: state_of(os_pid) == "T")
+
+        def named_by_both():
+            said.append(capfd.readouterr().err)
+            return "".join(said).count("\n") >= 2
+
+        eventually(named_by_both)
+        os.kill(os_pid, signal.SIGCONT)
+
+    helper = threading.Thread(target=continue_it)
+    helper.start()
+    results = run(main, wait=wait, start_method="fork")
+    helper.join()
+    assert results == [0, 1, 2]
+    os_pid = (tmp_path / "stopped").read_text()
+    assert sorted("".join(said).splitlines()) == [
+        f"bsplib: process {pid} waits for process 0, which is stopped; continue it "
+        f"(kill -CONT {os_pid}) or end the run"
+        for pid in (1, 2)
+    ]
