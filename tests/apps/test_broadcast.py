@@ -16,7 +16,7 @@ SIZE = 64
 
 @pytest.mark.parametrize("nprocs", [1, 2, 3, 16])
 @pytest.mark.parametrize("size", [1, 15, 16, 1000])
-@pytest.mark.parametrize(("onestage", "twostage"), [(1, 0), (0, 1), (2, 3)])
+@pytest.mark.parametrize(("onestage", "twostage"), [(1, 0), (0, 2)])
 def test_every_process_gets_the_values_of_process_0(nprocs, size, onestage, twostage):
     results = bsplib.run(broadcast.main, size, onestage, twostage, nprocs=nprocs)
     assert len(results) == nprocs

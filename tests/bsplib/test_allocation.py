@@ -247,6 +247,7 @@ def test_what_fits_to_the_last_page_is_given(run, small_shared_memory):
     assert run(main)[0] == 100_000
 
 
+@pytest.mark.real_processes
 @pytest.mark.procs(2, 4)
 @pytest.mark.parametrize("transfer", ["put", "send", "get"])
 def test_a_transfer_that_does_not_fit_into_shared_memory_is_an_error(

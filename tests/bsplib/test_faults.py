@@ -54,20 +54,21 @@ def nothing_stays_in_shared_memory(before):
     return eventually(gone)
 
 
-def processes_where(field, value):
+def processes_where(field, value, *, zombies=True):
     """Pids of the processes of which a field of /proc/PID/stat has a value."""
     found = set()
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             if entry.name.isdigit():
                 fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                if int(fields[field]) == value:
+                if fields[field] == str(value) and (zombies or fields[0] != "Z"):
                     found.add(int(entry.name))
     return found
 
 
 children = functools.partial(processes_where, 1)
-in_session = functools.partial(processes_where, 3)
+in_session = functools.partial(processes_where, 3, zombies=False)
+"""Orphans that have ended are whoever's that adopted them."""
 
 
 # -- one process dies -------------------------------------------------------------------------

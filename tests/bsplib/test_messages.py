@@ -132,6 +132,7 @@ def test_an_array_arrives_with_shape_and_dtype(run, array):
         assert (got.shape, got.dtype, got.tolist()) == (array.shape, array.dtype, array.tolist())
 
 
+@pytest.mark.procs(1, 2, 4)
 @pytest.mark.parametrize("size", [3, 500, 200_000], ids="n={}".format)
 def test_arrays_inside_objects_arrive_and_can_be_written(run, nprocs, size):
     def main(bsp):
@@ -156,6 +157,7 @@ def test_an_array_of_python_objects_is_pickled(run):
     assert all(result == [None, "text", 5] for result in run(main))
 
 
+@pytest.mark.procs(1, 2, 4)
 @pytest.mark.parametrize("size", [4, 400, 200_000], ids="n={}".format)
 def test_send_copies_at_the_call(run, size):
     def main(bsp):
@@ -171,6 +173,7 @@ def test_send_copies_at_the_call(run, size):
     assert all(result == ({1.0}, {1.0}, {ord("1")}) for result in run(main))
 
 
+@pytest.mark.procs(1, 2, 4)
 @pytest.mark.parametrize("size", [4, 200_000], ids="n={}".format)
 def test_what_was_read_belongs_to_its_reader(run, nprocs, size):
     def main(bsp):
@@ -428,6 +431,7 @@ def test_a_tag_size_missing_on_one_process_is_a_mismatch(run):
 # -- errors -----------------------------------------------------------------------------------
 
 
+@pytest.mark.procs(1, 2, 4)
 @pytest.mark.parametrize("which", ["-1", "last + 1"])
 def test_a_message_to_no_process_of_the_group_is_an_error(run, nprocs, which):
     pid = -1 if which == "-1" else nprocs

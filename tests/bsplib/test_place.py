@@ -55,7 +55,7 @@ def views(draw):
     return array, view
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(views())
 def test_a_region_selects_the_elements_of_its_view(pair):
     array, view = pair
@@ -68,7 +68,7 @@ def test_a_region_selects_the_elements_of_its_view(pair):
     assert np.array_equal(region.gather(selected), view)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(views(), st.data())
 def test_values_spread_to_a_region_land_where_numpy_puts_them(pair, data):
     array, view = pair
@@ -94,7 +94,7 @@ def test_gather_undoes_spread(pair):
         assert np.array_equal(region.gather(region.spread(view)), view)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(views(), st.data())
 def test_a_region_is_one_stretch_only_where_its_elements_follow_one_another(pair, data):
     array, view = pair
@@ -113,7 +113,7 @@ def test_a_region_is_one_stretch_only_where_its_elements_follow_one_another(pair
         assert named.tolist() == list(range(start, start + view.size))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(views(), st.data())
 def test_what_a_smaller_array_lacks_is_counted(pair, data):
     array, view = pair

@@ -275,6 +275,7 @@ def test_a_fancy_selection_is_a_copy_and_not_registered(run):
 # -- an offset --------------------------------------------------------------------------------
 
 
+@pytest.mark.procs(1, 3)
 @pytest.mark.parametrize("offset", [0, 1, 4, np.int64(3)], ids="offset={}".format)
 def test_an_offset_names_as_many_elements_as_are_put(run, offset):
     def main(bsp):

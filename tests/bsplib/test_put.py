@@ -177,6 +177,7 @@ def test_numpy_integers_serve_as_pids(run, kind):
     assert run(main)[-1] == 1
 
 
+@pytest.mark.procs(1, 4)
 @pytest.mark.parametrize("which", ["-1", "last + 1"])
 def test_a_put_to_no_process_of_the_group_is_an_error(run, nprocs, which):
     pid = -1 if which == "-1" else nprocs

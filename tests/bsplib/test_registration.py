@@ -208,6 +208,7 @@ def test_an_array_pushed_over_its_part_is_the_one_that_counts(run):
 # -- taking back ------------------------------------------------------------------------
 
 
+@pytest.mark.procs(1, 3)
 @pytest.mark.parametrize("make", [lambda bsp: bsp.zeros(3), lambda bsp: bsp.push_reg(np.zeros(3))])
 def test_a_popped_array_can_be_named_until_the_sync_and_not_after(run, make):
     def main(bsp):
@@ -234,6 +235,7 @@ def test_what_arrives_in_the_superstep_of_the_pop_is_written(run):
     assert all(result == [4, 0] for result in run(main))
 
 
+@pytest.mark.procs(1, 3)
 @pytest.mark.parametrize("make", [lambda bsp: bsp.zeros(3), lambda bsp: bsp.push_reg(np.zeros(3))])
 def test_push_and_pop_in_one_superstep_leave_nothing(run, make):
     def main(bsp):
@@ -282,6 +284,7 @@ def test_an_array_is_popped_as_often_as_it_was_pushed_and_no_more(run):
         run(main)
 
 
+@pytest.mark.procs(1, 3)
 def test_a_thousand_registrations_come_and_go(run):
     def main(bsp):
         x = np.zeros(2)
