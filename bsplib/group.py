@@ -59,8 +59,9 @@ class Group(Arrays, RemoteAccess, Mailbox, Collectives):
         """
         if not seconds >= 0:
             raise self._error(UsageError, f"charge: {seconds} is no time; it is 0 or more seconds")
-        if self._port.charge(seconds):
-            self._forget_measured()
+        since = self._port.charge(seconds)
+        if since is not None:
+            self._forget_measured(since)
 
     def abort(self, message: str) -> NoReturn:
         """Stop every process of the run.

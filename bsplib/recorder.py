@@ -19,7 +19,7 @@ from bsplib.delivery import Get, Outgoing
 from bsplib.group import Group
 from bsplib.records import Direction, Frame, GroupInfo, Kind, Stack
 from bsplib.spool import Spool
-from bsplib.superstep import Terms
+from bsplib.superstep import Supersteps, Terms
 
 _RUNTIME = {__file__, group.__file__}
 
@@ -175,8 +175,14 @@ class RecordedGroup(Group):
         self._sub_ns = 0
         self._start_ns = self._opened_ns = max(terms.began_ns, port.now())
 
-    def _forget_measured(self) -> None:
-        self._comm_ns = 0
+    def _forget_measured(self, since: int) -> None:
+        group: Supersteps | None = self
+        while isinstance(group, RecordedGroup):
+            if group._start_ns > since:
+                group._start_ns = since
+                group._comm_ns = group._sub_ns = 0
+            group._opened_ns = min(group._opened_ns, since)
+            group = group._parent
 
     def _end_superstep(self, kind: Kind, stamp: int) -> None:  # noqa: ARG002  # stamped here
         arrive = self._now()
@@ -208,13 +214,15 @@ class RecordedGroup(Group):
         gets: list[Get],
     ) -> None:
         own = self._write_traffic(out, gets)
+        # Where time was charged less may have passed than was measured in primitives.
+        comm_ns = min(self._comm_ns, times[0] - self._start_ns - self._sub_ns)
         self._recorder.record(
             self._number,
             superstep,
             kind,
             stack,
             (self._start_ns, *times),
-            (self._comm_ns, self._sub_ns),
+            (comm_ns, self._sub_ns),
             own,
         )
         self._comm_ns = self._sub_ns = 0

@@ -199,8 +199,8 @@ class Supersteps:
         except BspError as error:
             self._fail(error)
 
-    def _forget_measured(self) -> None:
-        """Forget times of this superstep; only a group that records has any."""
+    def _forget_measured(self, since: int) -> None:
+        """Forget times from a moment on; only a group that records has any."""
 
     # -- checks and errors --------------------------------------------------------------
 

@@ -59,9 +59,14 @@ class Port(ABC):
         """Return this process's time in ns."""
         return time.perf_counter_ns()
 
-    def charge(self, seconds: float) -> bool:  # noqa: ARG002  # real time does not care
-        """Count computation that was not done; return False where time is real."""
-        return False
+    def charge(self, seconds: float) -> int | None:  # noqa: ARG002  # real time does not care
+        """Count computation that was not done.
+
+        Returns:
+            Time in ns since when nothing counts that was measured; None where time is
+            real and charging means nothing.
+        """
+        return None
 
     @abstractmethod
     def allocate(self, nbytes: int) -> memoryview:

@@ -48,9 +48,15 @@ class Clock:
         """Return for how long the process has computed."""
         return self.now() - self._skipped_ns
 
-    def charge(self, seconds: float) -> None:
-        """The process has computed for so long; what was measured does not count."""
+    def charge(self, seconds: float) -> int:
+        """The process has computed for so long; what was measured does not count.
+
+        Returns:
+            Since when: where the superstep began, or now if it was charged before.
+        """
         if not self._charged:
             self._charged = True
             self._ns = self._mark_ns
+        since = self._ns
         self._ns += round(seconds * 1e9)
+        return since

@@ -13,8 +13,10 @@ from bsplib.backends.base import Arrivals, Parcel, Port, Ticket
 from bsplib.backends.sim.world import Process, World
 from bsplib.delivery import parcel_bytes
 from bsplib.errors import SyncMismatchError
+from bsplib.records import Kind
 
 _ALIGNMENT = 64
+_KIND = 3  # of a note: how the superstep ends
 
 
 class _Post(NamedTuple):
@@ -96,10 +98,9 @@ class SimPort(Port):
         """See :meth:`Port.now`."""
         return self._clock.now()
 
-    def charge(self, seconds: float) -> bool:
+    def charge(self, seconds: float) -> int | None:
         """See :meth:`Port.charge`."""
-        self._clock.charge(seconds)
-        return True
+        return self._clock.charge(seconds)
 
     # -- memory -----------------------------------------------------------------------
 
@@ -137,7 +138,10 @@ class SimPort(Port):
             self._end(meeting)
         else:
             meeting.waiting.append(self._process)
-            self._world.wait(self._process, f"in a sync of {self._span()}")
+            ends = note & _KIND == Kind.END
+            self._world.wait(
+                self._process, "at the end of main" if ends else f"in a sync of {self._span()}"
+            )
         self._check_together(meeting.posts)
         if self._before_main:
             self._before_main = False
@@ -283,7 +287,8 @@ class SimPort(Port):
             self._world.wait(self._process, "stopped")
 
     def _span(self) -> str:
-        return f"processes {self.first} to {self.first + self.nprocs - 1}"
+        group = "the sub-group of processes" if self._key else "processes"
+        return f"{group} {self.first} to {self.first + self.nprocs - 1}"
 
 
 def _bytes_out(sent: _Sent) -> int:
