@@ -69,7 +69,7 @@ def main(
     length = -(-size // bsp.nprocs)
     start, stop = (min(pid * length, size) for pid in (bsp.pid, bsp.pid + 1))
     keys = _keys(values, start, stop, seed)
-    block = merge_sort(bsp, np.sort(keys, kind="stable"), length, descending=descending)
+    block = merge_sort(bsp, np.sort(keys), length, descending=descending)
     return block[::-1].copy() if descending else block
 
 
@@ -114,28 +114,41 @@ def split(bsp: bsplib.Group, block: Keys, partner: int, length: int, *, descendi
     if message is None:
         return block
     _, other = message
-    first, second = (block, other) if bsp.pid < partner else (other, block)
-    lower, upper = halves(first, second, length, descending=descending)
-    return lower if bsp.pid < partner else upper
+    is_lower = bsp.pid < partner
+    first, second = (block, other) if is_lower else (other, block)
+    total = len(first) + len(second)
+    count = max(total - length, 0) if descending else min(length, total)
+    return half(first, second, count, least=is_lower != descending)
 
 
-def halves(first: Keys, second: Keys, length: int, *, descending: bool) -> tuple[Keys, Keys]:
-    """Return the first ``length`` keys of two ascending blocks, and the others.
+def half(first: Keys, second: Keys, count: int, *, least: bool) -> Keys:
+    """Merge the least ``count`` keys of two ascending blocks, or the others.
 
-    Both partners do the same with the same keys: where two keys are equal and can be
-    told apart (0.0 and -0.0) none is lost. The sort finds the two runs and merges.
-
-    Args:
-        first: block of the lower process.
-        second: block of the upper one.
-        length: how many keys the lower process gets, if there are so many.
-        descending: the lower process gets the greatest keys; blocks ascend even so.
+    Both partners cut at the same place: where two keys are equal and can be told
+    apart (0.0 and -0.0) none is lost. The stable sort finds the two runs and merges.
     """
-    both = np.sort(np.concatenate((first, second), dtype=first.dtype), kind="stable")
-    if descending:
-        cut = max(len(both) - length, 0)
-        return both[cut:], both[:cut]
-    return both[:length], both[length:]
+    cut = merge_path(first, second, count)
+    one = slice(cut) if least else slice(cut, None)
+    other = slice(count - cut) if least else slice(count - cut, None)
+    both = np.concatenate((first[one], second[other]), dtype=first.dtype)
+    return np.sort(both, kind="stable")
+
+
+def merge_path(first: Keys, second: Keys, count: int) -> int:
+    """Return how many of the least ``count`` keys of two ascending blocks are the first's.
+
+    Of equal keys the first block's are less. Keys are compared as numpy sorts them,
+    NaN last.
+    """
+    low, high = max(count - len(second), 0), min(count, len(first))
+    while low < high:
+        middle = (low + high) // 2
+        opposite = count - 1 - middle
+        if second[opposite : opposite + 1].searchsorted(first[middle]) == 0:
+            low = middle + 1  # it is not greater than its opposite
+        else:
+            high = middle
+    return low
 
 
 def number_of_keys(values: ArrayLike | int) -> int:

@@ -84,12 +84,6 @@ class TestAgainstNumpy:
         check(keys, nprocs, "sim", descending=descending)
 
     @MANY
-    @given(FLOATS)
-    def test_keys_that_are_equal_but_not_alike_all_stay(self, nprocs, keys):
-        got = np.concatenate(run_sort(keys, nprocs))
-        np.testing.assert_array_equal(np.sort(got.view(np.int64)), np.sort(keys.view(np.int64)))
-
-    @MANY
     @given(FLOATS, st.booleans())
     def test_nan_comes_where_numpy_puts_it(self, nprocs, keys, descending):
         check(keys, nprocs, "sim", descending=descending)
@@ -101,6 +95,28 @@ class TestAgainstNumpy:
         np.testing.assert_array_equal(
             np.concatenate(blocks), bitonic_sort.reference(size, seed=7), strict=True
         )
+
+
+@MANY
+@given(FLOATS, FLOATS, st.data())
+def test_keys_that_are_equal_but_not_alike_all_stay(first, second, data):
+    first, second = np.sort(first, kind="stable"), np.sort(second, kind="stable")
+    count = data.draw(st.integers(0, len(first) + len(second)))
+    halves = [bitonic_sort.half(first, second, count, least=least) for least in (True, False)]
+    assert len(halves[0]) == count
+    got, had = np.concatenate(halves), np.concatenate((first, second))
+    np.testing.assert_array_equal(np.sort(got.view(np.int64)), np.sort(had.view(np.int64)))
+    np.testing.assert_array_equal(got, np.sort(had))
+
+
+@MANY
+@given(DUPLICATES, DUPLICATES, st.data())
+def test_two_blocks_are_cut_so_that_the_first_block_comes_first_among_equals(first, second, data):
+    first, second = np.sort(first), np.sort(second)
+    count = data.draw(st.integers(0, len(first) + len(second)))
+    order = np.argsort(np.concatenate((first, second)), kind="stable")
+    of_first = int((order[:count] < len(first)).sum())
+    assert bitonic_sort.merge_path(first, second, count) == of_first
 
 
 @pytest.mark.parametrize("backend", ["shm", "sim"])

@@ -1,0 +1,1 @@
+"""Measurements of bsplib beside its peers and the limits of the machine, kept as JSON."""
