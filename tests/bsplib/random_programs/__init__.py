@@ -1,0 +1,1 @@
+"""Programs drawn at random, and what the contract says that they do."""

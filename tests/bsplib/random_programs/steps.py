@@ -1,0 +1,288 @@
+"""A program as data: what each process of a group does, step by step.
+
+Pids are those of the group that a step belongs to. Steps without a ``pid`` are
+taken by all processes of the group; what may differ between them is a tuple by pid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Index = tuple[Any, ...]
+Shape = tuple[int, ...]
+Array = NDArray[Any]
+
+
+def values(shape: Shape, dtype: str, seed: int) -> Array:
+    """Small numbers that tell where they come from."""
+    size = int(np.prod(shape))
+    return ((np.arange(size) * 7 + seed * 13) % 100).astype(dtype).reshape(shape)
+
+
+@dataclass(frozen=True)
+class Ref:
+    """A view of an array that a process made."""
+
+    name: str
+    index: Index = ()
+    then: Index = ()
+    """Index of the view."""
+
+    def of(self, array: Array) -> Array:
+        view = array[self.index] if self.index else array
+        return view[self.then] if self.then else view
+
+
+@dataclass(frozen=True)
+class Handle:
+    """What ``push_reg`` or an allocation returned."""
+
+    name: str
+
+
+Place = Ref | Handle
+
+
+@dataclass(frozen=True)
+class Literal:
+    """Values that are made for one call."""
+
+    shape: Shape
+    dtype: str
+    seed: int
+    plain: bool = False
+    """As Python numbers, in lists."""
+
+    def make(self) -> Any:
+        made = values(self.shape, self.dtype, self.seed)
+        return made.tolist() if self.plain else made
+
+
+@dataclass(frozen=True)
+class Thing:
+    """A picklable object, with arrays in it."""
+
+    seed: int
+    size: int
+
+    def make(self) -> Any:
+        array = values((self.size,), "f8", self.seed)
+        return {"number": self.seed, "arrays": [array, (self.seed, "x" * self.size)], "none": None}
+
+
+@dataclass(frozen=True)
+class Blob:
+    """Bytes."""
+
+    seed: int
+    size: int
+
+    def make(self) -> bytes:
+        return values((self.size,), "u1", self.seed).tobytes()
+
+
+Source = Ref | Literal
+Payload = Ref | Literal | Thing | Blob
+
+
+# -- arrays -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Allocate:
+    name: str
+    how: str
+    """``zeros``, ``empty`` (as zeros, then filled) or ``array``."""
+    dtype: str
+    shapes: tuple[Shape, ...]
+    seed: int
+
+
+@dataclass(frozen=True)
+class Make:
+    """An array outside of shared memory, which nobody has registered."""
+
+    name: str
+    dtype: str
+    shapes: tuple[Shape, ...]
+    seed: int
+    order: str = "C"
+
+
+@dataclass(frozen=True)
+class Push:
+    name: str
+    refs: tuple[Ref | None, ...]
+    absent: int | None = None
+    """A process that forgets it: a fault."""
+
+
+@dataclass(frozen=True)
+class Pop:
+    place: tuple[Place, ...]
+    pid: int | None = None
+    """The only process that does it: a fault."""
+
+
+@dataclass(frozen=True)
+class TagSize:
+    size: int
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A stretch at whose end its allocations are freed."""
+
+    block: list[Any]
+
+
+# -- what one process does ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Put:
+    pid: int
+    to: int
+    source: Source
+    place: Place
+    offset: int | None = None
+    at: Index | None = None
+    hp: bool = False
+
+
+@dataclass(frozen=True)
+class Get:
+    pid: int
+    of: int
+    place: Place
+    into: Source | None = None
+    """A literal is a new array; None leaves that to get."""
+    offset: int | None = None
+    at: Index | None = None
+    hp: bool = False
+
+
+@dataclass(frozen=True)
+class PutAt:
+    pid: int
+    pids: Any
+    indices: Any
+    source: Literal
+    place: Place
+    add: bool = False
+
+
+@dataclass(frozen=True)
+class GetAt:
+    pid: int
+    pids: Any
+    indices: Any
+    place: Place
+    into: Literal | None = None
+    """A new array; None leaves that to get_at."""
+
+
+@dataclass(frozen=True)
+class Send:
+    pid: int
+    to: int
+    payload: Payload
+    tag: Any = None
+
+
+@dataclass(frozen=True)
+class Read:
+    pid: int
+    actions: tuple[str, ...]
+    """``qsize``, ``get_tag``, ``move``, ``hpmove``, ``first`` (of messages()), ``rest``."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """Assign to a view of an array of one's own."""
+
+    pid: int
+    ref: Ref
+    value: int
+
+
+@dataclass(frozen=True)
+class Misuse:
+    """A call that nothing in the other steps can say: a fault."""
+
+    pid: int
+    what: str
+    place: Place | None = None
+
+
+# -- groups and supersteps ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Partition:
+    ends: tuple[int, ...]
+    blocks: tuple[list[Any], ...]
+    """By sub-group; empty for those without processes."""
+
+
+@dataclass(frozen=True)
+class Sync:
+    hidden: list[tuple[int, str]] = field(default_factory=list)
+    """(pid, array) that an hp-transfer of the next superstep may write at any time."""
+    freed: list[str] = field(default_factory=list)
+    """Arrays that cease to exist."""
+    odd: tuple[int, str] | None = None
+    """Process that does ``oblsync`` or ``nothing`` instead: a fault."""
+
+
+@dataclass(frozen=True)
+class Oblsync:
+    counts: tuple[int, ...]
+    hidden: list[tuple[int, str]] = field(default_factory=list)
+    odd: tuple[int, str] | None = None
+    """Process that does ``sync`` instead: a fault."""
+
+
+@dataclass(frozen=True)
+class Program:
+    nprocs: int
+    block: list[Any]
+    fault: str | None = None
+    """Name of the error that it raises; None if it is right."""
+
+    def __repr__(self) -> str:
+        lines = [f"Program(nprocs={self.nprocs}, fault={self.fault!r}, block=["]
+        return "\n".join([*lines, *_lines(self.block, 1), "])"])
+
+
+def _lines(block: Sequence[Any], depth: int) -> list[str]:
+    pad, lines = "    " * depth, []
+    for step in block:
+        if isinstance(step, Partition):
+            lines.append(f"{pad}Partition({step.ends}, (")
+            for inner in step.blocks:
+                lines += [f"{pad}  [", *_lines(inner, depth + 1), f"{pad}  ],"]
+            lines.append(f"{pad})),")
+        elif isinstance(step, Scope):
+            lines += [f"{pad}Scope([", *_lines(step.block, depth + 1), f"{pad}]),"]
+        else:
+            lines.append(f"{pad}{step!r},")
+    return lines
+
+
+def plain(value: Any) -> Any:
+    """Return a value as what can be compared: arrays with shape and dtype."""
+    if isinstance(value, np.ndarray):
+        return "array", value.dtype.str, value.shape, value.tolist()
+    if isinstance(value, memoryview):
+        return value.tobytes()
+    if isinstance(value, list | tuple):
+        return type(value)(plain(one) for one in value)
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()}
+    return value

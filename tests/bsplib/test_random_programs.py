@@ -1,0 +1,174 @@
+"""Whole programs, drawn at random, do on every backend what the contract says.
+
+``BSP_EXAMPLES`` multiplies the number of programs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import bsplib
+from bsplib.records import Kind, Run
+from bsplib.trace import read_trace
+from profiler.costs import h_relation
+
+from .random_programs.faults import wrong_programs
+from .random_programs.generator import programs
+from .random_programs.interpreter import Interpreter
+from .random_programs.program import charging_main, main
+from .random_programs.steps import Program
+
+TIMES = float(os.environ.get("BSP_EXAMPLES", "1"))
+LIMIT_S = 30
+
+pytestmark = pytest.mark.timeout(120 + 600 * TIMES)
+
+
+def examples(count: int) -> Callable[[Any], Any]:
+    return settings(
+        max_examples=max(1, round(count * TIMES)),
+        deadline=None,
+        print_blob=True,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+class HangError(Exception):
+    """A program does not end."""
+
+
+@contextlib.contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """End a hang, so that a program that does is made as short as may be, like any other."""
+
+    def stop(*_: object) -> None:
+        raise HangError
+
+    handler = signal.signal(signal.SIGALRM, stop)
+    left, _ = signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, left)
+        signal.signal(signal.SIGALRM, handler)
+
+
+def run(program: Program, backend: str, body: Any = main, **more: Any) -> list[Any]:
+    with within(LIMIT_S):
+        return bsplib.run(body, program, nprocs=program.nprocs, backend=backend, **more)
+
+
+def record(program: Program, backend: str, body: Any = main, **more: Any) -> tuple[list[Any], Run]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "recorded.bsp"
+        results = run(program, backend, body, profile=path, **more)
+        (recorded,) = read_trace(path).runs
+    return results, recorded
+
+
+def check(program: Program, backend: str, seed: int) -> None:
+    """Compare a run, and one that is recorded, to what the interpreter says."""
+    interpreter = Interpreter(program.nprocs)
+    expected = interpreter.run(program)
+    assert run(program, backend, sim_seed=seed) == expected
+    results, recorded = record(program, backend, sim_seed=seed + 1)
+    assert results == expected
+    h_out, h_in = h_relation(recorded)
+    paths: list[tuple[tuple[int, int], ...]] = []
+    for info in recorded.groups:
+        parent = paths[info.parent] if info.parent >= 0 else None
+        paths.append(() if parent is None else (*parent, (info.ordinal, info.index)))
+    found = {
+        (paths[row["group"]], int(row["superstep"]), int(row["pid"])): (
+            Kind(row["kind"]).name,
+            int(out),
+            int(come),
+            int(row["self_bytes"]),
+        )
+        for row, out, come in zip(recorded.records, h_out, h_in, strict=True)
+    }
+    assert found == {
+        key: (cost.kind, cost.out, cost.come, cost.own) for key, cost in interpreter.costs.items()
+    }
+
+
+@examples(140)
+@given(program=programs(), seed=st.integers(0, 1 << 16))
+def test_any_program_does_on_virtual_processors_what_the_contract_says(program, seed):
+    check(program, "sim", seed)
+
+
+@examples(60)
+@given(program=programs())
+def test_any_program_does_on_real_processes_what_the_contract_says(program):
+    check(program, "shm", 0)
+
+
+def raised(program: Program, backend: str, seed: int) -> str:
+    """Return the name of the error that a program raises."""
+    try:
+        run(program, backend, sim_seed=seed)
+    except HangError:
+        return "nothing: it hangs"
+    except Exception as error:  # noqa: BLE001  # any error is what is looked for
+        return type(error).__name__
+    return "nothing: it returns"
+
+
+@examples(60)
+@given(program=wrong_programs(), seed=st.integers(0, 1 << 16))
+def test_any_fault_raises_its_error_on_virtual_processors(program, seed):
+    assert raised(program, "sim", seed) == program.fault
+
+
+@examples(30)
+@given(program=wrong_programs())
+def test_any_fault_raises_its_error_on_real_processes(program):
+    assert raised(program, "shm", 0) == program.fault
+
+
+@examples(10)
+@given(program=programs(), seed=st.integers(0, 1 << 16))
+def test_the_same_seed_gives_the_same_trace(program, seed):
+    def trace() -> list[Any]:
+        _, recorded = record(program, "sim", charging_main, sim_seed=seed)
+        meta = {key: value for key, value in recorded.meta.items() if key != "started"}
+        arrays = [array.tobytes() for array in (recorded.records, recorded.traffic)]
+        return [*arrays, recorded.groups, recorded.stacks, meta]
+
+    assert trace() == trace()
+
+
+@examples(10)
+@given(program=programs(), seed=st.integers(0, 1 << 16))
+def test_another_seed_gives_another_order_and_the_same_results(program, seed):
+    first = [run(program, "sim", sim_seed=seed + more) for more in range(3)]
+    assert first[0] == first[1] == first[2]
+
+
+def test_seeds_differ_in_the_order_of_the_processes():
+    def order(seed: int) -> list[int]:
+        turns: list[int] = []
+
+        def note(bsp: bsplib.Group) -> None:
+            for _ in range(3):
+                turns.append(bsp.pid)
+                bsp.sync()
+
+        bsplib.run(note, nprocs=5, backend="sim", sim_seed=seed)
+        return turns
+
+    orders = {tuple(order(seed)) for seed in range(10)}
+    assert len(orders) > 5
+    assert all(sorted(turns[:5]) == [0, 1, 2, 3, 4] for turns in orders)
+    assert order(3) == order(3)
