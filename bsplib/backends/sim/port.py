@@ -42,7 +42,29 @@ class _Meeting:
 
     posts: dict[int, _Post] = field(default_factory=dict)
     waiting: list[Process] = field(default_factory=list)
+    released_ns: int = 0
     end_ns: int = 0
+    notes: list[int] = field(default_factory=list)
+    commons: list[Parcel | None] | None = None
+    parcels: dict[int, list[tuple[int, Parcel]]] = field(default_factory=dict)
+    """By receiver, in order of the sources."""
+    nothing_new: bool = False
+    together: bool = False
+    """All have come here by the same number of supersteps."""
+
+    def complete(self) -> None:
+        """Sort what all have brought, once for all."""
+        ordered = [self.posts[pid] for pid in range(len(self.posts))]
+        self.released_ns = self.end_ns = max(post.stamp for post in ordered)
+        self.notes = [post.note for post in ordered]
+        if any(post.common is not None for post in ordered):
+            self.commons = [post.common for post in ordered]
+        for source, post in enumerate(ordered):
+            for receiver, parcel in post.parcels.items():
+                self.parcels.setdefault(receiver, []).append((source, parcel))
+        self.together = len({post.superstep for post in ordered}) == 1
+        alike = len(set(self.notes)) == 1
+        self.nothing_new = alike and self.commons is None and not self.parcels
 
 
 @dataclass
@@ -142,17 +164,20 @@ class SimPort(Port):
             self._world.wait(
                 self._process, "at the end of main" if ends else f"in a sync of {self._span()}"
             )
-        self._check_together(meeting.posts)
+        if not meeting.together:
+            self._check_together(meeting.posts)
         if self._before_main:
             self._before_main = False
             self._clock.restart()
         else:
             self._clock.advance_to(meeting.end_ns)
             if self._first_meeting:
-                self.released = max(post.stamp for post in meeting.posts.values())
+                self.released = meeting.released_ns
         self._first_meeting = False
         self._clock.resume()
-        return self._collect(meeting.posts)
+        if meeting.nothing_new:
+            return None
+        return Arrivals(meeting.notes, meeting.parcels.get(self.pid, []), meeting.commons)
 
     def _check_together(self, posts: dict[int, _Post]) -> None:
         """Raise if not all have come here by the same number of supersteps."""
@@ -165,7 +190,7 @@ class SimPort(Port):
 
     def _end(self, meeting: _Meeting) -> None:
         """Price the meeting and wake the others; this process came last."""
-        meeting.end_ns = max(post.stamp for post in meeting.posts.values())
+        meeting.complete()
         if self._first_meeting:
             meeting.end_ns += self._price(meeting.posts)
         self._gathering.meeting = _Meeting()
@@ -183,20 +208,6 @@ class SimPort(Port):
                 h_out[partner] += got
         machine = self._world.machine
         return round(machine.price(max(map(machine.relation, h_in, h_out))) * 1e9)
-
-    def _collect(self, posts: dict[int, _Post]) -> Arrivals | None:
-        ordered = [posts[pid] for pid in range(self.nprocs)]
-        notes = [post.note for post in ordered]
-        commons = [post.common for post in ordered]
-        announced = any(common is not None for common in commons)
-        if not announced and not any(post.parcels for post in ordered) and len(set(notes)) == 1:
-            return None
-        parcels = [
-            (pid, post.parcels[self.pid])
-            for pid, post in enumerate(ordered)
-            if self.pid in post.parcels
-        ]
-        return Arrivals(notes, parcels, commons if announced else None)
 
     # -- oblivious meetings ---------------------------------------------------------------
 

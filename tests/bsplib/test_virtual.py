@@ -1,0 +1,483 @@
+"""Virtual processors: hundreds in one process, in virtual time, in any order."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bsplib
+from bsplib import launch
+from bsplib.machine import Machine
+from bsplib.records import RECORD, TRAFFIC, Direction, Kind
+from bsplib.trace import read_trace
+from profiler.callgraph import build
+
+G, L = 1e-6, 1e-3
+GREATER = Machine("by hand", "made up", g=G, l=L)
+SUM = Machine("by hand, sum", "made up", g=G, l=L, h="sum")
+
+
+@pytest.fixture
+def simulate(monkeypatch):
+    """Run on virtual processors; return results and times."""
+    times = []
+    monkeypatch.setattr(launch.overrides, "report_times", times.append)
+
+    def run_it(main, *args, nprocs, **more):
+        results = bsplib.run(main, *args, nprocs=nprocs, backend="sim", **more)
+        return results, times.pop()
+
+    return run_it
+
+
+@pytest.fixture
+def trace(simulate, tmp_path):
+    """Run on virtual processors; return the recorded run and the times."""
+    numbers = iter(range(1000))
+
+    def run_it(main, *args, **more):
+        path = tmp_path / f"{next(numbers)}.bsp"
+        _, times = simulate(main, *args, profile=path, **more)
+        (run,) = read_trace(path).runs
+        return run, times
+
+    return run_it
+
+
+@pytest.fixture
+def bsp(tmp_path):
+    """Run the bsp command on a script."""
+
+    def run_it(text, *options):
+        path = tmp_path / "script.py"
+        path.write_text(textwrap.dedent(text))
+        return subprocess.run(
+            [Path(sys.executable).parent / "bsp", "run", *options, path],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return run_it
+
+
+def column(run, pid, name, superstep):
+    """A field of the record of a process in a superstep of the root group."""
+    records = run.records
+    (value,) = records[name][
+        (records["pid"] == pid) & (records["superstep"] == superstep) & (records["group"] == 0)
+    ]
+    return int(value)
+
+
+# -- many ---------------------------------------------------------------------------------------
+
+
+def test_hundreds_of_processes_exchange_with_each_other(simulate):
+    def main(bsp):
+        x = bsp.zeros(16, np.int32)
+        first = bsp.pid // 16 * 16
+        bsp.put_at(first + np.arange(16), bsp.pid % 16, bsp.pid, x)
+        bsp.send((bsp.pid * 7) % bsp.nprocs, bsp.pid)
+        got = bsp.get((bsp.pid + 1) % bsp.nprocs, x)
+        bsp.sync()
+        fits = (x == first + np.arange(16)).all() and not got.any()
+        return bool(fits), [payload for _, _, payload in bsp.messages()]
+
+    results, _ = simulate(main, nprocs=512)
+    inverse = pow(7, -1, 512)
+    assert results == [(True, [pid * inverse % 512]) for pid in range(512)]
+
+
+def test_hundreds_of_processes_partition_and_meet_obliviously(simulate):
+    def main(bsp):
+        with bsp.partition(range(8, bsp.nprocs + 8, 8)) as sub:
+            total = sub.allreduce(bsp.pid)
+        for lap in range(3):
+            bsp.send((bsp.pid + 1) % bsp.nprocs, (bsp.pid, lap))
+            bsp.oblsync(1)
+            assert bsp.move() == ((bsp.pid - 1) % bsp.nprocs, lap)
+        return total
+
+    results, _ = simulate(main, nprocs=512)
+    assert results == [sum(range(pid // 8 * 8, pid // 8 * 8 + 8)) for pid in range(512)]
+
+
+def test_there_are_at_most_4096(simulate):
+    results, _ = simulate(lambda bsp: bsp.pid, nprocs=4096)
+    assert results == list(range(4096))
+    for count in (0, -1, 4097):
+        with pytest.raises(
+            bsplib.ProcessRangeError, match=f"nprocs is {count}; it may be 1 to 4096 on sim"
+        ):
+            bsplib.run(lambda bsp: None, nprocs=count, backend="sim")
+
+
+# -- virtual time ---------------------------------------------------------------------------------
+
+
+def ring(bsp, supersteps):
+    """Charge (pid + 1) / 10 s and send 1000 (pid + 1) bytes to the right."""
+    for _ in range(supersteps):
+        bsp.charge((bsp.pid + 1) / 10)
+        bsp.send((bsp.pid + 1) % bsp.nprocs, bytes(1000 * (bsp.pid + 1)))
+        bsp.sync()
+    bsp.charge(0.05)
+    return bsp.time()
+
+
+def test_a_superstep_takes_the_longest_computation_and_g_h_and_l(simulate):
+    """h is the greater of in and out: 4000 bytes out of process 3, and into process 0."""
+    ends, times = simulate(ring, 2, nprocs=4, machine=GREATER)
+    steps = 2 * (0.4 + 4000 * G + L)
+    assert ends == pytest.approx([steps + 0.05] * 4, abs=1e-8)
+    assert times.parallel_s == pytest.approx(steps + 0.05 + L, abs=1e-8)  # main ends by a barrier
+    assert times.sequential_s == pytest.approx(2 * (0.1 + 0.2 + 0.3 + 0.4) + 4 * 0.05, abs=1e-8)
+    assert times.speedup == pytest.approx(times.sequential_s / times.parallel_s)
+
+
+def test_a_machine_may_count_h_as_the_sum_of_in_and_out(simulate):
+    """The greatest sum is that of process 3: 4000 bytes out and 3000 in."""
+    _, times = simulate(ring, 1, nprocs=4, machine=SUM)
+    assert times.parallel_s == pytest.approx(0.4 + 7000 * G + L + 0.05 + L, abs=1e-8)
+
+
+def test_gets_and_puts_count_for_h_and_what_goes_to_oneself_does_not(simulate):
+    def main(bsp):
+        x = bsp.zeros(1000, np.uint8)
+        bsp.charge(0.0)
+        bsp.sync()
+        before = bsp.time()
+        if bsp.pid == 1:
+            bsp.get(0, x[:300])  # 300 out of process 0, into 1
+            bsp.put(2, np.ones(50, np.uint8), x[:50])
+            bsp.put(1, 1, x)
+            bsp.send(1, bytes(10**6))
+        if bsp.pid == 2:
+            bsp.get_at(0, np.arange(100), x)  # 100 more out of process 0
+        bsp.sync()
+        return bsp.time() - before
+
+    taken, _ = simulate(main, nprocs=3, machine=GREATER)
+    assert taken == pytest.approx([400 * G + L] * 3, abs=1e-8)
+    taken, _ = simulate(main, nprocs=3, machine=SUM)
+    assert taken == pytest.approx([400 * G + L] * 3, abs=1e-8)  # 0 + 400, 300 + 50, 150 + 0
+
+
+def test_a_run_of_one_process_is_no_faster_than_itself(simulate):
+    def main(bsp):
+        bsp.charge(2.0)
+        bsp.sync()
+
+    _, times = simulate(main, nprocs=1)
+    assert times.parallel_s == times.sequential_s == 2.0
+    assert times.speedup == 1.0
+
+
+def test_on_the_ideal_machine_even_work_is_p_times_faster(simulate):
+    def main(bsp):
+        bsp.charge(0.5)
+        bsp.send(0, bytes(1000))
+        bsp.sync()
+
+    _, times = simulate(main, nprocs=16)
+    assert (times.parallel_s, times.sequential_s) == (0.5, 8.0)
+    assert times.speedup == 16
+
+
+def test_an_oblivious_superstep_takes_no_longer_than_its_messages(simulate):
+    """Process 1 waits for process 0 and pays for what that sends; process 2 for neither."""
+
+    def main(bsp):
+        bsp.charge((1.0, 0.1, 0.2)[bsp.pid])
+        if bsp.pid == 0:
+            bsp.send(1, bytes(1000))
+        bsp.oblsync(1 if bsp.pid == 1 else 0)
+        return bsp.time()
+
+    ends, times = simulate(main, nprocs=3, machine=GREATER)
+    assert ends == pytest.approx([1 + 1000 * G + L, 1 + 1000 * G + L, 0.2 + L], abs=1e-8)
+    assert times.sequential_s == pytest.approx(1.3, abs=1e-8)
+
+
+def test_an_oblivious_superstep_pays_for_the_greatest_h_among_its_sources(simulate):
+    def main(bsp):
+        bsp.charge(0.1)
+        if bsp.pid == 0:
+            bsp.send(1, bytes(100))
+            bsp.send(2, bytes(5000))
+        bsp.oblsync(min(bsp.pid, 1))
+        return bsp.time()
+
+    ends, _ = simulate(main, nprocs=3, machine=GREATER)
+    assert ends == pytest.approx([0.1 + 5100 * G + L] * 3, abs=1e-8)
+
+
+def test_sub_groups_take_their_own_time(simulate):
+    """The parent goes on when the slower one is there."""
+
+    def main(bsp):
+        with bsp.partition([1, 3]) as sub:
+            sub.charge(0.1 * (bsp.pid + 1))
+            sub.sync()
+            inside = sub.time()
+        bsp.sync()
+        return inside, bsp.time()
+
+    results, _ = simulate(main, nprocs=3, machine=GREATER)
+    inside, after = zip(*results, strict=True)
+    assert inside == pytest.approx([0.1 + L, 0.3 + L, 0.3 + L], abs=1e-8)
+    assert after == pytest.approx([0.3 + 2 * L] * 3, abs=1e-8)
+
+
+def test_what_is_not_charged_is_measured(simulate):
+    def main(bsp):
+        x = np.sort(np.arange(200_000)[::-1])
+        bsp.sync()
+        return float(bsp.time()), int(x[0])
+
+    results, times = simulate(main, nprocs=3, machine=GREATER)
+    assert len({end for end, _ in results}) > 0
+    assert times.parallel_s > 2 * L
+    assert times.sequential_s > 0
+
+
+@pytest.mark.parametrize("seconds", [-1, -1e-9, float("nan")])
+def test_only_times_can_be_charged(simulate, seconds):
+    with pytest.raises(bsplib.UsageError, match=r"charge: .* is no time; it is 0 or more seconds"):
+        simulate(lambda bsp: bsp.charge(seconds), nprocs=2)
+
+
+@pytest.mark.procs(2)
+def test_a_charge_may_stand_in_any_program(run):
+    def main(bsp):
+        bsp.charge(1.0)
+        bsp.sync()
+        return bsp.pid
+
+    assert run(main) == [0, 1]
+
+
+# -- traces ---------------------------------------------------------------------------------------
+
+
+def test_a_trace_is_like_that_of_real_processes(trace):
+    run, _ = trace(ring, 2, nprocs=4, machine=GREATER)
+    assert (run.records.dtype, run.traffic.dtype) == (RECORD, TRAFFIC)
+    assert (run.nprocs, run.complete, len(run.groups)) == (4, True, 1)
+    assert run.meta["backend"] == "sim"
+    assert run.meta["machine"]["name"] == "by hand"
+    assert sorted(zip(run.records["superstep"], run.records["kind"], strict=True)) == (
+        [(0, Kind.SYNC)] * 4 + [(1, Kind.SYNC)] * 4 + [(2, Kind.END)] * 4
+    )
+    assert {stack[0].function for stack in run.stacks} == {"ring"}
+    sent = [
+        (int(run.records["pid"][row["record"]]), int(row["partner"]), int(row["bytes"]))
+        for row in run.traffic
+    ]
+    assert sorted(sent) == sorted(2 * [(pid, (pid + 1) % 4, 1000 * (pid + 1)) for pid in range(4)])
+    assert set(run.traffic["direction"]) == {Direction.OUT}
+
+
+def test_computation_is_what_was_charged_and_idle_the_wait_for_the_slowest(trace):
+    run, _ = trace(ring, 2, nprocs=4, machine=GREATER)
+    for superstep in range(2):
+        for pid in range(4):
+            start, arrive, released, end = (
+                column(run, pid, name, superstep) for name in ("start", "arrive", "released", "end")
+            )
+            assert (arrive - start) * 1e-9 == pytest.approx((pid + 1) / 10, abs=1e-8)
+            assert (released - arrive) * 1e-9 == pytest.approx((3 - pid) / 10, abs=1e-8)
+            assert (end - released) * 1e-9 == pytest.approx(4000 * G + L, abs=1e-8)
+            assert column(run, pid, "comm_calls", superstep) == 0
+
+
+def test_a_call_graph_can_be_drawn(trace):
+    def step(bsp):
+        bsp.charge(0.1 * (bsp.pid + 1))
+        bsp.sync()
+
+    def main(bsp):
+        for _ in range(3):
+            step(bsp)
+        bsp.oblsync(0)
+
+    run, _ = trace(main, nprocs=4, machine=GREATER)
+    drawn = build(run)
+    names = {data["node"].name.rpartition(".")[2] for _, data in drawn.graph.nodes(data=True)}
+    assert {"main", "step"} <= names
+    assert drawn.graph.nodes[drawn.root]["cost"] is not None
+
+
+def test_the_same_seed_gives_the_same_trace(trace):
+    def main(bsp):
+        for number in range(3):
+            bsp.charge(0.1 * ((bsp.pid * 5 + number) % 7))
+            bsp.send((bsp.pid + 1) % bsp.nprocs, bytes(100 * number))
+            bsp.sync()
+            with bsp.partition([2, bsp.nprocs]) as sub:
+                sub.send(0, 1)
+                sub.oblsync(sub.nprocs if sub.pid == 0 else 0)
+
+    first, once = trace(main, nprocs=6, machine=GREATER, sim_seed=3)
+    second, again = trace(main, nprocs=6, machine=GREATER, sim_seed=3)
+    assert once == again
+    assert (first.groups, first.stacks) == (second.groups, second.stacks)
+    assert first.records.tolist() == second.records.tolist()
+    assert first.traffic.tolist() == second.traffic.tolist()
+
+
+def test_another_seed_is_another_order_and_the_same_times(simulate):
+    def main(bsp, order):
+        bsp.charge(0.1 * bsp.pid)
+        order_of_run.append(bsp.pid)
+        bsp.sync()
+        return bsp.time()
+
+    orders, ends = [], []
+    for seed in (1, 1, 2):
+        order_of_run: list[int] = []
+        results, times = simulate(main, None, nprocs=20, machine=GREATER, sim_seed=seed)
+        orders.append(order_of_run)
+        ends.append((results, times))
+    assert orders[0] == orders[1] != orders[2]
+    assert sorted(orders[2]) == list(range(20))
+    assert ends[0] == ends[1] == ends[2]
+
+
+# -- one process, and as if many ------------------------------------------------------------------
+
+
+def test_arguments_and_results_are_copied_for_each_process(simulate):
+    given = [1, 2]
+
+    def main(bsp, values, *, more):
+        values.append(bsp.pid)
+        more["pid"] = bsp.pid
+        bsp.sync()
+        return values, more
+
+    more = {"pid": None}
+    results, _ = simulate(main, given, more=more, nprocs=3)
+    assert results == [([1, 2, pid], {"pid": pid}) for pid in range(3)]
+    assert (given, more) == ([1, 2], {"pid": None})
+
+
+def test_a_result_is_no_longer_what_the_process_had(simulate):
+    kept = []
+
+    def main(bsp):
+        kept.append([bsp.pid])
+        return kept[-1]
+
+    results, _ = simulate(main, nprocs=2, sim_seed=1)
+    assert sorted(kept) == results
+    assert not any(result is each for result in results for each in kept)
+
+
+def test_a_result_that_cannot_be_pickled_is_refused_as_anywhere(simulate):
+    with pytest.raises(bsplib.MessageError, match="what main returned on process 0 cannot be pick"):
+        simulate(lambda bsp: (number for number in range(3)), nprocs=2)
+
+
+def test_globals_are_shared(simulate):
+    """The one thing in which virtual processors differ from real ones."""
+
+    def main(bsp):
+        shared.append(bsp.pid)
+        bsp.sync()
+        return len(shared)
+
+    shared: list[int] = []
+    results, _ = simulate(main, nprocs=4)
+    assert results == [4] * 4
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_of_several_errors_that_of_the_lowest_superstep_and_process_is_raised(simulate, seed):
+    def main(bsp):
+        bsp.sync()
+        if bsp.pid in (2, 3, 7):
+            raise KeyError(f"of process {bsp.pid}")
+        bsp.sync()
+        raise ValueError("too late")
+
+    with pytest.raises(KeyError, match="of process 2"):
+        simulate(main, nprocs=8, sim_seed=seed)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_error_of_an_earlier_superstep_wins_over_a_lower_process(simulate, seed):
+    """After an oblivious sync processes may be in different supersteps."""
+
+    def main(bsp):
+        if bsp.pid == 0:
+            bsp.oblsync(0)
+            raise KeyError("of superstep 1")
+        raise ValueError(f"of superstep 0, process {bsp.pid}")
+
+    with pytest.raises(ValueError, match="of superstep 0, process 1"):
+        simulate(main, nprocs=4, sim_seed=seed)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_processes_that_wait_for_each_other_in_vain_are_told_so(simulate, seed):
+    def main(bsp):
+        if bsp.pid < 5:
+            bsp.sync()
+
+    with pytest.raises(bsplib.SyncMismatchError, match="returned from main"):
+        simulate(main, nprocs=12, sim_seed=seed)
+
+
+# -- from the command line ------------------------------------------------------------------------
+
+SCRIPT = """
+import bsplib
+
+def main(bsp):
+    bsp.charge(0.5)
+    bsp.send((bsp.pid + 1) % bsp.nprocs, bytes(1000))
+    bsp.sync()
+    if bsp.pid % 100 == 0:
+        print("first", end=" ")
+    bsp.sync()
+    if bsp.pid % 100 == 0:
+        print("line of", bsp.pid)
+    return bsp.machine.name
+
+if __name__ == "__main__":
+    print(set(bsplib.run(main, nprocs=2)))
+"""
+
+
+def test_the_command_prints_the_three_figures(bsp):
+    done = bsp(SCRIPT, "--backend", "sim", "-n", "512", "--machine", "ibm-sp2-pvm")
+    parallel = 0.5 + 2000 * 3.45e-8 + 3 * 8.08e-5  # h is the sum there
+    assert done.returncode == 0
+    assert done.stderr == (
+        f"virtual time: parallel {parallel:.4g} s, sequential 256 s, speedup {256 / parallel:.3g}\n"
+    )
+
+
+def test_lines_of_virtual_processors_carry_their_pid_and_do_not_mix(bsp):
+    done = bsp(SCRIPT, "--backend", "sim", "-n", "301")
+    *lines, last = done.stdout.splitlines()
+    assert sorted(lines) == [f"[{pid}] first line of {pid}" for pid in (0, 100, 200, 300)]
+    assert last == "{'ideal'}"
+
+
+def test_an_unknown_machine_is_one_sentence(bsp):
+    done = bsp(SCRIPT, "--backend", "sim", "--machine", "abacus")
+    assert done.returncode != 0
+    assert done.stdout == ""
+    assert re.fullmatch(
+        r"Error: machine: 'abacus' is none of .*; name one of them or a \.toml file\n", done.stderr
+    )
