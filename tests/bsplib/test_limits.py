@@ -1,0 +1,386 @@
+"""As many processes, as large transfers and as little shared memory as there may be."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import bsplib
+
+pytestmark = pytest.mark.real_processes
+
+GIB = 1 << 30
+BIG = 2 * GIB + 4099
+"""Beyond what 31 bits count, and no multiple of anything."""
+
+
+def free_shared_memory():
+    stat = os.statvfs("/dev/shm")
+    return stat.f_bavail * stat.f_frsize
+
+
+def available_memory():
+    with open("/proc/meminfo", encoding="ascii") as file:
+        fields = dict(line.split(":") for line in file)
+    return int(fields["MemAvailable"].split()[0]) * 1024
+
+
+def need_room(nbytes):
+    """Skip where a transfer of so many bytes does not fit."""
+    free = min(free_shared_memory(), available_memory())
+    if free < nbytes:
+        pytest.skip(f"{nbytes} bytes of memory and /dev/shm are needed, {free} are free")
+
+
+# -- many processes -----------------------------------------------------------------------------
+
+
+@pytest.mark.procs(256)
+def test_256_processes_exchange_and_sync(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros(1, int)
+        bsp.put((bsp.pid + 1) % bsp.nprocs, bsp.pid, x)
+        bsp.sync()
+        return int(x[0])
+
+    assert run(main) == [(pid - 1) % nprocs for pid in range(nprocs)]
+
+
+@pytest.mark.parametrize("count", [257, 10**6, 0, -1])
+def test_more_than_256_processes_and_less_than_one_are_refused(count):
+    with pytest.raises(
+        bsplib.ProcessRangeError, match=f"^nprocs is {count}; it may be 1 to 256 on shm$"
+    ):
+        bsplib.run(lambda bsp: None, nprocs=count)
+
+
+# -- large transfers ------------------------------------------------------------------------------
+
+
+@pytest.mark.procs(2)
+def test_an_array_of_more_than_2_gib_is_put_whole(run):
+    need_room(4 * BIG)
+
+    def main(bsp):
+        x = bsp.empty(BIG if bsp.pid == 1 else 0, np.uint8)
+        if bsp.pid == 0:
+            values = np.zeros(BIG, np.uint8)
+            values[[0, 1 << 31, -1]] = 1, 2, 3
+            bsp.put(1, values, x, offset=0)
+        bsp.sync()
+        return x[[0, 1, 1 << 31, -2, -1]].tolist() if bsp.pid == 1 else None
+
+    assert run(main)[1] == [1, 0, 2, 0, 3]
+
+
+@pytest.mark.procs(2)
+def test_a_message_of_more_than_2_gib_arrives_whole(run):
+    need_room(4 * BIG)
+
+    def main(bsp):
+        if bsp.pid == 0:
+            values = np.zeros(BIG, np.uint8)
+            values[[0, 1 << 31, -1]] = 1, 2, 3
+            bsp.send(1, values, tag="large")
+            del values
+        bsp.sync()
+        if bsp.pid == 0:
+            return None
+        size = bsp.qsize()
+        tag, payload = bsp.hpmove()
+        return size, tag, payload.shape, payload[[0, 1, 1 << 31, -2, -1]].tolist()
+
+    assert run(main)[1] == ((1, BIG), "large", (BIG,), [1, 0, 2, 0, 3])
+
+
+@pytest.mark.procs(2, 4)
+def test_a_superstep_may_move_far_more_than_any_before(run):
+    def main(bsp):
+        right = (bsp.pid + 1) % bsp.nprocs
+        x = bsp.zeros(5_000_000, np.uint8)
+        for size in (1, 100, 5_000_000, 3, 1_000_000):
+            bsp.put(right, np.full(size, size % 251, np.uint8), x[:size])
+            got = bsp.get(right, x[:size])
+            for number in range(3):
+                bsp.send(right, np.full(size, number, np.uint8))
+            bsp.sync()
+            assert len(got) == size
+            assert (x[:size] == size % 251).all()
+            for number, (_, _, payload) in enumerate(bsp.messages()):
+                assert payload.shape == (size,)
+                assert (payload == number).all()
+        return True
+
+    assert all(run(main))
+
+
+@pytest.mark.procs(2)
+def test_tens_of_thousands_of_transfers_fit_into_one_superstep(run):
+    def main(bsp):
+        x = bsp.zeros(40_000, int)
+        for number in range(40_000):
+            bsp.put(1 - bsp.pid, number, x, offset=number)
+        for number in range(10_000):
+            bsp.send(1 - bsp.pid, number)
+        bsp.sync()
+        read = [payload for _, _, payload in bsp.messages()]
+        return (x == np.arange(40_000)).all() and read == list(range(10_000))
+
+    assert all(run(main))
+
+
+# -- what a run reserves --------------------------------------------------------------------------
+
+
+def reserved(bsp):
+    """Bytes of the segment that are reserved, once all processes have met."""
+    x = bsp.zeros(bsp.nprocs, np.uint8)
+    for pid in range(bsp.nprocs):
+        bsp.put(pid, 1, x, offset=bsp.pid)
+    bsp.send((bsp.pid + 1) % bsp.nprocs, bsp.pid)
+    bsp.sync()
+    bsp.sync()
+    return _blocks(bsp)
+
+
+def _blocks(bsp):
+    return os.fstat(bsp._port._segment.memory._fd).st_blocks * 512
+
+
+def test_what_a_run_reserves_grows_with_its_processes_and_not_with_their_square():
+    sizes = {nprocs: bsplib.run(reserved, nprocs=nprocs)[0] for nprocs in (4, 16, 64)}
+    each = {nprocs: size / nprocs for nprocs, size in sizes.items()}
+    assert each[64] < 1.5 * each[4]
+    assert sizes[64] < 64 << 20
+
+
+def test_a_process_with_nothing_to_say_reserves_little():
+    def main(bsp):
+        bsp.sync()
+        return _blocks(bsp)
+
+    assert max(bsplib.run(main, nprocs=16)) < 16 * (1 << 20)
+
+
+@pytest.mark.procs(2)
+def test_freed_arrays_are_used_again(run):
+    def main(bsp):
+        sizes = []
+        for number in range(60):
+            x = bsp.zeros(1_000_000 + 1000 * (number % 7), np.uint8)
+            assert not x.any()
+            x[:] = 255
+            bsp.pop_reg(x)
+            bsp.sync()
+            sizes.append(_blocks(bsp))
+        return sizes
+
+    for sizes in run(main):
+        assert sizes[-1] == sizes[20] < 8 << 20
+
+
+@pytest.mark.procs(2)
+def test_what_carries_transfers_is_used_again(run):
+    def main(bsp):
+        x = bsp.zeros(1_000_000, np.uint8)
+        sizes = []
+        for _ in range(40):
+            bsp.put(1 - bsp.pid, np.ones(1_000_000, np.uint8), x)
+            bsp.send(1 - bsp.pid, bytes(500_000))
+            got = bsp.get(1 - bsp.pid, x)
+            bsp.sync()
+            assert got.shape == x.shape
+            sizes.append(_blocks(bsp))
+        return sizes
+
+    for sizes in run(main):
+        assert sizes[-1] == sizes[10] < 48 << 20
+
+
+@pytest.mark.procs(2)
+def test_arrays_of_sub_groups_are_freed_when_they_are_left(run):
+    def main(bsp):
+        sizes = []
+        for _ in range(40):
+            with bsp.partition([bsp.nprocs]) as sub:
+                sub.zeros(1_000_000, np.uint8)
+                sub.sync()
+            bsp.sync()
+            sizes.append(_blocks(bsp))
+        return sizes
+
+    for sizes in run(main):
+        assert sizes[-1] == sizes[10] < 16 << 20
+
+
+# -- little shared memory -------------------------------------------------------------------------
+
+SMALL = """
+import os, sys
+import numpy as np
+import bsplib
+
+def fill(bsp, operation):
+    x = bsp.zeros(20 << 20, np.uint8) if operation in ("put", "get") else None
+    bsp.sync()
+    for number in range(20):
+        values = np.full(20 << 20, number, np.uint8)
+        if operation == "zeros":
+            bsp.zeros(20 << 20, np.uint8)[:] = number
+        elif operation == "put":
+            bsp.put(1 - bsp.pid, values, x)
+        elif operation == "get":
+            bsp.get(1 - bsp.pid, x)
+            if number % 4 == 3:
+                bsp.sync()
+        elif operation == "send":
+            bsp.send(1 - bsp.pid, values)
+        elif operation == "small":
+            for each in range(100_000):
+                bsp.send(1 - bsp.pid, each)
+        elif operation == "object":
+            bsp.send(1 - bsp.pid, {"of": values})
+    bsp.sync()
+
+def works(bsp):
+    x = bsp.zeros(1 << 20, np.uint8)
+    bsp.put(1 - bsp.pid, np.full(1 << 20, 7, np.uint8), x)
+    bsp.sync()
+    return set(x.tolist())
+
+def free():
+    stat = os.statvfs("/dev/shm")
+    return stat.f_bavail * stat.f_frsize
+
+if __name__ == "__main__":
+    operation, how = sys.argv[1:]
+    before = free()
+    if how == "pool":
+        pool = bsplib.Pool(2)
+        run = pool.run
+    else:
+        run = lambda *args: bsplib.run(*args, nprocs=2)
+    try:
+        run(fill, operation)
+        print("it fits")
+    except bsplib.OutOfSharedMemoryError as error:
+        print(error)
+    print(run(works), os.listdir("/dev/shm"))
+    if how == "pool":
+        pool.close()
+    print(before - free())
+"""
+
+
+@pytest.fixture(scope="module")
+def may_mount():
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=1m none /dev/shm"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    if done.returncode:
+        pytest.skip(f"a small /dev/shm may not be mounted here: {done.stderr.strip()}")
+
+
+@pytest.fixture
+def with_little(tmp_path, may_mount):
+    """Run a script where /dev/shm has a few megabytes, as in a container."""
+
+    def run_it(text, *args, size="64m"):
+        path = tmp_path / "script.py"
+        path.write_text(textwrap.dedent(text))
+        mount = f"mount -t tmpfs -o size={size} none /dev/shm && exec "
+        return subprocess.run(
+            ["unshare", "-m", "sh", "-c", mount + '"$@"', "sh", sys.executable, path, *args],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return run_it
+
+
+@pytest.mark.parametrize(
+    ("operation", "how"),
+    [(what, "run") for what in ("zeros", "put", "get", "send", "object")] + [("send", "pool")],
+)
+def test_full_shared_memory_is_an_error_with_numbers_and_the_next_run_works(
+    with_little, operation, how
+):
+    done = with_little(SMALL, operation, how)
+    assert (done.returncode, done.stderr) == (0, "")
+    error, after, lost = done.stdout.splitlines()
+    assert error.startswith("shared memory is full: ")
+    assert " bytes more are needed and /dev/shm has " in error
+    words = error.split()
+    needed, free = int(words[4]), int(words[words.index("has") + 1])
+    assert free < needed <= 64 << 20
+    assert "[process " in error
+    assert "script.py:" in error
+    assert after == "[{7}, {7}] []"
+    assert int(lost) < 1 << 16  # pages of semaphores until they are collected
+
+
+def test_a_run_for_which_there_is_no_room_at_all_is_an_error(with_little):
+    done = with_little(
+        """
+        import bsplib
+
+        if __name__ == "__main__":
+            try:
+                print(bsplib.run(lambda bsp: bsp.sync(), nprocs=200))
+            except bsplib.OutOfSharedMemoryError as error:
+                print(error)
+        """,
+        size="256k",
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("shared memory is full: ")
+
+
+def test_what_was_sent_before_memory_ran_out_can_be_caught_and_the_rest_go_on(with_little):
+    """An allocation that fails leaves the process as it was."""
+    done = with_little("""
+        import numpy as np
+        import bsplib
+
+        def main(bsp):
+            x = bsp.zeros(1000, np.uint8)
+            try:
+                bsp.send(0, bytes(100 << 20))
+            except bsplib.OutOfSharedMemoryError:
+                bsp.send(0, b"smaller")
+            bsp.put(1 - bsp.pid, np.ones(1000, np.uint8), x)
+            bsp.sync()
+            return [len(payload) for _, _, payload in bsp.messages()], int(x.sum())
+
+        if __name__ == "__main__":
+            print(bsplib.run(main, nprocs=2))
+    """)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "[([7, 7], 1000), ([], 1000)]\n"
+
+
+def test_hundreds_of_processes_fit_into_the_shared_memory_of_a_container(with_little):
+    done = with_little("""
+        import bsplib
+
+        def main(bsp):
+            bsp.send((bsp.pid + 1) % bsp.nprocs, bsp.pid)
+            bsp.sync()
+            return bsp.move()
+
+        if __name__ == "__main__":
+            print(sum(bsplib.run(main, nprocs=128)))
+    """)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{sum(range(128))}\n"
