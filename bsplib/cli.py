@@ -16,7 +16,8 @@ import click
 from bsplib import launch
 from bsplib.backends.sim.launch import Times
 from bsplib.errors import BspError
-from bsplib.setting import BACKENDS
+from bsplib.machine import load_machine
+from bsplib.setting import BACKENDS, choose
 from bsplib.version import __version__
 
 if TYPE_CHECKING:
@@ -69,7 +70,14 @@ def run(
     launch.overrides.nprocs = nprocs
     launch.overrides.backend = backend
     launch.overrides.profile = None if profile is None else str(profile.absolute())
-    launch.overrides.machine = machine
+    try:
+        launch.overrides.machine = None if machine is None else load_machine(machine)
+        if backend is not None:
+            choose(backend=backend, nprocs=nprocs)
+    except BspError as error:
+        raise click.ClickException(str(error)) from None
+    if profile is not None and not profile.absolute().parent.is_dir():
+        raise click.ClickException(f"profile: there is no folder {profile.absolute().parent}")
     launch.overrides.check = check
     launch.overrides.label = True
     launch.overrides.report_times = _print_times

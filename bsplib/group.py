@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import NoReturn, Self
 
@@ -172,7 +173,8 @@ class Group(Arrays, RemoteAccess, Mailbox, Collectives):
         if kind is None:
             self.done()
         elif self._parent is not None and self._parent._unusable is not None:
-            self._leave()  # the exception is what the caller is to see
+            with suppress(BspError):  # the exception is what the caller is to see
+                self._leave()
 
     # -- sub-groups, inside -------------------------------------------------------------
 

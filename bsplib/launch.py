@@ -34,7 +34,7 @@ class Overrides:
     nprocs: int | None = None
     backend: str | None = None
     profile: str | None = None
-    machine: str | None = None
+    machine: Machine | None = None
     check: bool = False
     label: bool = False
     report_times: Callable[[sim.Times], None] | None = None

@@ -7,6 +7,7 @@ mailbox and collectives, which :class:`bsplib.group.Group` puts together.
 
 from __future__ import annotations
 
+import functools
 import operator
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -109,8 +110,11 @@ class Supersteps:
         incoming = self._incoming(arrivals.parcels)
         if self._watch is not None:
             self._check_overlaps(incoming)
-        if max(arrivals.notes) > _KIND:
-            self._second_meeting(incoming)
+        held = functools.reduce(operator.or_, arrivals.notes)
+        if held & _UNRESOLVED:
+            self._resolve()
+        if held & _HAS_GET:
+            self._serve_gets(incoming)
         self._deliver(incoming)
         if arrivals.commons is not None:
             for memory in self._registry.drop_popped():
@@ -132,11 +136,15 @@ class Supersteps:
             incoming.sort(key=lambda parcel: parcel.source)
         return incoming
 
-    def _second_meeting(self, incoming: list[Incoming]) -> None:
-        """Serve the gets; nothing has been written anywhere until all have passed this."""
+    def _resolve(self) -> None:
+        """Check what could not be checked at the calls; go on when all have done so."""
         for target in self._unresolved:
             target.resolve()
         self._unresolved.clear()
+        self._port.meet({}, 0)
+
+    def _serve_gets(self, incoming: list[Incoming]) -> None:
+        """Exchange what is got; nothing has been written anywhere until all have read."""
         replies = {
             asked.source: read_sources(
                 self._registry, asked.gets, self._port.stage, self._port.fetch

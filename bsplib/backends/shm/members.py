@@ -38,6 +38,9 @@ class Members:
         self.others = [other for other in range(nprocs) if other != pid]
         self.superstep = 1  # a slot's word of 0 has never been posted
         self.closed = False
+        """This process will not look at the others' blocks again."""
+        self.open_inside = 0
+        """Sub-groups that this process is in, or looks at still."""
         self._words = seat.words
         self._parent = parent
         self._ordinal = ordinal  # which partition of the parent this is
@@ -47,6 +50,8 @@ class Members:
             self._key = hash((parent._key, ordinal, index)) & _KEY_MASK | 2
         self._blocks = [0] * nprocs
         self.block = self._blocks[pid] = self._take_block()
+        if parent is not None:
+            parent.open_inside += 1
 
     def root(self, pid: int) -> int:
         """Return a process's number in the root group."""
@@ -96,6 +101,7 @@ class Members:
         """Tell the others that this process will not look at their blocks again."""
         self.closed = True
         if self._parent is not None:
+            self._parent.open_inside -= 1
             self._words[self._parent.block + CLOSED] = self._ordinal + 1
 
     def has_left(self, pid: int) -> bool:

@@ -98,9 +98,13 @@ class Oblivious:
         self._unseen = [(number, pids) for number, pids in self._unseen if pids]
         self._consume(self._unseen[0][0] if self._unseen else self.ended)
 
-    def leave(self) -> None:
-        """Read what has come; hold nobody up from now on."""
+    def has_read_all(self) -> bool:
+        """Tell whether everybody's posts have come, as far as this process has."""
         self.read_everything()
+        return not self._unseen
+
+    def leave(self) -> None:
+        """Hold nobody up from now on."""
         if self.ended:
             self._consume(_GONE)
 

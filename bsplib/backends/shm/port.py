@@ -300,20 +300,27 @@ class ShmPort(Port):
 
     def close(self) -> None:
         """See :meth:`Port.close`."""
-        self._oblivious.leave()
         if self._outbox is not None:
             self._seat.give_outbox(self._outbox)
             self._outbox = None
-        self._members.leave()
-        if self._parent is not None and not self._posted:
+        self._try_to_leave()
+        if self._parent is not None and not self._posted and self._members.closed:
             self._members.give_block()  # nobody has anything to look for in it
         elif self._parent is not None:
             self._seat.left_over.append(self)
         self._seat.ring_if_waited()
 
+    def _try_to_leave(self) -> None:
+        """Leave once this process has seen that nobody sent it a message too many."""
+        if not self._members.open_inside and self._oblivious.has_read_all():
+            self._oblivious.leave()
+            self._members.leave()
+
     def let_go(self) -> bool:
         """Give blocks and outboxes back if everybody has left; return whether so."""
-        if not self._members.all_have_left():
+        if not self._members.closed:
+            self._try_to_leave()
+        if not self._members.closed or not self._members.all_have_left():
             return False
         self._free(lambda _: True)
         self._members.give_block()

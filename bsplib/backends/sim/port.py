@@ -78,6 +78,8 @@ class _Gathering:
     """By the same number: how many processes will not look at it again."""
     waiting: list[Process] = field(default_factory=list)
     """For messages."""
+    left: int = 0
+    """Processes that have left the group."""
 
 
 class SimPort(Port):
@@ -151,7 +153,7 @@ class SimPort(Port):
         self, parcels: Mapping[int, Parcel], note: int, common: Parcel | None = None, stamp: int = 0
     ) -> Arrivals | None:
         """See :meth:`Port.meet`."""
-        self._look_back()
+        self.look_back()
         self._clock.pause()
         meeting = self._gathering.meeting
         meeting.posts[self.pid] = _Post(self._superstep, note, parcels, common, stamp or self.now())
@@ -164,6 +166,8 @@ class SimPort(Port):
             self._world.wait(
                 self._process, "at the end of main" if ends else f"in a sync of {self._span()}"
             )
+        if self._process.left:  # groups whose other processes may have posted by now
+            self._process.left = [port for port in self._process.left if not port.look_back()]
         if not meeting.together:
             self._check_together(meeting.posts)
         if self._before_main:
@@ -215,7 +219,7 @@ class SimPort(Port):
         self, parcels: Mapping[int, tuple[int, Parcel]], expected: int, stamp: int = 0
     ) -> list[tuple[int, Any]]:
         """See :meth:`Port.meet_some`."""
-        self._look_back()
+        self.look_back()
         self._clock.pause()
         gathering, number = self._gathering, self._ended
         sent = gathering.oblivious.setdefault(number, {})
@@ -255,8 +259,15 @@ class SimPort(Port):
         h = max([h, *(machine.relation(0, _bytes_out(sent[pid])) for pid in sources)])
         return round(machine.price(h) * 1e9)
 
-    def _look_back(self) -> None:
-        """Look at those who posted late: they may have nothing for this process."""
+    def look_back(self) -> bool:
+        """Look at those who posted late: they may have nothing for this process.
+
+        Returns:
+            Whether all have posted now.
+
+        Raises:
+            SyncMismatchError: one of them has sent it something.
+        """
         oblivious, done_with = self._gathering.oblivious, self._gathering.done_with
         still = []
         for number, pids in self._unseen:
@@ -275,6 +286,7 @@ class SimPort(Port):
             if done_with[number] == self.nprocs:
                 del oblivious[number], done_with[number]
         self._unseen = still
+        return not still
 
     # -- supersteps and sub-groups --------------------------------------------------------
 
@@ -290,7 +302,11 @@ class SimPort(Port):
 
     def close(self) -> None:
         """See :meth:`Port.close`."""
-        self._look_back()
+        if not self.look_back():
+            self._process.left.append(self)
+        self._gathering.left += 1
+        if self._gathering.left == self.nprocs:
+            del self._world.gatherings[self._key]
 
     def _stop_if_failed(self) -> None:
         """Wait for the end where another process has failed already."""

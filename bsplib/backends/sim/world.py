@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import greenlet
 
@@ -22,6 +22,13 @@ class Stopped(BaseException):
     """The run is over because of another process; unwinds ``main``, seen by nobody."""
 
 
+class LeftGroup(Protocol):
+    """A group that a process has left."""
+
+    def look_back(self) -> bool:
+        """Look at those who posted late; return whether all have posted now."""
+
+
 class Process:
     """One virtual processor."""
 
@@ -30,6 +37,8 @@ class Process:
         self.clock = Clock()
         self.doing = "not started"
         """What it waits for, in words."""
+        self.left: list[LeftGroup] = []
+        """Groups that it has left and in which somebody had not posted yet."""
         self.greenlet = greenlet.greenlet(lambda: body(self), hub)
 
 
