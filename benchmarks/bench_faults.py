@@ -118,7 +118,7 @@ SECTIONS = tuple(
 
 def main() -> None:
     """Measure everything."""
-    print(f"wrote {measure('faults', SECTIONS)}")
+    print(f"wrote {measure('faults', SECTIONS).name}")
 
 
 if __name__ == "__main__":

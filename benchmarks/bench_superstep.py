@@ -207,7 +207,7 @@ SECTIONS = (
 
 def main() -> None:
     """Measure everything."""
-    print(f"wrote {measure('superstep', SECTIONS)}")
+    print(f"wrote {measure('superstep', SECTIONS).name}")
 
 
 if __name__ == "__main__":

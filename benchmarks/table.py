@@ -55,11 +55,12 @@ def _provenance(document: dict[str, Any]) -> str:
 def _section(section: dict[str, Any]) -> Iterator[str]:
     unit = section["unit"]
     compared = any(case["against"] for case in section["cases"])
-    yield f"| | one {unit} | quartiles |" + (" compared with |" if compared else "")
-    yield "|---|---:|---:|" + ("---|" if compared else "")
+    yield f"| | one {unit} | quartiles | least |" + (" compared with |" if compared else "")
+    yield "|---|---:|---:|---:|" + ("---|" if compared else "")
     for case in section["cases"]:
         took = case["seconds"]
-        line = f"| {case['name']} | {duration(took['median'])} | {_quartiles(took)} |"
+        median, least = duration(took["median"]), duration(took["least"])
+        line = f"| {case['name']} | {median} | {_quartiles(took)} | {least} |"
         yield line + (f" {_comparisons(case['against'])} |" if compared else "")
 
 
