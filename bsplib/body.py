@@ -65,7 +65,7 @@ def run_task(task: Task, port: Port) -> Any:
     if task.spool is None:
         return _run_main(task, Group(port, terms))
     with closing(Spool(task.spool, port.pid)) as spool:
-        return _run_main(task, _recorded_group(spool, port, terms))
+        return _run_main(task, _recorded_group(task, spool, port, terms))
 
 
 def _run_main(task: Task, group: Group) -> Any:
@@ -74,8 +74,9 @@ def _run_main(task: Task, group: Group) -> Any:
     return result
 
 
-def _recorded_group(spool: Spool, port: Port, terms: Terms) -> Group:
-    recorder = Recorder(spool, port.pid, _call_main.__code__)
+def _recorded_group(task: Task, spool: Spool, port: Port, terms: Terms) -> Group:
+    code = getattr(task.main, "__code__", None)
+    recorder = Recorder(spool, port.pid, _call_main.__code__, code)
     recorder.began_ns = port.released
     info = GroupInfo(-1, 0, 0, 0, 0, port.nprocs)
     return RecordedGroup(port, terms, None, recorder, info)

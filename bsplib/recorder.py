@@ -28,16 +28,24 @@ _Result = TypeVar("_Result")
 
 
 class Recorder:
-    """The records of one process, over all its groups."""
+    """The records of one process, over all its groups.
 
-    def __init__(self, spool: Spool, pid: int, outermost: CodeType) -> None:
+    Args:
+        spool: where they go.
+        pid: of the process.
+        outermost: what calls ``main``: stacks end above it.
+        main: code of ``main``, if that can be said before it syncs.
+    """
+
+    def __init__(self, spool: Spool, pid: int, outermost: CodeType, main: CodeType | None) -> None:
         self._spool = spool
         self._pid = pid
-        self._outermost = outermost  # what calls main: stacks end above it
+        self._outermost = outermost
         self._stacks: dict[tuple[int, ...], int] = {}
         self._codes: list[CodeType] = []  # kept, for their id() is part of the keys
-        self._main: CodeType | None = None
+        self._main = main
         self._groups = 0
+        self._append = spool.records.append
         self.began_ns = 0
 
     def define_group(self, info: GroupInfo) -> int:
@@ -50,18 +58,21 @@ class Recorder:
         """Return the number that stands for the call stack of a sync."""
         while frame is not None and frame.f_code.co_filename in _RUNTIME:
             frame = frame.f_back
-        key: list[int] = []
-        inner = frame
-        while frame is not None and frame.f_code is not self._outermost:
-            key += (id(frame.f_code), frame.f_lasti)
+        key: tuple[int, ...] = ()
+        inner, outermost = frame, self._outermost
+        while frame is not None:
+            code = frame.f_code
+            if code is outermost:
+                break
+            key += (id(code), frame.f_lasti)
             frame = frame.f_back
-        number = self._stacks.get(tuple(key))
-        return self._define(tuple(key), inner) if number is None else number
+        number = self._stacks.get(key)
+        return self._define(key, inner) if number is None else number
 
     def stack_of_end(self) -> int:
         """Return the number for the end of ``main``: its last line stands for the sync."""
         code = self._main
-        if code is None:  # main returned without a sync
+        if code is None:  # main returned without a sync, and is no function
             return self._number((), (Frame("", "main", 0, 0),))
         last = max((line for *_, line in code.co_lines() if line), default=code.co_firstlineno)
         frame = Frame(code.co_filename, code.co_qualname, code.co_firstlineno, last)
@@ -108,13 +119,17 @@ class Recorder:
             own: bytes and messages to itself.
         """
         began = self.began_ns
-        self._spool.records.append(
+        start, arrive, released, end = times
+        self._append(
             self._pid,
             group_number,
             superstep,
             kind,
             stack,
-            *(moment - began for moment in times),
+            start - began,
+            arrive - began,
+            released - began,
+            end - began,
             *inside,
             *own,
         )
@@ -230,6 +245,8 @@ class RecordedGroup(Group):
 
     def _write_traffic(self, out: dict[int, Outgoing], gets: list[Get]) -> tuple[int, int]:
         """Write a row for each partner; return bytes and messages to itself."""
+        if not out:
+            return 0, 0  # a get stands in it too
         first = self._port.first
         own_bytes = own_messages = 0
         for pid, sent in out.items():

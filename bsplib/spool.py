@@ -30,8 +30,9 @@ class Table:
     def __init__(self, path: Path, dtype: np.dtype[Any]) -> None:
         # Little-endian and packed, as the dtypes of bsplib.records are.
         codes = "".join(dtype[name].char for name in dtype.names or ())
-        self._row = Struct("<" + codes.replace("l", "q"))
-        assert self._row.size == dtype.itemsize
+        row = Struct("<" + codes.replace("l", "q"))
+        assert row.size == dtype.itemsize
+        self._pack, self._size = row.pack_into, row.size
         self._file = path.open("w+b")
         self._capacity = 0
         self.count = 0
@@ -41,7 +42,7 @@ class Table:
         """Add a row, which counts once it is whole."""
         if self.count == self._capacity:
             self._map = self._grow()
-        self._row.pack_into(self._map, _HEADER + self.count * self._row.size, *values)
+        self._pack(self._map, _HEADER + self.count * self._size, *values)
         self.count += 1
         _COUNT.pack_into(self._map, 0, self.count)
 
@@ -52,7 +53,7 @@ class Table:
 
     def _grow(self) -> mmap.mmap:
         self._capacity = max(2 * self._capacity, _ROWS_AT_FIRST)
-        nbytes = _HEADER + self._capacity * self._row.size
+        nbytes = _HEADER + self._capacity * self._size
         os.posix_fallocate(self._file.fileno(), 0, nbytes)  # a full disk is an error here
         return mmap.mmap(self._file.fileno(), nbytes)
 
