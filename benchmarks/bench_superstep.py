@@ -77,13 +77,15 @@ def one_put(nbytes: int, count: int, _: ExitStack) -> Sequence[Case]:
 
 
 def many_puts(_: ExitStack) -> Sequence[Case]:
-    """Compare many puts of a word with one put_at of as many."""
+    """Compare many puts of a word, by offset and into views, with one put_at of as many."""
+    at_once, by_offset = "put_at of 1000 words, sync", "1000 puts by offset, sync"
     return [
-        Case("put_at of 1000 words, sync", partial(on, 2, programs.small_puts_at, 50, 1000)),
+        Case(at_once, partial(on, 2, programs.small_puts_at, 50, 1000)),
+        Case(by_offset, partial(on, 2, programs.small_puts, 20, 1000), (at_once,)),
         Case(
-            "1000 puts, sync",
-            partial(on, 2, programs.small_puts, 20, 1000),
-            ("put_at of 1000 words, sync",),
+            "1000 puts into views, sync",
+            partial(on, 2, programs.small_puts_into_views, 10, 1000),
+            (by_offset,),
         ),
     ]
 

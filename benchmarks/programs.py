@@ -57,6 +57,20 @@ def small_puts(bsp: bsplib.Group, count: int, number: int) -> float:
     return _per_superstep(count, superstep) / number
 
 
+def small_puts_into_views(bsp: bsplib.Group, count: int, number: int) -> float:
+    """Do as small_puts, each into a slice of the array."""
+    words = bsp.zeros(number)
+    views = [words[position : position + 1] for position in range(number)]
+
+    def superstep() -> None:
+        if bsp.pid == 0:
+            for view in views:
+                bsp.put(bsp.nprocs - 1, 1.0, view)
+        bsp.sync()
+
+    return _per_superstep(count, superstep) / number
+
+
 def small_puts_at(bsp: bsplib.Group, count: int, number: int) -> float:
     """Do as small_puts, in one call a superstep."""
     words = bsp.zeros(number)
