@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -319,10 +320,13 @@ def test_full_shared_memory_is_an_error_with_numbers_and_the_next_run_works(
     done = with_little(SMALL, operation, how)
     assert (done.returncode, done.stderr) == (0, "")
     error, after, lost = done.stdout.splitlines()
-    assert error.startswith("shared memory is full: ")
-    assert " bytes more are needed and /dev/shm has " in error
-    words = error.split()
-    needed, free = int(words[4]), int(words[words.index("has") + 1])
+    said = re.match(
+        r"shared memory is full: (\d+) bytes more are needed and /dev/shm has (\d+) free; "
+        r"|(\d+) bytes more do not fit into the (\d+) bytes of addresses that are left",
+        error,
+    )
+    assert said is not None
+    needed, free = (int(number) for number in said.groups() if number is not None)
     assert free < needed <= 64 << 20
     assert "[process " in error
     assert "script.py:" in error
