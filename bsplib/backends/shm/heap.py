@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from bsplib.backends.shm.segment import PAGE, Segment
+from bsplib.backends.shm.segment import PAGE, Segment, full
 from bsplib.errors import OutOfSharedMemoryError
 
 ALIGNMENT = 64
@@ -71,10 +71,7 @@ class Heap:
     def _extend(self, size: int) -> int:
         start = self._top
         if start + size > self._stop:
-            raise OutOfSharedMemoryError(
-                f"{size} bytes more do not fit into the {self._stop - start} bytes of "
-                f"addresses that are left to this process"
-            )
+            raise full(size)  # there are as many addresses as /dev/shm has bytes
         if start + size > self._reserved:
             missing = start + size - self._reserved
             try:

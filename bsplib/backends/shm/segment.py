@@ -35,6 +35,15 @@ def free_shared_memory() -> int:
     return stat.f_bavail * stat.f_frsize
 
 
+def full(nbytes: int) -> OutOfSharedMemoryError:
+    """Return the error for what does not fit."""
+    return OutOfSharedMemoryError(
+        f"shared memory is full: {nbytes} bytes more are needed and /dev/shm has "
+        f"{free_shared_memory()} free; use smaller arrays or give it more room, for example "
+        f"docker run --shm-size"
+    )
+
+
 def _total_shared_memory() -> int:
     stat = os.statvfs("/dev/shm")
     return stat.f_blocks * stat.f_frsize
@@ -74,11 +83,7 @@ class Segment:
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.ENOMEM):
                 raise
-            raise OutOfSharedMemoryError(
-                f"shared memory is full: {nbytes} bytes more are needed and /dev/shm has "
-                f"{free_shared_memory()} free; use smaller arrays or give it more room, "
-                f"for example docker run --shm-size"
-            ) from None
+            raise full(nbytes) from None
 
     @property
     def _descriptor(self) -> int:
