@@ -105,9 +105,14 @@ def address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def extent(array: Array) -> tuple[int, int]:
-    """Return the first byte that belongs to an array, and the first beyond it."""
-    low = high = address(array)
+def extent(array: Array, origin: int | None = None) -> tuple[int, int]:
+    """Return the first byte that belongs to an array, and the first beyond it.
+
+    Args:
+        array: of any strides.
+        origin: its :func:`address`, if that is known already.
+    """
+    low = high = address(array) if origin is None else origin
     for size, stride in zip(array.shape, array.strides, strict=True):
         if size == 0:
             return low, low
@@ -116,18 +121,23 @@ def extent(array: Array) -> tuple[int, int]:
     return low, high + array.itemsize
 
 
-def region_of(array: Array, view: Array) -> Region | None:
+def region_of(
+    array: Array, view: Array, base: int | None = None, origin: int | None = None
+) -> Region | None:
     """Take a non-empty view of an array apart; None if basic slices cannot make it.
 
     Args:
         array: registered array, of any strides.
         view: array whose memory lies in that of ``array``.
+        base: :func:`address` of the array, if that is known already.
+        origin: that of the view, likewise.
     """
     if view.dtype != array.dtype:
         return None
+    origin = address(view) if origin is None else origin
     if array.ndim == view.ndim == 1:
-        return _region_of_line(array, view)
-    origin = address(view)
+        base = address(array) if base is None else base
+        return _region_of_line(array, view, origin - base)
     start = _index_at(array, origin)
     if start is None:
         return None
@@ -149,10 +159,10 @@ def region_of(array: Array, view: Array) -> Region | None:
     return Region(start, tuple(step), tuple(count), view.shape, order)
 
 
-def _region_of_line(array: Array, view: Array) -> Region | None:
+def _region_of_line(array: Array, view: Array, distance: int) -> Region | None:
     """Take a view of an array with one axis apart: the common case, and a short sum."""
     stride = array.strides[0]
-    start, rest = divmod(address(view) - address(array), stride)
+    start, rest = divmod(distance, stride)
     step, rest_of_step = divmod(view.strides[0], stride) if len(view) > 1 else (1, 0)
     last = start + step * (len(view) - 1)
     if rest or rest_of_step or not step:

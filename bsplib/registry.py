@@ -59,6 +59,7 @@ class Registration:
         """By pid, once announced: None where a process registered None."""
         self.alike = False
         """All processes announced what this one did."""
+        self.address = 0 if array is None else address(array)
         self.extent = (0, 0) if array is None else extent(array)
         """First byte of the array in memory, and the first beyond it."""
         self.bytes = _bytes_of(array)
@@ -75,8 +76,8 @@ class Registration:
         if self.array is None or not isinstance(handle, np.ndarray):
             return handle is self.handle
         return self.array is handle or (
-            address(self.array) == address(handle)
-            and self.array.shape == handle.shape
+            self.array.shape == handle.shape
+            and self.address == address(handle)
             and _steps(self.array) == _steps(handle)
             and self.array.dtype == handle.dtype
         )
@@ -155,25 +156,32 @@ class Registry:
             return Found(registration, None)
         if not isinstance(handle, np.ndarray):
             return None
-        around = self._around(handle)
+        origin = address(handle)
+        around = self._around(handle, origin)
         for registration in around:
             if registration.is_of(handle) or not handle.size:
                 return Found(registration, None)
-            assert registration.array is not None  # _around
-            region = region_of(registration.array, handle)
+            array = registration.array
+            assert array is not None  # _around
+            region = region_of(array, handle, registration.address, origin)
             if region is not None:
                 return Found(registration, region)
         return Found(around[0], None) if around else None
 
-    def _around(self, view: Array) -> list[Registration]:
+    def _around(self, view: Array, origin: int) -> list[Registration]:
         """Return the registrations whose memory surrounds a view, the latest first."""
-        low, high = extent(view)
-        around = []
-        for registration in reversed(self._active.values()):
-            start, stop = registration.extent
-            if start <= low and high <= stop and (start < stop or registration.is_of(view)):
-                around.append(registration)
-        return around
+        low, high = extent(view, origin)
+        return [
+            registration
+            for registration in reversed(self._active.values())
+            if registration.extent[0] <= low
+            and high <= registration.extent[1]
+            and (
+                low < high
+                or registration.extent[0] < registration.extent[1]
+                or registration.is_of(view)
+            )
+        ]
 
     def is_pending(self, handle: Any) -> bool:
         """Tell whether an array was pushed in this superstep."""

@@ -110,7 +110,7 @@ class Supersteps:
         incoming = self._incoming(arrivals.parcels)
         if self._watch is not None:
             self._check_overlaps(incoming)
-        held = functools.reduce(operator.or_, arrivals.notes)
+        held = functools.reduce(operator.or_, set(arrivals.notes))
         if held & _UNRESOLVED:
             self._resolve()
         if held & _HAS_GET:
@@ -213,7 +213,7 @@ class Supersteps:
     # -- checks and errors --------------------------------------------------------------
 
     def _check_kinds(self, kind: Kind, notes: list[int]) -> None:
-        if all(note & _KIND == kind for note in notes):
+        if {note & _KIND for note in set(notes)} == {kind}:
             return
         at = {
             other: [pid for pid, note in enumerate(notes) if note & _KIND == other]
