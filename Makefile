@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
-.PHONY: demo test lint clean browser
+.PHONY: demo test lint bench clean browser
 
 demo: $(READY)
 	mkdir -p out
@@ -24,6 +24,12 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy bsplib profiler webui apps
+
+# Measures, keeps the figures as JSON, and writes them into benchmarks/README.md.
+bench: $(READY)
+	$(BIN)/python -m benchmarks.bench_superstep
+	$(BIN)/python -m benchmarks.bench_faults
+	$(BIN)/python -m benchmarks.table
 
 # The browser that the tests of the pages drive: any Chromium on the PATH.
 browser:
