@@ -75,6 +75,9 @@ class Breaker(Builder):
         while self._fault is None:
             self.choose(*kinds)(group, block, kind)
 
+    def blame(self, group: Group, pid: int) -> None:
+        self._where = self._run.root.superstep, group.first + pid
+
     def misuse(self, group: Group, block: list[Any], kind: type) -> None:
         what = self.choose(*FAULTS)
         pid = self.number(0, group.size - 1)
@@ -82,6 +85,7 @@ class Breaker(Builder):
             block.append(Read(pid, ("rest",)))
         block.append(Misuse(pid, what))
         self._fault = FAULTS[what]
+        self.blame(group, pid)
         self.close_with_any(group, block, kind)
 
     def close_with_any(self, group: Group, block: list[Any], kind: type) -> None:
@@ -97,6 +101,7 @@ class Breaker(Builder):
         what = self.choose(*FAULTS_OF_PLACES)
         block.append(Misuse(pid, what, place))
         self._fault = FAULTS_OF_PLACES[what]
+        self.blame(group, pid)
         self.close_with_any(group, block, kind)
 
     def wrong_call(self, group: Group, block: list[Any], kind: type) -> None:
@@ -110,6 +115,7 @@ class Breaker(Builder):
             run.apply(there, changed)
         except WrongError as error:
             self._fault = error.kind
+            self.blame(group, changed.pid)
             block.append(changed)
             self.close_with_any(group, block, Sync)
 

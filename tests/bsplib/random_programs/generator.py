@@ -76,6 +76,7 @@ class Builder:
         self._run = Interpreter(1)
         self._names = 0
         self._fault: str | None = None
+        self._where: tuple[int, int] | None = None
         self._open: list[Group] = []
         self._scopes = 0
         self._last: dict[Group, Sync | Oblsync] = {}
@@ -87,7 +88,7 @@ class Builder:
         block: list[Any] = []
         self.enter(self._run.root)
         self.block(self._run.root, block, 0, self.number(1, 4))
-        return Program(nprocs, block, self._fault)
+        return Program(nprocs, block, self._fault, self._where)
 
     # -- draws ----------------------------------------------------------------------------
 

@@ -512,8 +512,9 @@ class Interpreter:
 
     def _write(self, group: Group, to: int, written: Written) -> None:
         array = self._there(group, written.registration, to)
-        for position, value in zip(written.positions, written.values, strict=True):
-            array.flat[position] = array.flat[position] + value if written.add else value
+        with np.errstate(over="ignore"):  # whole numbers wrap around
+            for position, value in zip(written.positions, written.values, strict=True):
+                array.flat[position] = array.flat[position] + value if written.add else value
 
     def _account(self, group: Group, kind: str) -> None:
         for pid in range(group.size):

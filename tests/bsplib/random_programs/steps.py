@@ -254,9 +254,11 @@ class Program:
     block: list[Any]
     fault: str | None = None
     """Name of the error that it raises; None if it is right."""
+    where: tuple[int, int] | None = None
+    """Superstep and process of the root group that raise it, where one call is to blame."""
 
     def __repr__(self) -> str:
-        lines = [f"Program(nprocs={self.nprocs}, fault={self.fault!r}, block=["]
+        lines = [f"Program(nprocs={self.nprocs}, fault={self.fault!r}, where={self.where}, block=["]
         return "\n".join([*lines, *_lines(self.block, 1), "])"])
 
 
