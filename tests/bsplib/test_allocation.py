@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 
 import numpy as np
 import pytest
@@ -194,10 +193,11 @@ def test_more_than_all_addresses_is_an_error_with_numbers(run):
     def main(bsp):
         bsp.zeros(1 << 50, np.uint8)
 
-    with pytest.raises(bsplib.OutOfSharedMemoryError, match=str(1 << 50)) as raised:
+    with pytest.raises(
+        bsplib.OutOfSharedMemoryError, match=rf"{1 << 50} bytes .*needed.* \d+ free"
+    ) as raised:
         run(main)
     assert isinstance(raised.value, MemoryError)
-    assert len(re.findall(r"\d+ bytes", str(raised.value))) == 2  # needed and free
 
 
 @pytest.fixture
