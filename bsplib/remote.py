@@ -62,7 +62,7 @@ class RemoteAccess(Supersteps):
                 sync where that array was made in this superstep.
             DtypeError: ``src`` cannot be cast.
 
-        Cost: ``src.nbytes`` to h_out here and to h_in on ``pid``.
+        Cost: the bytes that are written to h_out here and to h_in on ``pid``.
         Source: Hill et al. 1998, bsp_put; offsets are elements, not bytes.
         """
         self._put("put", pid, src, dst, offset, at)
