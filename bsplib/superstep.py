@@ -108,11 +108,11 @@ class Supersteps:
         if arrivals.commons is not None:
             self._registry.agree(arrivals.commons)
         incoming = self._incoming(arrivals.parcels)
-        if self._watch is not None:
-            self._check_overlaps(incoming)
         held = functools.reduce(operator.or_, set(arrivals.notes))
         if held & _UNRESOLVED:
             self._resolve()
+        if self._watch is not None:
+            self._check_overlaps(incoming)
         if held & _HAS_GET:
             self._serve_gets(incoming)
         self._deliver(incoming)
