@@ -216,7 +216,7 @@ def test_a_thread_that_the_program_leaves_behind_does_not_hold_the_run(run):
 
 
 @pytest.mark.procs(2)
-def test_a_hundred_runs_leave_no_descriptor_no_child_and_no_name(run, nprocs):
+def test_a_thousand_runs_leave_no_descriptor_no_child_and_no_name(run, nprocs):
     def main(bsp):
         x = bsp.zeros(100)
         bsp.put(0, 1, x)
@@ -226,10 +226,10 @@ def test_a_hundred_runs_leave_no_descriptor_no_child_and_no_name(run, nprocs):
     run(main)  # starts the helpers of multiprocessing
     names = shared_memory()
     before = (os.listdir("/proc/self/fd"), children(os.getpid()))
-    kept = [run(main) for _ in range(100)]
+    kept = [run(main) for _ in range(1000)]
     assert (os.listdir("/proc/self/fd"), children(os.getpid())) == before
     assert nothing_stays_in_shared_memory(names)
-    assert len(kept) == 100
+    assert len(kept) == 1000
 
 
 @pytest.mark.procs(3)
