@@ -435,7 +435,7 @@ def test_a_pool_works_with_every_start_method(method):
 def test_a_pool_leaves_no_name_in_shared_memory_even_while_it_lives(method):
     before = set(os.listdir("/dev/shm"))
     with bsplib.Pool(2, start_method=method) as pool:
-        pool.run(os_pids)
+        pool.run(lambda bsp: bsp.pid)
         left = set(os.listdir("/dev/shm")) - before
 
         def gone():
