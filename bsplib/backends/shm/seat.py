@@ -19,7 +19,8 @@ from bsplib.backends.shm.segment import Segment
 _MOST_SPINS = 1000
 """Looks before the first yield, about 50 us: longer than any meeting takes."""
 _LEAST_SPINS = 8
-"""So few remain where looking was in vain: another program has the core."""
+"""So few remain where looking was in vain."""
+_WAITS_PER_TRIAL = 32
 _YIELD_NS = 500_000
 """Yielding goes on for so long before the process sleeps."""
 _YIELDS_PER_LOOK_AT_CLOCK = 16
@@ -70,7 +71,8 @@ class Seat:
         has_core = self.nprocs <= len(os.sched_getaffinity(0)) or wait_by == "spin"
         self._yields = STORES_IN_ORDER and wait_by != "block"
         self._sleeps = wait_by != "spin"
-        self.spins = _MOST_SPINS if has_core and self._yields else 0
+        self._most_spins = self._spins = _MOST_SPINS if has_core and self._yields else 0
+        self._waits = 0
         self.words[self._control[pid] + OS_PID] = os.getpid()
 
     def begin_anew(self) -> None:
@@ -147,14 +149,31 @@ class Seat:
         self.fence()
 
     def _spin_until(self, ready: Callable[[], object]) -> bool:
-        """Look again and again; more often next time if it helped, less often if not."""
-        for _ in range(self.spins):
+        """Look again and again: fully if that helped last time, ever less if it did not.
+
+        Where another program has the core of whoever is waited for, spinning only
+        keeps it from being run; now and then a full turn finds out if that is over.
+        """
+        self._waits += 1
+        turn = self._most_spins if self._waits % _WAITS_PER_TRIAL == 0 else self._spins
+        for _ in range(turn):
             if ready():
-                self.spins = min(2 * self.spins, _MOST_SPINS)
+                self._spins = self._most_spins
                 return True
-        if self.spins > _LEAST_SPINS:
-            self.spins //= 2
+        self._spins = max(self._spins // 2, min(_LEAST_SPINS, self._most_spins))
+        if turn == self._most_spins > 0:
+            self._move_to_own_core()
         return False
+
+    def _move_to_own_core(self) -> None:
+        """Leave a core that this process may share with the one it waits for.
+
+        Two processes that yield to each other on one core look busy to nobody, and
+        would be left there; after the move the system is free to place them again.
+        """
+        cores = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {sorted(cores)[self.pid % len(cores)]})
+        os.sched_setaffinity(0, cores)
 
     def _yield_until(self, ready: Callable[[], object]) -> bool:
         deadline = time.perf_counter_ns() + _YIELD_NS
