@@ -58,8 +58,6 @@ class Processes:
     """
 
     def __init__(self, nprocs: int, start_method: str | None, wait_by: str) -> None:
-        self.alive = False
-        """They can take a task."""
         self._context = multiprocessing.get_context(start_method or _start_method())
         self._nprocs = nprocs
         self._wait_by = wait_by
@@ -111,7 +109,6 @@ class Processes:
                 raise self._death(pid).error from None
             assert said == READY
         self._unlink()
-        self.alive = True
 
     def run(self, task: Task) -> list[Any]:
         """Give a task to processes that wait for one, return its results by pid."""
@@ -202,7 +199,6 @@ class Processes:
 
     def stop(self) -> None:
         """Bring all processes to an end, by force where they are not at one."""
-        self.alive = False
         if self._processes:
             self._tell_to_stop()
         for process in self._processes:
@@ -212,7 +208,6 @@ class Processes:
 
     def close(self) -> None:
         """Give everything back; processes that wait for tasks end."""
-        self.alive = False
         for pipe in self._pipes:
             with contextlib.suppress(OSError):  # it has ended already
                 pipe.send_bytes(END)
