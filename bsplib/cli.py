@@ -73,7 +73,7 @@ def run(
     try:
         launch.overrides.machine = None if machine is None else load_machine(machine)
         if backend is not None:
-            choose(backend=backend, nprocs=nprocs)
+            choose(backend=backend, nprocs=nprocs, machine=launch.overrides.machine)
     except BspError as error:
         raise click.ClickException(str(error)) from None
     if profile is not None and not profile.absolute().parent.is_dir():

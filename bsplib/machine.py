@@ -1,21 +1,40 @@
-"""A Machine: the parameters of a computer in the BSP cost model.
+"""A Machine: the parameters of a computer in the BSP cost models.
 
-Machines are TOML files, in seconds and bytes, with the source of every figure. A
-literature that fits L below zero, or prints no speed, leaves gaps: what needs a
-missing figure asks for it.
+Machines are TOML files, in seconds and bytes, with the source of every figure
+(:mod:`bsplib.machine_text` says what may stand in them). A literature that fits L
+below zero, or prints no speed, leaves gaps: what needs a missing figure asks for it.
 """
 
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+from bsplib import machine_text
 from bsplib.errors import UsageError
+from bsplib.machine_text import PATTERNS
+
+__all__ = ["PATTERNS", "Machine", "Pattern", "known_machines", "load_machine"]
 
 _FOLDER = "machines"
+_AFTER_ITS_NAME = "after its name, as in NAME:{figure}={example}"
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """What communication of one pattern costs.
+
+    Source: Roda et al. 1999, section 3.
+    """
+
+    g: float
+    """Seconds for each byte of an h-relation."""
+    l: float | None  # noqa: E741  # as of a Machine
+    """Seconds to start with (L); None or below zero is a gap."""
 
 
 @dataclass(frozen=True)
@@ -27,20 +46,72 @@ class Machine:
     """Where the figures come from."""
     g: float
     """Seconds for each byte of an h-relation."""
-    l: float  # noqa: E741  # the field's name
-    """Seconds for the end of a superstep; never negative."""
+    l: float | None  # noqa: E741  # the field's name
+    """Seconds for the end of a superstep; None is a gap, and so is a fit below zero."""
     p: int | None = None
     """Processes that it has; None where any number may be asked of it."""
     h: str = "max"
     """``max`` or ``sum``: of the bytes in and the bytes out."""
+    speed: float | None = None
+    """flop/s of one process while all compute; None is a gap."""
+    word_bytes: int = 8
+    """Bytes of a word, for which g is shown."""
+    patterns: Mapping[str, Pattern] = field(default_factory=dict)
+    """g and L of those of ``PATTERNS`` that are known."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """Where single figures come from, by their names here; the rest from ``source``."""
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """Return a Machine of plain values, as its file or a trace holds them.
+
+        Raises:
+            ValueError: one of them cannot be.
+            KeyError: name, source or g is missing.
+        """
+        checked = machine_text.check(values)
+        patterns = {name: Pattern(**costs) for name, costs in checked.pop("patterns").items()}
+        return cls(**checked, patterns=patterns)
+
+    def text(self) -> str:
+        """Return the Machine as the text of a file; :func:`load_machine` reads it."""
+        return machine_text.text_of(machine_text.check(asdict(self)))
+
+    def need(
+        self, figure: str, say: str = "after its name, as in NAME:{figure}={example}"
+    ) -> float:
+        """Return a figure that a use cannot do without.
+
+        Args:
+            figure: ``speed``, ``l``, or ``l`` of a pattern as ``l of ping-pong``.
+            say: how a user says the figure, for the error.
+
+        Raises:
+            UsageError: it is a gap.
+        """
+        letter, _, pattern = figure.partition(" of ")
+        value: float | None = getattr(self.patterns[pattern] if pattern else self, letter)
+        if value is not None and value >= 0:
+            return value
+        source = self.sources.get(pattern or letter, self.source)
+        why = "says none" if value is None else f"fits it to {value:g} s, below zero"
+        how = say.format(figure=letter, example="1e-5" if letter == "l" else "3e8")
+        raise UsageError(f"machine: {self.name} has no {figure} ({source}, {why}); say one {how}")
 
     def relation(self, h_in: int, h_out: int) -> int:
-        """Return the h of a process from its bytes in and out."""
+        """Return the h of a process from its bytes in and out.
+
+        Source: Roda et al. 1999, equation 1: in @ out.
+        """
         return h_in + h_out if self.h == "sum" else max(h_in, h_out)
 
     def price(self, h: int) -> float:
-        """Return the seconds of communication and synchronisation, g h + l."""
-        return self.g * h + self.l
+        """Return the seconds of communication and synchronisation, g h + l.
+
+        Raises:
+            UsageError: l is a gap.
+        """
+        return self.g * h + self.need("l")
 
     def two_stages_pay(self, nbytes: int, nprocs: int) -> bool:
         """Tell whether a broadcast is faster in two stages than in one.
@@ -49,9 +120,12 @@ class Machine:
             nbytes: size of what is broadcast.
             nprocs: number of processes.
 
+        Raises:
+            UsageError: l is a gap.
+
         Source: Jarvis et al. 2002, equation 8: n > l / (p g - 2 g).
         """
-        return nprocs > 2 and nbytes * (nprocs * self.g - 2 * self.g) > self.l
+        return nprocs > 2 and nbytes * (nprocs * self.g - 2 * self.g) > self.need("l")
 
 
 def known_machines() -> list[str]:
@@ -64,11 +138,16 @@ def load_machine(name: str) -> Machine:
     """Return a Machine by name, or from a TOML file.
 
     Args:
-        name: one of :func:`known_machines`, or the path of a file ending in ``.toml``.
+        name: one of :func:`known_machines`, or the path of a file ending in ``.toml``;
+            figures may follow that fill its gaps or take another's place, as in
+            ``cray-t3e-mpi:l=2e-5,speed=3e8``.
 
     Raises:
         UsageError: there is none, or its file lacks a figure.
     """
+    place, colon, figures = name.rpartition(":")
+    if colon and "=" in figures:
+        return _given(load_machine(place), figures, name)
     if name.endswith(".toml"):
         path = Path(name)
         if not path.is_file():
@@ -83,6 +162,28 @@ def load_machine(name: str) -> Machine:
     return _parse(entry.read_text(encoding="utf-8"), name)
 
 
+def _given(machine: Machine, figures: str, where: str) -> Machine:
+    """Return a Machine with the figures that are said after its name."""
+    known: dict[str, Callable[[object], Any]] = {
+        "speed": machine_text.check_speed,
+        "g": lambda value: machine_text.check_time("g", value),
+        "l": lambda value: machine_text.check_time("l", value),
+    }
+    values: dict[str, float] = {}
+    for part in figures.split(","):
+        figure, _, text = (word.strip() for word in part.partition("="))
+        if figure not in known:
+            raise UsageError(
+                f"machine: {where}: {figure!r} is no figure to be said; speed, g and l are"
+            )
+        try:
+            values[figure] = known[figure](float(text))
+        except ValueError as error:
+            raise UsageError(f"machine: {where}: {error}") from None
+    said = dict.fromkeys(values, "said after its name")
+    return replace(machine, **values, sources={**machine.sources, **said})  # type: ignore[arg-type]
+
+
 def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
@@ -92,29 +193,8 @@ def _read(path: Path) -> str:
 
 def _parse(text: str, where: str) -> Machine:
     try:
-        values: dict[str, Any] = tomllib.loads(text)
-        return _checked(
-            Machine(
-                name=str(values["name"]),
-                source=str(values["source"]),
-                g=float(values["g_s_per_byte"]),
-                l=float(values["l_s"]),
-                p=int(values["p"]) if "p" in values else None,
-                h=str(values.get("h", "max")),
-            )
-        )
+        return Machine.of(machine_text.parse(text))
     except KeyError as error:
         raise UsageError(f"machine: {where} has no entry {error}") from None
-    except (tomllib.TOMLDecodeError, TypeError, ValueError) as error:
+    except (tomllib.TOMLDecodeError, ValueError) as error:
         raise UsageError(f"machine: {where}: {error}") from None
-
-
-def _checked(machine: Machine) -> Machine:
-    for name in ("g", "l"):
-        if not 0 <= getattr(machine, name) < 1:
-            raise ValueError(f"{name} is {getattr(machine, name)}; it may be 0 to 1 second")
-    if machine.p is not None and machine.p < 1:
-        raise ValueError(f"p is {machine.p}; it may be 1 or more")
-    if machine.h not in ("max", "sum"):
-        raise ValueError(f"h is {machine.h!r}; it may be 'max' or 'sum'")
-    return machine

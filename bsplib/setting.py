@@ -53,10 +53,13 @@ def choose(
     if start_method is not None:
         _check_name("start_method", start_method, multiprocessing.get_all_start_methods())
     chosen = _MACHINE[backend] if machine is None else machine
+    chosen = chosen if isinstance(chosen, Machine) else load_machine(chosen)
+    if backend == "sim":
+        chosen.need("l")  # every sync will
     return Setting(
         backend=backend,
         nprocs=_count(nprocs, _MOST[backend], backend),
-        machine=chosen if isinstance(chosen, Machine) else load_machine(chosen),
+        machine=chosen,
         check=check,
         wait=wait,
         start_method=start_method,
