@@ -2,25 +2,76 @@
 
 * Two puts of a superstep that write the same element: which one stays is defined,
   and rarely wanted.
-* An hp-transfer that overlaps another: undefined.
+* An hp-transfer that overlaps another transfer, in what it reads or in what it
+  writes: it takes effect at any time in the superstep.
 * A source of hpput, or a destination of get, that is changed before the sync.
 
-Every report names the places of both calls.
+Every report names the places of both calls. What overlaps is found out on the
+process whose memory it is, from the addresses of the elements: whatever they
+were named through.
 """
 
 from __future__ import annotations
 
+import enum
 import zlib
+from collections.abc import Iterable, Iterator
+from math import gcd
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bsplib import where
+from bsplib.delivery import Incoming
 from bsplib.errors import OverlapError
 from bsplib.messages import Fetch, unpack
-from bsplib.place import Array, from_wire
+from bsplib.place import Array, address, extent, from_wire
 from bsplib.registry import Registry
+from bsplib.transfer import check_arrival
+
+
+class _Use(enum.IntFlag):
+    """What a call does to an element, and when."""
+
+    READ = enum.auto()  # before anything is written: what a get names
+    ARRIVE = enum.auto()  # then: the destination of a get
+    PUT = enum.auto()  # in its turn among the puts
+    COMBINE = enum.auto()  # likewise, into what is there
+    HP_READ = enum.auto()  # at any time: what hpget names, the source of hpput
+    HP_WRITE = enum.auto()  # at any time: what hpput names, the destination of hpget
+
+
+_HP = _Use.HP_READ | _Use.HP_WRITE
+_WRITES = _Use.ARRIVE | _Use.PUT | _Use.COMBINE | _Use.HP_WRITE
+
+_MAY_NOT_MEET = {
+    _Use.READ: _Use.HP_WRITE,
+    _Use.ARRIVE: _HP,
+    _Use.PUT: _HP | _Use.PUT | _Use.COMBINE,
+    _Use.COMBINE: _HP,  # nothing is lost of what a put before it has written
+    _Use.HP_READ: _WRITES,
+    _Use.HP_WRITE: _WRITES | _Use.READ | _Use.HP_READ,
+}
+
+_HERE = {
+    "hpput": (_Use.HP_READ, "source of hpput"),
+    "hpget": (_Use.HP_WRITE, "destination of hpget"),
+    "get": (_Use.ARRIVE, "destination of get"),
+    "get_at": (_Use.ARRIVE, "destination of get_at"),
+}
+"""What a call does to the array of its own process that it was given."""
+
+
+class _Call(NamedTuple):
+    """A transfer, as far as it concerns the memory of this process."""
+
+    use: _Use
+    words: str
+    """Who called what, and where."""
+    part: Array
+    elements: NDArray[np.int64] | None
+    """Which elements of the part, in C order; None for all of them."""
 
 
 class Site(NamedTuple):
@@ -29,12 +80,8 @@ class Site(NamedTuple):
     operation: str
     place: str
 
-    def words(self, source: int) -> str:
-        """Say who called what, and where."""
-        return f"{self.operation} of process {source} at {self.place}"
 
-
-class _Watched(NamedTuple):
+class Watched(NamedTuple):
     """An array that is to stay as it is until the sync."""
 
     array: Array
@@ -51,116 +98,186 @@ class Watch:
     """The arrays of one process that are to stay as they are until the sync."""
 
     def __init__(self) -> None:
-        self._watched: list[_Watched] = []
+        self._watched: list[Watched] = []
+        self._verified: list[Watched] = []
 
     def add(self, array: Array, operation: str) -> None:
         """Watch a source of hpput or a destination of get."""
-        self._watched.append(_Watched(array, _checksum(array), Site(*here(operation))))
+        self._watched.append(Watched(array, _checksum(array), Site(*here(operation))))
 
     def verify(self) -> None:
-        """Raise if an array was changed, or is to be written twice; forget them all.
+        """Raise if an array was changed; watch them no longer.
 
         Raises:
-            OverlapError: it was; the sync is the second place. Or two gets, one of
-                them an hpget, have one destination.
+            OverlapError: it was; the sync is the second place.
         """
-        watched, self._watched = self._watched, []
-        for array, checksum, site in watched:
+        self._verified, self._watched = self._watched, []
+        for array, checksum, site in self._verified:
             if _checksum(array) != checksum:
-                what = "source" if site.operation == "hpput" else "destination"
+                what = _HERE[site.operation][1]
                 raise OverlapError(
-                    f"the {what} of {site.operation} at {site.place} was changed before the "
-                    f"sync at {where.place()}"
+                    f"the {what} at {site.place} was changed before the sync at {where.place()}"
                 )
-        _check_destinations([each for each in watched if each.site.operation != "hpput"])
 
-
-def _check_destinations(watched: list[_Watched]) -> None:
-    for number, (array, _, site) in enumerate(watched):
-        for other in watched[:number]:
-            hp = "hpget" in (site.operation, other.site.operation)
-            if hp and np.shares_memory(array, other.array):
-                raise OverlapError(
-                    f"the {site.operation} at {site.place} writes where the "
-                    f"{other.site.operation} at {other.site.place} does"
-                )
+    def take(self) -> list[Watched]:
+        """Return the arrays that stayed as they were, and forget them."""
+        verified, self._verified = self._verified, []
+        return verified
 
 
 def _checksum(array: Array) -> int:
     return zlib.crc32(np.ascontiguousarray(array).view(np.uint8).reshape(-1).data)
 
 
-class Writers:
-    """Which transfer writes which element of this process's arrays in a superstep."""
+def check_overlaps(
+    incoming: list[Incoming],
+    watched: list[Watched],
+    registry: Registry,
+    fetch: Fetch,
+    first: int,
+    pid: int,
+) -> None:
+    """Compare all that the transfers of a superstep do to the memory of this process.
+
+    Args:
+        incoming: what all processes sent here, this one included.
+        watched: arrays of this process that it gave to its own transfers.
+        registry: of the group.
+        fetch: for what is in the parcels.
+        first: process 0 of the group in root numbering.
+        pid: this process.
+
+    Raises:
+        OverlapError: two of them may not meet.
+        BoundsError: one leaves its array, which an oblivious superstep finds out here.
+    """
+    named = _Named(registry, fetch)
+    calls = [call for parcel in incoming for call in named.puts(parcel, first)]
+    calls += [call for parcel in incoming for call in named.gets(parcel, first)]
+    for array, _, (operation, place) in watched:
+        use, what = _HERE[operation]
+        calls.append(_Call(use, _words(what, first + pid, place), array, None))
+    for together in _that_may_overlap(calls):
+        _compare(together)
+
+
+def _words(operation: str, process: int, place: str) -> str:
+    return f"{operation} of process {process} at {place}"
+
+
+class _Named:
+    """What transfers name in the arrays of this process."""
 
     def __init__(self, registry: Registry, fetch: Fetch) -> None:
         self._registry = registry
         self._fetch = fetch
-        self._calls: list[tuple[int, Site]] = []  # (source, site); numbered from 1
-        self._owners: dict[int, NDArray[np.int32]] = {}  # by slot: number of the last call, or 0
 
-    def add(self, source: int, puts: list[tuple[Any, ...]], sites: list[tuple[str, str]]) -> None:
-        """Take down the puts of a process.
+    def puts(self, parcel: Incoming, first: int) -> Iterator[_Call]:
+        for put, (operation, place) in zip(parcel.puts, parcel.sites[0], strict=True):
+            check_arrival(self._registry, parcel.source, put, self._fetch)
+            use = _Use.HP_WRITE if operation == "hpput" else _Use.PUT
+            if len(put) == 5 and put[2] is not None:
+                use = _Use.COMBINE
+            yield _Call(use, _words(operation, first + parcel.source, place), *self._part(put))
 
-        Raises:
-            OverlapError: one of them writes what another has written.
-        """
-        for put, site in zip(puts, sites, strict=True):
-            self._calls.append((source, Site(*site)))
-            owners = self._owners_of(put[0])
-            index = self._index(put, owners)
-            combines = len(put) == 5 and put[2] is not None
-            if not combines:
-                self._refuse(owners[index])
-            owners[index] = len(self._calls)
+    def gets(self, parcel: Incoming, first: int) -> Iterator[_Call]:
+        for get, (operation, place) in zip(parcel.gets, parcel.sites[1], strict=True):
+            use = _Use.HP_READ if operation == "hpget" else _Use.READ
+            yield _Call(use, _words(operation, first + parcel.source, place), *self._part(get))
 
-    def read(self, reader: int, gets: list[tuple[Any, ...]], sites: list[tuple[str, str]]) -> None:
-        """Compare the gets of a process with what has been taken down.
-
-        Raises:
-            OverlapError: an hpget reads what a put writes, or a get what an hpput writes.
-        """
-        for get, site in zip(gets, sites, strict=True):
-            self._calls.append((reader, Site(*site)))
-            owners = self._owners_of(get[0])
-            read = owners[self._index(get, owners)]
-            if site[0] != "hpget":
-                by_hpput = [n for n, (_, put) in enumerate(self._calls, 1) if put[0] == "hpput"]
-                read = np.where(np.isin(read, by_hpput), read, 0)
-            self._refuse(read)
-
-    def _owners_of(self, slot: int) -> NDArray[np.int32]:
-        if slot not in self._owners:
-            array = self._registry.at(slot).array
-            assert array is not None  # whoever asked has checked
-            self._owners[slot] = np.zeros(array.shape, np.int32)
-        return self._owners[slot]
-
-    def _index(self, transfer: tuple[Any, ...], owners: NDArray[np.int32]) -> Any:
-        """Return what indexes the elements that a transfer names."""
-        _, second, *rest = transfer
-        if second is None:
-            words = np.frombuffer(unpack(rest[1], self._fetch), np.int64)
-            return np.unravel_index(words, owners.shape)
+    def _part(self, transfer: tuple[Any, ...]) -> tuple[Array, NDArray[np.int64] | None]:
+        """Return an array, and which elements of it a transfer names; None for all."""
+        slot, second, *rest = transfer
+        array = self._registry.at(slot).array
+        assert array is not None  # whoever asked has checked
+        array = array.view(np.ndarray)
         if isinstance(second, tuple):
-            return from_wire(second)
-        return np.unravel_index(np.arange(second, second + self._count(transfer)), owners.shape)
+            index = from_wire(second)
+            return array[index if Ellipsis in index else (*index, Ellipsis)], None
+        dense = array.flags.c_contiguous
+        line = array.reshape(-1) if dense else array
+        if second is None:
+            return line, np.frombuffer(unpack(rest[1], self._fetch), np.int64)
+        stop = second + self._count(transfer, array)
+        return (line[second:stop], None) if dense else (array, np.arange(second, stop))
 
-    def _count(self, transfer: tuple[Any, ...]) -> int:
+    def _count(self, transfer: tuple[Any, ...], array: Array) -> int:
         """Return the elements of a transfer that is one stretch."""
         if len(transfer) == 4:  # a get says so
             return int(transfer[2])
-        array = self._registry.at(transfer[0]).array
-        assert array is not None
         return len(unpack(transfer[2], self._fetch)) // array.itemsize
 
-    def _refuse(self, owners: NDArray[np.int32]) -> None:
-        """Raise if somebody owns one of these elements already."""
-        earlier = int(np.max(owners, initial=0))
-        if earlier:
-            first, second = self._calls[earlier - 1], self._calls[-1]
-            count = int(np.count_nonzero(owners))
-            raise OverlapError(
-                f"{count} elements are named twice in one superstep: by the "
-                f"{first[1].words(first[0])} and by the {second[1].words(second[0])}"
-            )
+
+def _that_may_overlap(calls: list[_Call]) -> list[list[_Call]]:
+    """Return the calls whose stretches of memory overlap, those that do together.
+
+    Calls stay in order; those that are alone are left out.
+    """
+    spans = sorted((*extent(call.part), number) for number, call in enumerate(calls))
+    groups: list[list[int]] = []
+    reach = 0
+    for low, high, number in spans:
+        if groups and low < reach:
+            groups[-1].append(number)
+        else:
+            groups.append([number])
+        reach = max(reach, high)
+    several = sorted(sorted(group) for group in groups if len(group) > 1)
+    return [[calls[number] for number in group] for group in several]
+
+
+class _Marks:
+    """One mark for each unit of a stretch of memory, as parts of it see them."""
+
+    def __init__(self, parts: Iterable[Array]) -> None:
+        parts = list(parts)
+        extents = [extent(part) for part in parts]
+        self._low = min(low for low, _ in extents)
+        high = max(high for _, high in extents)
+        self.unit = gcd(*(size for part in parts for size in self._sizes(part)))
+        self.all = np.zeros((high - self._low) // self.unit, np.uint8)
+
+    def _sizes(self, part: Array) -> Iterator[int]:
+        """Return the bytes of which the unit is a divisor."""
+        yield part.itemsize
+        yield address(part) - self._low
+        yield from (s for n, s in zip(part.shape, part.strides, strict=True) if n > 1)
+
+    def of(self, call: _Call) -> tuple[NDArray[np.uint8], Any]:
+        """Return marks of the call's part, and what indexes those of the call."""
+        part = call.part
+        marks = np.lib.stride_tricks.as_strided(
+            self.all[(address(part) - self._low) // self.unit :],
+            (part.itemsize // self.unit, *part.shape),
+            (1, *(stride // self.unit for stride in part.strides)),
+        )
+        if call.elements is None:
+            return marks, ...
+        return marks, (slice(None), *np.unravel_index(call.elements, part.shape))
+
+
+def _compare(calls: list[_Call]) -> None:
+    """Raise if two of these calls may not meet, and do."""
+    marks = _Marks(call.part for call in calls)
+    for number, call in enumerate(calls):
+        view, index = marks.of(call)
+        if np.any(view[index] & int(_MAY_NOT_MEET[call.use])):
+            raise _overlap(marks, calls[:number], call)
+        view[index] |= int(call.use)
+
+
+def _overlap(marks: _Marks, earlier: list[_Call], late: _Call) -> OverlapError:
+    """Name the last one of the earlier calls that the late one may not meet."""
+    marks.all[:] = 0
+    view, index = marks.of(late)
+    view[index] = 1
+    for early in reversed(earlier):
+        view, index = marks.of(early)
+        if early.use & _MAY_NOT_MEET[late.use] and np.any(view[index]):
+            break
+    view[index] |= 2
+    shared = int(np.count_nonzero(marks.all == 3)) * marks.unit
+    return OverlapError(
+        f"{-(-shared // late.part.itemsize)} elements are named twice in one superstep: by the "
+        f"{early.words} and by the {late.words}"
+    )

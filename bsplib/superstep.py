@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from bsplib import messages, where
 from bsplib.backends.base import Arrivals, Parcel, Port
-from bsplib.checker import Watch, Writers
+from bsplib.checker import Watch, check_overlaps
 from bsplib.delivery import (
     Get,
     Incoming,
@@ -223,12 +223,10 @@ class Supersteps:
         raise SyncMismatchError(f"the processes end this superstep differently: {words}")
 
     def _check_overlaps(self, incoming: list[Incoming]) -> None:
-        """Compare what all transfers of the superstep name in this process's arrays."""
-        writers = Writers(self._registry, self._port.fetch)
-        for source, puts, _, _, (put_sites, _) in incoming:
-            writers.add(self._port.first + source, puts, put_sites)
-        for source, _, gets, _, (_, get_sites) in incoming:
-            writers.read(self._port.first + source, gets, get_sites)
+        """Compare what all transfers of the superstep do to the memory of this process."""
+        assert self._watch is not None
+        watched, port = self._watch.take(), self._port
+        check_overlaps(incoming, watched, self._registry, port.fetch, port.first, self.pid)
 
     def _check_nothing_pending(self, what: str) -> None:
         pending = sum(out.count() + len(out.gets) for out in self._out.values())

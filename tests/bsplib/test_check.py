@@ -221,6 +221,120 @@ def test_an_offset_and_a_view_that_name_one_element_of_a_part_are_reported(repor
     assert "named twice" in report(main)
 
 
+@pytest.mark.procs(1, 2, 8)
+@pytest.mark.parametrize("dtype", [float, np.float32, np.uint8])
+def test_memory_that_is_registered_twice_is_written_once(check, report, dtype):
+    """What counts is where it lies, not what it was named through."""
+
+    def main(bsp, first):
+        x = np.zeros(16)
+        part = x[4:].view(dtype)
+        bsp.push_reg(x)
+        bsp.push_reg(part)
+        bsp.sync()
+        if bsp.pid == bsp.nprocs - 1:
+            bsp.put(0, 1, x[first : first + 1])  # one
+            bsp.put(0, 1, part[:3])  # two
+        bsp.sync()
+        return x[:4].tolist()
+
+    assert check(main, 3)[0] == [0, 0, 0, 1]
+    assert names_both(main, report(main, 4), ("put", "put"))
+
+
+@pytest.mark.procs(2, 3)
+def test_arrays_that_overlap_only_there_are_written_once(check, report):
+    """Whoever puts has two arrays; where they arrive both are views of one."""
+
+    def main(bsp, shared):
+        whole = np.zeros(10, int)
+        arrays = [whole[:6], whole[6 - shared :]] if bsp.pid == 1 else [whole[:6], np.zeros(5, int)]
+        for array in arrays:
+            bsp.push_reg(array)
+        bsp.sync()
+        if bsp.pid == 0:
+            bsp.put(1, 1, arrays[0])  # one
+            bsp.put(1, 2, arrays[1], offset=0)  # two
+        bsp.sync()
+        return whole.tolist()
+
+    assert check(main, 0)[1] == [1, 1, 1, 1, 1, 1, 2, 0, 0, 0]
+    said = report(main, 1)
+    assert said.startswith("1 elements are named twice")
+    assert names_both(main, said, ("put", "put"), (0, 0))
+    assert "[process 1, superstep 1, " in said
+
+
+@pytest.mark.procs(1, 2)
+@pytest.mark.parametrize("second", WAYS, ids=lambda way: way.__name__)
+@pytest.mark.parametrize("first", WAYS, ids=lambda way: way.__name__)
+def test_overlaps_through_two_registrations_are_found_however_they_are_named(
+    check, report, first, second
+):
+    def main(bsp, start):
+        whole = np.zeros((30, 2))
+        x, y = whole[:, 0], whole[10:28, 0]
+        bsp.push_reg(x)
+        bsp.push_reg(y)
+        bsp.sync()
+        if bsp.pid == bsp.nprocs - 1:
+            first(bsp, x, 6, 5)  # up to 10, or every other up to 14
+            second(bsp, y, start, 3)
+        bsp.sync()
+        return whole.any()
+
+    assert check(main, 6)[0]
+    assert "named twice in one superstep" in report(main, 0)
+
+
+@pytest.mark.procs(1, 2)
+def test_registrations_that_interleave_do_not_overlap(check):
+    def main(bsp):
+        whole = np.zeros((6, 4), np.int32)
+        parts = [whole[:, column] for column in range(3)] + [whole[::2, 3], whole[1::2, 3]]
+        for part in parts:
+            bsp.push_reg(part)
+        bsp.sync()
+        if bsp.pid == 0:
+            for number, part in enumerate(parts, 1):
+                bsp.put(bsp.nprocs - 1, number, part)
+        bsp.sync()
+        return int(whole.sum())
+
+    assert check(main)[-1] == 6 * (1 + 2 + 3) + 3 * (4 + 5)
+
+
+@pytest.mark.procs(1, 2)
+def test_an_hpget_through_one_registration_of_what_is_put_through_another_is_reported(report):
+    def main(bsp):
+        x = np.zeros(8)
+        bsp.push_reg(x)
+        bsp.push_reg(x[4:])
+        bsp.sync()
+        if bsp.pid == 0:
+            bsp.put(0, 1, x[4:6])  # one
+        if bsp.pid == bsp.nprocs - 1:
+            bsp.hpget(0, x[5:2:-1])  # two
+        bsp.sync()
+
+    assert names_both(main, report(main), ("put", "hpget"))
+
+
+@pytest.mark.procs(2)
+def test_arrays_without_axes_are_compared_too(check, report):
+    def main(bsp, both):
+        x = bsp.zeros((), int)
+        bsp.sync()
+        if bsp.pid == 0 or both:
+            bsp.put(1, 5, x)
+        got = bsp.get_at(1, 0, x)
+        bsp.sync()
+        return int(x), int(got)
+
+    assert check(main, False) == [(0, 0), (5, 0)]
+    assert "1 elements are named twice" in report(main, True)
+
+
 @pytest.mark.procs(2)
 def test_equal_values_are_reported_as_well(report):
     def main(bsp):
@@ -508,8 +622,221 @@ def test_two_hpgets_into_one_destination_are_reported(report):
         bsp.sync()
 
     said = report(main)
-    one, two = marked(main, "one", "two")
-    assert said.startswith(f"the hpget at {two} writes where the hpget at {one} does [process 0, ")
+    assert said.startswith("2 elements are named twice")
+    destination = "destination of hpget"
+    assert names_both(main, said, (destination, destination), (0, 0))
+
+
+@pytest.mark.procs(1, 2, 8)
+def test_a_get_and_an_hpget_into_one_destination_are_reported(report):
+    def main(bsp):
+        x = bsp.array(np.arange(4.0))
+        out = np.zeros(4)
+        bsp.sync()
+        bsp.get(0, x, out)  # one
+        bsp.hpget(0, x[:2], out[1:3])  # two
+        bsp.sync()
+
+    assert names_both(main, report(main), ("destination of get", "destination of hpget"), (0, 0))
+
+
+DESTINATIONS = {
+    "registered": lambda y: y[1:5],
+    "a view with steps": lambda y: y[7:0:-2],
+    "all of it": lambda y: y[:],
+}
+
+
+@pytest.mark.procs(1, 2, 3, 8)
+@pytest.mark.parametrize("part", DESTINATIONS.values(), ids=DESTINATIONS)
+@pytest.mark.parametrize("operation", ["put", "hpput"])
+def test_a_destination_of_hpget_that_is_put_into_is_reported_with_both_calls(
+    report, nprocs, operation, part
+):
+    def main(bsp):
+        x, y = bsp.zeros(8), bsp.zeros(8)
+        bsp.sync()
+        if bsp.pid == bsp.nprocs - 1:
+            getattr(bsp, operation)(0, np.ones(1), y, offset=3)  # one
+        if bsp.pid == 0:
+            dst = part(y)
+            bsp.hpget(bsp.nprocs - 1, x[: len(dst)], dst)  # two
+        bsp.sync()
+
+    said = report(main)
+    assert said.startswith("1 elements are named twice in one superstep: by the ")
+    assert names_both(main, said, (operation, "destination of hpget"), (nprocs - 1, 0))
+    assert "[process 0, superstep 1, test_check.py:" in said
+
+
+@pytest.mark.procs(1, 2)
+def test_a_destination_of_hpget_is_found_in_memory_that_is_registered_otherwise(report):
+    def main(bsp):
+        x, whole = bsp.zeros(4), np.zeros((4, 3))
+        bsp.push_reg(whole[:, 1])
+        bsp.sync()
+        if bsp.pid == 0:
+            bsp.put_at(0, [2], 1.0, whole[:, 1])  # one
+            bsp.hpget(0, x[:3], whole[2])  # two
+        bsp.sync()
+
+    assert names_both(main, report(main), ("put_at", "destination of hpget"))
+
+
+@pytest.mark.procs(1, 2)
+def test_a_destination_of_hpget_that_words_are_combined_into_is_reported(report):
+    def main(bsp):
+        x, y = bsp.zeros(4), bsp.zeros(4)
+        bsp.sync()
+        bsp.put_at(0, [2], 1.0, y, op=np.add)  # one
+        bsp.hpget(0, x, y)  # two
+        bsp.sync()
+
+    assert names_both(main, report(main), ("put_at", "destination of hpget"))
+
+
+@pytest.mark.procs(1, 2)
+@pytest.mark.parametrize("operation", ["get", "hpget", "get_at"])
+def test_what_an_hpget_writes_may_not_be_read_by_a_get(report, nprocs, operation):
+    def main(bsp):
+        x, y = bsp.zeros(4), bsp.zeros(4)
+        bsp.sync()
+        if bsp.pid == bsp.nprocs - 1:
+            getattr(bsp, operation)(0, *([[1]] if operation == "get_at" else []), y)  # one
+        if bsp.pid == 0:
+            bsp.hpget(0, x, y)  # two
+        bsp.sync()
+
+    assert names_both(main, report(main), (operation, "destination of hpget"), (nprocs - 1, 0))
+
+
+@pytest.mark.procs(1, 2)
+def test_what_an_hpget_reads_may_not_be_the_destination_of_a_get(report, nprocs):
+    def main(bsp):
+        x, y = bsp.zeros(4), bsp.zeros(4)
+        bsp.sync()
+        if bsp.pid == bsp.nprocs - 1:
+            bsp.hpget(0, y[2:])  # one
+        if bsp.pid == 0:
+            bsp.get(0, x[:3], y[:3])  # two
+        bsp.sync()
+
+    assert names_both(main, report(main), ("hpget", "destination of get"), (nprocs - 1, 0))
+
+
+@pytest.mark.procs(1, 2)
+def test_a_destination_of_get_that_is_hpput_into_is_reported_with_both_calls(report, nprocs):
+    def main(bsp):
+        x, y = bsp.zeros(4), bsp.zeros(4)
+        bsp.sync()
+        if bsp.pid == bsp.nprocs - 1:
+            bsp.hpput(0, np.ones(2), y[2:])  # one
+        if bsp.pid == 0:
+            bsp.get(0, x, y)  # two
+        bsp.sync()
+
+    assert names_both(main, report(main), ("hpput", "destination of get"), (nprocs - 1, 0))
+
+
+@pytest.mark.procs(1, 2, 3, 8)
+def test_a_destination_of_get_may_be_put_into_and_read(check):
+    """Gets read, then their destinations are written, then come the puts."""
+
+    def main(bsp):
+        x, y = bsp.array([1, 2, 3, 4]), bsp.array([5, 6, 7, 8])
+        bsp.sync()
+        if bsp.pid == bsp.nprocs - 1:
+            bsp.put(0, 9, y[3:])
+        seen = bsp.get(0, y)
+        bsp.get(0, x, y)
+        bsp.sync()
+        return seen.tolist(), y.tolist()
+
+    first, *others = check(main)
+    assert first == ([5, 6, 7, 8], [1, 2, 3, 9])
+    assert others == [([5, 6, 7, 8], [1, 2, 3, 4])] * len(others)
+
+
+@pytest.mark.procs(1, 2, 3, 8)
+def test_a_source_of_hpput_that_is_put_into_is_reported_with_both_calls(report, nprocs):
+    def main(bsp):
+        x, y = bsp.zeros(8), bsp.zeros((bsp.nprocs, 8))
+        bsp.sync()
+        if bsp.pid == bsp.nprocs - 1:
+            bsp.put(0, [1, 1], x[3:5])  # one
+        if bsp.pid == 0:
+            bsp.hpput(bsp.nprocs - 1, x[4:], y[0, 4:])  # two
+        bsp.sync()
+
+    said = report(main)
+    assert said.startswith("1 elements are named twice")
+    assert names_both(main, said, ("put", "source of hpput"), (nprocs - 1, 0))
+
+
+@pytest.mark.procs(1, 2)
+@pytest.mark.parametrize("operation", ["get", "hpget"])
+def test_a_source_of_hpput_that_a_get_writes_is_reported_with_both_calls(report, operation):
+    """Nobody registered it: all that happens to it happens here."""
+
+    def main(bsp):
+        x, y = bsp.zeros(8), bsp.zeros((bsp.nprocs, 8))
+        values = np.ones(8)
+        bsp.sync()
+        bsp.hpput(0, values, y[bsp.pid])  # one
+        getattr(bsp, operation)(0, x[:2], values[::4])  # two
+        bsp.sync()
+
+    said = report(main)
+    assert said.startswith("2 elements are named twice")
+    assert names_both(main, said, ("source of hpput", f"destination of {operation}"), (0, 0))
+
+
+@pytest.mark.procs(2, 3, 8)
+def test_a_source_of_hpput_that_is_put_into_in_an_oblivious_superstep_is_reported(report):
+    def main(bsp):
+        x, y = bsp.zeros(8), bsp.zeros(8)
+        bsp.sync()
+        if bsp.pid == 0:
+            bsp.put(1, 1, x[3:4])  # one
+        if bsp.pid == 1:
+            bsp.hpput(1, x[2:6], y[2:6])  # two
+        bsp.oblsync(2 if bsp.pid == 1 else 0)
+
+    assert names_both(main, report(main), ("put", "source of hpput"), (0, 1))
+
+
+@pytest.mark.procs(1, 2)
+def test_a_source_of_hpput_may_be_read_and_sent_again(check, nprocs):
+    def main(bsp):
+        x, y = bsp.array(np.arange(4)), bsp.zeros((bsp.nprocs, 4), int)
+        bsp.sync()
+        for pid in range(bsp.nprocs):
+            bsp.hpput(pid, x, y[bsp.pid])
+        got, words, again = bsp.get(0, x), bsp.get_at(0, [3, 3], x), bsp.hpget(0, x[1:])
+        bsp.sync()
+        return y.tolist(), got.tolist(), words.tolist(), again.tolist()
+
+    assert check(main) == [
+        ([[0, 1, 2, 3]] * nprocs, [0, 1, 2, 3], [3, 3], [1, 2, 3]) for _ in range(nprocs)
+    ]
+
+
+@pytest.mark.procs(1, 2)
+def test_words_combined_into_what_an_hpput_writes_are_reported(report, nprocs):
+    """The hpput may be written after them."""
+
+    def main(bsp):
+        x = bsp.zeros(4)
+        bsp.sync()
+        if bsp.pid == 0:
+            bsp.hpput(0, np.ones(4), x)  # one
+        if bsp.pid == bsp.nprocs - 1:
+            bsp.put_at(0, [1, 1], 1.0, x, op=np.add)  # two
+        bsp.sync()
+
+    said = report(main)
+    assert said.startswith("1 elements are named twice")
+    assert names_both(main, said, ("hpput", "put_at"), (0, nprocs - 1))
 
 
 @pytest.mark.procs(1, 2)
@@ -613,6 +940,27 @@ def test_overlaps_in_an_oblivious_superstep_are_reported_with_both_calls(report)
         bsp.sync()
 
     assert names_both(main, report(main), ("put", "put"), (0, 1))
+
+
+@pytest.mark.procs(1, 2, 8)
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"offset": 3}, "put: 3 elements at offset 3 from process"),
+        ({"at": np.s_[2:]}, r"put: values of shape \(3,\) at "),
+    ],
+    ids=["offset", "at"],
+)
+def test_what_leaves_an_array_in_an_oblivious_superstep_is_out_of_bounds(check, more, said):
+    """Whether or not somebody looks for overlaps."""
+
+    def main(bsp):
+        x = bsp.zeros(4)
+        bsp.put(bsp.pid, np.ones(3), x, **more)
+        bsp.oblsync(1)
+
+    with pytest.raises(bsplib.BoundsError, match=f"^{said}.* lie outside the array of shape"):
+        check(main)
 
 
 @pytest.mark.procs(2, 4)
