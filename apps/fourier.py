@@ -1,0 +1,201 @@
+"""What the Fourier transforms have in common: signals, roots of unity, two halves into one.
+
+The transform of the values ``a[0] .. a[N - 1]`` is ``A[k] = sum_j a[j] w^(j k)`` with
+``w = exp(-2 pi i / N)``, as in ``numpy.fft.fft``. All are complex128.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import click
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from apps.command import Place, place_options
+
+Values = NDArray[np.complex128]
+
+_FITS_CACHE = 2**18
+"""From this length on numpy's transform misses a cache of 2 MiB at each of its steps."""
+_ROWS = 32
+_CHUNK = 2**14
+"""Values that are worked on at once, so that they stay in the cache between two steps."""
+_TOLERANCE = 1e-14
+"""Error of a right transform of any length, in terms of what is expected."""
+
+
+class LocalTransform:
+    """The transform within one process, prepared for signals of one length.
+
+    Short ones are numpy's. In a long one the values are taken as a matrix of 32 rows,
+    whose columns and then whose rows numpy transforms: each of them fits into the
+    cache. What is prepared is what numpy keeps of a length as well: roots of unity.
+
+    Cost: w = O(n log n).
+    Source: Bailey 1990, "FFTs in external or hierarchical memory".
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._turns: Values | None = None
+        if size < _FITS_CACHE or size % _ROWS:
+            np.fft.fft(np.zeros(size, np.complex128))  # numpy keeps its roots of this length
+            return
+        columns = size // _ROWS
+        self._turns = roots_of_unity(size, np.outer(np.arange(_ROWS), np.arange(columns)))
+        self._work: Values = np.empty((_ROWS, columns), np.complex128)
+        np.fft.fft(self._work[0])
+
+    def __call__(self, values: Values, out: Values) -> None:
+        """Transform ``values`` into ``out``; both have the length that was prepared.
+
+        Args:
+            values: with any stride.
+            out: contiguous, and no part of ``values``.
+        """
+        if self._turns is None:
+            np.fft.fft(values, out=out)
+            return
+        work = self._work
+        np.fft.fft(values.reshape(work.shape), axis=0, out=work)
+        np.multiply(work, self._turns, out=work)
+        np.fft.fft(work, axis=1, out=work)
+        np.copyto(out.reshape(work.shape[::-1]), work.T)
+
+
+def roots_of_unity(size: int, exponents: NDArray[np.int64]) -> Values:
+    """Return ``exp(-2 pi i / size)`` to the powers that are given."""
+    angles = (exponents % size) * (-2 * np.pi / size)  # a small angle is an exact one
+    roots = np.empty(angles.shape, np.complex128)
+    np.cos(angles, out=roots.real)
+    np.sin(angles, out=roots.imag)
+    return roots
+
+
+def combine(out: Values, even: Values, odd: Values, roots: Values) -> None:
+    """Make a transform from those of its even and of its odd values.
+
+    Args:
+        out: twice as long as the others; ``even`` may be its first half, and ``odd``
+            its second.
+        even: transform of the values 0, 2, 4, ...
+        odd: transform of the values 1, 3, 5, ...
+        roots: the powers 0, 1, 2, ... of ``exp(-2 pi i / len(out))``, as many as
+            ``even`` has, with any stride.
+
+    Cost: w = O(n).
+    Source: Roda et al. 1999, equation 14.
+    """
+    half = len(even)
+    low, high = out[:half], out[half:]
+    room = np.empty(min(half, _CHUNK), np.complex128)
+    for start in range(0, half, _CHUNK):
+        part = slice(start, min(start + _CHUNK, half))
+        turned = room[: part.stop - start]
+        np.multiply(odd[part], roots[part], out=turned)
+        np.subtract(even[part], turned, out=high[part])
+        np.add(even[part], turned, out=low[part])
+
+
+def transform_across(parts: Sequence[Values], out: Values) -> None:
+    """Transform the first values of all parts, the second ones, and so on.
+
+    Args:
+        parts: p arrays of m values.
+        out: shape (p, m); column j becomes the transform of the values j.
+    """
+    step = max(_CHUNK // len(parts), 1)
+    for start in range(0, out.shape[1], step):
+        part = slice(start, start + step)
+        chunks = [values[part] for values in parts]
+        if len(parts) == 2:  # numpy is slow at transforms of two values
+            np.subtract(chunks[0], chunks[1], out=out[1, part])
+            np.add(chunks[0], chunks[1], out=out[0, part])
+        else:
+            np.fft.fft(np.stack(chunks), axis=0, out=out[:, part])
+
+
+# -- signals --------------------------------------------------------------------------------------
+
+
+def number_of_values(values: ArrayLike | int) -> int:
+    """Return N, where the values are given or their number is.
+
+    Raises:
+        ValueError: there is none, or they have not one dimension.
+    """
+    if isinstance(values, int):
+        size = values
+    elif np.ndim(values) != 1:
+        raise ValueError(f"a signal has one dimension, and this has shape {np.shape(values)}")
+    else:
+        size = len(np.asarray(values))
+    if size < 1:
+        raise ValueError(f"a signal has one value or more, and this has {size}")
+    return size
+
+
+def signal(values: ArrayLike | int, seed: int) -> Values:
+    """Return the values that are given, or as many random ones as are asked for."""
+    if isinstance(values, int):
+        pairs = np.random.default_rng(seed).uniform(-1, 1, (values, 2))
+        return pairs.view(np.complex128)[:, 0]
+    return np.asarray(values, np.complex128)
+
+
+def reference(values: ArrayLike | int, *, seed: int = 0) -> Values:
+    """Return the whole transform, made by numpy in one process."""
+    number_of_values(values)
+    return np.fft.fft(signal(values, seed))
+
+
+def error_of(got: Values, expected: Values) -> float:
+    """Return the norm of the error in terms of the norm of what is expected."""
+    return float(np.linalg.norm(got - expected) / (np.linalg.norm(expected) or 1.0))
+
+
+# -- the command lines ----------------------------------------------------------------------------
+
+
+def transform_command(
+    main: Callable[..., Any], gather: Callable[[list[Any]], Values], text: str
+) -> click.Command:
+    """Return the command line of a transform.
+
+    Args:
+        main: the program.
+        gather: makes the whole transform from what the processes return.
+        text: what the command does.
+    """
+
+    @click.command(help=text)
+    @click.option(
+        "--size", default=65536, show_default=True, type=click.IntRange(1), help="Values."
+    )
+    @click.option(
+        "--seed", default=0, show_default=True, type=click.IntRange(0), help="Of the values."
+    )
+    @place_options
+    def command(size: int, seed: int, place: Place) -> None:
+        _transform(partial(place.run, main, size, seed=seed), gather, size, seed)
+
+    return command
+
+
+def _transform(
+    run: Callable[[], list[Any]], gather: Callable[[list[Any]], Values], size: int, seed: int
+) -> None:
+    try:
+        results = run()
+    except ValueError as error:  # the size does not suit the number of processes
+        raise click.ClickException(str(error)) from None
+    difference = error_of(gather(results), reference(size, seed=seed))
+    if not difference < _TOLERANCE:
+        raise click.ClickException(
+            f"the transform is wrong: its relative error is {difference:.2g}"
+        )
+    noun = "process" if len(results) == 1 else "processes"
+    click.echo(f"{len(results)} {noun} transformed {size} values; relative error {difference:.2g}")
