@@ -52,7 +52,8 @@ class Arrays(Supersteps):
                 kind = "a read-only array" if isinstance(array, np.ndarray) else repr(array)
                 raise self._error(RegistrationError, f"push_reg: {kind} cannot be written to")
             self._check_dtype(array.dtype, "push_reg")
-        return self._registry.push(array).handle
+        place = None if array is None else self._port.place_of(array)
+        return self._registry.push(array, place).handle
 
     def pop_reg(self, array: Any) -> None:
         """Take back the latest registration of an array at the end of the superstep.
@@ -108,7 +109,7 @@ class Arrays(Supersteps):
         except BspError as error:
             self._fail(error)
         made: Array = np.ndarray(size, dtype, buffer=memory)
-        self._registry.allocate(made, memory)
+        self._registry.allocate(made, memory, self._port.place_of(made))
         return made
 
     def empty(self, shape: int | Sequence[int], dtype: DTypeLike = float) -> Array:

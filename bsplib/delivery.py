@@ -14,47 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.base import Parcel, Payload
+from bsplib.backends.base import Payload
 from bsplib.irregular import combine, pick
-from bsplib.messages import Fetch, Message, Stage, pack, payload_bytes, size_of, unpack
+from bsplib.messages import Fetch, Message, Stage, pack, unpack
 from bsplib.place import Array, Region, WireIndex, from_wire
 from bsplib.registry import Registration, Registry
 
-
-class Outgoing:
-    """What one process has for another at the end of a superstep."""
-
-    __slots__ = ("gets", "messages", "puts", "sites")
-
-    def __init__(self) -> None:
-        self.puts: list[tuple[Any, ...]] = []
-        """(slot, first element, payload), (slot, index, shape of the payload, payload) or
-        (slot, None, operation, indices, payload)."""
-        self.gets: list[tuple[Any, ...]] = []
-        """(slot, first element, count, bytes), (slot, index, bytes) or
-        (slot, None, None, indices, bytes)."""
-        self.messages: list[Any] = []
-        self.sites: tuple[list[tuple[str, str]], list[tuple[str, str]]] = ([], [])
-        """Where the puts and the gets were called, if that is to be checked."""
-
-    def parcel(self) -> tuple[Any, ...]:
-        """Return it as plain values."""
-        return self.puts, self.gets, self.messages, self.sites
-
-    def count(self) -> int:
-        """Return for how many messages an oblsync there has to wait."""
-        return len(self.puts) + len(self.messages)
-
-    def nbytes(self) -> int:
-        """Return the payload that travels to the other process."""
-        return parcel_bytes(self.parcel())[0]
-
-
-def parcel_bytes(parcel: Parcel) -> tuple[int, int]:
-    """Return the payload that a parcel brings, and the payload that its gets ask for."""
-    puts, gets, messages, _ = parcel
-    sent = sum(size_of(put[-1]) for put in puts) + sum(map(payload_bytes, messages))
-    return sent, sum(get[-1] for get in gets)
+Puts = list[tuple[Any, ...]]
+Gets = list[tuple[Any, ...]]
 
 
 class Get(NamedTuple):
@@ -74,10 +41,14 @@ class Incoming(NamedTuple):
     """What one process sent here."""
 
     source: int
-    puts: list[tuple[Any, ...]]
-    gets: list[tuple[Any, ...]]
+    puts: Puts
+    gets: Gets
     messages: list[Any]
-    sites: tuple[list[tuple[str, str]], list[tuple[str, str]]]
+    sites: tuple[Any, ...]
+
+
+Arrived = tuple[int, Puts, Gets, list[Any], tuple[Any, ...]]
+"""The parts of an :class:`Incoming`, which takes longer to make."""
 
 
 def read_sources(
@@ -113,27 +84,31 @@ def write_gets(gets: list[Get], replies: dict[int, list[Payload]], fetch: Fetch)
         get.destination[...] = values.reshape(get.destination.shape)
 
 
-def write_puts(registry: Registry, incoming: list[Incoming], fetch: Fetch) -> None:
+def write_puts(registry: Registry, incoming: Iterable[Arrived], fetch: Fetch) -> None:
     """Write the puts of all processes, in order of source and program."""
     at = registry.at
     for _, puts, *_ in incoming:
         for put in puts:
+            registration = at(put[0])
             if len(put) == 3:
-                _write_flat(at(put[0]), put[1], unpack(put[2], fetch))
+                _, first, payload = put
+                data = payload if payload.__class__ is bytes else fetch(payload)
+                room = registration.bytes
+                if room is None:
+                    _write_with_gaps(registration, first, data)
+                else:
+                    start = first * registration.itemsize
+                    room[start : start + len(data)] = data
             elif len(put) == 5:
-                _write_words(at(put[0]), put[2], unpack(put[3], fetch), unpack(put[4], fetch))
+                _write_words(registration, put[2], unpack(put[3], fetch), unpack(put[4], fetch))
             else:
-                _write_index(at(put[0]), put[1], put[2], unpack(put[3], fetch))
+                _write_index(registration, put[1], put[2], unpack(put[3], fetch))
 
 
-def _write_flat(registration: Registration, start: int, data: bytes | memoryview) -> None:
+def _write_with_gaps(registration: Registration, start: int, data: bytes | memoryview) -> None:
     array = _array(registration)
-    if registration.bytes is not None:
-        first = start * array.itemsize
-        registration.bytes[first : first + len(data)] = data
-    else:
-        values = np.frombuffer(data, array.dtype)
-        array.flat[start : start + len(values)] = values
+    values = np.frombuffer(data, array.dtype)
+    array.flat[start : start + len(values)] = values
 
 
 def _write_index(
@@ -158,6 +133,6 @@ def _array(registration: Registration) -> Array:
     return registration.array
 
 
-def messages_of(incoming: list[Incoming]) -> list[Message]:
+def messages_of(incoming: Iterable[Arrived]) -> list[Message]:
     """Return the messages of all processes, in order of source and program."""
     return [Message(source, wire) for source, _, _, messages, _ in incoming for wire in messages]

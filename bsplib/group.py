@@ -26,6 +26,8 @@ from bsplib.mailbox import Mailbox
 from bsplib.records import Kind
 from bsplib.remote import RemoteAccess
 
+_SYNC = Kind.SYNC  # an attribute of an enumeration takes its time
+
 
 class Group(Arrays, RemoteAccess, Mailbox, Collectives):
     """The group of processes that a program runs in, as process ``pid`` sees it.
@@ -93,8 +95,9 @@ class Group(Arrays, RemoteAccess, Mailbox, Collectives):
         Cost: l, and g h for what was transferred.
         Source: Hill et al. 1998, bsp_sync.
         """
-        self._check_usable()
-        self._end_superstep(Kind.SYNC, 0)
+        if self._unusable is not None:
+            self._check_usable()
+        self._end_superstep(_SYNC, 0)
 
     def oblsync(self, n: int) -> None:
         """End the superstep as soon as ``n`` messages addressed to this process are there.
@@ -143,7 +146,7 @@ class Group(Arrays, RemoteAccess, Mailbox, Collectives):
         first = bounds[index - 1] if index else 0
         sub = self._open(index, first, bounds[index] - first)
         self._partitions += 1
-        self._unusable = "a sub-group of it is open; leave the sub-group first (done)"
+        self._rest("a sub-group of it is open; leave the sub-group first (done)")
         return sub
 
     def done(self) -> None:
@@ -190,8 +193,8 @@ class Group(Arrays, RemoteAccess, Mailbox, Collectives):
     def _leave(self) -> None:
         parent = self._parent
         assert parent is not None
-        self._unusable = "it has been left (done)"
-        parent._unusable = None
+        self._rest("it has been left (done)")
+        parent._rest(None)
         for memory in self._registry.memories():
             self._port.release(memory)
         self._close()

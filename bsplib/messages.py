@@ -166,34 +166,35 @@ class Queue:
     """The messages that arrived at the last sync, in the order (source, program)."""
 
     def __init__(self) -> None:
-        self._messages: list[Message] = []
+        self.messages: list[Message] = []
+        """All of them, read or not."""
         self._next = 0
 
     def fill(self, messages: list[Message]) -> None:
         """Replace what is there, read or not."""
-        self._messages = messages
+        self.messages = messages
         self._next = 0
 
     def __len__(self) -> int:
-        return len(self._messages) - self._next
+        return len(self.messages) - self._next
 
     def nbytes(self) -> int:
         """Return the bytes of all payloads not read yet."""
-        return sum(payload_bytes(message.wire) for message in self._messages[self._next :])
+        return sum(payload_bytes(message.wire) for message in self.messages[self._next :])
 
     def peek(self) -> Message | None:
         """Return the next message and leave it there; None if there is none."""
-        return self._messages[self._next] if len(self) else None
+        return self.messages[self._next] if len(self) else None
 
     def take(self) -> Message:
         """Return the next message and count it as read."""
-        message = self._messages[self._next]
+        message = self.messages[self._next]
         self._next += 1
         return message
 
     def take_collective(self) -> list[Message]:
         """Take what collectives sent out of the queue, and leave what the program sent."""
-        left = self._messages[self._next :]
+        left = self.messages[self._next :]
         taken = [message for message in left if _is_collective(message)]
         if taken:
             self.fill([message for message in left if not _is_collective(message)])
@@ -203,7 +204,7 @@ class Queue:
         """Return what is left to read in a form that outlives the next sync."""
         return [
             Message(source, (*wire[:3], [bytes(unpack(part, fetch)) for part in wire[3]]))
-            for source, wire in self._messages[self._next :]
+            for source, wire in self.messages[self._next :]
         ]
 
 

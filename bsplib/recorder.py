@@ -15,8 +15,9 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from bsplib import group
 from bsplib.backends.base import Port
-from bsplib.delivery import Get, Outgoing
+from bsplib.delivery import Get
 from bsplib.group import Group
+from bsplib.outgoing import Outgoing
 from bsplib.records import Direction, Frame, GroupInfo, Kind, Stack
 from bsplib.spool import Spool
 from bsplib.superstep import Supersteps, Terms

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pickle
 from functools import lru_cache
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,17 @@ class Extent(NamedTuple):
 
     shape: tuple[int, ...]
     dtype: DtypeCode
+    place: int | None = None
+    """Where it lies for every process, if others can reach it."""
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    def is_like(self, other: Extent | None) -> bool:
+        """Tell whether another array has the same indices and values of the same kind."""
+        return other is not None and self[:2] == other[:2]
 
 
 @lru_cache(maxsize=256)
@@ -49,8 +61,15 @@ class StandIn:
 class Registration:
     """One registered array, here and on the other processes."""
 
-    def __init__(self, slot: int, array: Array | None, memory: memoryview | None) -> None:
+    def __init__(
+        self,
+        slot: int,
+        array: Array | None,
+        memory: memoryview | None = None,
+        place: int | None = None,
+    ) -> None:
         self.slot = slot
+        self._place = place
         self.array = array
         self.handle: Any = StandIn() if array is None else array
         self.memory = memory
@@ -58,10 +77,11 @@ class Registration:
         self.extents: list[Extent | None] | None = None
         """By pid, once announced: None where a process registered None."""
         self.alike = False
-        """All processes announced what this one did."""
+        """Shape and dtype are the same on all processes."""
         self.address = 0 if array is None else address(array)
         self.extent = (0, 0) if array is None else extent(array)
         """First byte of the array in memory, and the first beyond it."""
+        self.itemsize = 0 if array is None else array.itemsize
         self.bytes = _bytes_of(array)
         """The elements in C order, where the array has no gaps."""
 
@@ -69,7 +89,11 @@ class Registration:
         """Return what the others get to know."""
         if self.array is None:
             return None
-        return Extent(self.array.shape, encode_dtype(self.array.dtype))
+        return Extent(self.array.shape, encode_dtype(self.array.dtype), self._place)
+
+    def extent_on(self, pid: int) -> Extent | None:
+        """Return what a process announced; None where it registered None, or nothing yet."""
+        return None if self.extents is None else self.extents[pid]
 
     def is_of(self, handle: Any) -> bool:
         """Tell whether it registered this very array, or handed out this stand-in."""
@@ -110,18 +134,19 @@ class Registry:
         self._of_object: dict[int, Registration] = {}  # by id() of the array, for speed
         self._pushed: list[Registration] = []
         self._popped: list[Registration] = []
-        self._operations: list[tuple[Any, ...]] = []
+        self.changes: list[tuple[Any, ...]] = []
+        """What is to be announced at the next global sync."""
         self._next_slot = 0
 
-    def push(self, array: Array | None) -> Registration:
-        """Register an array from the next global sync on."""
-        registration = self._new("push_reg", array, None)
+    def push(self, array: Array | None, place: int | None = None) -> Registration:
+        """Register an array, which lies at a place, from the next global sync on."""
+        registration = self._new("push_reg", array, None, place)
         self._pushed.append(registration)
         return registration
 
-    def allocate(self, array: Array, memory: memoryview) -> Registration:
+    def allocate(self, array: Array, memory: memoryview, place: int | None = None) -> Registration:
         """Register an array that the runtime made; it may be named at once."""
-        registration = self._new("allocation", array, memory)
+        registration = self._new("allocation", array, memory, place)
         self._activate(registration)
         return registration
 
@@ -134,13 +159,13 @@ class Registry:
         for registration in [*self._active.values(), *self._pushed][::-1]:
             if registration.is_of(handle) and registration not in self._popped:
                 self._popped.append(registration)
-                self._operations.append(("pop_reg", registration.slot))
+                self.changes.append(("pop_reg", registration.slot))
                 return
         raise RegistrationError("pop_reg: the array is not registered")
 
     def note(self, *operation: Any) -> None:
         """Announce something else on which all processes have to agree."""
-        self._operations.append(operation)
+        self.changes.append(operation)
 
     def at(self, slot: int) -> Registration:
         """Return the registration that a transfer names."""
@@ -183,13 +208,25 @@ class Registry:
             )
         ]
 
+    def named_by(self, array: Any) -> Registration | None:
+        """Return the registration that this very object names, if it does."""
+        return self._of_object.get(id(array))
+
+    def is_alone(self, registration: Registration) -> bool:
+        """Tell whether no other registered array shares memory with a registered one."""
+        low, high = registration.extent
+        return all(
+            other is registration or other.extent[1] <= low or high <= other.extent[0]
+            for other in self._active.values()
+        )
+
     def is_pending(self, handle: Any) -> bool:
         """Tell whether an array was pushed in this superstep."""
         return any(registration.is_of(handle) for registration in self._pushed)
 
     def announcement(self) -> tuple[Any, ...] | None:
         """Return what to announce at a global sync; None if nothing changes."""
-        if not self._operations:
+        if not self.changes:
             return None
         made = [r for r in [*self._active.values(), *self._pushed] if r.extents is None]
         extents = {r.slot: r.announcement() for r in made}
@@ -197,7 +234,7 @@ class Registry:
             (*operation, _plain(extents[operation[1]]))
             if operation[0] in ("push_reg", "allocation")
             else operation
-            for operation in self._operations
+            for operation in self.changes
         )
 
     def agree(self, announcements: list[Any]) -> None:
@@ -212,17 +249,18 @@ class Registry:
         mine = self.announcement() or ()
         for pid, theirs in enumerate(announcements):
             _compare(mine, theirs or (), pid)
-        alike = all(theirs == announcements[0] for theirs in announcements)
         made = {r.slot: r for r in [*self._active.values(), *self._pushed] if r.extents is None}
         for number, operation in enumerate(mine):
             if operation[0] in ("push_reg", "allocation"):
                 registration = made[operation[1]]
-                registration.extents = [_extent(theirs[number][2]) for theirs in announcements]
-                registration.alike = alike
+                extents = [_extent(theirs[number][2]) for theirs in announcements]
+                first = extents[0]
+                registration.extents = extents
+                registration.alike = first is not None and all(map(first.is_like, extents))
         for registration in self._pushed:
             self._activate(registration)
         self._pushed.clear()
-        self._operations.clear()
+        self.changes.clear()
 
     def drop_popped(self) -> list[memoryview]:
         """Let the pops of this superstep take effect; return memory that is free now."""
@@ -244,9 +282,11 @@ class Registry:
         """Return all shared memory that the group allocated."""
         return [r.memory for r in self._active.values() if r.memory is not None]
 
-    def _new(self, operation: str, array: Array | None, memory: memoryview | None) -> Registration:
-        registration = Registration(self._next_slot, array, memory)
-        self._operations.append((operation, self._next_slot))
+    def _new(
+        self, operation: str, array: Array | None, memory: memoryview | None, place: int | None
+    ) -> Registration:
+        registration = Registration(self._next_slot, array, memory, place)
+        self.changes.append((operation, self._next_slot))
         self._next_slot += 1
         return registration
 

@@ -25,6 +25,7 @@ from bsplib.irregular import (
     sort_by_process,
     whole_array,
 )
+from bsplib.lane import Lane
 from bsplib.place import Array
 from bsplib.registry import Registration
 from bsplib.superstep import Supersteps
@@ -65,6 +66,10 @@ class RemoteAccess(Supersteps):
         Cost: the bytes that are written to h_out here and to h_in on ``pid``.
         Source: Hill et al. 1998, bsp_put; offsets are elements, not bytes.
         """
+        if at is None and pid.__class__ is int:
+            lane = self._lanes.get((pid, id(dst)))
+            if lane is not None and lane.put(self._out, src, offset):
+                return
         self._put("put", pid, src, dst, offset, at)
 
     def hpput(
@@ -77,6 +82,10 @@ class RemoteAccess(Supersteps):
 
         Source: Hill et al. 1998, bsp_hpput.
         """
+        if at is None and pid.__class__ is int:
+            lane = self._lanes.get((pid, id(dst)))
+            if lane is not None and lane.write(self._out, src, offset):
+                return
         self._put("hpput", pid, src, dst, offset, at)
 
     def _put(
@@ -84,6 +93,8 @@ class RemoteAccess(Supersteps):
     ) -> None:
         self._check_usable()
         receiver = self._check_pid(pid, operation)
+        if at is None and self._go_by_lane(operation, receiver, src, dst, offset):
+            return
         try:
             target = target_of(operation, self._registry, receiver, dst, offset, at)
             values = cast_values(operation, src, target.dtype)
@@ -96,11 +107,40 @@ class RemoteAccess(Supersteps):
         except BspError as error:
             self._fail(error)
         outgoing = self._to(receiver)
-        outgoing.puts.append((*header, payload))
-        if self._watch is not None:
+        outgoing.add_put((*header, payload))
+        if self._watch is None:
+            self._open_lane(receiver, dst)
+        else:
             outgoing.sites[0].append(here(operation))
             if operation == "hpput" and isinstance(src, np.ndarray):
                 self._watch.add(src, operation)
+
+    def _go_by_lane(
+        self, operation: str, pid: int, src: ArrayLike, dst: Any, offset: int | None
+    ) -> bool:
+        """Put by a lane that was not found by an int and a whole array; tell whether so."""
+        lane, first = self._lanes.get((pid, id(dst))), offset
+        if lane is None and offset is None and isinstance(dst, np.ndarray):
+            lane = self._lanes.get((pid, id(dst.base)))
+            first = -1 if lane is None else lane.first_of(dst, src)
+        if lane is None:
+            return False
+        take = lane.put if operation == "put" else lane.write
+        return take(self._out, src, first)
+
+    def _open_lane(self, pid: int, dst: Any) -> None:
+        """Keep what has been found out about an array on another process.
+
+        The puts of a view go by the lane of the array that it is a view of.
+        """
+        registry = self._registry
+        for handle in (dst, getattr(dst, "base", None)):
+            registration = registry.named_by(handle)
+            if registration is None or registration.array is None:
+                continue
+            if registration.extent_on(pid) is not None and (pid, id(handle)) not in self._lanes:
+                alone = registry.is_alone(registration)
+                self._lanes[pid, id(handle)] = Lane(self._port, pid, registration, alone=alone)
 
     def get(
         self,
@@ -227,7 +267,7 @@ class RemoteAccess(Supersteps):
                 payload = messages.pack(flat[positions], self._port.stage)
                 where = messages.pack(its_indices, self._port.stage)
                 outgoing = self._to(pid)
-                outgoing.puts.append((registration.slot, None, code, where, payload))
+                outgoing.add_put((registration.slot, None, code, where, payload))
                 if self._watch is not None:
                     outgoing.sites[0].append(here("put_at"))
         except BspError as error:

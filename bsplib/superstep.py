@@ -16,9 +16,9 @@ from bsplib import messages, where
 from bsplib.backends.base import Arrivals, Parcel, Port
 from bsplib.checker import Watch, check_overlaps
 from bsplib.delivery import (
+    Arrived,
     Get,
     Incoming,
-    Outgoing,
     messages_of,
     read_sources,
     write_gets,
@@ -32,7 +32,9 @@ from bsplib.errors import (
     SyncMismatchError,
 )
 from bsplib.irregular import Pending
+from bsplib.lane import Lane
 from bsplib.machine import Machine
+from bsplib.outgoing import Outgoing
 from bsplib.records import Kind
 from bsplib.registry import Registry
 from bsplib.transfer import Target, check_arrival
@@ -40,6 +42,8 @@ from bsplib.transfer import Target, check_arrival
 _HAS_GET = 4  # notes of a meeting: the kind of sync, and what the superstep holds
 _UNRESOLVED = 8
 _KIND = 3
+_NOTHING: dict[int, Parcel] = {}
+_SOURCE = operator.itemgetter(0)
 
 _KIND_WORDS = {
     Kind.SYNC: "at a sync",
@@ -79,61 +83,74 @@ class Supersteps:
         self._partitions = 0
         self._unusable: str | None = None
         self._watch = Watch() if terms.check else None
+        self._lanes: dict[tuple[int, int], Lane] = {}
+        """By pid and id() of an array that is alive as long as it is registered."""
 
     # -- what ends a superstep, step by step ------------------------------------------------
 
     def _end_superstep(self, kind: Kind, stamp: int) -> None:
+        out, registry = self._out, self._registry
+        note: int = kind
         try:
             if self._watch is not None:
                 self._watch.verify()
-            note = int(kind)
-            if self._out:
+            parcels = _NOTHING
+            if out:
                 note |= _HAS_GET * bool(self._gets) | _UNRESOLVED * bool(self._unresolved)
-            arrivals = self._port.meet(self._parcels(), note, self._registry.announcement(), stamp)
-            if arrivals is not None or self._out:
-                self._deliver_all(kind, arrivals or Arrivals([note], [], None))
-            elif len(self._queue):
+                parcels = self._parcels()
+            common = registry.announcement() if registry.changes else None
+            arrivals = self._port.meet(parcels, note, common, stamp)
+            if arrivals is not None or (out and self.pid in out):
+                self._deliver_all(kind, note, arrivals or Arrivals([note], [], None))
+            elif self._queue.messages:
                 self._queue.fill([])
         except BspError as error:
-            self._unusable = f"it has failed ({error})"
+            self._rest(f"it has failed ({error})")
             self._fail(error)
-        self._begin_superstep()
+        self._port.turn()
+        self._superstep += 1
+        if out:
+            self._out = {}
 
     def _parcels(self) -> dict[int, Parcel]:
-        return {pid: sent.parcel() for pid, sent in self._out.items() if pid != self.pid}
+        """Return what travels, by pid; what has been written already does not."""
+        pid = self.pid
+        return {
+            other: sent.parcel()
+            for other, sent in self._out.items()
+            if other != pid and not sent.is_empty()
+        }
 
-    def _deliver_all(self, kind: Kind, arrivals: Arrivals) -> None:
+    def _deliver_all(self, kind: Kind, note: int, arrivals: Arrivals) -> None:
         """Deliver what a meeting brought: gets, puts, messages, registrations."""
-        self._check_kinds(kind, arrivals.notes)
-        if arrivals.commons is not None:
-            self._registry.agree(arrivals.commons)
-        incoming = self._incoming(arrivals.parcels)
-        held = functools.reduce(operator.or_, set(arrivals.notes))
+        notes, parcels, commons = arrivals
+        held = note
+        if notes.count(note) != len(notes):
+            self._check_kinds(kind, notes)
+            held = functools.reduce(operator.or_, notes)
+        if commons is not None:
+            self._registry.agree(commons)
+            self._lanes.clear()
+        incoming = self._incoming(parcels)
         if held & _UNRESOLVED:
             self._resolve()
         if self._watch is not None:
-            self._check_overlaps(incoming)
+            self._check_overlaps([Incoming(*parcel) for parcel in incoming])
         if held & _HAS_GET:
             self._serve_gets(incoming)
         self._deliver(incoming)
-        if arrivals.commons is not None:
+        if commons is not None:
             for memory in self._registry.drop_popped():
                 self._port.release(memory)
             self._tag_size = self._next_tag_size
 
-    def _begin_superstep(self) -> None:
-        if self._out:
-            self._out = {}
-        self._port.turn()
-        self._superstep += 1
-
-    def _incoming(self, parcels: list[tuple[int, Any]]) -> list[Incoming]:
+    def _incoming(self, parcels: list[tuple[int, Any]]) -> list[Arrived]:
         """Return what came, and what this process has for itself, by source."""
-        incoming = [Incoming(source, *parcel) for source, parcel in parcels]
+        incoming: list[Arrived] = [(source, *parcel) for source, parcel in parcels]
         mine = self._out.get(self.pid)
         if mine is not None:
-            incoming.append(Incoming(self.pid, *mine.parcel()))
-            incoming.sort(key=lambda parcel: parcel.source)
+            incoming.append((self.pid, *mine.parcel()))
+            incoming.sort(key=_SOURCE)
         return incoming
 
     def _resolve(self) -> None:
@@ -143,14 +160,12 @@ class Supersteps:
         self._unresolved.clear()
         self._port.meet({}, 0)
 
-    def _serve_gets(self, incoming: list[Incoming]) -> None:
+    def _serve_gets(self, incoming: list[Arrived]) -> None:
         """Exchange what is got; nothing has been written anywhere until all have read."""
         replies = {
-            asked.source: read_sources(
-                self._registry, asked.gets, self._port.stage, self._port.fetch
-            )
-            for asked in incoming
-            if asked.gets
+            source: read_sources(self._registry, gets, self._port.stage, self._port.fetch)
+            for source, _, gets, _, _ in incoming
+            if gets
         }
         own = replies.pop(self.pid, None)
         arrivals = self._port.meet(dict(replies), 0)
@@ -161,9 +176,11 @@ class Supersteps:
             write_gets(self._gets, served, self._port.fetch)
             self._gets = []
 
-    def _deliver(self, incoming: list[Incoming]) -> None:
+    def _deliver(self, incoming: list[Arrived]) -> None:
         write_puts(self._registry, incoming, self._port.fetch)
-        self._queue.fill(messages_of(incoming))
+        came = messages_of(incoming)
+        if came or self._queue.messages:
+            self._queue.fill(came)
 
     def _end_oblivious(self, n: int, stamp: int) -> None:
         if self._gets:
@@ -172,7 +189,9 @@ class Supersteps:
                 f"oblsync: {len(self._gets)} gets are pending and only a global sync serves them",
             )
         own = self._out[self.pid].count() if self.pid in self._out else 0
-        parcels = {pid: (self._out[pid].count(), parcel) for pid, parcel in self._parcels().items()}
+        parcels = {
+            pid: (sent.count(), sent.parcel()) for pid, sent in self._out.items() if pid != self.pid
+        }
         try:
             if self._watch is not None:
                 self._watch.verify()
@@ -183,16 +202,18 @@ class Supersteps:
             arrived = self._port.meet_some(parcels, operator.index(n) - own, stamp)
             incoming = self._incoming(arrived)
             if self._watch is not None:
-                self._check_overlaps(incoming)
-            for parcel in incoming:
-                for put in parcel.puts:
-                    check_arrival(self._registry, parcel.source, put, self._port.fetch)
+                self._check_overlaps([Incoming(*parcel) for parcel in incoming])
+            for source, puts, *_ in incoming:
+                for put in puts:
+                    check_arrival(self._registry, source, put, self._port.fetch)
             self._deliver(incoming)
         except BspError as error:
-            self._unusable = f"it has failed ({error})"
+            self._rest(f"it has failed ({error})")
             self._fail(error)
         self._unresolved.clear()
-        self._begin_superstep()
+        self._port.turn()
+        self._superstep += 1
+        self._out = {}
 
     def _finish(self) -> None:
         """End ``main``: all processes have to, with nothing pending."""
@@ -211,6 +232,11 @@ class Supersteps:
         """Forget times from a moment on; only a group that records has any."""
 
     # -- checks and errors --------------------------------------------------------------
+
+    def _rest(self, reason: str | None) -> None:
+        """Let the group not be used, for a reason, or with None be used again."""
+        self._unusable = reason
+        self._lanes.clear()
 
     def _check_kinds(self, kind: Kind, notes: list[int]) -> None:
         if {note & _KIND for note in set(notes)} == {kind}:

@@ -76,6 +76,22 @@ class Port(ABC):
     def release(self, memory: memoryview) -> None:
         """Take back what :meth:`allocate` gave out."""
 
+    def place_of(self, array: NDArray[Any]) -> int | None:  # noqa: ARG002  # none is, by default
+        """Return where an array lies for every process; None if only this one can reach it."""
+        return None
+
+    def reach(self, place: int, nbytes: int) -> memoryview:
+        """Return memory of any process, by a place that it announced."""
+        raise NotImplementedError  # who announces places can
+
+    def is_settled(self, pid: int) -> bool:  # noqa: ARG002  # nobody is, by default
+        """Tell whether a process has done with the superstep before this one.
+
+        True only where all ended that superstep together: memory of the process that
+        may be written at any time in this superstep can be written now.
+        """
+        return False
+
     @abstractmethod
     def stage(self, nbytes: int) -> tuple[Ticket, NDArray[np.uint8]]:
         """Return room for a payload of this superstep, to be filled before it ends."""

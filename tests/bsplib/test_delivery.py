@@ -8,13 +8,13 @@ import pytest
 from bsplib.delivery import (
     Get,
     Incoming,
-    Outgoing,
     messages_of,
     read_sources,
     write_gets,
     write_puts,
 )
 from bsplib.messages import Queue, decode, encode
+from bsplib.outgoing import Outgoing
 from bsplib.registry import Registry
 
 

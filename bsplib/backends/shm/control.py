@@ -7,17 +7,19 @@ stores and loads suffice on x86, where stores become visible in order.
 A process keeps one **block** for each group that it is in; block 0 is the root's.
 A block holds, all counted in words of eight bytes::
 
-    0   slot 0: word, index, stamp    the two latest meetings of the whole group,
-    3   slot 1: word, index, stamp    alternating
-    6   POSTED                        oblivious supersteps that this process ended
-    7   CONSUMED                      those of which it has read all it will read
-    8   CLOSED                        partitions of this group that it has left
-    9   LATEST                        superstep of its latest oblivious sync
-    16  ring: (index, stamp) x RING   its latest oblivious supersteps
+    0   slot 0: word, index, stamp, letter   the two latest meetings of the whole
+    32  slot 1: word, index, stamp, letter   group, alternating
+    64  POSTED                        oblivious supersteps that this process ended
+    65  CONSUMED                      those of which it has read all it will read
+    66  CLOSED                        partitions of this group that it has left
+    67  LATEST                        superstep of its latest oblivious sync
+    72  TURNED                        supersteps of this group that it has done with
+    80  ring: (index, stamp) x RING   its latest oblivious supersteps
 
 A slot's word is ``superstep << 24 | meeting << 16 | note << 1 | has an index``. An
 index is the byte in the segment at which the parcels are listed, as triples
-(byte, length, messages), one for each process and one for all.
+(byte, length, messages), one for each process and one for all. A single small
+parcel lies in the slot itself, as its letter; the index then says for whom it is.
 
 The blocks are found by their **labels**: the group's key, written when the
 process enters the group. A block may serve another group once every process has
@@ -44,12 +46,19 @@ WAITED = 72
 """On a cache line of its own: somebody sleeps until this process posts."""
 FIRST_BLOCK = 128
 
-SLOTS = (0, 3)
-POSTED = 6
-CONSUMED = 7
-CLOSED = 8
-LATEST = 9
-RING_START = 16
+SLOTS = (0, 32)
+INDEX = 1
+STAMP = 2
+LETTER = 3
+"""Within a slot."""
+LETTER_BYTES = (32 - LETTER) * WORD
+POSTED = 64
+CONSUMED = 65
+CLOSED = 66
+LATEST = 67
+TURNED = 72
+"""On a cache line of its own, like each slot's beginning."""
+RING_START = 80
 RING = 64
 """Oblivious supersteps that a process may be ahead of the slowest of its group."""
 BLOCK_WORDS = RING_START + 2 * RING

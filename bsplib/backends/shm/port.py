@@ -10,6 +10,7 @@ until it comes to the next one; no second barrier is needed.
 from __future__ import annotations
 
 import functools
+import marshal
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -17,13 +18,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends.base import Arrivals, Parcel, Port, Ticket
-from bsplib.backends.shm.control import BLOCKS, MEETING_SHIFT, SLOTS, SUPERSTEP_SHIFT
+from bsplib.backends.shm.control import (
+    BLOCKS,
+    INDEX,
+    LETTER,
+    LETTER_BYTES,
+    MEETING_SHIFT,
+    SLOTS,
+    STAMP,
+    SUPERSTEP_SHIFT,
+    TURNED,
+)
 from bsplib.backends.shm.members import Members
 from bsplib.backends.shm.oblivious import Oblivious
 from bsplib.backends.shm.outbox import Outbox
-from bsplib.backends.shm.post import lay_out, open_row
-from bsplib.backends.shm.seat import Seat
+from bsplib.backends.shm.post import (
+    is_letter,
+    lay_out,
+    open_row,
+    read_letter,
+    receiver_of,
+    write_letter,
+)
+from bsplib.backends.shm.seat import STORES_IN_ORDER, Seat
 from bsplib.errors import PartitionError, SyncMismatchError
+from bsplib.place import address
 
 _NOT_YET = 1 << 62
 
@@ -47,11 +66,14 @@ class ShmPort(Port):
         self._seat = seat
         self._segment = seat.segment
         self._words = seat.words
+        self._waited = seat.waited
         self._members = members
+        self._mine = [members.block + slot for slot in SLOTS]
         self._oblivious = Oblivious(members)
         self._parent = parent
         self._posted = False
         self._meetings = 0  # in this superstep
+        self._synced = 0  # the last superstep, if all ended it together
         self._parity = 0
         self._floor = members.superstep << SUPERSTEP_SHIFT
         self._slots: tuple[list[int], list[int]] | None = None  # of others, once all are found
@@ -75,8 +97,29 @@ class ShmPort(Port):
 
     def release(self, memory: memoryview) -> None:
         """See :meth:`Port.release`."""
-        base = self._segment.bytes.ctypes.data
-        self._seat.heap.release(np.frombuffer(memory, np.uint8).ctypes.data - base)
+        self._seat.heap.release(address(np.frombuffer(memory, np.uint8)) - self._seat.base)
+
+    def place_of(self, array: NDArray[Any]) -> int | None:
+        """See :meth:`Port.place_of`."""
+        place = address(array) - self._seat.base
+        inside = 0 <= place <= len(self._segment.bytes) - array.nbytes
+        return place if inside and array.flags.c_contiguous else None
+
+    def reach(self, place: int, nbytes: int) -> memoryview:
+        """See :meth:`Port.reach`."""
+        return self._segment.buffer[place : place + nbytes]
+
+    def is_settled(self, pid: int) -> bool:
+        """See :meth:`Port.is_settled`."""
+        last = self._members.superstep - 1
+        turned = self._members.find(pid) + TURNED
+        if self._synced != last or (self._words[turned] != last and not self._settles(turned)):
+            return False
+        return self._words[turned] == last
+
+    def _settles(self, turned: int) -> bool:
+        """Give a process a moment to write what it got at the last sync."""
+        return self._seat.arrives(turned, self._members.superstep - 1)
 
     def stage(self, nbytes: int) -> tuple[Ticket, NDArray[np.uint8]]:
         """See :meth:`Port.stage`."""
@@ -100,54 +143,61 @@ class ShmPort(Port):
     ) -> Arrivals | None:
         """See :meth:`Port.meet`."""
         words, parity, floor = self._words, self._parity, self._floor
-        word = self._post(floor | note << 1, parcels, common, stamp)
+        mine, word = self._mine[parity], floor | note << 1
+        oblivious = self._oblivious
+        if oblivious.ended:
+            oblivious.read_everything()
+        if parcels or common is not None:
+            words[mine + INDEX] = self._write(mine, parcels, common)
+            word |= 1
+        if stamp:
+            words[mine + STAMP] = stamp
+        if not STORES_IN_ORDER:
+            self._seat.fence()
+        words[mine] = word
+        if words[self._waited]:
+            self._seat.ring()
+        self._posted = True
         nothing_new = not word & 1
-        slots = self._slots or self._find_all()
-        for place, slot in enumerate(slots[parity]):
-            seen = words[slot]
-            if seen != word:
-                if seen < floor:
-                    self._wait_for(self._members.others[place], slot, floor)
-                    seen = words[slot]
-                if seen >> MEETING_SHIFT != floor >> MEETING_SHIFT:
-                    self._fail_ahead(self._members.others[place])
-                nothing_new = nothing_new and seen == word
-        if self._oblivious.ended:
-            self._oblivious.read_everything()  # all that was posted before is there now
+        slots = (self._slots or self._find_all())[parity]
+        for slot in slots:
+            if words[slot] != word and not self._is_alike(slot, floor, word):
+                nothing_new = False
+        if oblivious.ended:
+            oblivious.read_everything()  # all that was posted before is there now
         self._meetings += 1
         self._floor = floor + (1 << MEETING_SHIFT)
         self._parity = 1 - parity
         if stamp:
-            self.released = max([stamp, *(words[slot + 2] for slot in slots[parity])])
+            self.released = max([stamp, *[words[slot + STAMP] for slot in slots]])
         if self._laid or self._seat.left_over:
             self._reclaim()
-        return None if nothing_new else self._collect(parity, slots[parity])
+        return None if nothing_new else self._collect(mine, slots)
 
-    def _post(
-        self, word: int, parcels: Mapping[int, Parcel], common: Parcel | None, stamp: int
-    ) -> int:
-        """Let all others see that this process is here, and what it has for them."""
-        words, seat = self._words, self._seat
-        self._posted = True
-        if self._oblivious.ended:
-            self._oblivious.read_everything()
-        mine = self._members.block + SLOTS[self._parity]
-        if parcels or common is not None:
-            words[mine + 1] = self._lay_out(parcels, common)
-            word |= 1
-        if stamp:
-            words[mine + 2] = stamp
-        seat.fence()
-        words[mine] = word
-        if words[seat.waited]:
-            seat.ring()
-        return word
-
-    def _lay_out(self, parcels: Mapping[int, Parcel], common: Parcel | None) -> int:
+    def _write(self, mine: int, parcels: Mapping[int, Parcel], common: Parcel | None) -> int:
+        """Write what others are to read of this post; return where it is."""
+        if len(parcels) == 1 and common is None:
+            [(pid, parcel)] = parcels.items()
+            blob = marshal.dumps(parcel)  # type: ignore[arg-type]  # plain values, see base
+            if len(blob) <= LETTER_BYTES:
+                return write_letter(self._segment, mine + LETTER, pid, blob)
         rows = [(pid, 0, parcel) for pid, parcel in parcels.items()]
         if common is not None:
             rows.append((self.nprocs, 0, common))
         return lay_out(self._segment, self._get_outbox(), self.nprocs + 1, rows)
+
+    def _is_alike(self, slot: int, floor: int, word: int) -> bool:
+        """Wait for another process's post; tell whether it is the same as this one's."""
+        words = self._words
+        if words[slot] < floor and not self._seat.arrives(slot, floor):
+            self._wait_until(lambda: words[slot] >= floor, self._whose(slot), spun=True)
+        seen = words[slot]
+        if seen >> MEETING_SHIFT != floor >> MEETING_SHIFT:
+            self._fail_ahead(self._whose(slot))
+        return seen == word
+
+    def _whose(self, slot: int) -> int:
+        return self._members.others[self._find_all()[self._parity].index(slot)]
 
     def _find_all(self) -> tuple[list[int], list[int]]:
         """Return the words of all others' slots; wait until they have entered the group."""
@@ -159,10 +209,6 @@ class ShmPort(Port):
         self._slots = [block + first for block in blocks], [block + second for block in blocks]
         return self._slots
 
-    def _wait_for(self, pid: int, slot: int, floor: int) -> None:
-        words = self._words
-        self._wait_until(lambda: words[slot] >= floor, pid)
-
     def _fail_ahead(self, pid: int) -> None:
         """A process is at a later sync: it ended this superstep otherwise."""
         root = self._members.root
@@ -171,7 +217,7 @@ class ShmPort(Port):
             f"them has ended a superstep by oblsync"
         )
 
-    def _wait_until(self, arrived: Callable[[], object], pid: int) -> None:
+    def _wait_until(self, arrived: Callable[[], object], pid: int, *, spun: bool = False) -> None:
         members = self._members
 
         def suspect() -> None:
@@ -185,26 +231,32 @@ class ShmPort(Port):
                     f"{members.root(pid)}, which {why}"
                 )
 
-        self._seat.wait(arrived, [members.root(pid)], suspect)
+        self._seat.wait(arrived, [members.root(pid)], suspect, spun=spun)
 
-    def _collect(self, parity: int, slots: list[int]) -> Arrivals:
+    def _collect(self, mine: int, slots: list[int]) -> Arrivals:
         """Read what the slots of a meeting point at."""
-        mine = self._members.block + SLOTS[parity]
+        words, pid = self._words, self.pid
         notes: list[int] = []
         parcels: list[tuple[int, Any]] = []
-        commons: list[Any] = [None] * self.nprocs
-        for pid, slot in enumerate([*slots[: self.pid], mine, *slots[self.pid :]]):
-            word = self._words[slot]
+        commons: list[Any] | None = None
+        for source, slot in enumerate([*slots[:pid], mine, *slots[pid:]]):
+            word = words[slot]
             notes.append(word >> 1 & 0x7F)
             if not word & 1:
                 continue
-            index = self._words[slot + 1]
-            _, parcel = open_row(self._segment, index, self.pid)
+            index = words[slot + INDEX]
+            if is_letter(index):
+                if source != pid and receiver_of(index) == pid:
+                    parcels.append((source, read_letter(self._segment, slot + LETTER, index)))
+                continue
+            _, parcel = open_row(self._segment, index, pid)
             if parcel is not None:
-                parcels.append((pid, parcel))
-            _, commons[pid] = open_row(self._segment, index, self.nprocs)
-        announced = any(common is not None for common in commons)
-        return Arrivals(notes, parcels, commons if announced else None)
+                parcels.append((source, parcel))
+            _, common = open_row(self._segment, index, self.nprocs)
+            if common is not None:
+                commons = commons or [None] * self.nprocs
+                commons[source] = common
+        return Arrivals(notes, parcels, commons)
 
     # -- oblivious meetings -----------------------------------------------------------
 
@@ -240,8 +292,13 @@ class ShmPort(Port):
             self._outbox = None
             if len(self._laid) > 2:
                 self._reclaim_consumed()
-        members.superstep += 1
-        self._floor = members.superstep << SUPERSTEP_SHIFT
+        superstep = members.superstep
+        if not STORES_IN_ORDER:
+            self._seat.fence()
+        self._words[members.block + TURNED] = superstep
+        self._synced = superstep if self._meetings else 0
+        members.superstep = superstep + 1
+        self._floor = superstep + 1 << SUPERSTEP_SHIFT
         self._meetings = 0
 
     def _reclaim(self) -> None:

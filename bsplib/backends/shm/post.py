@@ -1,7 +1,9 @@
 """Parcels laid out in shared memory, and their index.
 
 The index of a post is a table of (byte, length, messages), one row for each
-process of the group and a last one for what is announced to all.
+process of the group and a last one for what is announced to all. A single small
+parcel needs none: it is a letter, and the word that would say where the index lies
+says who receives it, and its length.
 """
 
 from __future__ import annotations
@@ -17,6 +19,31 @@ from bsplib.backends.shm.outbox import Outbox
 from bsplib.backends.shm.segment import Segment
 
 _ROW = 3
+_IS_LETTER = 1 << 63
+_RECEIVER_SHIFT = 32
+
+
+def write_letter(segment: Segment, word: int, receiver: int, blob: bytes) -> int:
+    """Write a parcel at a word of the segment; return what stands for its index."""
+    start = word * WORD
+    segment.buffer[start : start + len(blob)] = blob
+    return _IS_LETTER | receiver << _RECEIVER_SHIFT | len(blob)
+
+
+def is_letter(index: int) -> bool:
+    """Tell whether it is no index, but stands for a letter."""
+    return index >= _IS_LETTER
+
+
+def receiver_of(index: int) -> int:
+    """Return for which process a letter is."""
+    return (index & ~_IS_LETTER) >> _RECEIVER_SHIFT
+
+
+def read_letter(segment: Segment, word: int, index: int) -> Any:
+    """Return the parcel that lies at a word."""
+    start = word * WORD
+    return marshal.loads(segment.buffer[start : start + (index & 0xFFFFFFFF)])
 
 
 def lay_out(

@@ -15,6 +15,7 @@ from bsplib.backends.shm.control import ABORT, ASLEEP, BLOCKS, CONTROL_BYTES, OS
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.outbox import Outbox
 from bsplib.backends.shm.segment import Segment
+from bsplib.place import address
 
 _MOST_SPINS = 1000
 """Looks before the first yield, about 50 us: longer than any meeting takes."""
@@ -56,6 +57,7 @@ class Seat:
         self.pid = pid
         self.nprocs = len(doorbells)
         self.words = segment.words
+        self.base = address(segment.bytes)
         area = segment.area(pid)
         self.heap = Heap(segment, area + CONTROL_BYTES, area + segment.area_bytes)
         self._doorbells = doorbells
@@ -129,8 +131,24 @@ class Seat:
             if words[control + ASLEEP]:
                 self._doorbells[pid].release()
 
+    def arrives(self, word: int, floor: int) -> bool:
+        """Spin until a word has come to a floor; False where that was in vain."""
+        words = self.words
+        for _ in range(self._turn()):
+            if words[word] >= floor:
+                self._spins = self._most_spins
+                self.fence()
+                return True
+        self._give_up_spinning()
+        return False
+
     def wait(
-        self, ready: Callable[[], object], whom: Sequence[int], suspect: Callable[[], None]
+        self,
+        ready: Callable[[], object],
+        whom: Sequence[int],
+        suspect: Callable[[], None],
+        *,
+        spun: bool = False,
     ) -> None:
         """Return as soon as ``ready()``: spin, then yield, then sleep.
 
@@ -138,32 +156,38 @@ class Seat:
             ready: cheap; becomes and stays true by what one of ``whom`` does.
             whom: root pids of the processes to be woken by.
             suspect: called now and then, raises where ``ready`` never will be true.
+            spun: spinning has been in vain already.
 
         Raises:
             Stopped: the run ended while waiting.
         """
-        if self._spin_until(ready):
+        if not spun and self._spin_until(ready):
             return
         if not (self._yields and self._yield_until(ready)):
             self._sleep_until(ready, whom, suspect)
         self.fence()
 
     def _spin_until(self, ready: Callable[[], object]) -> bool:
-        """Look again and again: fully if that helped last time, ever less if it did not.
+        for _ in range(self._turn()):
+            if ready():
+                self._spins = self._most_spins
+                return True
+        self._give_up_spinning()
+        return False
+
+    def _turn(self) -> int:
+        """Return how often to look: fully if that helped last time, ever less if it did not.
 
         Where another program has the core of whoever is waited for, spinning only
         keeps it from being run; now and then a full turn finds out if that is over.
         """
         self._waits += 1
-        turn = self._most_spins if self._waits % _WAITS_PER_TRIAL == 0 else self._spins
-        for _ in range(turn):
-            if ready():
-                self._spins = self._most_spins
-                return True
-        self._spins = max(self._spins // 2, min(_LEAST_SPINS, self._most_spins))
-        if turn == self._most_spins > 0:
+        return self._spins if self._waits % _WAITS_PER_TRIAL else self._most_spins
+
+    def _give_up_spinning(self) -> None:
+        if self._spins == self._most_spins > 0:
             self._move_to_own_core()
-        return False
+        self._spins = max(self._spins // 2, min(_LEAST_SPINS, self._most_spins))
 
     def _move_to_own_core(self) -> None:
         """Leave a core that this process may share with the one it waits for.

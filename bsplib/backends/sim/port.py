@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from bsplib.backends.base import Arrivals, Parcel, Port, Ticket
 from bsplib.backends.sim.world import Process, World
-from bsplib.delivery import parcel_bytes
 from bsplib.errors import SyncMismatchError
+from bsplib.outgoing import parcel_bytes
 from bsplib.records import Kind
 
 _ALIGNMENT = 64
