@@ -1,0 +1,136 @@
+"""What a run takes under each model, beside what it took: in total and by node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bsplib.records import Kind
+from profiler.callgraph import CallGraph, Node, _callers, build
+from profiler.models.replay import MODELS, Booking, measured, replay
+from profiler.models.timeline import lay_out
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from bsplib.records import Run
+    from profiler.models.prices import Prices
+
+MEASURED = "measured"
+"""Stands beside the names of the models."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Seconds of a total, or of the part of it that is a node's."""
+
+    comp_s: float
+    comm_s: float
+    sync_s: float
+
+    @property
+    def total_s(self) -> float:
+        """All of it."""
+        return self.comp_s + self.comm_s + self.sync_s
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a run takes under the models."""
+
+    callgraph: CallGraph
+    prices: Prices
+    totals: dict[str, Parts]
+    """By ``MEASURED`` or name of the model."""
+    nodes: dict[str, dict[str, Parts]]
+    """By the same, then by node id. Of a node it is what the path that decides the
+    total spent under it: cost centres add up to the total, and so do the callees of a
+    function that are called by nothing else."""
+
+    def error_percent(self, model: str) -> float:
+        """100 (measured - predicted) / measured; NaN where nothing was measured.
+
+        Source: Roda et al. 1999, equation 18.
+        """
+        took = self.totals[MEASURED].total_s
+        return 100 * (took - self.totals[model].total_s) / took if took else float("nan")
+
+
+def predict(
+    run: Run,
+    prices: Prices,
+    models: Iterable[str] = MODELS,
+    *,
+    progress: Callable[[], object] = lambda: None,
+) -> Prediction:
+    """Replay a run under models.
+
+    Args:
+        run: as ``bsplib.trace.read_trace`` returns it.
+        prices: of the Machine.
+        models: names out of ``MODELS``.
+        progress: is called when the run is laid out, and after each model.
+
+    Raises:
+        ValueError: there is no such model.
+        UsageError: the Machine lacks a figure.
+    """
+    timeline = lay_out(run)
+    progress()
+    bookings = {MEASURED: measured(timeline)}
+    for model in models:
+        bookings[model] = replay(timeline, model, prices)
+        progress()
+    callgraph = build(run)
+    sites = _Sites(callgraph)
+    return Prediction(
+        callgraph,
+        prices,
+        {name: sites.total(booking) for name, booking in bookings.items()},
+        {name: sites.by_node(booking) for name, booking in bookings.items()},
+    )
+
+
+class _Sites:
+    """The call stacks of a run, each with the kind of its sync, and the nodes they pass."""
+
+    def __init__(self, callgraph: CallGraph) -> None:
+        run = callgraph.run
+        pairs = run.records["stack"].astype(np.int64) * len(Kind) + run.records["kind"]
+        places, self._site = np.unique(pairs, return_inverse=True)
+        self._count = len(places)
+        nodes = callgraph.graph.nodes(data="node")
+        ids = {
+            (node.kind, node.name, node.file, node.line, node.sync): node.id for _, node in nodes
+        }
+        self._under: dict[str, list[int]] = {node.id: [] for _, node in nodes}
+        self._under[callgraph.root] = list(range(self._count))
+        for site, place in enumerate(places.tolist()):
+            stack, kind = divmod(place, len(Kind))
+            for key in _callers(run.stacks[stack], Kind(kind)):
+                if (node := ids[key]) != callgraph.root:
+                    self._under[node].append(site)
+
+    def total(self, booking: Booking) -> Parts:
+        """The whole."""
+        return Parts(*self._sums(booking).sum(axis=1).tolist())
+
+    def by_node(self, booking: Booking) -> dict[str, Parts]:
+        """What is under each node."""
+        sums = self._sums(booking)
+        return {
+            node: Parts(*sums[:, sites].sum(axis=1).tolist()) for node, sites in self._under.items()
+        }
+
+    def _sums(self, booking: Booking) -> NDArray[np.float64]:
+        """Sums of each part at each site."""
+        parts = (booking.comp_s, booking.comm_s, booking.sync_s)
+        return np.stack([np.bincount(self._site, part, self._count) for part in parts])
+
+
+def _key(node: Node) -> tuple[str, str, str, int, str]:
+    """All of a node but its id: what the call graph tells nodes apart by."""
+    return (node.kind, node.name, node.file, node.line, node.sync)

@@ -1,0 +1,164 @@
+"""What a Machine asks for the computation and communication of a recorded run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bsplib.errors import UsageError
+from bsplib.machine import PATTERNS, Machine
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from bsplib.records import Run
+    from profiler.models.timeline import Step, Timeline
+
+    Bytes = NDArray[np.float64]
+
+RECOGNISE = "auto"
+"""Instead of the name of a pattern: the one that each superstep has."""
+
+
+@dataclass(frozen=True)
+class Prices:
+    """The figures of a Machine that a replay uses."""
+
+    machine: Machine
+    ratio: float = 1.0
+    """Seconds that a computation takes there, for each second that was recorded."""
+    pattern: str | None = None
+    """``PATTERNS`` or ``RECOGNISE``: whose g and L hold for BSPWB, MPM and OBSP*;
+    the Machine's own g and l if None."""
+
+    def relation(
+        self, h_in: NDArray[np.float64], h_out: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return in @ out by the Machine's rule (Roda et al. 1999, equation 6)."""
+        return h_in + h_out if self.machine.h == "sum" else np.maximum(h_in, h_out)
+
+    def of_steps(
+        self, timeline: Timeline, *, patterns: bool
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return g and l for each step.
+
+        Args:
+            timeline: the run.
+            patterns: g and L of a pattern hold, where one is chosen.
+
+        Raises:
+            UsageError: the Machine lacks one of them.
+        """
+        if not patterns or self.pattern is None:
+            each = [self._costs(None)] * len(timeline.steps)
+        elif self.pattern == RECOGNISE:
+            each = [self._costs(self._known(recognise(timeline, step))) for step in timeline.steps]
+        else:
+            each = [self._costs(self.pattern)] * len(timeline.steps)
+        g, latency = np.array(each, np.float64).reshape(-1, 2).T
+        return g, latency
+
+    def _known(self, pattern: str | None) -> str | None:
+        return pattern if pattern in self.machine.patterns else None
+
+    def _costs(self, pattern: str | None) -> tuple[float, float]:
+        machine = self.machine
+        if pattern is None:
+            return machine.g, machine.need("l", "by --{figure} {example}")
+        if pattern not in machine.patterns:
+            known = ", ".join(machine.patterns) or "of none"
+            raise UsageError(
+                f"machine: {machine.name} has no g and L of the pattern {pattern}; it has those "
+                f"{known if machine.patterns else 'of no pattern'}"
+            )
+        return machine.patterns[pattern].g, machine.need(f"l of {pattern}", "in its file")
+
+
+def recognise(timeline: Timeline, step: Step) -> str | None:
+    """Return the pattern of a superstep: the one of ``PATTERNS`` that comes nearest.
+
+    One message to all and a different one to each are not told apart.
+
+    Returns:
+        None where nothing was sent.
+
+    Source: Roda et al. 1999, section 1.
+    """
+    links = slice(step.link_start, step.link_stop)
+    senders, receivers = set(timeline.link_from[links]), set(timeline.link_to[links])
+    if not senders:
+        return None
+    pairs = len(set(zip(timeline.link_from[links], timeline.link_to[links], strict=True)))
+    if pairs == len(senders) == len(receivers):
+        return "exchange" if senders == receivers else "ping-pong"
+    if len(senders) == 1:
+        return "personalised-one-to-all"
+    return "all-to-one" if len(receivers) == 1 else "all-to-all"
+
+
+def recorded_machine(run: Run) -> Machine | None:
+    """Return the Machine that a run was recorded on; None where its trace does not say."""
+    values: Any = run.meta.get("machine")
+    try:
+        return Machine.of(values)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def choose_prices(
+    run: Run,
+    machine: Machine | None = None,
+    *,
+    speed: str | None = None,
+    pattern: str | None = None,
+) -> Prices:
+    """Settle the prices for a run on a Machine.
+
+    Args:
+        run: what is to be replayed.
+        machine: where; the one that it was recorded on if None.
+        speed: of a process there: flop/s, as ``3e8``, or ``0.5x``: times that of the
+            computer that recorded.
+        pattern: as of :class:`Prices`.
+
+    Raises:
+        UsageError: the trace names no Machine, the speed is no speed, the pattern no
+            pattern, or a figure is missing.
+    """
+    recorded = recorded_machine(run)
+    chosen = machine or recorded
+    if chosen is None:
+        raise UsageError("predict: the trace does not say what Machine it ran on; name one")
+    if pattern is not None and pattern not in (*PATTERNS, RECOGNISE):
+        known = ", ".join((RECOGNISE, *PATTERNS))
+        raise UsageError(f"predict: {pattern!r} is no pattern; there are {known}")
+    return Prices(chosen, _ratio(recorded, chosen, speed), pattern)
+
+
+def _ratio(recorded: Machine | None, machine: Machine, speed: str | None) -> float:
+    """Return the seconds there for each second that was recorded."""
+    if speed is None and recorded is not None and machine.name == recorded.name:
+        return 1.0
+    if speed is not None and speed.endswith("x"):
+        return 1 / _positive(speed, speed[:-1])
+    if recorded is None or recorded.speed is None:
+        name = "the trace" if recorded is None else recorded.name
+        raise UsageError(
+            f"predict: {name} does not say how fast the computer was that recorded; say how many "
+            f"times as fast {machine.name} is, as in --speed 0.5x"
+        )
+    if speed is not None:
+        return recorded.speed / _positive(speed, speed)
+    return recorded.speed / machine.need("speed", "by --{figure} {example} or --{figure} 0.5x")
+
+
+def _positive(said: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise UsageError(f"predict: {said!r} is no speed; say flop/s, as 3e8, or times, as 0.5x")
+    return value

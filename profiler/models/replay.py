@@ -1,0 +1,295 @@
+"""The four cost models: what a recorded run would take on a Machine.
+
+======= ======================================================================
+model   a superstep costs
+======= ======================================================================
+BSP     max w + g max max(in, out) + l
+BSPWB   max w + max(g h + L), h = in @ out (Roda et al., equations 5 and 6)
+MPM     Phi_i = max{Phi_j + w_j} + g h_i + L over j in Omega_i, which is i and
+        those that send to i; h_i is the greatest over Omega_i (equations 7-10)
+OBSP*   MPM with Omega_i = everyone after a global sync (Gonzalez et al., 1-3)
+======= ======================================================================
+
+@ is the Machine's rule, max or sum. What sub-groups do is computation of the superstep
+of their parent that contains them. BSP and BSPWB price a sub-group by itself, as if
+its processes entered together, and add that to the w of each; MPM and OBSP* let every
+process enter at its own time xi_i and leave at its own.
+
+A total is a path: of what each superstep waited for one process decides. Along it the
+costs are booked to the records that they belong to, so that the parts of any division
+of the run add up to the total.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bsplib.records import Kind
+from profiler.models.timeline import Step, Timeline
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from profiler.models.prices import Prices
+
+MODELS = ("BSP", "BSPWB", "MPM", "OBSP*")
+
+
+@dataclass(frozen=True)
+class Booking:
+    """What a run takes under a model, or took, booked to its records.
+
+    All arrays have one element for each record of the run, in the run's own order, and
+    only those on the path that decides the total are not 0.
+    """
+
+    comp_s: NDArray[np.float64]
+    """Computation."""
+    comm_s: NDArray[np.float64]
+    """Bytes on their way, g h; of a measured time all that is not computation."""
+    sync_s: NDArray[np.float64]
+    """The start or end of supersteps, l or L; 0 where a time was measured."""
+
+    @property
+    def total_s(self) -> float:
+        """The time of the whole run."""
+        return float(self.comp_s.sum() + self.comm_s.sum() + self.sync_s.sum())
+
+
+def replay(timeline: Timeline, model: str, prices: Prices) -> Booking:
+    """Replay a run under a model.
+
+    Args:
+        timeline: the run, laid out.
+        model: one of ``MODELS``.
+        prices: of the Machine.
+
+    Raises:
+        ValueError: there is no such model.
+        UsageError: the Machine lacks a figure.
+    """
+    if model not in MODELS:
+        raise ValueError(f"there is no model {model!r}; there are {', '.join(MODELS)}")
+    if model in ("BSP", "BSPWB"):
+        return _Barriers(timeline, model, prices).booking()
+    return _Messages(timeline, model, prices).booking()
+
+
+def measured(timeline: Timeline) -> Booking:
+    """Book the time that the run took, along the path of its own waits."""
+    return _Recorded(timeline).booking()
+
+
+class _Books:
+    """Where the costs of records are added up."""
+
+    def __init__(self, timeline: Timeline, speed_ratio: float = 1.0) -> None:
+        self._timeline = timeline
+        self._ratio = speed_ratio
+        self._sums = np.zeros((3, len(timeline.position)))
+        pieces = timeline.pieces
+        self._by_before = np.argsort(pieces.before, kind="stable")
+        self._sorted = pieces.before[self._by_before]
+
+    def computed(self, record: int, seconds: float) -> None:
+        """A record computed."""
+        self._sums[0, record] += seconds
+
+    def communicated(self, record: int, transfer_s: float, sync_s: float) -> None:
+        """A record communicated."""
+        self._sums[1, record] += transfer_s
+        self._sums[2, record] += sync_s
+
+    def came_to(self, record: int, *, calls: bool = False) -> None:
+        """A process computed from its last sync to the arrival of a record."""
+        pieces = self._timeline.pieces
+        start, stop = np.searchsorted(self._sorted, [record, record + 1])
+        places = self._by_before[start:stop]
+        self._sums[0, pieces.owner[places]] += pieces.comp_s[places] * self._ratio
+        if calls:
+            self._sums[1, pieces.owner[places]] += pieces.calls_s[places]
+
+    def closed(self) -> Booking:
+        """The sums in the order of the run's records."""
+        sums = np.zeros_like(self._sums)
+        sums[:, self._timeline.position] = self._sums
+        return Booking(*sums)
+
+
+# -- BSP and BSPWB --------------------------------------------------------------------------
+
+
+class _Barriers:
+    """BSP and BSPWB: every superstep of a group begins and ends for all of it together."""
+
+    def __init__(self, timeline: Timeline, model: str, prices: Prices) -> None:
+        self._timeline = timeline
+        self._groups = timeline.run.groups
+        self._w_s = timeline.w_s * prices.ratio
+        inside = (timeline.h_in, timeline.h_out)
+        self._h = np.maximum(*inside) if model == "BSP" else prices.relation(*inside)
+        self._g, self._l = prices.of_steps(timeline, patterns=model != "BSP")
+        self._books = _Books(timeline, prices.ratio)
+        self._totals = np.zeros(len(self._groups))
+        self._deciding: list[tuple[int, int]] = []
+        """Of each step the process whose computation is longest, and its record or -1."""
+
+    def booking(self) -> Booking:
+        """Add up, then go back and book what decided."""
+        for number, step in enumerate(self._timeline.steps):
+            self._end(number, step)
+        on_path = np.zeros(len(self._groups), bool)
+        on_path[0] = True
+        for number in reversed(range(len(self._timeline.steps))):
+            step = self._timeline.steps[number]
+            if on_path[step.group]:
+                self._book(number, step, on_path)
+        return self._books.closed()
+
+    def _end(self, number: int, step: Step) -> None:
+        """Add the cost of a superstep to its group."""
+        first, size = self._groups[step.group].first, self._groups[step.group].size
+        rows = slice(step.start, step.stop)
+        if step.opened:
+            computed = np.zeros(size)
+            computed[self._timeline.pid[rows] - first] = self._w_s[rows]
+            for child in step.opened:
+                info = self._groups[child]
+                computed[info.first - first :][: info.size] += self._totals[child]
+            process = int(np.argmax(computed))
+            longest = computed[process]
+            found = np.flatnonzero(self._timeline.pid[rows] == first + process)
+            record = step.start + int(found[0]) if len(found) else -1
+        else:
+            record = step.start + int(np.argmax(self._w_s[rows]))
+            process, longest = int(self._timeline.pid[record]) - first, self._w_s[record]
+        self._deciding.append((first + process, record))
+        self._totals[step.group] += longest
+        if step.kind != Kind.END:
+            greatest = self._h[rows].max()
+            self._totals[step.group] += self._g[number] * greatest + self._l[number]
+
+    def _book(self, number: int, step: Step, on_path: NDArray[np.bool_]) -> None:
+        """Book what decided a superstep, and see which sub-groups did."""
+        process, record = self._deciding[number]
+        if record >= 0:
+            self._books.computed(record, self._w_s[record])
+        for child in step.opened:
+            info = self._groups[child]
+            on_path[child] = info.first <= process < info.first + info.size
+        if step.kind != Kind.END:
+            record = step.start + int(np.argmax(self._h[step.start : step.stop]))
+            transfer_s = self._g[number] * self._h[record]
+            self._books.communicated(record, transfer_s, self._l[number])
+
+
+# -- MPM and OBSP* --------------------------------------------------------------------------
+
+
+class _Messages:
+    """MPM and OBSP*: a process waits for those that send to it, or after a sync for all."""
+
+    def __init__(self, timeline: Timeline, model: str, prices: Prices) -> None:
+        self._timeline = timeline
+        self._ahead_s = timeline.ahead_s * prices.ratio
+        self._h = prices.relation(timeline.h_in, timeline.h_out)
+        self._barriers = model == "OBSP*"
+        self._g, self._l = prices.of_steps(timeline, patterns=True)
+        self._books = _Books(timeline, prices.ratio)
+        self._clock = np.zeros(timeline.run.nprocs)
+        count = len(timeline.position)
+        self._cause = np.arange(count)
+        """The record whose arrival a record waited for."""
+        self._relation = np.zeros(count)
+        """The greatest h among those that it waited for."""
+        self._last = np.full(timeline.run.nprocs, -1)
+
+    def booking(self) -> Booking:
+        """Let time go on to the end, then follow back what the last process waited for."""
+        for number, step in enumerate(self._timeline.steps):
+            self._end(number, step)
+        if len(self._clock) and (record := int(self._last[np.argmax(self._clock)])) >= 0:
+            self._book(record)
+        return self._books.closed()
+
+    def _end(self, number: int, step: Step) -> None:
+        """Let the processes of a superstep arrive and go on (equations 8 and 9)."""
+        rows = slice(step.start, step.stop)
+        pid = self._timeline.pid[rows]
+        arrive = self._clock[pid] + self._ahead_s[rows]
+        self._last[pid] = np.arange(step.start, step.stop)
+        if step.kind == Kind.END:
+            self._clock[pid] = arrive
+            return
+        if step.kind == Kind.SYNC and self._barriers:
+            latest = int(np.argmax(arrive))
+            self._cause[rows] = step.start + latest
+            self._relation[rows] = self._h[rows].max()
+            arrive[:] = arrive[latest]
+        else:
+            arrive = self._wait_for_senders(step, arrive)
+        self._clock[pid] = arrive + self._g[number] * self._relation[rows] + self._l[number]
+
+    def _wait_for_senders(self, step: Step, arrive: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return when each process has all that was sent to it."""
+        links = slice(step.link_start, step.link_stop)
+        sender, receiver = (
+            ends[links] - step.start for ends in (self._timeline.link_from, self._timeline.link_to)
+        )
+        rows = slice(step.start, step.stop)
+        h = self._h[rows].copy()
+        np.maximum.at(h, receiver, self._h[rows][sender])
+        self._relation[rows] = h
+        complete = arrive.copy()
+        np.maximum.at(complete, receiver, arrive[sender])
+        late = arrive[sender] == complete[receiver]
+        late &= arrive[receiver] < complete[receiver]
+        self._cause[step.start + receiver[late]] = step.start + sender[late]
+        return complete
+
+    def _book(self, record: int) -> None:
+        """Follow back what a process waited for."""
+        while record >= 0:
+            number = self._timeline.step[record]
+            if self._timeline.steps[number].kind != Kind.END:
+                transfer_s = self._g[number] * self._relation[record]
+                self._books.communicated(record, transfer_s, self._l[number])
+            record = int(self._cause[record])
+            self._books.came_to(record)
+            record = int(self._timeline.before[record])
+
+
+# -- what was measured ------------------------------------------------------------------------
+
+
+class _Recorded:
+    """The time that the run took: back from its end, from each wait to who was waited for."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+        self._records = timeline.run.records[timeline.position]
+        self._books = _Books(timeline)
+
+    def booking(self) -> Booking:
+        """Follow the waits back from the process that ended last."""
+        records = self._records
+        record = int(np.argmax(records["end"])) if len(records) else -1
+        while record >= 0:
+            cause = self._cause(record)
+            after_s = (int(records["end"][record]) - int(records["arrive"][cause])) / 1e9
+            self._books.communicated(record, after_s, 0.0)
+            self._books.came_to(cause, calls=True)
+            record = int(self._timeline.before[cause])
+        return self._books.closed()
+
+    def _cause(self, record: int) -> int:
+        """The record of the same step whose arrival released this one."""
+        arrive, released = self._records["arrive"], self._records["released"][record]
+        if arrive[record] == released:
+            return record
+        step: Step = self._timeline.steps[int(self._timeline.step[record])]
+        late: NDArray[np.int64] = np.abs(arrive[step.start : step.stop] - released)
+        return step.start + int(np.argmin(late))

@@ -1,0 +1,406 @@
+"""The four models on runs written down by hand, and on programs in virtual time."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import bsplib
+from bsplib import launch
+from bsplib.machine import Machine
+from bsplib.records import Kind
+from bsplib.trace import read_trace
+from profiler.models.prices import Prices
+from profiler.models.replay import MODELS, measured, replay
+from profiler.models.timeline import lay_out
+
+OBLSYNC, END = Kind.OBLSYNC, Kind.END
+
+
+def machine(g_ns=0.0, l_ns=0.0, h="max"):
+    return Machine("by hand", "made up", g=g_ns * 1e-9, l=l_ns * 1e-9, h=h)
+
+
+def times(run, prices):
+    """Total of each model in ns, the script's own unit."""
+    prices = prices if isinstance(prices, Prices) else Prices(prices)
+    timeline = lay_out(run)
+    return {model: pytest.approx(replay(timeline, model, prices).total_s * 1e9) for model in MODELS}
+
+
+def alike(value):
+    return dict.fromkeys(MODELS, value)
+
+
+# -- worked examples of the papers --------------------------------------------------------
+
+
+def test_four_processes_of_roda_et_al_take_10_under_mpm_and_12_under_bspwb(script):
+    """Figure 1: exchanges 0-1 and 2-3, then 0-2 and 1-3; communication takes 2."""
+    program = script(4)
+    pairs = [(0, 1, 8), (1, 0, 8), (2, 3, 8), (3, 2, 8)]
+    program.step("main", w=[4, 4, 2, 2], puts=pairs, kind=OBLSYNC, waits=[0] * 4)
+    across = [(0, 2, 8), (2, 0, 8), (1, 3, 8), (3, 1, 8)]
+    program.step("main", w=[2, 2, 4, 4], puts=across, kind=OBLSYNC, waits=[0] * 4)
+    expected = {"BSP": 12, "BSPWB": 12, "MPM": 10, "OBSP*": 10}
+    assert times(program.run(), machine(l_ns=2)) == expected
+
+
+def two_processes(script, first, kind=OBLSYNC):
+    program = script(2)
+    program.step("main", w=[1, 2], puts=first, kind=kind, waits=[0, 0])
+    exchange = [(0, 1, 8), (1, 0, 8)]
+    program.step("main", w=[2, 1], puts=exchange, kind=kind, waits=[0, 0])
+    return times(program.run(), machine(l_ns=1))
+
+
+def test_two_processes_of_gonzalez_et_al_take_6_where_they_exchange_in_both_supersteps(script):
+    """Figure 1, Omega = {0, 1} for both: 6 w, whatever the model."""
+    assert two_processes(script, [(0, 1, 8), (1, 0, 8)]) == alike(6)
+
+
+def test_two_processes_of_gonzalez_et_al_take_5_where_process_0_does_not_wait(script):
+    """Figure 1, Omega_{1,0} = {0}: the actual 5 w that the paper prints; BSP says 6 w."""
+    expected = {"BSP": 6, "BSPWB": 6, "MPM": 5, "OBSP*": 5}
+    assert two_processes(script, [(0, 1, 8)]) == expected
+
+
+def test_after_a_global_sync_everyone_waits_under_obsp_but_not_under_mpm(script):
+    expected = {"BSP": 6, "BSPWB": 6, "MPM": 5, "OBSP*": 6}
+    assert two_processes(script, [(0, 1, 8)], kind=Kind.SYNC) == expected
+
+
+# -- h ----------------------------------------------------------------------------------------
+
+
+def test_a_superstep_costs_the_longest_w_and_g_for_the_greatest_h_and_l(script):
+    program = script(3)
+    program.step("main", w=[10, 40, 20], puts=[(0, 1, 100), (0, 2, 50), (2, 0, 7)])
+    # Under MPM process 1 is the last: w of itself, h of process 0 that sends to it.
+    assert times(program.run(), machine(g_ns=2, l_ns=3)) == alike(40 + 2 * 150 + 3)
+
+
+def test_the_rule_for_h_may_be_the_sum_and_bsp_itself_takes_the_greater(script):
+    program = script(2)
+    program.step("main", puts=[(0, 1, 100), (1, 0, 60)])
+    summed = {"BSP": 100, "BSPWB": 160, "MPM": 160, "OBSP*": 160}
+    assert times(program.run(), machine(g_ns=1, h="sum")) == summed
+
+
+def test_a_get_is_sent_by_the_process_that_has_it(script):
+    program = script(2)
+    program.step("main", w=[5, 50], gets=[(1, 0, 10)])
+    program.step("main", w=[5, 50], gets=[(1, 0, 10)])
+    # Process 0 got nothing: without barriers it waits for nobody. Process 1 waits for it.
+    program.step("main", w=[0, 0], kind=END)
+    assert times(program.run(), machine(g_ns=1, l_ns=1)) == alike(2 * (50 + 10 + 1))
+
+
+def test_h_of_a_process_is_the_greatest_among_those_it_waits_for(script):
+    """Equation 9: process 2 waits for 1, which 0 sends more to than 1 sends to 2."""
+    program = script(3)
+    puts = [(0, 1, 90), (1, 2, 10)]
+    program.step("main", puts=puts, kind=OBLSYNC, waits=[0, 0, 0])
+    program.step(["main"] * 3, w=[0, 0, 5], kind=END)
+    assert times(program.run(), machine(g_ns=1))["MPM"] == 90 + 5
+
+
+def test_a_message_of_no_bytes_is_waited_for(script):
+    program = script(2)
+    program.step("main", w=[9, 1], puts=[(0, 1, 0)], kind=OBLSYNC, waits=[0, 8])
+    program.step("main", w=[0, 9], kind=END)
+    assert times(program.run(), machine(l_ns=1)) == alike(9 + 1 + 9)
+
+
+def test_the_end_of_main_is_no_superstep(script):
+    program = script(2)
+    program.step("main", w=[10, 4], kind=END)
+    assert times(program.run(), machine(l_ns=100)) == alike(10)
+
+
+def test_time_inside_primitives_is_communication_and_priced_as_such(script):
+    program = script(2)
+    program.step("main", w=[10, 10], calls=[500, 500], puts=[(0, 1, 8)], transfer=70)
+    assert times(program.run(), machine(g_ns=1, l_ns=1)) == alike(10 + 8 + 1)
+
+
+@pytest.mark.parametrize("nprocs", [1, 4])
+def test_a_run_without_records_takes_no_time(script, nprocs):
+    run = script(nprocs).run()
+    assert times(run, machine(1, 1)) == alike(0)
+    assert measured(lay_out(run)).total_s == 0
+
+
+def test_a_slower_machine_computes_for_longer_and_communicates_as_priced(script):
+    program = script(2)
+    program.step("main", w=[10, 4], puts=[(0, 1, 8)])
+    prices = Prices(machine(g_ns=1, l_ns=1), ratio=2.5)
+    assert times(program.run(), prices) == alike(25 + 8 + 1)
+
+
+# -- sub-groups -------------------------------------------------------------------------------
+
+
+def test_a_sub_group_is_computation_of_the_superstep_that_contains_it(script):
+    program = script(2)
+    with program.partition(1, 1) as (left, right):
+        program.step("main sub", w=30, group=left)
+        program.step("main sub", w=[5], group=left, kind=END)
+        program.step("main sub", w=[20], group=right, kind=END)
+    program.step("main", w=[7, 19])
+    # Process 0: 30, a sync of 1, 5, 7; process 1: 20, 19.
+    assert times(program.run(), machine(l_ns=1)) == alike(30 + 1 + 5 + 7 + 1)
+
+
+def test_partitions_of_one_superstep_follow_one_another(script):
+    program = script(2)
+    for w in (10, 30):
+        with program.partition(1, 1) as (left, right):
+            program.step("main sub", w=[w], group=left, kind=END)
+            program.step("main sub", w=[40 - w], group=right, kind=END)
+    program.step("main")
+    assert times(program.run(), machine(l_ns=1)) == alike(40 + 1)
+
+
+def entered_apart(script):
+    """Process 1 enters the sub-group of both 60 later, and what follows it is 50 for 0."""
+    program = script(2)
+    program.clock[1] += 60
+    with program.partition(2) as (sub,):
+        program.step("main sub", w=[10, 10], puts=[(0, 1, 8)], group=sub)
+        program.step("main sub", kind=END, group=sub)
+    program.step("main", w=[50, 0])
+    return program.run()
+
+
+def test_processes_enter_a_sub_group_at_their_own_times(script):
+    """Under OBSP* process 0 waits in the sub-group for 1; under MPM nobody sends to it."""
+    expected = {
+        "BSP": 60 + 10 + 1 + 1,  # the longest w is that of process 1, with the sub-group
+        "BSPWB": 60 + 10 + 1 + 1,
+        "MPM": 60 + 10 + 1 + 1,
+        "OBSP*": 60 + 10 + 1 + 50 + 1,
+    }
+    assert times(entered_apart(script), machine(l_ns=1)) == expected
+
+
+def test_sub_groups_nest_and_what_is_computed_between_is_each_groups_own(script):
+    program = script(2)
+    program.clock = [3, 3]
+    with program.partition(2) as (outer,):
+        program.clock = [8, 8]
+        with program.partition(1, 1, group=outer) as (left, right):
+            program.step("main a b", w=[100], group=left, kind=END)
+            program.step("main a b", w=[10], group=right, kind=END)
+        program.step("main a", w=[20, 30], group=outer)
+        program.step("main a", kind=END, group=outer)
+    program.step("main", w=[1, 2])
+    run = program.run()
+    timeline = lay_out(run)
+    w_ns = dict(zip(timeline.position.tolist(), timeline.w_s * 1e9, strict=True))
+    # In the order of the script: b, b, a (5 before the inner sub-groups), ends of a, main.
+    assert [round(w_ns[place]) for place in range(8)] == [100, 10, 25, 35, 0, 0, 4, 5]
+    # Under MPM process 0 is the last; after the sync of the sub-group process 1 is.
+    last = {"BSP": 2, "BSPWB": 2, "MPM": 1, "OBSP*": 2}
+    expected = {model: 3 + 5 + 100 + 20 + 1 + w + 1 for model, w in last.items()}
+    assert times(run, machine(l_ns=1)) == expected
+
+
+def test_pieces_of_computation_add_up_to_w_whatever_calls_they_contain(script):
+    program = script(2)
+    program.clock = [30, 10]
+    with program.partition(1, 1) as (left, right):
+        program.step("main sub", w=[5], group=left, kind=END)
+        program.step("main sub", w=[5], calls=[3], group=right, kind=END)
+    program.step("main", w=[7, 2], calls=[12, 4])
+    run = program.run()
+    run.records["comm_calls"][2] = 20  # of process 0, 8 of them before the sub-group
+    timeline = lay_out(run)
+    owned = np.bincount(timeline.pieces.owner, timeline.pieces.comp_s, len(run.records))
+    assert owned == pytest.approx(timeline.w_s)
+    assert timeline.pieces.comp_s.min() >= 0
+    # 49 ns on the way to the last sync without the 5 of the sub-group; 20 of them calls.
+    assert timeline.w_s[timeline.position == 2] * 1e9 == pytest.approx(29)
+    expected = {"BSP": 29 + 5, "BSPWB": 29 + 5, "MPM": 29 + 5, "OBSP*": 29 + 5}
+    assert times(run, machine()) == expected
+
+
+# -- booking ----------------------------------------------------------------------------------
+
+
+def stacks_of(run, booking):
+    """Computation and all by the innermost function, in ns."""
+    sums = {}
+    for record, comp, comm, sync in zip(
+        run.records, booking.comp_s, booking.comm_s, booking.sync_s, strict=True
+    ):
+        name = run.stacks[record["stack"]][-1].function
+        old = sums.get(name, (0, 0, 0))
+        sums[name] = tuple(
+            a + round(b * 1e9, 6) for a, b in zip(old, (comp, comm, sync), strict=True)
+        )
+    return {name: parts for name, parts in sums.items() if any(parts)}
+
+
+def test_a_total_is_booked_along_the_path_that_decides_it(script):
+    program = script(2)
+    program.step(["main f", "main g"], w=[10, 40], puts=[(0, 1, 8)], kind=OBLSYNC, waits=[0, 0])
+    program.step(["main f", "main g"], w=[90, 1], puts=[(0, 1, 8)], kind=OBLSYNC, waits=[0, 41])
+    program.step(["main f", "main g"], w=[0, 5], kind=END)
+    run, prices = program.run(), Prices(machine(g_ns=1, l_ns=2))
+    timeline = lay_out(run)
+    # Process 1 is last. It has waited for 0, which has waited for nobody.
+    booked = {"f": (10 + 90, 8, 2), "g": (5, 8, 2)}
+    for model in ("MPM", "OBSP*"):
+        assert stacks_of(run, replay(timeline, model, prices)) == booked
+    # Barriers: g decides the first superstep, f the second; of equal h the first counts.
+    barriers = {"f": (90, 16, 4), "g": (40 + 5, 0, 0)}
+    assert stacks_of(run, replay(timeline, "BSP", prices)) == barriers
+
+
+def test_of_sub_groups_side_by_side_the_one_that_decides_is_booked(script):
+    program = script(2)
+    with program.partition(1, 1) as (left, right):
+        program.step("main slow", w=[30], group=left, kind=END)
+        program.step("main fast", w=[20], group=right, kind=END)
+    program.step("main", w=[7, 19])
+    run = program.run()
+    for model in MODELS:
+        booking = replay(lay_out(run), model, Prices(machine(l_ns=1)))
+        assert stacks_of(run, booking) == {"fast": (20, 0, 0), "main": (19, 0, 1)}
+
+
+def test_measured_time_is_booked_from_each_wait_to_who_was_waited_for(script):
+    program = script(2)
+    program.step(["main f", "main g"], w=[10, 40], calls=[0, 5], transfer=3)
+    program.step(["main f", "main g"], w=[50, 1], transfer=2)
+    program.step(["main f", "main g"], w=[0, 8], kind=END)
+    run = program.run()
+    took = measured(lay_out(run))
+    assert took.total_s * 1e9 == pytest.approx(max(program.clock))
+    assert stacks_of(run, took) == {"f": (50, 3, 0), "g": (40 + 8, 5 + 2, 0)}
+
+
+# -- programs in virtual time --------------------------------------------------------------------
+
+ROUNDS = st.lists(
+    st.tuples(
+        st.sampled_from(["sync", "oblsync", "partition"]),
+        st.integers(0, 2**16),
+    ),
+    max_size=6,
+)
+
+
+def perform(bsp, rounds, seed):
+    """Compute and send by chance; all processes draw alike."""
+    for kind, salt in rounds:
+        draw = np.random.default_rng([seed, salt, bsp.nprocs])
+        w = draw.integers(0, 1000, bsp.nprocs)
+        bsp.charge(float(w[bsp.pid]) * 1e-9)
+        if kind == "partition" and bsp.nprocs > 1:
+            cut = int(draw.integers(0, bsp.nprocs + 1))
+            with bsp.partition([cut, bsp.nprocs]) as sub:
+                perform(sub, [("oblsync", salt + 1), ("partition", salt + 2), ("sync", 3)], seed)
+            bsp.charge(float(w[::-1][bsp.pid]) * 1e-9)
+        sends(bsp, draw, kind)
+
+
+def sends(bsp, draw, kind):
+    """A ring: whoever sends gets as much, so that in and out are known to all alike."""
+    size, distance = int(draw.integers(0, 200)), int(draw.integers(0, bsp.nprocs))
+    bsp.send((bsp.pid + distance) % bsp.nprocs, bytes(size))
+    if kind == "oblsync":
+        bsp.oblsync(1)
+    else:
+        bsp.sync()
+
+
+def start(bsp, rounds, seed):
+    bsp.charge(0)  # from here on only what is charged counts
+    perform(bsp, rounds, seed)
+
+
+@pytest.fixture
+def simulate(tmp_path, monkeypatch):
+    """Run in virtual time; return what was recorded and the parallel time in ns."""
+
+    def run_it(main, *args, nprocs, machine):
+        told = []
+        monkeypatch.setattr(launch.overrides, "report_times", told.append)
+        path = tmp_path / "virtual.bsp"
+        bsplib.run(main, *args, nprocs=nprocs, backend="sim", machine=machine, profile=path)
+        return read_trace(path).runs[-1], told[-1].parallel_s * 1e9
+
+    return run_it
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    rounds=ROUNDS,
+    seed=st.integers(0, 99),
+    nprocs=st.sampled_from([1, 2, 3, 4, 7, 8, 16]),
+    h=st.sampled_from(["max", "sum"]),
+)
+def test_obsp_takes_what_virtual_processors_take(simulate, rounds, seed, nprocs, h):
+    """On the same Machine, but for the l of the end of main, which no record has."""
+    prices = machine(g_ns=3, l_ns=50, h=h)
+    run, parallel_ns = simulate(start, rounds, seed, nprocs=nprocs, machine=prices)
+    timeline = lay_out(run)
+    again = replay(timeline, "OBSP*", Prices(prices))
+    assert again.total_s * 1e9 == pytest.approx(parallel_ns - 50, abs=1e-3)
+    assert measured(timeline).total_s == pytest.approx(again.total_s, abs=1e-12)
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(rounds=ROUNDS, seed=st.integers(0, 99), nprocs=st.sampled_from([1, 2, 3, 4, 7, 8]))
+def test_without_barriers_no_model_is_slower(simulate, rounds, seed, nprocs):
+    """MPM <= OBSP* <= BSPWB <= BSP, where no sub-group is entered apart and h is the greater."""
+    flat = [(kind, salt) for kind, salt in rounds if kind != "partition"]
+    prices = machine(g_ns=3, l_ns=50)
+    run, _ = simulate(start, flat, seed, nprocs=nprocs, machine=prices)
+    timeline = lay_out(run)
+    order = ("MPM", "OBSP*", "BSPWB", "BSP")
+    totals = [replay(timeline, model, Prices(prices)).total_s for model in order]
+    assert all(less <= more * (1 + 1e-12) for less, more in pairwise(totals))
+
+
+def nest(bsp, depth):
+    if depth == 0:
+        bsp.charge(1e-9)
+        return
+    with bsp.partition([bsp.nprocs]) as sub:
+        nest(sub, depth - 1)
+
+
+def test_groups_may_nest_deep(simulate):
+    run, _ = simulate(nest, 150, nprocs=2, machine=machine())
+    assert times(run, machine(l_ns=1)) == alike(1)
+
+
+def fail(bsp):
+    bsp.charge(5e-9)
+    bsp.sync()
+    with bsp.partition([1, 2]) as sub:
+        sub.charge(3e-9)
+        sub.sync()
+        if bsp.pid == 1:
+            raise RuntimeError("as meant")
+    bsp.sync()
+
+
+def test_a_run_that_broke_off_is_replayed_as_far_as_it_went(tmp_path):
+    path = tmp_path / "broken.bsp"
+    with pytest.raises(RuntimeError, match="as meant"):
+        bsplib.run(fail, nprocs=2, backend="sim", machine=machine(l_ns=1), profile=path)
+    (run,) = read_trace(path).runs
+    assert not run.complete
+    assert times(run, machine(l_ns=1)) == alike(5 + 1 + 3 + 1)
