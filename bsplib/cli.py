@@ -135,6 +135,55 @@ def view(html: Path | None, port: int, browser: bool, file: Path) -> None:
     click.echo(f"wrote {html}: open it in a browser")
 
 
+@main.command()
+@click.option("--machine", metavar="NAME", help="Where; the one it ran on if not said.")
+@click.option("--speed", metavar="X", help="Of a process there: flop/s, or 0.5x as fast as here.")
+@click.option(
+    "--l", "latency_s", metavar="SECONDS", type=click.FloatRange(0, 1), help="l there, in seconds."
+)
+@click.option("--pattern", metavar="NAME", help="Take g and L of this pattern, or auto.")
+@click.option(
+    "--model",
+    "names",
+    multiple=True,
+    type=click.Choice(["bsp", "bspwb", "mpm", "obsp"], case_sensitive=False),
+    help="Only this one; may be given again.",
+)
+@click.option("--run", "number", type=int, help="Which run of the trace, from 1; all if not said.")
+@click.argument("file", type=_TRACE)
+def predict(
+    machine: str | None,
+    speed: str | None,
+    latency_s: float | None,
+    pattern: str | None,
+    names: tuple[str, ...],
+    number: int | None,
+    file: Path,
+) -> None:
+    """Say what the run in FILE would take on a Machine.
+
+    The trace is replayed under the models BSP, BSPWB, MPM and OBSP*, beside the time
+    that was measured: in total, and by function and cost centre what was spent there
+    on the path that decides the total. NAME is a Machine that comes along, or a .toml
+    file as bsp probe writes it; figures that it lacks can be said here, or after its
+    name as in cray-t3e-mpi:l=1e-5,speed=3e8. Patterns: exchange, ping-pong,
+    one-to-all, personalised-one-to-all, all-to-one, all-to-all; auto recognises the
+    pattern of each superstep.
+    """
+    from profiler.models.prices import choose_prices  # noqa: PLC0415  # loaded lazily, see above
+    from profiler.models.replay import MODELS  # noqa: PLC0415
+    from profiler.models.report import predict_all, print_predictions  # noqa: PLC0415
+
+    trace = _read(file)
+    position = _position(trace, number)
+    runs = trace.runs if position is None else trace.runs[position : position + 1]
+    there = None if machine is None else load_machine(machine)
+    said = {"speed": speed, "latency_s": latency_s, "pattern": pattern}
+    chosen = [(run, choose_prices(run, there, **said)) for run in runs]  # type: ignore[arg-type]
+    models = [name for name in MODELS if not names or name.lower().rstrip("*") in names]
+    print_predictions(predict_all(chosen, models), number=position)
+
+
 def _read(file: Path) -> Trace:
     from bsplib.trace import read_trace  # noqa: PLC0415
 

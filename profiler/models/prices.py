@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,10 +68,9 @@ class Prices:
         if pattern is None:
             return machine.g, machine.need("l", "by --{figure} {example}")
         if pattern not in machine.patterns:
-            known = ", ".join(machine.patterns) or "of none"
+            known = ", ".join(machine.patterns) or "no pattern"
             raise UsageError(
-                f"machine: {machine.name} has no g and L of the pattern {pattern}; it has those "
-                f"{known if machine.patterns else 'of no pattern'}"
+                f"machine: {machine.name} has no g and L of {pattern}; it has those of {known}"
             )
         return machine.patterns[pattern].g, machine.need(f"l of {pattern}", "in its file")
 
@@ -112,6 +111,7 @@ def choose_prices(
     machine: Machine | None = None,
     *,
     speed: str | None = None,
+    latency_s: float | None = None,
     pattern: str | None = None,
 ) -> Prices:
     """Settle the prices for a run on a Machine.
@@ -121,6 +121,7 @@ def choose_prices(
         machine: where; the one that it was recorded on if None.
         speed: of a process there: flop/s, as ``3e8``, or ``0.5x``: times that of the
             computer that recorded.
+        latency_s: takes the place of the Machine's l.
         pattern: as of :class:`Prices`.
 
     Raises:
@@ -134,6 +135,8 @@ def choose_prices(
     if pattern is not None and pattern not in (*PATTERNS, RECOGNISE):
         known = ", ".join((RECOGNISE, *PATTERNS))
         raise UsageError(f"predict: {pattern!r} is no pattern; there are {known}")
+    if latency_s is not None:
+        chosen = replace(chosen, l=latency_s)
     return Prices(chosen, _ratio(recorded, chosen, speed), pattern)
 
 

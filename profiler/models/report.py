@@ -1,0 +1,116 @@
+"""Predictions as tables on the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import networkx
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from profiler import format as fmt
+from profiler.models.prediction import MEASURED, Parts, Prediction, predict
+from profiler.models.replay import MODELS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from bsplib.records import Run
+    from profiler.models.prices import Prices
+
+_PARTS = ("computation", "communication", "synchronisation")
+
+
+def predict_all(
+    chosen: Sequence[tuple[Run, Prices]], models: Sequence[str] = MODELS
+) -> list[Prediction]:
+    """Replay runs under models, and show on standard error how far it is.
+
+    Raises:
+        ValueError: there is no such model.
+        UsageError: a Machine lacks a figure.
+    """
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        bar = progress.add_task("replaying", total=len(chosen) * (1 + len(models)))
+        return [
+            predict(run, prices, models, progress=lambda: progress.advance(bar))
+            for run, prices in chosen
+        ]
+
+
+def print_predictions(
+    predictions: Iterable[Prediction], *, number: int | None = None, console: Console | None = None
+) -> None:
+    """Print for each run its totals under the models, then what they are by node.
+
+    Args:
+        predictions: of the runs of a trace, in order.
+        number: position in the trace of the one run that is printed; None where all are.
+        console: where to print; standard output if None.
+    """
+    console = console or Console()
+    for position, prediction in enumerate(predictions):
+        console.print(_title(position if number is None else number, prediction), soft_wrap=True)
+        console.print(_totals(prediction))
+        console.print(_nodes(prediction))
+
+
+def _title(position: int, prediction: Prediction) -> Text:
+    """Say of which run the tables are, and on which Machine."""
+    run, prices = prediction.callgraph.run, prediction.prices
+    machine = prices.machine
+    processes = "1 process" if run.nprocs == 1 else f"{run.nprocs} processes"
+    program = fmt.visible(str(run.meta.get("program", "unknown")))
+    parts = [f"run {position + 1}: {program}", processes, f"on {fmt.visible(machine.name)}"]
+    if prices.pattern is None:
+        latency = fmt.seconds(machine.need("l"))
+        parts.append(f"g {fmt.seconds(machine.g * machine.word_bytes)} a word, l {latency}")
+    else:
+        parts.append(f"g and L by pattern: {prices.pattern}")
+    if prices.ratio != 1:
+        parts.append(f"computation takes {prices.ratio:.3g} times as long as recorded")
+    if machine.p is not None and machine.p != run.nprocs:
+        parts.append(f"figures measured with {machine.p}")
+    if not run.complete:
+        parts.append("the run broke off")
+    return Text(", ".join(parts), style="bold")
+
+
+def _totals(prediction: Prediction) -> Table:
+    """One row a model: its total, what it consists of, and the error."""
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("model")
+    for title in ("total", *_PARTS, "error"):
+        table.add_column(title, justify="right")
+    for name, parts in prediction.totals.items():
+        error = "" if name == MEASURED else f"{prediction.error_percent(name):.1f}%"
+        table.add_row(name, *_texts(name, parts), error)
+    return table
+
+
+def _texts(name: str, parts: Parts) -> list[str]:
+    """A total and its parts; what was measured does not tell synchronisation apart."""
+    texts = [fmt.seconds(value) for value in (parts.total_s, parts.comp_s, parts.comm_s)]
+    return [*texts, "" if name == MEASURED else fmt.seconds(parts.sync_s)]
+
+
+def _nodes(prediction: Prediction) -> Table:
+    """One row a node in call-tree order: what the deciding path of each model spent there."""
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("function or\ncost centre", overflow="fold")
+    for name in prediction.nodes:
+        table.add_column(name, justify="right", no_wrap=True)
+    graph, root = prediction.callgraph.graph, prediction.callgraph.root
+    depth = {root: 0}
+    for caller, node in networkx.dfs_edges(graph, root):
+        depth[node] = depth[caller] + 1
+    for node, indent in depth.items():
+        label = Text("  " * indent + fmt.label(graph.nodes[node]["node"]))
+        costs = [fmt.seconds(parts[node].total_s) for parts in prediction.nodes.values()]
+        table.add_row(label, *costs)
+    return table
