@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.installed
+PEERS := $(VENV)/.peers-installed
 
 .PHONY: demo test lint bench clean browser
 
@@ -25,11 +26,13 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy bsplib profiler webui apps
 
-# Measures, keeps the figures as JSON, and writes them into benchmarks/README.md.
+# Measures, keeps the figures as JSON, writes them into benchmarks/README.md, shows the goals.
+# Without a network it measures without MPI.
 bench: $(READY)
-	$(BIN)/python -m benchmarks.bench_superstep
-	$(BIN)/python -m benchmarks.bench_faults
-	$(BIN)/python -m benchmarks.table
+	@test $(PEERS) -nt pyproject.toml || { \
+	  $(BIN)/python -m pip install --quiet --editable '.[bench]' && touch $(PEERS); } || \
+	  echo "the MPIs to compare with could not be installed" >&2
+	$(BIN)/python -m benchmarks
 
 # The browser that the tests of the pages drive: any Chromium on the PATH.
 browser:

@@ -15,7 +15,9 @@ from contextlib import ExitStack
 from functools import partial
 
 import bsplib
-from benchmarks.harness import Case, Section, measure
+from benchmarks.command import Benchmark, run
+from benchmarks.goals import Goal
+from benchmarks.harness import Case, Section
 
 NPROCS = 4
 _HEAD_START_S = 0.05
@@ -96,7 +98,7 @@ def seconds_to_notice(fail: Callable[[], None], meanwhile: Callable[[bsplib.Grou
 def ways_to_fail(meanwhile: Callable[[bsplib.Group], None], _: ExitStack) -> Sequence[Case]:
     """Measure every way to fail while the others do one thing."""
     return [
-        Case(name, partial(seconds_to_notice, fail, meanwhile))
+        Case(name, partial(seconds_to_notice, fail, meanwhile), goals=(Goal.seconds(1.0),))
         for name, fail in (
             ("raises", raises),
             ("sys.exit", exits),
@@ -116,10 +118,7 @@ SECTIONS = tuple(
 )
 
 
-def main() -> None:
-    """Measure everything."""
-    print(f"wrote {measure('faults', SECTIONS).name}")
-
+BENCHMARK = Benchmark("faults", SECTIONS)
 
 if __name__ == "__main__":
-    main()
+    run([BENCHMARK])

@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import statistics
-import subprocess
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-import bsplib
+from benchmarks import provenance
+from benchmarks.goals import Goal
 
 RESULTS = Path(__file__).parent / "results"
+"""Of whole benchmarks, on a quiet machine."""
+TRIALS = Path(__file__).parents[1] / "out" / "benchmarks"
+"""Of quick and partial ones."""
+
+_QUICK_REPEATS = 3
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,13 @@ class Case:
     sample: Callable[[], float]
     """Measures once; returns the seconds of one operation."""
     against: tuple[str, ...] = ()
-    """Cases of the same section that it is compared with."""
+    """Cases of the same section that it is compared with, beside those of its goals."""
+    goals: tuple[Goal, ...] = ()
+
+    def others(self) -> tuple[str, ...]:
+        """Return the names of all cases that it is compared with."""
+        of_goals = (goal.of for goal in self.goals if goal.of is not None)
+        return tuple(dict.fromkeys((*of_goals, *self.against)))
 
 
 @dataclass(frozen=True)
@@ -48,6 +57,10 @@ class Section:
     """Makes the cases; what they need stays until the stack is closed."""
     repeats: int = 9
     warm_up: int = 1
+
+    def quick(self) -> Section:
+        """Return the same section with the fewest repeats that have quartiles."""
+        return replace(self, repeats=min(self.repeats, _QUICK_REPEATS))
 
 
 @dataclass
@@ -67,18 +80,17 @@ class _Samples:
 
     def _case(self, case: Case) -> dict[str, Any]:
         samples = self.seconds[case.name]
-        return {
+        document = {
             "name": case.name,
             "seconds": summary(samples),
             "samples_s": [_rounded(sample) for sample in samples],
             "against": {
-                other: {
-                    "ratio": summary(map(_ratio, samples, self.seconds[other])),
-                    "difference_s": summary(map(float.__sub__, samples, self.seconds[other])),
-                }
-                for other in case.against
+                other: comparison(samples, self.seconds[other])
+                for other in case.others()
+                if other in self.seconds
             },
         }
+        return document | {"goals": [goal.judge(document) for goal in case.goals]}
 
 
 def summary(samples: Iterable[float]) -> dict[str, float]:
@@ -95,7 +107,17 @@ def summary(samples: Iterable[float]) -> dict[str, float]:
     return {name: _rounded(value) for name, value in values.items()}
 
 
-def measure(name: str, sections: Sequence[Section], results: Path = RESULTS) -> Path:
+def comparison(samples: Sequence[float], others: Sequence[float]) -> dict[str, Any]:
+    """Compare a case with another turn by turn, and the least of each."""
+    return {
+        "ratio": summary(map(_ratio, samples, others)),
+        "difference_s": summary(map(float.__sub__, samples, others)),
+        "ratio_of_least": _rounded(_ratio(min(samples), min(others))),
+        "difference_of_least_s": _rounded(min(samples) - min(others)),
+    }
+
+
+def measure(name: str, sections: Iterable[Section], results: Path) -> Path:
     """Measure all sections, show how far it is, write ``results/<name>.json``.
 
     Returns:
@@ -103,28 +125,34 @@ def measure(name: str, sections: Sequence[Section], results: Path = RESULTS) -> 
     """
     before = os.getloadavg()
     started = datetime.now(UTC)
+    commit = provenance.commit()  # as it is now: this may take minutes
+    measured = [samples.as_json() for samples in _measure_sections(sections)]
+    document = {
+        "benchmark": name,
+        "date": started.isoformat(timespec="seconds"),
+        "seconds_taken": round((datetime.now(UTC) - started).total_seconds(), 1),
+        "commit": commit,
+        "versions": provenance.versions(),
+        "machine": provenance.machine(),
+        "load_average": {"before": list(before), "after": list(os.getloadavg())},
+        "sections": measured,
+    }
+    results.mkdir(parents=True, exist_ok=True)
+    path = results / f"{name}.json"
+    text = json.dumps(document, indent=1, ensure_ascii=False)
+    path.write_text(_on_one_line(text) + "\n", encoding="utf-8")
+    return path
+
+
+def _measure_sections(sections: Iterable[Section]) -> Iterator[_Samples]:
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         auto_refresh=False,  # no thread: processes are forked from this one
     ) as progress:
-        measured = [_measure_section(section, progress).as_json() for section in sections]
-    document = {
-        "benchmark": name,
-        "date": started.isoformat(timespec="seconds"),
-        "seconds_taken": round((datetime.now(UTC) - started).total_seconds(), 1),
-        "commit": commit(),
-        "versions": versions(),
-        "machine": machine(),
-        "load_average": {"before": list(before), "after": list(os.getloadavg())},
-        "sections": measured,
-    }
-    results.mkdir(exist_ok=True)
-    path = results / f"{name}.json"
-    text = json.dumps(document, indent=1, ensure_ascii=False)
-    path.write_text(_on_one_line(text) + "\n", encoding="utf-8")
-    return path
+        for section in sections:
+            yield _measure_section(section, progress)
 
 
 def _measure_section(section: Section, progress: Progress) -> _Samples:
@@ -163,52 +191,3 @@ def _on_one_line(text: str) -> str:
             lines.append(line)
             inside = line.endswith(('"samples_s": [', '"before": [', '"after": ['))
     return "\n".join(lines)
-
-
-# -- where it was measured ------------------------------------------------------------------
-
-
-def commit() -> str:
-    """Return the commit that was measured, with ``+`` where the working tree differs."""
-    folder = Path(__file__).parent
-    head = _git(folder, "rev-parse", "HEAD")
-    changed = _git(folder, "status", "--porcelain", "--", "../bsplib", "../apps", ".")
-    return (head or "unknown") + ("+" if changed else "")
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    try:
-        done = subprocess.run(
-            ["git", *arguments], cwd=folder, capture_output=True, text=True, check=False
-        )
-    except OSError:
-        return ""
-    return done.stdout.strip()
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of what was measured."""
-    return {
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "bsplib": bsplib.__version__,
-    }
-
-
-def machine() -> dict[str, Any]:
-    """Return what can be said of this machine without naming it."""
-    return {
-        "cpu": _cpu_model(),
-        "cores": len(os.sched_getaffinity(0)),
-        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "system": f"{platform.system()} {platform.release()}",
-    }
-
-
-def _cpu_model() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return models[0] if models else platform.processor() or platform.machine()

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import mmap
 import multiprocessing
-import time
+import os
 from collections.abc import Callable
 from multiprocessing.connection import Connection
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.timing import seconds_each
+
 FORK = multiprocessing.get_context("fork")
 """The start method of all peers: the fastest there is."""
+
+_LINE = 8
+"""Words of a cache line."""
 
 
 def forked(nprocs: int, body: Callable[[int], float]) -> float:
@@ -34,47 +38,47 @@ def forked(nprocs: int, body: Callable[[int], float]) -> float:
     return seconds
 
 
-def per_turn(count: int, turn: Callable[[], Any]) -> float:
-    """Call something many times; return the seconds of one."""
-    began = time.perf_counter()
-    for _ in range(count):
-        turn()
-    return (time.perf_counter() - began) / count
+# -- barriers -------------------------------------------------------------------------------
 
 
-class SpinBarrier:
-    """The least that two processes on a core each can wait for each other from Python."""
+def shared_flags(nprocs: int) -> memoryview:
+    """Return a word for each process, on a cache line of its own, that all of them see."""
+    return memoryview(mmap.mmap(-1, max(mmap.PAGESIZE, 8 * _LINE * nprocs))).cast("q")
 
-    def __init__(self, nprocs: int) -> None:
-        self._turns = memoryview(mmap.mmap(-1, 64 * nprocs)).cast("q")
-        self._others = nprocs
-        self._turn = 0
 
-    def wait(self, pid: int) -> None:
-        """Return when all processes are here."""
-        self._turn = turn = self._turn + 1
-        turns = self._turns
-        turns[8 * pid] = turn
-        for other in range(self._others):
-            while turns[8 * other] < turn:
-                pass
+def spinning(flags: memoryview, nprocs: int, pid: int) -> Callable[[], None]:
+    """Return what waits for all: the least that processes can do from Python.
+
+    With more processes than cores one that waits makes room at every look.
+    """
+    mine, others = _LINE * pid, [_LINE * other for other in range(nprocs) if other != pid]
+    crowded, give_way = nprocs > len(os.sched_getaffinity(0)), os.sched_yield
+    turn = 0
+
+    def wait() -> None:
+        nonlocal turn
+        flags[mine] = turn = turn + 1
+        for other in others:
+            while flags[other] < turn:
+                if crowded:
+                    give_way()
+
+    return wait
 
 
 def spin_barrier(nprocs: int, count: int) -> float:
-    """Return the seconds of one meeting at a spin barrier."""
-    barrier = SpinBarrier(nprocs)
-    return forked(nprocs, lambda pid: per_turn(count, lambda: barrier.wait(pid)))
+    """Return the seconds of one meeting at a barrier that spins."""
+    flags = shared_flags(nprocs)
+    return forked(nprocs, lambda pid: seconds_each(count, spinning(flags, nprocs, pid)))
 
 
 def library_barrier(nprocs: int, count: int) -> float:
     """Return the seconds of one meeting at a ``multiprocessing.Barrier``."""
     barrier = FORK.Barrier(nprocs)
+    return forked(nprocs, lambda _: seconds_each(count, barrier.wait))
 
-    def body(_: int) -> float:
-        barrier.wait()
-        return per_turn(count, barrier.wait)
 
-    return forked(nprocs, body)
+# -- copies ---------------------------------------------------------------------------------
 
 
 def shared_bytes(nbytes: int) -> NDArray[np.uint8]:
@@ -82,37 +86,44 @@ def shared_bytes(nbytes: int) -> NDArray[np.uint8]:
     return np.frombuffer(mmap.mmap(-1, nbytes), np.uint8)
 
 
-def copy_between_barriers(nbytes: int, count: int) -> float:
-    """Return the seconds of a copy into shared memory between two spin barriers."""
-    barrier, target = SpinBarrier(2), shared_bytes(nbytes)
+def copies_between_barriers(nprocs: int, nbytes: int, count: int) -> float:
+    """Return the seconds of a copy to the next process's memory between two barriers."""
+    flags = shared_flags(nprocs)
+    targets = [shared_bytes(nbytes) for _ in range(nprocs)]
 
     def body(pid: int) -> float:
-        source = np.ones(nbytes, np.uint8)
+        wait, copy = spinning(flags, nprocs, pid), np.copyto
+        source, target = np.ones(nbytes, np.uint8), targets[(pid + 1) % nprocs]
 
         def turn() -> None:
-            barrier.wait(pid)
-            if pid == 0:
-                np.copyto(target, source)
-            barrier.wait(pid)
+            wait()
+            copy(target, source)
+            wait()
 
-        turn()
-        return per_turn(count, turn)
+        return seconds_each(count, turn)
 
-    return forked(2, body)
+    return forked(nprocs, body)
 
 
-def plain_copy(nbytes: int, count: int) -> float:
-    """Return the seconds of ``np.copyto`` in a process alone."""
+def random_words(nprocs: int, count: int, number: int) -> float:
+    """Return the seconds of a word that ``np.put`` writes to a random place.
 
-    def body(_: int) -> float:
-        source, target = np.ones(nbytes, np.uint8), shared_bytes(nbytes)
-        np.copyto(target, source)
-        return per_turn(count, lambda: np.copyto(target, source))
+    Every process does so alone, in memory as large as that of all together.
+    """
 
-    return forked(1, body)
+    def body(pid: int) -> float:
+        random = np.random.default_rng(pid)
+        places, values = random.integers(nprocs * number, size=number), random.random(number)
+        words = np.zeros(nprocs * number)
+        return seconds_each(count, lambda: np.put(words, places, values)) / number
+
+    return forked(nprocs, body)
 
 
-def pipe_messages(messages: int, count: int) -> float:
+# -- messages -------------------------------------------------------------------------------
+
+
+def pipe_messages(count: int, number: int) -> float:
     """Return the seconds of a message of 8 bytes through a ``multiprocessing.Pipe``.
 
     They go in batches; the receiver answers each batch once.
@@ -120,20 +131,23 @@ def pipe_messages(messages: int, count: int) -> float:
     ends = FORK.Pipe()
 
     def body(pid: int) -> float:
-        return per_turn(count, lambda: _batch(ends[pid], messages, sends=pid == 0)) / messages
+        return seconds_each(count, lambda: _batch(ends[pid], number, sends=pid == 0)) / number
 
     return forked(2, body)
 
 
-def _batch(end: Connection, messages: int, *, sends: bool) -> None:
+def _batch(end: Connection, number: int, *, sends: bool) -> None:
     if sends:
-        for _ in range(messages):
+        for _ in range(number):
             end.send_bytes(b"8 bytes.")
         end.recv_bytes()
     else:
-        for _ in range(messages):
+        for _ in range(number):
             end.recv_bytes()
         end.send_bytes(b"")
+
+
+# -- starts ---------------------------------------------------------------------------------
 
 
 def empty(_: int) -> None:

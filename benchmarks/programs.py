@@ -1,24 +1,19 @@
-"""The programs that are measured; each returns the seconds of one operation."""
+"""The programs that are measured; each returns the seconds of one operation.
+
+They look in the end whether what was put is there: what does nothing is fast.
+"""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import bsplib
+from benchmarks.timing import seconds_each
 
-_WARM_UP = 3
-
-
-def _per_superstep(count: int, superstep: Callable[[], object]) -> float:
-    for _ in range(_WARM_UP):
-        superstep()
-    began = time.perf_counter()
-    for _ in range(count):
-        superstep()
-    return (time.perf_counter() - began) / count
+Numbers = NDArray[np.float64]
 
 
 def nothing(bsp: bsplib.Group) -> None:
@@ -27,72 +22,157 @@ def nothing(bsp: bsplib.Group) -> None:
 
 def supersteps(bsp: bsplib.Group, count: int) -> float:
     """End supersteps in which nothing was done."""
-    return _per_superstep(count, bsp.sync)
+    return seconds_each(count, bsp.sync)
 
 
 def puts(bsp: bsplib.Group, count: int, nbytes: int, *, unbuffered: bool = False) -> float:
-    """End supersteps in which process 0 puts once to process 1."""
+    """End supersteps in which every process puts once to the next one."""
     there = bsp.zeros(nbytes, np.uint8)
     here = np.ones(nbytes, np.uint8)
+    right = (bsp.pid + 1) % bsp.nprocs
     put = bsp.hpput if unbuffered else bsp.put
 
     def superstep() -> None:
-        if bsp.pid == 0:
-            put(1, here, there)
+        put(right, here, there)
         bsp.sync()
 
-    return _per_superstep(count, superstep)
+    seconds = seconds_each(count, superstep)
+    _check(there, here)
+    return seconds
 
 
 def small_puts(bsp: bsplib.Group, count: int, number: int) -> float:
     """End supersteps in which process 0 puts many single words; return seconds a put."""
     words = bsp.zeros(number)
+    last = bsp.nprocs - 1
 
     def superstep() -> None:
         if bsp.pid == 0:
             for position in range(number):
-                bsp.put(bsp.nprocs - 1, 1.0, words, offset=position)
+                bsp.put(last, 1.0, words, offset=position)
         bsp.sync()
 
-    return _per_superstep(count, superstep) / number
+    seconds = seconds_each(count, superstep) / number
+    _check(words, np.full(number, bsp.pid == last))
+    return seconds
 
 
 def small_puts_into_views(bsp: bsplib.Group, count: int, number: int) -> float:
     """Do as small_puts, each into a slice of the array."""
     words = bsp.zeros(number)
-    views = [words[position : position + 1] for position in range(number)]
+    last = bsp.nprocs - 1
 
     def superstep() -> None:
         if bsp.pid == 0:
-            for view in views:
-                bsp.put(bsp.nprocs - 1, 1.0, view)
+            for position in range(number):
+                bsp.put(last, 1.0, words[position : position + 1])
         bsp.sync()
 
-    return _per_superstep(count, superstep) / number
+    seconds = seconds_each(count, superstep) / number
+    _check(words, np.full(number, bsp.pid == last))
+    return seconds
 
 
 def small_puts_at(bsp: bsplib.Group, count: int, number: int) -> float:
     """Do as small_puts, in one call a superstep."""
     words = bsp.zeros(number)
+    last = bsp.nprocs - 1
     indices, values = np.arange(number), np.ones(number)
 
     def superstep() -> None:
         if bsp.pid == 0:
-            bsp.put_at(bsp.nprocs - 1, indices, values, words)
+            bsp.put_at(last, indices, values, words)
         bsp.sync()
 
-    return _per_superstep(count, superstep) / number
+    seconds = seconds_each(count, superstep) / number
+    _check(words, np.full(number, bsp.pid == last))
+    return seconds
+
+
+def random_puts(bsp: bsplib.Group, count: int, number: int) -> float:
+    """End supersteps in which every process puts many words to random places.
+
+    Returns:
+        Seconds a word that this process puts.
+    """
+    words = bsp.zeros(number)
+    pids, indices, values = _random_words(bsp.pid, bsp.nprocs, number)
+
+    def superstep() -> None:
+        bsp.put_at(pids, indices, values, words)
+        bsp.sync()
+
+    seconds = seconds_each(count, superstep) / number
+    expected = np.zeros(number)
+    for source in range(bsp.nprocs):
+        pids, indices, values = _random_words(source, bsp.nprocs, number)
+        here = pids == bsp.pid
+        expected[indices[here]] = values[here]
+    _check(words, expected)
+    return seconds
+
+
+def _random_words(
+    pid: int, nprocs: int, number: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Numbers]:
+    random = np.random.default_rng(pid)
+    pids = random.integers(nprocs, size=number)
+    return pids, random.integers(number, size=number), random.random(number)
+
+
+def small_gets(bsp: bsplib.Group, count: int, number: int) -> float:
+    """End supersteps in which process 0 gets many single words; return seconds a get."""
+    words = bsp.zeros(number)
+    here, last = np.zeros(1), bsp.nprocs - 1
+
+    def superstep() -> None:
+        if bsp.pid == 0:
+            for position in range(number):
+                bsp.get(last, words, here, offset=position)
+        bsp.sync()
+
+    return seconds_each(count, superstep) / number
 
 
 def small_messages(bsp: bsplib.Group, count: int, number: int) -> float:
     """End supersteps in which process 0 sends many messages, which are read; seconds each."""
+    last = bsp.nprocs - 1
 
     def superstep() -> None:
         if bsp.pid == 0:
             for _ in range(number):
-                bsp.send(1, b"8 bytes.")
+                bsp.send(last, b"8 bytes.")
         bsp.sync()
         for _ in bsp.messages():
             pass
 
-    return _per_superstep(count, superstep) / number
+    return seconds_each(count, superstep) / number
+
+
+def work(bsp: bsplib.Group, count: int, rounds: int) -> float:
+    """End supersteps in which every process computes, and puts its result to the next one."""
+    there, right = bsp.zeros(8), (bsp.pid + 1) % bsp.nprocs
+    numbers = some_numbers()
+
+    def superstep() -> None:
+        bsp.put(right, compute(numbers, rounds)[:8], there)
+        bsp.sync()
+
+    return seconds_each(count, superstep)
+
+
+def some_numbers() -> Numbers:
+    """Return numbers that the cache nearest to a core has room for."""
+    return np.linspace(0.0, 1.0, 1024)
+
+
+def compute(numbers: Numbers, rounds: int) -> Numbers:
+    """Compute for as many rounds, all of the same length."""
+    for _ in range(rounds):
+        numbers = np.sin(numbers)
+    return numbers
+
+
+def _check(found: NDArray[Any], expected: NDArray[Any]) -> None:
+    if not np.array_equal(found, expected):
+        raise RuntimeError("the words that were put are not those that are there")

@@ -1,35 +1,70 @@
 """Write the tables of ``benchmarks/README.md`` from the JSON files beside it.
 
-``python -m benchmarks.table`` writes them, ``--check`` says whether they are up to date.
+``python -m benchmarks.table`` writes them and shows the goals, ``--check`` says whether
+they are up to date.
 """
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 
+from benchmarks import terminal
 from benchmarks.harness import RESULTS
+from benchmarks.report import (
+    Document,
+    Row,
+    comparisons,
+    documents,
+    duration,
+    goals,
+    quartiles,
+    tally,
+)
 
 README = Path(__file__).parent / "README.md"
 BEGIN = "<!-- tables: written by python -m benchmarks.table -->"
 END = "<!-- end of tables -->"
 
-_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
-
 
 def tables(results: Path = RESULTS) -> str:
     """Return the tables of all JSON files in a folder, in Markdown."""
-    return "\n".join(line for path in sorted(results.glob("*.json")) for line in _document(path))
+    found = documents(results)
+    lines = list(_goals(goals(found)))
+    for document in found:
+        lines += _document(document)
+    return "\n".join(lines)
 
 
-def _document(path: Path) -> Iterator[str]:
-    document = json.loads(path.read_text(encoding="utf-8"))
-    yield f"## {path.stem}"
+def with_tables(text: str, new: str) -> str:
+    """Return a README with other tables."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{new}\n{END}{after}"
+
+
+def _goals(rows: list[Row]) -> Iterator[str]:
+    if not rows:
+        return
+    yield "## Goals"
+    yield ""
+    yield f"{tally(rows)}."
+    yield ""
+    yield "| | took | goal | measured | quartiles | of the least | met |"
+    yield "|---|---:|---|---:|---:|---:|---|"
+    for row in rows:
+        verdict = f"**{row.verdict}**" if row.met is False else row.verdict
+        yield (
+            f"| {row.section}: {row.case} | {row.took} | {row.goal} | {row.median} "
+            f"| {row.quartiles} | {row.of_least} | {verdict} |"
+        )
+    yield ""
+
+
+def _document(document: Document) -> Iterator[str]:
+    yield f"## {document['benchmark']}"
     yield ""
     yield _provenance(document)
     for section in document["sections"]:
@@ -40,19 +75,22 @@ def _document(path: Path) -> Iterator[str]:
     yield ""
 
 
-def _provenance(document: dict[str, Any]) -> str:
-    machine, versions, load = document["machine"], document["versions"], document["load_average"]
+def _provenance(document: Document) -> str:
+    machine, load = document["machine"], document["load_average"]
+    versions = {name: version for name, version in document["versions"].items() if version}
+    python, ours = versions.pop("python"), versions.pop("bsplib")
+    others = ", ".join(f"{name} {version}" for name, version in versions.items())
     return (
         f"Measured {document['date'][:10]} in {document['seconds_taken']:.0f} s on "
         f"{machine['cores']} cores of {machine['cpu']}, {machine['memory_bytes'] / 2**30:.0f} GiB, "
-        f"{machine['system']}, with Python {versions['python']}, numpy {versions['numpy']}, bsplib "
-        f"{versions['bsplib']} at commit {document['commit'][:10]}"
+        f"{machine['system']}, with Python {python}, {others}, bsplib "
+        f"{ours} at commit {document['commit'][:10]}"
         f"{' with changes' if document['commit'].endswith('+') else ''}; load average "
         f"{load['before'][0]:.2f} before, {load['after'][0]:.2f} after."
     )
 
 
-def _section(section: dict[str, Any]) -> Iterator[str]:
+def _section(section: Document) -> Iterator[str]:
     unit = section["unit"]
     compared = any(case["against"] for case in section["cases"])
     yield f"| | one {unit} | quartiles | least |" + (" compared with |" if compared else "")
@@ -60,56 +98,28 @@ def _section(section: dict[str, Any]) -> Iterator[str]:
     for case in section["cases"]:
         took = case["seconds"]
         median, least = duration(took["median"]), duration(took["least"])
-        line = f"| {case['name']} | {median} | {_quartiles(took)} | {least} |"
-        yield line + (f" {_comparisons(case['against'])} |" if compared else "")
+        line = f"| {case['name']} | {median} | {quartiles(took)} | {least} |"
+        yield line + (f" {'; '.join(comparisons(case['against']))} |" if compared else "")
 
 
-def _quartiles(took: dict[str, float]) -> str:
-    lower, upper = duration(took["lower_quartile"]), duration(took["upper_quartile"])
-    return f"{lower} to {upper}"
-
-
-def _comparisons(against: dict[str, Any]) -> str:
-    return "; ".join(_comparison(other, found) for other, found in against.items())
-
-
-def _comparison(other: str, found: dict[str, Any]) -> str:
-    ratio, more = found["ratio"], found["difference_s"]["median"]
-    return (
-        f"{_number(ratio['median'])} ({_number(ratio['lower_quartile'])} to "
-        f"{_number(ratio['upper_quartile'])}) times {other}, "
-        f"{'+' if more >= 0 else '−'}{duration(abs(more))}"  # noqa: RUF001  # a minus sign
-    )
-
-
-def duration(seconds: float) -> str:
-    """Return seconds with three digits in the unit that suits them."""
-    size, name = next((unit for unit in _UNITS if abs(seconds) >= unit[0]), _UNITS[-1])
-    return f"{_number(seconds / size)} {name}"
-
-
-def _number(value: float) -> str:
-    """Return a number with three digits, and never as a power of ten."""
-    if value == 0 or not math.isfinite(value):
-        return str(value)
-    digits = max(2 - math.floor(math.log10(abs(value))), 0)
-    return f"{value:.{digits}f}"
+def write() -> None:
+    """Write the tables into the README, and show the goals on the terminal."""
+    text = README.read_text(encoding="utf-8")
+    README.write_text(with_tables(text, tables()), encoding="utf-8")
+    terminal.show_goals(goals(documents(RESULTS)))
+    click.echo(f"wrote {README.parent.name}/{README.name}")
 
 
 @click.command()
 @click.option("--check", is_flag=True, help="Change nothing; fail where a table is out of date.")
 def main(check: bool) -> None:
-    """Write the tables of the README from the JSON files."""
+    """Write the tables of the README from the JSON files, and show the goals."""
     text = README.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    new = f"{before}{BEGIN}\n\n{tables()}\n{END}{after}"
     if not check:
-        README.write_text(new, encoding="utf-8")
-        click.echo(f"wrote {README.name}")
-    elif new != text:
+        write()
+    elif text != with_tables(text, tables()):
         raise click.ClickException("the tables are out of date: python -m benchmarks.table")
 
 
 if __name__ == "__main__":
-    main()
+    main(prog_name="python -m benchmarks.table")

@@ -1,0 +1,15 @@
+"""Measure everything: ``python -m benchmarks``."""
+
+from benchmarks import bench_faults, bench_primitives, bench_programs, bench_recording, bench_start
+from benchmarks.command import run
+
+if __name__ == "__main__":
+    run(
+        [
+            bench_primitives.BENCHMARK,
+            bench_recording.BENCHMARK,
+            bench_start.BENCHMARK,
+            bench_programs.BENCHMARK,
+            bench_faults.BENCHMARK,
+        ]
+    )

@@ -1,0 +1,87 @@
+"""What records cost: programs with and without ``profile=``.
+
+``python -m benchmarks.bench_recording`` writes ``benchmarks/results/recording.json``.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import bsplib
+from benchmarks import programs
+from benchmarks.command import Benchmark, run
+from benchmarks.goals import Goal
+from benchmarks.harness import Case, Section
+
+_OFF = "off"
+_MILLISECOND = 1e-3
+
+
+def _on_and_off(
+    nprocs: int,
+    program: Callable[..., float],
+    args: tuple[int, ...],
+    goal: Goal,
+    stack: ExitStack,
+) -> Sequence[Case]:
+    """Compare a program with records and without."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+
+    def sample(**options: Any) -> float:
+        seconds: float = bsplib.run(program, *args, nprocs=nprocs, **options)[0]
+        return seconds
+
+    def recorded() -> float:
+        path = folder / "trace.bsp"
+        try:
+            return sample(profile=path)
+        finally:
+            path.unlink()  # a program's second run would be added to it
+
+    return [Case(_OFF, sample), Case("on", recorded, goals=(goal,))]
+
+
+def _a_millisecond(nprocs: int, count: int, stack: ExitStack) -> Sequence[Case]:
+    """Compare a program that computes for about a millisecond in every superstep."""
+    trial = 100
+    seconds = bsplib.run(programs.work, count, trial, nprocs=nprocs)[0]
+    rounds = round(trial * _MILLISECOND / seconds)
+    return _on_and_off(nprocs, programs.work, (count, rounds), Goal.times(1.03, _OFF), stack)
+
+
+_A_SUPERSTEP = Goal.more_than(_OFF, by_s=2e-6)
+_A_CALL = Goal.more_than(_OFF, by_s=0.2e-6)
+
+SECTIONS = (
+    *(
+        Section(
+            f"Recording of empty supersteps, p = {p}",
+            "superstep",
+            partial(_on_and_off, p, programs.supersteps, (count,), _A_SUPERSTEP),
+        )
+        for p, count in ((1, 10_000), (2, 5000))
+    ),
+    *(
+        Section(
+            f"Recording of 1000 {what} of 8 B from process 0 to 1",
+            f"{what[:-1]}",
+            partial(_on_and_off, 2, program, (20, 1000), _A_CALL),
+        )
+        for what, program in (
+            ("puts", programs.small_puts),
+            ("gets", programs.small_gets),
+            ("sends", programs.small_messages),
+        )
+    ),
+    Section("Recording of supersteps of 1 ms, p = 2", "superstep", partial(_a_millisecond, 2, 100)),
+)
+
+BENCHMARK = Benchmark("recording", SECTIONS)
+
+if __name__ == "__main__":
+    run([BENCHMARK])

