@@ -1,0 +1,100 @@
+"""By what records are sorted, and the sorting of those that one process has.
+
+A record is an element of an array: a key by itself, or several fields of which some
+are the key. Keys are compared as numpy sorts them, NaN last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.lib.recfunctions import repack_fields
+from numpy.typing import NDArray
+
+Records = NDArray[Any]
+Kind = Literal["stable"] | None
+
+_QUICK = {"i": (4, 8), "u": (4, 8), "f": (4, 8)}
+"""Kinds and sizes of numbers that numpy sorts by vectors: faster than it merges many runs."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """How records are compared."""
+
+    fields: tuple[str, ...] = ()
+    """Names of the fields that are the key, the first one first; none for all of a record."""
+    stable: bool = False
+    """Records of equal keys stay in the order in which they were."""
+
+    def keys(self, records: Records) -> Records:
+        """Return the key of each record; a view where it is one field, or all of it."""
+        if not self.fields:
+            return records
+        if len(self.fields) == 1:
+            return records[self.fields[0]]
+        return repack_fields(records[list(self.fields)])
+
+    def sort(self, records: Records, out: Records, runs: int = 0) -> None:
+        """Sort records.
+
+        Args:
+            records: in one dimension; not changed, unless they are ``out``.
+            out: as many, for the result.
+            runs: of how many sorted runs the records are made; 0 if that is not known.
+
+        Cost: w = O(m log m); O(m log runs) where there are runs.
+        """
+        kind: Kind = "stable" if self.stable or _merges(records.dtype, runs) else None
+        if records.dtype.names is None:
+            if out is not records:
+                out[...] = records
+            out.sort(kind=kind)
+            return
+        index = self._argsort(records, kind)
+        if out is records:
+            records = records.copy()
+        np.take(records, index, out=out, mode="clip")  # others than clip take another copy
+
+    def _argsort(self, records: Records, kind: Kind) -> NDArray[np.intp]:
+        names = self.fields or records.dtype.names
+        assert names is not None
+        columns = [records[name] for name in names]
+        if len(columns) == 1:
+            return columns[0].argsort(kind=kind)
+        if any(column.ndim > 1 or column.dtype.names for column in columns):
+            return self.keys(records).argsort(kind="stable")
+        return np.lexsort(columns[::-1])  # column by column: no comparison of whole records
+
+
+def _merges(dtype: np.dtype[Any], runs: int) -> bool:
+    """Tell whether the stable sort, which finds runs and merges them, is the faster one."""
+    if not runs:
+        return False
+    return runs <= 2 or dtype.itemsize not in _QUICK.get(dtype.kind, ())
+
+
+def order_of(dtype: np.dtype[Any], key: str | Sequence[str] | None, *, stable: bool) -> Order:
+    """Return how records of a dtype are to be compared.
+
+    Args:
+        dtype: of the records.
+        key: a field, several fields, or None for all of a record.
+        stable: see :class:`Order`.
+
+    Raises:
+        ValueError: there is no such field.
+    """
+    if key is None:
+        return Order((), stable)
+    fields = (key,) if isinstance(key, str) else tuple(key)
+    names = dtype.names or ()
+    unknown = [field for field in fields if field not in names]
+    if unknown or not fields:
+        has = f"the fields {', '.join(names)}" if names else f"none, their dtype is {dtype}"
+        what = f"{unknown[0]!r} is no field" if unknown else "a key has at least one field"
+        raise ValueError(f"key: {what} of the records; they have {has}")
+    return Order(fields, stable)
