@@ -6,6 +6,9 @@ then: a program that runs pays nothing for the pages.
 
 from __future__ import annotations
 
+import os
+import platform
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -133,6 +136,34 @@ def view(html: Path | None, port: int, browser: bool, file: Path) -> None:
     except OSError as error:
         raise click.ClickException(f"{html} cannot be written: {error.strerror}") from None
     click.echo(f"wrote {html}: open it in a browser")
+
+
+@main.command()
+@click.option("-n", "--nprocs", type=click.IntRange(2, 256), help="Processes; one a core at least.")
+@click.option("--name", help="Name of the Machine; that of this computer if not said.")
+@click.option("--out", type=_TRACE, help="File to write; NAME.toml in this folder if not said.")
+def probe(nprocs: int | None, name: str | None, out: Path | None) -> None:
+    """Measure this computer and write it down as a Machine.
+
+    Measures the speed of a process, and g and L of six patterns of communication over
+    shared memory, with NPROCS processes; takes some seconds. Wherever a Machine is
+    asked for the file can be named: bsp predict --machine FILE.toml.
+    """
+    from rich.console import Console  # noqa: PLC0415  # loaded lazily, see above
+
+    from bsplib.probe_table import probe_with_progress, table  # noqa: PLC0415
+
+    name = name or platform.node() or "this computer"
+    out = out or Path(re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") + ".toml")
+    if not out.absolute().parent.is_dir():
+        raise click.ClickException(f"out: there is no folder {out.absolute().parent}")
+    probed = probe_with_progress(nprocs or max(2, len(os.sched_getaffinity(0))), name)
+    try:
+        out.write_text(probed.machine.text(), encoding="utf-8")
+    except OSError as error:
+        raise click.ClickException(f"{out} cannot be written: {error.strerror}") from None
+    Console().print(table(probed))
+    click.echo(f"wrote {out}: bsp predict --machine {out} TRACE")
 
 
 @main.command()
