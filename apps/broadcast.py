@@ -12,18 +12,26 @@ stages    supersteps h                      balance of h (average, least)
 one       1          (p - 1) n              2/p, 1/(p - 1)
 two       2          (p - 1) n/p each       the same, then 1, 1
 ========= ========== ====================== =============================
+
+Two stages pay where n > l / (p g - 2 g) (equation 8); ``--crossover`` measures where.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import click
 import numpy as np
 from numpy.typing import NDArray
+from rich.console import Console
 
 import bsplib
+from apps import crossover
+from apps._crossover_views import plot_crossover, print_crossover
 from apps.command import Place, place_options
+from profiler import plotting
 
 Values = NDArray[np.float64]
 
@@ -109,15 +117,42 @@ def reference(size: int) -> Values:
     type=click.IntRange(0),
     help="Two-stage broadcasts by bar.",
 )
+@click.option(
+    "--crossover",
+    "measures",
+    is_flag=True,
+    help="Measure from what size on two stages are faster, beside the prediction.",
+)
+@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw it, too.")
 @place_options
-def command(size: int, onestage: int, twostage: int, place: Place) -> None:
+def command(
+    size: int, onestage: int, twostage: int, measures: bool, plot: Path | None, place: Place
+) -> None:
     """Broadcast values to all processes, in one stage and in two."""
+    if measures or plot is not None:
+        _find_crossover(place, plot)
+        return
     results = place.run(main, size, onestage, twostage)
     done = 2 * onestage + twostage
     wrong = [pid for pid, got in enumerate(results) if not np.array_equal(got, reference(size))]
     if wrong and done:
         raise click.ClickException(f"processes {wrong} did not get the values of process 0")
     click.echo(f"{done} broadcasts of {size} values reached {len(results)} processes")
+
+
+def _find_crossover(place: Place, plot: Path | None) -> None:
+    quiet = replace(place, reports_times=False)  # they tell how long the measuring took
+    try:
+        if plot is not None:
+            plotting.check_target(plot)
+        found = quiet.run(crossover.main, bcast_onestage, bcast_twostage, progress=True)[0]
+        print_crossover(found, Console())
+        if plot is not None:
+            plot_crossover(found, plot)
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None
+    if plot is not None:
+        click.echo(f"drawn in {plot}")
 
 
 if __name__ == "__main__":

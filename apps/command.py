@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,9 +24,11 @@ class Place:
     backend: str = "shm"
     machine: str | None = None
     profile: str | None = None
+    reports_times: bool = True
+    """Whether virtual processors report their times."""
 
     def run(self, main: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Any]:
-        """Run a program here; virtual processors report their times.
+        """Run a program here.
 
         Returns:
             What ``main`` returned, by pid.
@@ -35,7 +37,7 @@ class Place:
             click.ClickException: there is no such place.
             Exception: as :func:`bsplib.run`.
         """
-        with _times_reported():
+        with _times_reported() if self.reports_times else nullcontext():
             try:
                 return bsplib.run(
                     main,

@@ -1,0 +1,47 @@
+"""Where plots go: the one place that knows how matplotlib writes files.
+
+Nothing is shown on a screen: figures are made and saved, and no window is opened.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.figure import Figure
+
+
+def check_target(path: Path) -> None:
+    """Check that a figure can be saved there, before the work that it is to show.
+
+    Raises:
+        ValueError: its ending names no format, or there is no such folder.
+    """
+    from matplotlib.backend_bases import FigureCanvasBase  # noqa: PLC0415  # half a second
+
+    formats = sorted(FigureCanvasBase.get_supported_filetypes())
+    if path.suffix[1:].lower() not in formats:
+        raise ValueError(f"plot: {path} names no format; let it end in .{', .'.join(formats)}")
+    if not path.absolute().parent.is_dir():
+        raise ValueError(f"plot: there is no folder {path.absolute().parent}")
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure of a size in inches."""
+    from matplotlib.figure import Figure  # noqa: PLC0415  # half a second
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Save a figure in the format that the file's ending names.
+
+    Raises:
+        ValueError: the file cannot be written.
+    """
+    try:
+        figure.savefig(path)
+    except OSError as error:
+        raise ValueError(f"plot: {path} cannot be written: {error.strerror or error}") from None
