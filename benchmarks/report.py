@@ -14,12 +14,19 @@ from benchmarks.goals import DIFFERENCE, RATIO
 Document = dict[str, Any]
 """A JSON file that a benchmark wrote."""
 
+_ORDER = ("primitives", "recording", "start", "programs", "faults")
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
 def documents(folder: Path) -> list[Document]:
-    """Return what the JSON files of a folder say, in the order of their names."""
-    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
+    """Return what the JSON files of a folder say, the small things first."""
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
+    return sorted(found, key=_place)
+
+
+def _place(document: Document) -> tuple[int, str]:
+    name = document["benchmark"]
+    return (_ORDER.index(name) if name in _ORDER else len(_ORDER), name)
 
 
 # -- goals ----------------------------------------------------------------------------------

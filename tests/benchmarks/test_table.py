@@ -15,6 +15,7 @@ from benchmarks import (
     bench_recording,
     bench_start,
     command,
+    report,
     table,
     terminal,
 )
@@ -54,6 +55,10 @@ def test_goals_come_first_with_what_was_measured(folder):
     assert f"{row} at most put | 0.750 times | 0.750 to 0.750 | 0.750 times | yes |" in text
     assert f"{row} at most 1.00 µs | 3.00 µs | 3.00 µs to 3.00 µs | 3.00 µs | **no** |" in text
     assert f"{row} at most 1.00 µs over Fence |  |  |  | not measured |" in text
+
+
+def test_every_benchmark_has_its_place_in_the_tables():
+    assert [each.name for each in BENCHMARKS] == list(report._ORDER)
 
 
 def test_tables_replace_those_before_and_leave_the_prose():
