@@ -20,11 +20,14 @@ def rare_first(sample: Sample) -> Sample:
     """Let pivots of keys that a sample has once stand before all records of the key.
 
     Most keys are rare: then equal ones need neither be counted nor divided.
+
+    Args:
+        sample: in order; may be a stretch of the whole sample, beyond whose ends there
+            may be keys like the first and the last.
     """
     unlike = ~_alike(sample["key"][1:], sample["key"][:-1])
-    rare = np.ones(len(sample), np.bool_)
-    rare[1:] &= unlike
-    rare[:-1] &= unlike
+    rare = np.zeros(len(sample), np.bool_)
+    rare[1:-1] = unlike[1:] & unlike[:-1]
     found = sample.copy()
     found["place"][rare] = 0
     return found

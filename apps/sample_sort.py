@@ -254,8 +254,11 @@ def collect_sample(
     random = np.random.default_rng([method.seed, bsp.pid])
     positions = random.choice(len(work), counts[bsp.pid], replace=False, shuffle=False)
     sample = in_order(sample_at(work, method.order, bsp.pid, np.sort(positions)))
-    if method.sample_sort == "bitonic":
-        return sample
+    return sample if method.sample_sort == "bitonic" else collect(bsp, sample)
+
+
+def collect(bsp: bsplib.Group, sample: Sample) -> Sample:
+    """Return the samples of all on process 0, none elsewhere: 1 superstep, h = p samples."""
     bsp.send(0, sample)
     bsp.sync()
     return _arrived(bsp, sample)
