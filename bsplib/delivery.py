@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.base import Payload
+from bsplib.backends.base import Parcel, Payload
 from bsplib.irregular import combine, pick
 from bsplib.messages import Fetch, Message, Stage, pack, unpack
 from bsplib.place import Array, Region, WireIndex, from_wire
@@ -47,8 +47,8 @@ class Incoming(NamedTuple):
     sites: tuple[Any, ...]
 
 
-Arrived = tuple[int, Puts, Gets, list[Any], tuple[Any, ...]]
-"""The parts of an :class:`Incoming`, which takes longer to make."""
+Arrived = tuple[int, Parcel]
+"""Source, and (puts, gets, messages, sites)."""
 
 
 def read_sources(
@@ -87,8 +87,8 @@ def write_gets(gets: list[Get], replies: dict[int, list[Payload]], fetch: Fetch)
 def write_puts(registry: Registry, incoming: Iterable[Arrived], fetch: Fetch) -> None:
     """Write the puts of all processes, in order of source and program."""
     at = registry.at
-    for _, puts, *_ in incoming:
-        for put in puts:
+    for _, parcel in incoming:
+        for put in parcel[0]:
             registration = at(put[0])
             if len(put) == 3:
                 _, first, payload = put
@@ -135,4 +135,4 @@ def _array(registration: Registration) -> Array:
 
 def messages_of(incoming: Iterable[Arrived]) -> list[Message]:
     """Return the messages of all processes, in order of source and program."""
-    return [Message(source, wire) for source, _, _, messages, _ in incoming for wire in messages]
+    return [Message(source, wire) for source, parcel in incoming for wire in parcel[2]]

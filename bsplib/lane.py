@@ -95,11 +95,9 @@ class Lane:
             except struct.error:  # an integer that is too large
                 return False
         outgoing = out.get(self._pid)
-        if outgoing is None or outgoing.run != self._slot:
-            outgoing = self._outgoing(out)
-            outgoing.open_run(self._slot)
-        outgoing.firsts.append(first)
-        outgoing.words.append(word)
+        if outgoing is None:
+            outgoing = out[self._pid] = Outgoing()
+        outgoing.add_word(self._slot, first, word)
         return True
 
     def _put_many(self, out: Out, values: Array, first: int) -> bool:

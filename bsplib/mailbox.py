@@ -43,7 +43,7 @@ class Mailbox(Supersteps):
             wire = messages.encode(payload, tag, self._port.stage)
         except BspError as error:
             self._fail(error)
-        self._to(receiver).messages.append(wire)
+        self._to(receiver).add_message(wire)
 
     def qsize(self) -> tuple[int, int]:
         """Return how many messages are left to read, and the bytes of their payloads.

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from typing import Any
 
 from bsplib.backends.base import Parcel
 from bsplib.messages import payload_bytes, size_of
+
+_NONE: tuple[Any, ...] = ()
 
 
 class Outgoing:
@@ -16,46 +19,78 @@ class Outgoing:
     which travels as two columns: where they go, and the words.
     """
 
-    __slots__ = ("_more", "_written", "firsts", "gets", "messages", "puts", "run", "sites", "words")
+    __slots__ = (
+        "_firsts",
+        "_more",
+        "_run",
+        "_single",
+        "_words",
+        "_written",
+        "gets",
+        "messages",
+        "puts",
+        "sites",
+    )
 
     def __init__(self) -> None:
         self.puts: list[tuple[Any, ...]] = []
         """(slot, first element, payload), (slot, index, shape of the payload, payload) or
         (slot, None, operation, indices, payload)."""
-        self.gets: list[tuple[Any, ...]] = []
+        self.gets: Sequence[tuple[Any, ...]] = _NONE
         """(slot, first element, count, bytes), (slot, index, bytes) or
         (slot, None, None, indices, bytes)."""
-        self.messages: list[Any] = []
-        self.sites: tuple[Any, ...] = ([], [])
+        self.messages: Sequence[Any] = _NONE
+        self.sites: tuple[Any, ...] = _NONE
         """Where the puts and the gets were called, if that is to be checked."""
-        self.run: int | None = None
-        """Slot of the array that a run is open for."""
-        self.firsts: list[int] = []
-        """Elements that the words of the run go to."""
-        self.words: list[bytes] = []
+        self._firsts: list[int]
+        self._words: list[bytes]
+        self._run: int | None = None  # slot of the array that a run is open for
+        self._single: int | None = None  # likewise of the last put, if it is of one word
         self._more = 0  # puts that are no entries of their own
         self._written = 0  # bytes of those that are in place already
 
     def add_put(self, put: tuple[Any, ...]) -> None:
         """Add a put that comes after all puts so far."""
-        if self.run is not None:
-            self.open_run(None)
+        if self._run is not None:
+            self._close_run()
+        self._single = None
         self.puts.append(put)
 
-    def open_run(self, slot: int | None) -> None:
-        """Close the run that is open; open one for the array of a slot, or none."""
-        if self.run is not None:
-            self._close_run(self.run)
-            self.firsts, self.words = [], []
-        self.run = slot
+    def add_word(self, slot: int, first: int, word: bytes) -> None:
+        """Add a put of one word: (slot, element, bytes)."""
+        if self._run == slot:
+            self._firsts.append(first)
+            self._words.append(word)
+        elif self._single == slot:
+            _, before, its_word = self.puts.pop()
+            self._run, self._single = slot, None
+            self._firsts, self._words = [before, first], [its_word, word]
+        else:
+            self.add_put((slot, first, word))
+            self._single = slot
 
-    def _close_run(self, slot: int) -> None:
-        if len(self.firsts) == 1:
-            self.puts.append((slot, self.firsts[0], self.words[0]))
-            return
-        self._more += len(self.firsts) - 1
-        where = array("q", self.firsts).tobytes()
-        self.puts.append((slot, None, None, where, b"".join(self.words)))
+    def _close_run(self) -> None:
+        slot, self._run = self._run, None
+        self._more += len(self._firsts) - 1
+        where = array("q", self._firsts).tobytes()
+        self.puts.append((slot, None, None, where, b"".join(self._words)))
+
+    def add_get(self, get: tuple[Any, ...]) -> None:
+        """Add a get."""
+        if not self.gets:
+            self.gets = []
+        self.gets.append(get)  # type: ignore[attr-defined]  # a list from now on
+
+    def add_message(self, message: Any) -> None:
+        """Add a message as :func:`bsplib.messages.encode` makes it."""
+        if not self.messages:
+            self.messages = []
+        self.messages.append(message)  # type: ignore[attr-defined]  # a list from now on
+
+    def add_site(self, of_get: bool, site: Any) -> None:
+        """Keep where the latest put, or the latest get, was called."""
+        self.sites = self.sites or ([], [])
+        self.sites[of_get].append(site)
 
     def note_written(self, nbytes: int) -> None:
         """Count a put that has been written already."""
@@ -64,17 +99,18 @@ class Outgoing:
 
     def parcel(self) -> tuple[Any, ...]:
         """Return what travels as plain values."""
-        if self.run is not None:
-            self.open_run(None)
+        if self._run is not None:
+            self._close_run()
         return self.puts, self.gets, self.messages, self.sites
 
     def is_empty(self) -> bool:
         """Tell whether nothing travels."""
-        return not (self.puts or self.gets or self.messages or self.run is not None)
+        return self._run is None and not (self.puts or self.gets or self.messages)
 
     def count(self) -> int:
         """Return for how many messages an oblsync there has to wait."""
-        self.open_run(None)
+        if self._run is not None:
+            self._close_run()
         return len(self.puts) + len(self.messages) + self._more
 
     def nbytes(self) -> int:

@@ -111,7 +111,7 @@ class RemoteAccess(Supersteps):
         if self._watch is None:
             self._open_lane(receiver, dst)
         else:
-            outgoing.sites[0].append(here(operation))
+            outgoing.add_site(False, here(operation))
             if operation == "hpput" and isinstance(src, np.ndarray):
                 self._watch.add(src, operation)
 
@@ -217,9 +217,9 @@ class RemoteAccess(Supersteps):
         except BspError as error:
             self._fail(error)
         outgoing = self._to(sender)
-        outgoing.gets.append(header)
+        outgoing.add_get(header)
         if self._watch is not None:
-            outgoing.sites[1].append(here(operation))
+            outgoing.add_site(True, here(operation))
             self._watch.add(destination, operation)
         self._gets.append(Get(sender, destination, target.rearranged, target.dtype, header[-1]))
         return destination
@@ -269,7 +269,7 @@ class RemoteAccess(Supersteps):
                 outgoing = self._to(pid)
                 outgoing.add_put((registration.slot, None, code, where, payload))
                 if self._watch is not None:
-                    outgoing.sites[0].append(here("put_at"))
+                    outgoing.add_site(False, here("put_at"))
         except BspError as error:
             self._fail(error)
 
@@ -307,9 +307,9 @@ class RemoteAccess(Supersteps):
                 where = messages.pack(its_indices, self._port.stage)
                 nbytes = len(positions) * dtype.itemsize
                 outgoing = self._to(pid)
-                outgoing.gets.append((registration.slot, None, None, where, nbytes))
+                outgoing.add_get((registration.slot, None, None, where, nbytes))
                 if self._watch is not None:
-                    outgoing.sites[1].append(here("get_at"))
+                    outgoing.add_site(True, here("get_at"))
                 self._gets.append(Get(pid, destination, None, dtype, nbytes, positions))
             if self._watch is not None and destination.size:
                 self._watch.add(destination, "get_at")

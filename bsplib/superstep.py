@@ -41,6 +41,7 @@ from bsplib.transfer import Target, check_arrival
 
 _HAS_GET = 4  # notes of a meeting: the kind of sync, and what the superstep holds
 _UNRESOLVED = 8
+_HAS_MESSAGES = 16
 _KIND = 3
 _NOTHING: dict[int, Parcel] = {}
 _SOURCE = operator.itemgetter(0)
@@ -97,11 +98,16 @@ class Supersteps:
             parcels = _NOTHING
             if out:
                 note |= _HAS_GET * bool(self._gets) | _UNRESOLVED * bool(self._unresolved)
-                parcels = self._parcels()
+                parcels = {}
+                for pid, sent in out.items():
+                    if sent.messages:
+                        note |= _HAS_MESSAGES
+                    if pid != self.pid and not sent.is_empty():
+                        parcels[pid] = sent.parcel()
             common = registry.announcement() if registry.changes else None
             arrivals = self._port.meet(parcels, note, common, stamp)
             if arrivals is not None or (out and self.pid in out):
-                self._deliver_all(kind, note, arrivals or Arrivals([note], [], None))
+                self._deliver_all(kind, note, arrivals or ([note], [], None))
             elif self._queue.messages:
                 self._queue.fill([])
         except BspError as error:
@@ -111,15 +117,6 @@ class Supersteps:
         self._superstep += 1
         if out:
             self._out = {}
-
-    def _parcels(self) -> dict[int, Parcel]:
-        """Return what travels, by pid; what has been written already does not."""
-        pid = self.pid
-        return {
-            other: sent.parcel()
-            for other, sent in self._out.items()
-            if other != pid and not sent.is_empty()
-        }
 
     def _deliver_all(self, kind: Kind, note: int, arrivals: Arrivals) -> None:
         """Deliver what a meeting brought: gets, puts, messages, registrations."""
@@ -135,23 +132,24 @@ class Supersteps:
         if held & _UNRESOLVED:
             self._resolve()
         if self._watch is not None:
-            self._check_overlaps([Incoming(*parcel) for parcel in incoming])
+            self._check_overlaps([Incoming(source, *parcel) for source, parcel in incoming])
         if held & _HAS_GET:
             self._serve_gets(incoming)
-        self._deliver(incoming)
+        if incoming:
+            write_puts(self._registry, incoming, self._port.fetch)
+        if held & _HAS_MESSAGES or self._queue.messages:
+            self._queue.fill(messages_of(incoming))
         if commons is not None:
             for memory in self._registry.drop_popped():
                 self._port.release(memory)
             self._tag_size = self._next_tag_size
 
-    def _incoming(self, parcels: list[tuple[int, Any]]) -> list[Arrived]:
+    def _incoming(self, parcels: list[Arrived]) -> list[Arrived]:
         """Return what came, and what this process has for itself, by source."""
-        incoming: list[Arrived] = [(source, *parcel) for source, parcel in parcels]
         mine = self._out.get(self.pid)
-        if mine is not None:
-            incoming.append((self.pid, *mine.parcel()))
-            incoming.sort(key=_SOURCE)
-        return incoming
+        if mine is None:
+            return parcels
+        return sorted([*parcels, (self.pid, mine.parcel())], key=_SOURCE)
 
     def _resolve(self) -> None:
         """Check what could not be checked at the calls; go on when all have done so."""
@@ -164,23 +162,17 @@ class Supersteps:
         """Exchange what is got; nothing has been written anywhere until all have read."""
         replies = {
             source: read_sources(self._registry, gets, self._port.stage, self._port.fetch)
-            for source, _, gets, _, _ in incoming
+            for source, (_, gets, _, _) in incoming
             if gets
         }
         own = replies.pop(self.pid, None)
         arrivals = self._port.meet(dict(replies), 0)
-        served = dict(arrivals.parcels) if arrivals is not None else {}
+        served = {} if arrivals is None else dict(arrivals[1])
         if own is not None:
             served[self.pid] = own
         if self._gets:
             write_gets(self._gets, served, self._port.fetch)
             self._gets = []
-
-    def _deliver(self, incoming: list[Arrived]) -> None:
-        write_puts(self._registry, incoming, self._port.fetch)
-        came = messages_of(incoming)
-        if came or self._queue.messages:
-            self._queue.fill(came)
 
     def _end_oblivious(self, n: int, stamp: int) -> None:
         if self._gets:
@@ -202,11 +194,12 @@ class Supersteps:
             arrived = self._port.meet_some(parcels, operator.index(n) - own, stamp)
             incoming = self._incoming(arrived)
             if self._watch is not None:
-                self._check_overlaps([Incoming(*parcel) for parcel in incoming])
-            for source, puts, *_ in incoming:
-                for put in puts:
+                self._check_overlaps([Incoming(source, *parcel) for source, parcel in incoming])
+            for source, parcel in incoming:
+                for put in parcel[0]:
                     check_arrival(self._registry, source, put, self._port.fetch)
-            self._deliver(incoming)
+            write_puts(self._registry, incoming, self._port.fetch)
+            self._queue.fill(messages_of(incoming))
         except BspError as error:
             self._rest(f"it has failed ({error})")
             self._fail(error)

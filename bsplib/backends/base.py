@@ -18,7 +18,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,15 +32,10 @@ Payload = bytes | Ticket
 Parcel = Sequence[Any]
 
 
-class Arrivals(NamedTuple):
-    """What a meeting brought."""
-
-    notes: list[int]
-    """The note of every process, by pid."""
-    parcels: list[tuple[int, Any]]
-    """Parcels for this process as (source, parcel), in order of source."""
-    commons: list[Any] | None
-    """What each process announced to all, by pid; None where nobody announced."""
+Arrivals = tuple[list[int], list[tuple[int, Any]], list[Any] | None]
+"""What a meeting brought: the note of every process, by pid; parcels for this process
+as (source, parcel), in order of source; what each process announced to all, by pid, or
+None where nobody announced anything."""
 
 
 class Port(ABC):

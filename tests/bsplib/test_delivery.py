@@ -7,7 +7,6 @@ import pytest
 
 from bsplib.delivery import (
     Get,
-    Incoming,
     messages_of,
     read_sources,
     write_gets,
@@ -45,9 +44,11 @@ def registry():
 
 def from_process(source, *, puts=(), messages=()):
     out = Outgoing()
-    out.puts += puts
-    out.messages += messages
-    return Incoming(source, *out.parcel())
+    for put in puts:
+        out.add_put(put)
+    for message in messages:
+        out.add_message(message)
+    return source, out.parcel()
 
 
 def flat(registration, start, *values):
@@ -146,8 +147,8 @@ def test_a_filled_queue_forgets_what_was_unread(post):
 def test_puts_and_messages_count_for_an_oblivious_sync_and_gets_do_not():
     out = Outgoing()
     assert out.count() == 0
-    out.puts.append((0, 0, b"12345678"))
-    out.gets.append((0, 0, 1, 8))
-    out.messages.append(encode(b"123", None, Post().stage))
+    out.add_put((0, 0, b"12345678"))
+    out.add_get((0, 0, 1, 8))
+    out.add_message(encode(b"123", None, Post().stage))
     assert out.count() == 2
     assert out.nbytes() == 8 + 3

@@ -28,6 +28,7 @@ from bsplib.backends.shm.control import (
     STAMP,
     SUPERSTEP_SHIFT,
     TURNED,
+    WORD,
 )
 from bsplib.backends.shm.members import Members
 from bsplib.backends.shm.oblivious import Oblivious
@@ -35,16 +36,16 @@ from bsplib.backends.shm.outbox import Outbox
 from bsplib.backends.shm.post import (
     is_letter,
     lay_out,
+    letter_to,
     open_row,
-    read_letter,
-    receiver_of,
-    write_letter,
 )
 from bsplib.backends.shm.seat import STORES_IN_ORDER, Seat
 from bsplib.errors import PartitionError, SyncMismatchError
 from bsplib.place import address
 
 _NOT_YET = 1 << 62
+_NEXT_MEETING = 1 << MEETING_SHIFT
+_MEETINGS = (1 << SUPERSTEP_SHIFT) - _NEXT_MEETING
 
 
 class _Laid(NamedTuple):
@@ -69,11 +70,12 @@ class ShmPort(Port):
         self._waited = seat.waited
         self._members = members
         self._mine = [members.block + slot for slot in SLOTS]
+        self._turned = members.block + TURNED
         self._oblivious = Oblivious(members)
         self._parent = parent
-        self._posted = False
-        self._meetings = 0  # in this superstep
-        self._synced = 0  # the last superstep, if all ended it together
+        self._left_over = seat.left_over
+        self._looks_back = False  # at posts of oblivious supersteps
+        self._oblivious_at = 0  # the last superstep that ended so
         self._parity = 0
         self._floor = members.superstep << SUPERSTEP_SHIFT
         self._slots: tuple[list[int], list[int]] | None = None  # of others, once all are found
@@ -112,14 +114,13 @@ class ShmPort(Port):
     def is_settled(self, pid: int) -> bool:
         """See :meth:`Port.is_settled`."""
         last = self._members.superstep - 1
-        turned = self._members.find(pid) + TURNED
-        if self._synced != last or (self._words[turned] != last and not self._settles(turned)):
+        if self._oblivious_at == last:
             return False
-        return self._words[turned] == last
-
-    def _settles(self, turned: int) -> bool:
-        """Give a process a moment to write what it got at the last sync."""
-        return self._seat.arrives(turned, self._members.superstep - 1)
+        turned = self._members.find(pid) + TURNED
+        # It may need a moment to write what it got at the last sync.
+        return self._words[turned] == last or (
+            self._seat.arrives(turned, last) and self._words[turned] == last
+        )
 
     def stage(self, nbytes: int) -> tuple[Ticket, NDArray[np.uint8]]:
         """See :meth:`Port.stage`."""
@@ -144,9 +145,8 @@ class ShmPort(Port):
         """See :meth:`Port.meet`."""
         words, parity, floor = self._words, self._parity, self._floor
         mine, word = self._mine[parity], floor | note << 1
-        oblivious = self._oblivious
-        if oblivious.ended:
-            oblivious.read_everything()
+        if self._looks_back:
+            self._oblivious.read_everything()
         if parcels or common is not None:
             words[mine + INDEX] = self._write(mine, parcels, common)
             word |= 1
@@ -157,30 +157,29 @@ class ShmPort(Port):
         words[mine] = word
         if words[self._waited]:
             self._seat.ring()
-        self._posted = True
         nothing_new = not word & 1
         slots = (self._slots or self._find_all())[parity]
         for slot in slots:
             if words[slot] != word and not self._is_alike(slot, floor, word):
                 nothing_new = False
-        if oblivious.ended:
-            oblivious.read_everything()  # all that was posted before is there now
-        self._meetings += 1
-        self._floor = floor + (1 << MEETING_SHIFT)
+        self._floor = floor + _NEXT_MEETING
         self._parity = 1 - parity
         if stamp:
             self.released = max([stamp, *[words[slot + STAMP] for slot in slots]])
-        if self._laid or self._seat.left_over:
+        if self._laid or self._left_over or self._looks_back:
             self._reclaim()
         return None if nothing_new else self._collect(mine, slots)
 
     def _write(self, mine: int, parcels: Mapping[int, Parcel], common: Parcel | None) -> int:
         """Write what others are to read of this post; return where it is."""
-        if len(parcels) == 1 and common is None:
-            [(pid, parcel)] = parcels.items()
-            blob = marshal.dumps(parcel)  # type: ignore[arg-type]  # plain values, see base
-            if len(blob) <= LETTER_BYTES:
-                return write_letter(self._segment, mine + LETTER, pid, blob)
+        if common is None and len(parcels) == 1:
+            for pid, parcel in parcels.items():
+                blob = marshal.dumps(parcel)  # type: ignore[arg-type]  # plain values, see base
+                length = len(blob)
+                if length <= LETTER_BYTES:
+                    start = WORD * (mine + LETTER)
+                    self._segment.buffer[start : start + length] = blob
+                    return letter_to(pid, length)
         rows = [(pid, 0, parcel) for pid, parcel in parcels.items()]
         if common is not None:
             rows.append((self.nprocs, 0, common))
@@ -236,6 +235,7 @@ class ShmPort(Port):
     def _collect(self, mine: int, slots: list[int]) -> Arrivals:
         """Read what the slots of a meeting point at."""
         words, pid = self._words, self.pid
+        own = letter_to(pid, 0)
         notes: list[int] = []
         parcels: list[tuple[int, Any]] = []
         commons: list[Any] | None = None
@@ -246,8 +246,11 @@ class ShmPort(Port):
                 continue
             index = words[slot + INDEX]
             if is_letter(index):
-                if source != pid and receiver_of(index) == pid:
-                    parcels.append((source, read_letter(self._segment, slot + LETTER, index)))
+                length = index - own
+                if 0 <= length <= LETTER_BYTES and source != pid:
+                    start = WORD * (slot + LETTER)
+                    blob = self._segment.buffer[start : start + length]
+                    parcels.append((source, marshal.loads(blob)))
                 continue
             _, parcel = open_row(self._segment, index, pid)
             if parcel is not None:
@@ -256,7 +259,7 @@ class ShmPort(Port):
             if common is not None:
                 commons = commons or [None] * self.nprocs
                 commons[source] = common
-        return Arrivals(notes, parcels, commons)
+        return notes, parcels, commons
 
     # -- oblivious meetings -----------------------------------------------------------
 
@@ -271,7 +274,8 @@ class ShmPort(Port):
                 return 0
             return lay_out(self._segment, self._get_outbox(), self.nprocs + 1, rows)
 
-        self._posted = True
+        self._looks_back = True
+        self._oblivious_at = self._members.superstep
         self._oblivious.post(write, stamp)
         arrived = self._oblivious.collect(expected)
         self.released = self._oblivious.released
@@ -281,28 +285,32 @@ class ShmPort(Port):
 
     def turn(self) -> None:
         """See :meth:`Port.turn`."""
-        members = self._members
         if self._outbox is not None:
-            synced = self._meetings > 0
-            # What was laid out at a sync has been read when all come to the next one.
-            # A post may be looked at until then, by those who did not wait for it.
-            last_read = members.superstep if synced else _NOT_YET
-            posts = self._oblivious.ended + synced
-            self._laid.append(_Laid(last_read, posts, self._outbox))
-            self._outbox = None
-            if len(self._laid) > 2:
-                self._reclaim_consumed()
-        superstep = members.superstep
+            self._put_aside(self._outbox)
         if not STORES_IN_ORDER:
             self._seat.fence()
-        self._words[members.block + TURNED] = superstep
-        self._synced = superstep if self._meetings else 0
+        members = self._members
+        superstep = members.superstep
+        self._words[self._turned] = superstep
         members.superstep = superstep + 1
         self._floor = superstep + 1 << SUPERSTEP_SHIFT
-        self._meetings = 0
+
+    def _put_aside(self, outbox: Outbox) -> None:
+        """Keep what was laid out until all have read it.
+
+        What was laid out at a sync has been read when all come to the next one. A post
+        may be looked at until then, by those who did not wait for it.
+        """
+        synced = self._oblivious_at != self._members.superstep
+        last_read = self._members.superstep if synced else _NOT_YET
+        self._laid.append(_Laid(last_read, self._oblivious.ended + synced, outbox))
+        self._outbox = None
+        if len(self._laid) > 2:
+            self._reclaim_consumed()
 
     def _reclaim(self) -> None:
         """Everybody has come to this superstep: what was laid out earlier has been read."""
+        self._oblivious.read_everything()  # all that was posted before is there now
         superstep = self._members.superstep
         self._free(lambda laid: laid.last_read < superstep)
         self._laid = [
@@ -361,11 +369,14 @@ class ShmPort(Port):
             self._seat.give_outbox(self._outbox)
             self._outbox = None
         self._try_to_leave()
-        if self._parent is not None and not self._posted and self._members.closed:
+        if self._parent is not None and not self._has_posted() and self._members.closed:
             self._members.give_block()  # nobody has anything to look for in it
         elif self._parent is not None:
             self._seat.left_over.append(self)
         self._seat.ring_if_waited()
+
+    def _has_posted(self) -> bool:
+        return self._members.superstep > 1 or self._floor & _MEETINGS != 0
 
     def _try_to_leave(self) -> None:
         """Leave once this process has seen that nobody sent it a message too many."""

@@ -23,27 +23,14 @@ _IS_LETTER = 1 << 63
 _RECEIVER_SHIFT = 32
 
 
-def write_letter(segment: Segment, word: int, receiver: int, blob: bytes) -> int:
-    """Write a parcel at a word of the segment; return what stands for its index."""
-    start = word * WORD
-    segment.buffer[start : start + len(blob)] = blob
-    return _IS_LETTER | receiver << _RECEIVER_SHIFT | len(blob)
+def letter_to(receiver: int, nbytes: int) -> int:
+    """Return what stands in place of an index for a letter of so many bytes."""
+    return _IS_LETTER | receiver << _RECEIVER_SHIFT | nbytes
 
 
 def is_letter(index: int) -> bool:
     """Tell whether it is no index, but stands for a letter."""
     return index >= _IS_LETTER
-
-
-def receiver_of(index: int) -> int:
-    """Return for which process a letter is."""
-    return (index & ~_IS_LETTER) >> _RECEIVER_SHIFT
-
-
-def read_letter(segment: Segment, word: int, index: int) -> Any:
-    """Return the parcel that lies at a word."""
-    start = word * WORD
-    return marshal.loads(segment.buffer[start : start + (index & 0xFFFFFFFF)])
 
 
 def lay_out(

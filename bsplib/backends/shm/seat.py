@@ -19,9 +19,11 @@ from bsplib.place import address
 
 _MOST_SPINS = 1000
 """Looks before the first yield, about 50 us: longer than any meeting takes."""
-_LEAST_SPINS = 8
+_LEAST_SPINS = 200
 """So few remain where looking was in vain."""
-_WAITS_PER_TRIAL = 32
+_FIRST_TRIAL = 32
+_LAST_TRIAL = 1 << 10
+"""Waits between two trials: at first, and where they were in vain again and again."""
 _YIELD_NS = 500_000
 """Yielding goes on for so long before the process sleeps."""
 _YIELDS_PER_LOOK_AT_CLOCK = 16
@@ -74,7 +76,7 @@ class Seat:
         self._yields = STORES_IN_ORDER and wait_by != "block"
         self._sleeps = wait_by != "spin"
         self._most_spins = self._spins = _MOST_SPINS if has_core and self._yields else 0
-        self._waits = 0
+        self._waits_to_trial = self._trial = _FIRST_TRIAL
         self.words[self._control[pid] + OS_PID] = os.getpid()
 
     def begin_anew(self) -> None:
@@ -87,7 +89,7 @@ class Seat:
 
     def sweep(self) -> None:
         """Reclaim what belongs to groups that everybody has left."""
-        self.left_over = [group for group in self.left_over if not group.let_go()]
+        self.left_over[:] = [group for group in self.left_over if not group.let_go()]
 
     def has_block(self) -> bool:
         """Tell whether this process can enter another group."""
@@ -136,7 +138,7 @@ class Seat:
         words = self.words
         for _ in range(self._turn()):
             if words[word] >= floor:
-                self._spins = self._most_spins
+                self._spins, self._trial = self._most_spins, _FIRST_TRIAL
                 self.fence()
                 return True
         self._give_up_spinning()
@@ -170,7 +172,7 @@ class Seat:
     def _spin_until(self, ready: Callable[[], object]) -> bool:
         for _ in range(self._turn()):
             if ready():
-                self._spins = self._most_spins
+                self._spins, self._trial = self._most_spins, _FIRST_TRIAL
                 return True
         self._give_up_spinning()
         return False
@@ -181,12 +183,17 @@ class Seat:
         Where another program has the core of whoever is waited for, spinning only
         keeps it from being run; now and then a full turn finds out if that is over.
         """
-        self._waits += 1
-        return self._spins if self._waits % _WAITS_PER_TRIAL else self._most_spins
+        self._waits_to_trial -= 1
+        if not self._waits_to_trial:
+            self._spins = self._most_spins
+        return self._spins
 
     def _give_up_spinning(self) -> None:
+        """Spin less the next time; after a full turn, look for another core."""
         if self._spins == self._most_spins > 0:
             self._move_to_own_core()
+            self._trial = min(2 * self._trial, _LAST_TRIAL)
+            self._waits_to_trial = self._trial
         self._spins = max(self._spins // 2, min(_LEAST_SPINS, self._most_spins))
 
     def _move_to_own_core(self) -> None:

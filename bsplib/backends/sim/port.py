@@ -181,7 +181,7 @@ class SimPort(Port):
         self._clock.resume()
         if meeting.nothing_new:
             return None
-        return Arrivals(meeting.notes, meeting.parcels.get(self.pid, []), meeting.commons)
+        return meeting.notes, meeting.parcels.get(self.pid, []), meeting.commons
 
     def _check_together(self, posts: dict[int, _Post]) -> None:
         """Raise if not all have come here by the same number of supersteps."""
