@@ -33,47 +33,57 @@ from typing import Any
 
 import click
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 import bsplib
+from apps._keys import Keys, all_keys, block_of, keys_options, number_of_keys
+from apps._progress import Step, steps, unseen
 from apps.command import Place, place_options
-
-Keys = NDArray[Any]
 
 
 def main(
-    bsp: bsplib.Group, values: ArrayLike | int, *, seed: int = 0, descending: bool = False
+    bsp: bsplib.Group,
+    values: ArrayLike | int,
+    *,
+    descending: bool = False,
+    progress: bool = False,
+    **made: Any,
 ) -> Keys:
     """Sort keys, and return this process's block of the sorted keys.
 
     Args:
         bsp: the group.
         values: the keys in one dimension, of any dtype that numpy sorts, the same on
-            all processes; each takes its block of them. Or how many random keys to
-            sort, of which each process makes its own.
-        seed: of the random keys.
+            all processes; each takes its block of them. Or how many keys to sort, of
+            which each process makes its own.
         descending: the greatest key comes first, NaN before it.
+        progress: show the splits as they begin.
+        **made: ``distribution``, ``dtype`` and ``seed`` of keys that are made, as
+            :func:`apps._keys.block_of`.
 
     Returns:
         The keys from ``pid * m`` on, at most ``m = ceil(n / p)`` of them, in order;
         the last processes may have fewer or none.
 
     Raises:
-        ValueError: the values have not one dimension, or their number is negative.
+        ValueError: as :func:`apps._keys.block_of`.
 
     Cost: ``k (k + 1) / 2`` supersteps with k = ceil(log2 p), h at most the bytes of m
         keys each (of their pickle where keys are Python objects).
     Source: Chittor 1995, sections 3.1 (n = p) and 3.2 (n > p), Figures 1 and 4 to 8.
     """
-    size = number_of_keys(values)
-    length = -(-size // bsp.nprocs)
-    start, stop = (min(pid * length, size) for pid in (bsp.pid, bsp.pid + 1))
-    keys = _keys(values, start, stop, seed)
-    block = merge_sort(bsp, np.sort(keys), length, descending=descending)
+    length = -(-number_of_keys(values) // bsp.nprocs)
+    keys = block_of(values, bsp.pid, bsp.nprocs, **made)
+    k = (bsp.nprocs - 1).bit_length()
+    with steps(bsp, 1 + k * (k + 1) // 2, shown=progress) as begin:
+        begin("sort")
+        block = merge_sort(bsp, np.sort(keys), length, descending=descending, begin=begin)
     return block[::-1].copy() if descending else block
 
 
-def merge_sort(bsp: bsplib.Group, block: Keys, length: int, *, descending: bool) -> Keys:
+def merge_sort(
+    bsp: bsplib.Group, block: Keys, length: int, *, descending: bool, begin: Step = unseen
+) -> Keys:
     """Merge lists of blocks until there is one: k (k + 1)/2 supersteps, h = m c each.
 
     Args:
@@ -82,21 +92,30 @@ def merge_sort(bsp: bsplib.Group, block: Keys, length: int, *, descending: bool)
         length: most keys of a block; processes that come after one with fewer may
             have any number up to it.
         descending: the first process is to get the greatest keys.
+        begin: is told the splits as they begin.
     """
     span = 1
     while span < bsp.nprocs:
         span *= 2
-        block = merge_lists(bsp, block, length, span, descending=descending)
+        block = merge_lists(bsp, block, length, span, descending=descending, begin=begin)
     return block
 
 
 def merge_lists(
-    bsp: bsplib.Group, block: Keys, length: int, span: int, *, descending: bool
+    bsp: bsplib.Group,
+    block: Keys,
+    length: int,
+    span: int,
+    *,
+    descending: bool,
+    begin: Step = unseen,
 ) -> Keys:
     """Merge two sorted lists of span/2 blocks into one: log2(span) supersteps."""
+    begin(f"merge {span} blocks")
     block = split(bsp, block, bsp.pid ^ (span - 1), length, descending=descending)
     distance = span // 4
     while distance:
+        begin(f"merge {span} blocks")
         block = split(bsp, block, bsp.pid ^ distance, length, descending=descending)
         distance //= 2
     return block
@@ -151,52 +170,25 @@ def merge_path(first: Keys, second: Keys, count: int) -> int:
     return low
 
 
-def number_of_keys(values: ArrayLike | int) -> int:
-    """Return n, where the keys are given or their number is.
+def reference(
+    values: ArrayLike | int, *, descending: bool = False, nprocs: int = 1, **made: Any
+) -> Keys:
+    """Return all keys in order, sorted by numpy in one process; arguments as :func:`main`.
 
-    Raises:
-        ValueError: the values have not one dimension, or their number is negative.
+    How many processes make the keys matters for adversarial ones only.
     """
-    if isinstance(values, int):
-        if values < 0:
-            raise ValueError(f"there cannot be {values} keys")
-        return values
-    shape = np.shape(values)
-    if len(shape) != 1:
-        raise ValueError(f"keys have one dimension, and these have shape {shape}")
-    return int(shape[0])
-
-
-def random_keys(start: int, stop: int, seed: int) -> Keys:
-    """Return keys ``start .. stop - 1`` of an endless row of random float64.
-
-    Which process makes a key makes no difference to it.
-    """
-    generator = np.random.PCG64(seed)
-    return np.random.Generator(generator.advance(start)).random(stop - start)
-
-
-def reference(values: ArrayLike | int, *, seed: int = 0, descending: bool = False) -> Keys:
-    """Return all keys in order, sorted by numpy in one process; arguments as :func:`main`."""
-    ordered = np.sort(_keys(values, 0, number_of_keys(values), seed))
+    ordered = np.sort(all_keys(values, nprocs, **made))
     return ordered[::-1] if descending else ordered
 
 
-def _keys(values: ArrayLike | int, start: int, stop: int, seed: int) -> Keys:
-    if isinstance(values, int):
-        return random_keys(start, stop, seed)
-    return np.asarray(values)[start:stop]
-
-
 @click.command()
-@click.option("--size", default=65536, show_default=True, type=click.IntRange(0), help="Keys.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of the keys.")
+@keys_options
 @click.option("--descending", is_flag=True, help="The greatest key comes first.")
 @place_options
-def command(size: int, seed: int, descending: bool, place: Place) -> None:
-    """Sort random keys by bitonic merge sort."""
-    blocks = place.run(main, size, seed=seed, descending=descending)
-    expected = reference(size, seed=seed, descending=descending)
+def command(size: int, descending: bool, place: Place, **made: Any) -> None:
+    """Sort keys by bitonic merge sort, and compare the result with numpy's."""
+    blocks = place.run(main, size, descending=descending, progress=True, **made)
+    expected = reference(size, descending=descending, nprocs=len(blocks), **made)
     if not np.array_equal(np.concatenate(blocks), expected):
         raise click.ClickException("the keys are not in order")
     click.echo(f"{len(blocks)} processes sorted {size} keys")
