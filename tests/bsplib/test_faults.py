@@ -8,18 +8,37 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import re
 import signal
 import subprocess
 import sys
-import time
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import bsplib
+from bsplib.backends.shm import seat
 
-DEADLINE_S = 30
+from .phases import (
+    BETWEEN,
+    DEADLINE_S,
+    INSIDE,
+    SYNCING,
+    VICTIM,
+    Values,
+    after_a_put,
+    before_anything,
+    eventually,
+    in_a_partition,
+    nothing,
+    something_elsewhere,
+    state_of,
+    waiting_at_the_end,
+)
+
+pytestmark = pytest.mark.timeout(DEADLINE_S)
 
 
 @pytest.fixture
@@ -28,28 +47,29 @@ def run(nprocs):
     return functools.partial(bsplib.run, nprocs=nprocs, backend="shm")
 
 
-def eventually(condition):
-    """Poll until a condition holds; False if it does not come to hold at all."""
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
-
-
 def shared_memory():
     """Names in /dev/shm; other programs of this machine come and go there."""
     return set(os.listdir("/dev/shm"))
 
 
+def used_by_others(names):
+    """Those of some names in /dev/shm that a process other than this one has mapped."""
+    used = set()
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        with contextlib.suppress(OSError):
+            if maps.parent.name != str(os.getpid()):
+                mapped = maps.read_text()
+                used |= {name for name in names if f" /dev/shm/{name}\n" in mapped}
+    return used
+
+
 def nothing_stays_in_shared_memory(before):
-    """Names that were not there before may be others', but then not all the time."""
+    """Names that were not there before may be others', but then in use or soon gone."""
     left = shared_memory() - before
 
     def gone():
         left.intersection_update(shared_memory())
-        return not left
+        return not left or not left - used_by_others(left)
 
     return eventually(gone)
 
@@ -69,6 +89,17 @@ def processes_where(field, value, *, zombies=True):
 children = functools.partial(processes_where, 1)
 in_session = functools.partial(processes_where, 3, zombies=False)
 """Orphans that have ended are whoever's that adopted them."""
+
+
+@pytest.fixture
+def nothing_is_left():
+    """Compare descriptors, children and names in shared memory with those of before."""
+    bsplib.run(lambda bsp: None, nprocs=1)  # starts what multiprocessing starts once
+    names = shared_memory()
+    before = (os.listdir("/proc/self/fd"), children(os.getpid()))
+    yield
+    assert (os.listdir("/proc/self/fd"), children(os.getpid())) == before
+    assert nothing_stays_in_shared_memory(names)
 
 
 # -- one process dies -------------------------------------------------------------------------
@@ -107,79 +138,123 @@ def test_the_death_of_a_process_names_pid_way_and_superstep(run, nprocs, how, wo
     assert (raised.value.pid, raised.value.superstep) == (nprocs - 1, 4)
 
 
-def before_anything(bsp, fatal):
-    fatal()
-    bsp.sync()
+def killed():
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
-def after_a_put(bsp, fatal):
-    x = bsp.zeros(2000)
-    bsp.put((bsp.pid + 1) % bsp.nprocs, np.ones(2000), x)
-    fatal()
-    bsp.sync()
+def exits_at_once():
+    os._exit(3)
 
 
-def after_a_sync(bsp, fatal):
-    after_a_put(bsp, lambda: None)
-    fatal()
-    bsp.sync()
+def exits():
+    sys.exit(3)
 
 
-def in_a_sub_group(bsp, fatal):
-    with bsp.partition([bsp.nprocs]) as sub:
-        sub.sync()
-        fatal()
-        sub.sync()
+def raises():
+    raise KeyError("of process 1")
 
 
-def after_a_sub_group(bsp, fatal):
-    with bsp.partition([bsp.nprocs]) as sub:
-        sub.sync()
-    fatal()
+FAULTS = {
+    killed: (bsplib.ProcessDiedError, "^process 1 was killed by SIGKILL in superstep"),
+    exits_at_once: (bsplib.ProcessDiedError, "^process 1 exited with status 3 in superstep"),
+    exits: (bsplib.ProcessDiedError, r"^process 1 ended by sys.exit\(3\) in superstep"),
+    raises: ((KeyError, bsplib.MessageError), "of process 1"),
+}
+"""What is raised; what cannot be pickled is a message's fault."""
 
 
-def in_an_oblivious_superstep(bsp, fatal):
-    bsp.oblsync(0)
-    fatal()
-    bsp.send((bsp.pid + 1) % bsp.nprocs, 1)
-    bsp.oblsync(1)
-
-
-def at_the_end(bsp, fatal):
-    bsp.sync()
-    fatal()
-
-
-def while_others_compute(bsp, fatal):
-    fatal()
+def while_others_compute(bsp, happens):
+    happens()
     while True:
         np.sort(np.random.default_rng(1).random(1000))
 
 
-PHASES = [
-    before_anything,
-    after_a_put,
-    after_a_sync,
-    in_a_sub_group,
-    after_a_sub_group,
-    in_an_oblivious_superstep,
-    at_the_end,
-    while_others_compute,
-]
+def victim_of(fault):
+    """What happens on process 1, and does not on the others."""
+    return lambda bsp: fault if bsp.pid == VICTIM else something_elsewhere
+
+
+PHASES = [*BETWEEN, *INSIDE, *SYNCING, waiting_at_the_end, while_others_compute]
 
 
 @pytest.mark.procs(2, 4)
 @pytest.mark.parametrize("phase", PHASES, ids=lambda phase: phase.__name__)
-@pytest.mark.parametrize("how", [signal.SIGKILL, 3], ids=["killed", "exits"])
-def test_a_process_may_die_in_any_phase_and_all_stop(run, phase, how):
-    def main(bsp):
-        phase(bsp, lambda: die(how) if bsp.pid == 1 else None)
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_a_process_may_fail_in_any_phase_and_all_stop(run, nothing_is_left, phase, fault):
+    happens = victim_of(fault)
 
-    before, young = shared_memory(), children(os.getpid())
-    with pytest.raises(bsplib.ProcessDiedError, match=r"^process 1 (was killed by|exited with)"):
+    def main(bsp):
+        return phase(bsp, happens(bsp))
+
+    error, words = FAULTS[fault]
+    with pytest.raises(error, match=words):
         run(main)
-    assert nothing_stays_in_shared_memory(before)
-    assert len(children(os.getpid()) - young) <= 1  # a helper of multiprocessing, once
+
+
+@pytest.mark.procs(3)
+@pytest.mark.parametrize("wait", ["auto", "spin", "block"])
+def test_a_process_that_waits_in_a_sync_may_be_killed_by_another(run, nothing_is_left, wait):
+    def main(bsp):
+        os_pid = bsp.allgather(os.getpid())[VICTIM]
+        if bsp.pid == 0:
+            os.kill(os_pid, signal.SIGKILL)
+            while True:
+                bsp.sync()
+        bsp.sync()
+
+    with pytest.raises(bsplib.ProcessDiedError, match=r"^process 1 was killed by SIGKILL"):
+        run(main, wait=wait)
+
+
+@pytest.mark.procs(2)
+def test_a_process_that_loses_its_memory_while_it_is_copied_is_a_death(
+    run, nothing_is_left, tmp_path
+):
+    """The file that is mapped is cut off: the copy itself is what kills."""
+
+    def main(bsp):
+        path = tmp_path / str(bsp.pid)
+        path.write_bytes(bytes(1 << 16))
+        values = np.memmap(path, mode="r+")
+        x = bsp.zeros(len(values), np.uint8)
+        bsp.sync()
+        if bsp.pid == VICTIM:
+            os.truncate(path, 1 << 15)
+        bsp.put(0, values, x)
+        bsp.sync()
+
+    with pytest.raises(
+        bsplib.ProcessDiedError, match=r"^process 1 was killed by SIGBUS in superstep 1"
+    ):
+        run(main)
+
+
+CALLS = {
+    "put": lambda bsp, to, values, x: bsp.put(to, values, x),
+    "hpput": lambda bsp, to, values, x: bsp.hpput(to, values, x[:]),
+    "put_at": lambda bsp, to, values, x: bsp.put_at(to, [0, 1, 2, 3], values, x),
+    "get": lambda bsp, to, values, x: bsp.get(values, x, x),
+    "send": lambda bsp, to, values, x: bsp.send(to, values),
+}
+
+
+@pytest.mark.procs(1, 2, 3, 8)
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_what_is_raised_inside_a_primitive_may_be_caught_and_nothing_was_transferred(
+    run, nprocs, call
+):
+    def main(bsp):
+        x = bsp.zeros(4)
+        bsp.sync()
+        right = (bsp.pid + 1) % bsp.nprocs
+        with pytest.raises((KeyError, bsplib.MessageError)):
+            call(bsp, right, Values(raises, 1), x)
+        bsp.put(right, 5, x[1:2])
+        bsp.oblsync(1)
+        bsp.sync()
+        return x.tolist(), bsp.qsize()
+
+    assert run(main) == [([0, 5, 0, 0], (0, 0))] * nprocs
 
 
 @pytest.mark.procs(2)
@@ -212,10 +287,97 @@ def test_a_thread_that_the_program_leaves_behind_does_not_hold_the_run(run):
     assert run(main) == [0, 1]
 
 
+# -- one process is stopped ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def stop(tmp_path):
+    """Stop process 1 of a run, and do something when it stands still."""
+    path = tmp_path / "stopped"
+    over = threading.Event()
+    helpers = []
+
+    def stopped():
+        path.write_text(str(os.getpid()))
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    def stands_still():
+        return path.exists() and state_of(path.read_text()) == "T"
+
+    def then(act):
+        def wait_and_act():
+            eventually(lambda: over.is_set() or stands_still())
+            if not over.is_set():
+                act(int(path.read_text()), over)
+
+        helpers.append(threading.Thread(target=wait_and_act))
+        helpers[-1].start()
+        return victim_of(stopped)
+
+    yield then
+    over.set()
+    for helper in helpers:
+        helper.join()
+
+
+STOPPED = [*BETWEEN, *INSIDE, *SYNCING]
+
+
+@pytest.mark.procs(3)
+@pytest.mark.parametrize("phase", STOPPED, ids=lambda phase: phase.__name__)
+def test_a_process_may_be_stopped_in_any_phase_is_named_and_goes_on(
+    run, nothing_is_left, stop, capfd, monkeypatch, phase
+):
+    monkeypatch.setattr(seat, "_NAPS_PER_LOOK", 4)  # two seconds would be long for so many tests
+    said = []
+
+    def go_on(os_pid, over):
+        words = f"which is stopped; continue it (kill -CONT {os_pid}) or end the run"
+
+        def named_by_process_0():
+            said.append(capfd.readouterr().err)
+            return f"bsplib: process 0 waits for process 1, {words}" in "".join(said)
+
+        if eventually(lambda: over.is_set() or named_by_process_0()):
+            os.kill(os_pid, signal.SIGCONT)
+
+    happens = stop(go_on)
+    results = run(lambda bsp: phase(bsp, happens(bsp)), start_method="fork")
+    assert results == run(lambda bsp: phase(bsp, nothing))
+    assert set(re.findall(r"waits for process (\d+)", "".join(said))) == {"1"}
+
+
+@pytest.mark.procs(3)
+@pytest.mark.parametrize("phase", [*STOPPED, waiting_at_the_end], ids=lambda phase: phase.__name__)
+def test_a_process_may_be_killed_where_it_stands_and_all_stop(run, nothing_is_left, stop, phase):
+    happens = stop(lambda os_pid, over: os.kill(os_pid, signal.SIGKILL))
+    with pytest.raises(bsplib.ProcessDiedError, match=r"^process 1 was killed by SIGKILL"):
+        run(lambda bsp: phase(bsp, happens(bsp)), start_method="fork")
+
+
+@pytest.mark.procs(3)
+def test_a_process_that_is_stopped_does_not_hold_up_the_end_of_a_run_that_failed(
+    run, nothing_is_left, stop
+):
+    happens = stop(lambda os_pid, over: None)
+
+    def main(bsp):
+        os_pid = bsp.allgather(os.getpid())[VICTIM]
+        happens(bsp)()
+        if bsp.pid == 2:
+            assert eventually(lambda: state_of(os_pid) == "T")
+            raise KeyError("of process 2")
+        bsp.sync()
+
+    with pytest.raises(KeyError, match="of process 2"):
+        run(main, start_method="fork")
+
+
 # -- nothing is left ---------------------------------------------------------------------------
 
 
 @pytest.mark.procs(2)
+@pytest.mark.timeout(120)  # it is a thousand of them
 def test_a_thousand_runs_leave_no_descriptor_no_child_and_no_name(run, nprocs):
     def main(bsp):
         x = bsp.zeros(100)
@@ -241,7 +403,7 @@ def test_runs_that_fail_leave_no_descriptor_no_child_and_no_name(run):
         raise KeyError
 
     def fail():
-        for phase in (before_anything, after_a_put, in_a_sub_group):
+        for phase in (before_anything, after_a_put, in_a_partition):
             for fatal in (raises, lambda: die(1), lambda: sys.exit(1)):
                 with pytest.raises((KeyError, bsplib.ProcessDiedError)):
                     run(main, phase, fatal)

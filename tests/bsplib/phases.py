@@ -1,0 +1,339 @@
+"""Where in a program something may happen to process 1: programs that let it happen there.
+
+Each takes the group and what happens, which is :func:`something_elsewhere` on the other
+processes, and returns what it computed: the same as where nothing happened, if what did
+has left no harm behind.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+VICTIM = 1
+DEADLINE_S = 30
+
+# -- how it comes to happen there -------------------------------------------------------------
+
+
+def something_elsewhere():
+    """Do nothing: it is process 1 to which something happens."""
+
+
+def nothing():
+    """Do nothing, and nowhere else either."""
+
+
+class Once:
+    """What lets something happen when it is used for the first time."""
+
+    happens = None
+
+    def use(self):
+        happens, self.happens = self.happens, None
+        if happens is not None:
+            happens()
+
+
+class Values(Once):
+    """Values for which something happens when they are asked for."""
+
+    def __init__(self, happens, values):
+        self.happens = happens
+        self._values = values
+
+    def __array__(self, dtype=None, copy=None):
+        self.use()
+        return np.array(self._values, dtype)
+
+    def __index__(self):
+        self.use()
+        return self._values
+
+    def __reduce__(self):
+        self.use()
+        return list, (self._values,)
+
+
+class Elements(Once, np.ndarray):
+    """An array to which something happens when its elements are read or written."""
+
+    def __getitem__(self, index):
+        self.use()
+        return super().__getitem__(index)
+
+    def __setitem__(self, index, values):
+        self.use()
+        super().__setitem__(index, values)
+
+
+def eventually(condition):
+    """Poll until a condition holds; False if it does not come to hold at all."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+def state_of(os_pid):
+    """Return a process's state: R, S, T if it is stopped, Z if it is dead; none if gone."""
+    try:
+        return Path(f"/proc/{os_pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
+def let_it_happen_once(holds, happens):
+    """Let a timer look ten times running whether something holds: that is at rest then."""
+    found = 0
+
+    def look(_, frame):
+        nonlocal found
+        codes = set()
+        while frame is not None:
+            codes.add(frame.f_code)
+            frame = frame.f_back
+        found = found + 1 if holds(codes) else 0
+        if found == 10:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            happens()
+
+    signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+
+
+def come_late(bsp, holds, happens):
+    """Let it happen to process 1 while it waits for process 0, which comes after that.
+
+    Args:
+        bsp: the group.
+        holds: tells from the code objects on the stack whether process 1 is there.
+        happens: what happens.
+    """
+    os_pid = bsp.allgather(os.getpid())[VICTIM]
+    if happens is nothing:
+        return
+    if bsp.pid == VICTIM:
+        let_it_happen_once(holds, happens)
+    elif bsp.pid == 0:
+        assert eventually(lambda: state_of(os_pid) in ("", "T", "X", "Z"))
+
+
+def inside(method):
+    """Tell whether a method is on the stack."""
+    return lambda codes: method.__code__ in codes
+
+
+def everybody(bsp):
+    return range(bsp.nprocs)
+
+
+# -- between primitives -------------------------------------------------------------------------
+
+
+def before_anything(bsp, happens):
+    happens()
+    bsp.sync()
+
+
+def before_a_put(bsp, happens):
+    x = bsp.zeros(2000)
+    happens()
+    bsp.put((bsp.pid + 1) % bsp.nprocs, np.full(2000, bsp.pid), x)
+    bsp.sync()
+    return x.sum()
+
+
+def after_a_put(bsp, happens):
+    x = bsp.zeros(2000)
+    bsp.put((bsp.pid + 1) % bsp.nprocs, np.full(2000, bsp.pid), x)
+    happens()
+    bsp.sync()
+    return x.sum()
+
+
+def after_a_sync(bsp, happens):
+    total = after_a_put(bsp, something_elsewhere)
+    happens()
+    bsp.sync()
+    return total
+
+
+def in_a_partition(bsp, happens):
+    with bsp.partition([2, bsp.nprocs]) as sub:
+        sub.sync()
+        happens()
+        total = sub.allreduce(bsp.pid)
+    bsp.sync()
+    return total
+
+
+def after_a_partition(bsp, happens):
+    with bsp.partition([2, bsp.nprocs]) as sub:
+        total = sub.allreduce(bsp.pid)
+    happens()
+    return total
+
+
+def in_an_oblivious_superstep(bsp, happens):
+    bsp.oblsync(0)
+    happens()
+    for pid in everybody(bsp):
+        bsp.send(pid, bsp.pid)
+    bsp.oblsync(bsp.nprocs)
+    return [payload for _, _, payload in bsp.messages()]
+
+
+def at_the_end(bsp, happens):
+    bsp.sync()
+    happens()
+    return bsp.pid
+
+
+BETWEEN = [
+    before_anything,
+    before_a_put,
+    after_a_put,
+    after_a_sync,
+    in_a_partition,
+    after_a_partition,
+    in_an_oblivious_superstep,
+    at_the_end,
+]
+
+# -- inside primitives --------------------------------------------------------------------------
+
+
+def in_a_put(bsp, happens):
+    """Something was put before, and something is after."""
+    x = bsp.zeros(3 * 2000)
+    right = (bsp.pid + 1) % bsp.nprocs
+    bsp.put(right, np.full(2000, 1.0), x, offset=0)
+    bsp.put(right, Values(happens, np.full(2000, bsp.pid)), x, offset=2000)
+    bsp.put(right, np.full(2000, 2.0), x, offset=4000)
+    bsp.sync()
+    return x.reshape(3, 2000).sum(1).tolist()
+
+
+def in_an_hpput(bsp, happens):
+    x = bsp.zeros(4)
+    bsp.hpput((bsp.pid + 1) % bsp.nprocs, Values(happens, [bsp.pid] * 4), x[:])
+    bsp.sync()
+    return x.tolist()
+
+
+def in_a_put_at(bsp, happens):
+    x = bsp.zeros(bsp.nprocs)
+    bsp.put_at(np.arange(bsp.nprocs), bsp.pid, Values(happens, bsp.pid), x)
+    bsp.sync()
+    return x.tolist()
+
+
+def in_a_get(bsp, happens):
+    x = bsp.array([bsp.pid] * 4)
+    bsp.sync()
+    got = bsp.get(Values(happens, 0), x)
+    bsp.sync()
+    return got.tolist()
+
+
+def in_a_send(bsp, happens):
+    bsp.send(0, Values(happens, (bsp.pid, bsp.nprocs)))
+    bsp.sync()
+    return [payload for _, _, payload in bsp.messages()]
+
+
+def in_a_put_of_a_partition(bsp, happens):
+    with bsp.partition([2, bsp.nprocs]) as sub:
+        total = in_a_put(sub, happens)
+    bsp.sync()
+    return total
+
+
+INSIDE = [in_a_put, in_an_hpput, in_a_put_at, in_a_get, in_a_send, in_a_put_of_a_partition]
+
+# -- inside the end of a superstep --------------------------------------------------------------
+
+
+def waiting_in_a_sync(bsp, happens):
+    x = bsp.zeros(bsp.nprocs, int)
+    come_late(bsp, inside(type(bsp).sync), happens)
+    for pid in everybody(bsp):
+        bsp.put(pid, bsp.pid, x, offset=bsp.pid)
+    bsp.sync()
+    bsp.sync()
+    return x.tolist()
+
+
+def waiting_in_a_sync_of_a_partition(bsp, happens):
+    with bsp.partition([2, bsp.nprocs]) as sub:
+        total = waiting_in_a_sync(sub, happens) if bsp.pid < 2 else sub.nprocs
+    bsp.sync()
+    return total
+
+
+def waiting_in_an_oblsync(bsp, happens):
+    come_late(bsp, inside(type(bsp).oblsync), happens)
+    for pid in everybody(bsp):
+        bsp.send(pid, bsp.pid)
+    bsp.oblsync(bsp.nprocs)
+    got = [payload for _, _, payload in bsp.messages()]
+    bsp.sync()
+    return got
+
+
+def writing_what_was_put(bsp, happens):
+    """Into every other element, hence one by one."""
+    whole = np.zeros((8, 2)).view(Elements)
+    x = whole[:, 0]
+    bsp.push_reg(x)
+    bsp.sync()
+    bsp.put((bsp.pid + 1) % bsp.nprocs, [1, 2, 3, bsp.pid], x[::2])
+    x.happens = happens
+    bsp.sync()
+    bsp.sync()
+    return x.tolist()
+
+
+def writing_what_was_got(bsp, happens):
+    x = bsp.array([bsp.pid] * 4)
+    bsp.sync()
+    got = bsp.get(0, x, np.zeros(4).view(Elements))
+    got.happens = happens
+    bsp.sync()
+    bsp.sync()
+    return got.tolist()
+
+
+def reading_what_others_get(bsp, happens):
+    x = np.arange(8).view(Elements)
+    bsp.push_reg(x)
+    bsp.sync()
+    got = bsp.get(VICTIM, x[::2])
+    x.happens = happens
+    bsp.sync()
+    return got.tolist()
+
+
+SYNCING = [
+    waiting_in_a_sync,
+    waiting_in_a_sync_of_a_partition,
+    waiting_in_an_oblsync,
+    writing_what_was_put,
+    writing_what_was_got,
+    reading_what_others_get,
+]
+
+
+def waiting_at_the_end(bsp, happens):
+    """Process 1 has returned from main."""
+    main = sys._getframe(1).f_code
+    come_late(bsp, lambda codes: main not in codes, happens)
+    return bsp.pid
