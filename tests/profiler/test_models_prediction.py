@@ -1,0 +1,318 @@
+"""Predictions in total and by node, what they are priced by, and bsp predict."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import asdict
+
+import networkx
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from bsplib.cli import main
+from bsplib.errors import UsageError
+from bsplib.machine import Machine, Pattern, load_machine
+from bsplib.records import Kind, Trace
+from bsplib.trace import write_trace
+from profiler.models.prediction import MEASURED, predict
+from profiler.models.prices import Prices, choose_prices, recognise, recorded_machine
+from profiler.models.replay import MODELS, replay
+from profiler.models.report import print_predictions
+from profiler.models.timeline import lay_out
+
+HERE = Machine("here", "made up", g=1e-9, l=1e-6, speed=2e9)
+THERE = Machine("there", "made up", g=4e-9, l=3e-6, speed=5e8, p=16)
+BARE = Machine("bare", "made up", g=4e-9, l=3e-6)
+
+
+@pytest.fixture
+def broadcasts(script):
+    """Two callers of one function, on two processes."""
+    program = script(2)
+    for _ in range(2):
+        program.step("main foo onestage:9", w=[2000, 0], puts=[(0, 1, 500)], transfer=900)
+    program.step("main bar onestage:9", w=[1000, 0], puts=[(0, 1, 500)], transfer=800)
+    program.step("main bar twostage:34", w=100, puts=[(1, 0, 50)], transfer=700)
+    program.step("main:8", w=[0, 10], kind=Kind.END)
+    return program.run(meta={"program": "b.py", "machine": asdict(HERE)})
+
+
+# -- by node --------------------------------------------------------------------------------
+
+
+def by_name(prediction, model):
+    nodes = prediction.callgraph.graph.nodes(data="node")
+    return {node.name: prediction.nodes[model][name] for name, node in nodes}
+
+
+def test_a_node_has_what_was_spent_under_it(broadcasts):
+    nodes = by_name(predict(broadcasts, Prices(HERE)), "BSP")
+    assert {name: round(parts.total_s * 1e9) for name, parts in nodes.items()} == {
+        "main": 5100 + 10 + 1550 + 4000,
+        "foo": 4000 + 1000 + 2000,
+        "onestage": 5000 + 1500 + 3000,
+        "app.py line 9": 5000 + 1500 + 3000,
+        "bar": 1100 + 550 + 2000,
+        "twostage": 100 + 50 + 1000,
+        "app.py line 34": 100 + 50 + 1000,
+        "app.py line 8": 10,
+    }
+    parts = nodes["bar"]
+    assert [round(s * 1e9) for s in (parts.comp_s, parts.comm_s, parts.sync_s)] == [1100, 550, 2000]
+
+
+@pytest.mark.parametrize("model", [MEASURED, *MODELS])
+def test_cost_centres_add_up_to_the_total(broadcasts, model):
+    prediction = predict(broadcasts, Prices(THERE, 2.0))
+    graph = prediction.callgraph.graph
+    leaves = [name for name in graph if graph.out_degree(name) == 0]
+    total = prediction.totals[model].total_s
+    assert sum(prediction.nodes[model][name].total_s for name in leaves) == pytest.approx(total)
+    assert prediction.nodes[model][prediction.callgraph.root].total_s == pytest.approx(total)
+
+
+def test_functions_that_recur_count_once(script):
+    program = script(1)
+    program.step("main f", w=3)
+    program.step("main f f f", w=4)
+    nodes = by_name(predict(program.run(), Prices(Machine("m", "x", g=0.0, l=0.0))), "BSP")
+    assert round(nodes["f"].total_s * 1e9) == 7
+
+
+def test_stacks_without_a_common_root_have_one_made_for_them(script):
+    program = script(1)
+    program.step("one f", w=3)
+    program.step("two f", w=4)
+    prediction = predict(program.run(), Prices(Machine("m", "x", g=0.0, l=0.0)))
+    nodes = by_name(prediction, "MPM")
+    assert [round(nodes[name].total_s * 1e9) for name in ("main", "one", "two", "f")] == [
+        7,
+        3,
+        4,
+        7,
+    ]
+    assert networkx.is_directed_acyclic_graph(prediction.callgraph.graph)
+
+
+def test_the_error_is_in_percent_of_what_was_measured(broadcasts):
+    prediction = predict(broadcasts, Prices(HERE), ["BSP"])
+    took = prediction.totals[MEASURED].total_s
+    assert round(took * 1e9) == 2 * 2900 + 1800 + 800 + 10
+    assert prediction.error_percent("BSP") == pytest.approx(100 * (8410 - 10660) / 8410)
+
+
+def test_only_the_models_that_are_asked_for_are_replayed(broadcasts):
+    told = []
+    prediction = predict(broadcasts, Prices(HERE), ["MPM"], progress=lambda: told.append(1))
+    assert list(prediction.totals) == list(prediction.nodes) == [MEASURED, "MPM"]
+    assert len(told) == 2
+
+
+def test_there_are_four_models(broadcasts):
+    with pytest.raises(ValueError, match=r"there is no model 'LogP'; there are BSP, BSPWB, MPM,"):
+        replay(lay_out(broadcasts), "LogP", Prices(HERE))
+
+
+# -- prices -----------------------------------------------------------------------------------
+
+
+def test_where_nothing_is_said_the_machine_of_the_trace_holds(broadcasts):
+    assert choose_prices(broadcasts) == Prices(HERE)
+    assert recorded_machine(broadcasts) == HERE
+
+
+def test_computation_takes_longer_where_processes_are_slower(broadcasts):
+    assert choose_prices(broadcasts, THERE).ratio == 4
+    assert choose_prices(broadcasts, THERE, speed="1e9").ratio == 2
+    assert choose_prices(broadcasts, BARE, speed="0.5x").ratio == 2
+    assert choose_prices(broadcasts, BARE, speed="4e9").ratio == 0.5
+
+
+def test_an_l_can_be_said_where_it_is_a_gap(broadcasts):
+    there = load_machine("cray-t3e-mpi")
+    prices = choose_prices(broadcasts, there, speed="1x", latency_s=1e-5)
+    assert predict(broadcasts, prices).totals["BSP"].sync_s == pytest.approx(4e-5)
+
+
+@pytest.mark.parametrize(
+    ("machine", "said", "sentence"),
+    [
+        (
+            BARE,
+            {},
+            "machine: bare has no speed (made up, says none); say one by --speed 3e8 or "
+            "--speed 0.5x",
+        ),
+        (THERE, {"speed": "fast"}, "predict: 'fast' is no speed; say flop/s, as 3e8, or times,"),
+        (THERE, {"speed": "0x"}, "predict: '0x' is no speed"),
+        (THERE, {"speed": "-1e9"}, "predict: '-1e9' is no speed"),
+        (THERE, {"speed": "nan"}, "predict: 'nan' is no speed"),
+        (THERE, {"speed": "inf"}, "predict: 'inf' is no speed"),
+        (THERE, {"pattern": "ring"}, "predict: 'ring' is no pattern; there are auto, exchange,"),
+    ],
+)
+def test_what_is_missing_or_wrong_is_one_sentence(broadcasts, machine, said, sentence):
+    with pytest.raises(UsageError, match=f"^{re.escape(sentence)}"):
+        choose_prices(broadcasts, machine, **said)
+
+
+def test_a_computer_that_recorded_and_says_no_speed_is_named(script):
+    program = script(1)
+    program.step("main")
+    run = program.run(meta={"machine": asdict(BARE)})
+    with pytest.raises(UsageError, match=r"^predict: bare does not say how fast .* --speed 0\.5x$"):
+        choose_prices(run, THERE)
+    assert choose_prices(run, THERE, speed="2x").ratio == 0.5
+
+
+@pytest.mark.parametrize("values", [None, 3, [], {}, {"name": "m"}, {"name": 1, "g": 2}])
+def test_a_trace_may_say_anything_of_its_machine(script, values):
+    program = script(1)
+    program.step("main")
+    run = program.run(meta={"machine": values})
+    assert recorded_machine(run) is None
+    with pytest.raises(UsageError, match="the trace does not say what Machine it ran on; name one"):
+        choose_prices(run)
+    with pytest.raises(UsageError, match="the trace does not say how fast the computer was"):
+        choose_prices(run, HERE)
+
+
+# -- patterns -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("puts", "pattern"),
+    [
+        ([], None),
+        ([(0, 1, 8), (1, 0, 8)], "exchange"),
+        ([(0, 1, 8), (1, 2, 8), (2, 3, 8), (3, 0, 8)], "exchange"),  # every one sends and gets
+        ([(0, 1, 8), (2, 3, 8)], "ping-pong"),
+        ([(0, 1, 8), (1, 2, 8)], "ping-pong"),
+        ([(1, 0, 8), (1, 2, 8), (1, 3, 8)], "personalised-one-to-all"),
+        ([(0, 2, 8), (1, 2, 8), (3, 2, 8)], "all-to-one"),
+        ([(i, j, 8) for i in range(4) for j in range(4) if i != j], "all-to-all"),
+        ([(0, 1, 8), (0, 2, 8), (3, 1, 8)], "all-to-all"),
+    ],
+)
+def test_the_pattern_of_a_superstep_is_recognised(script, puts, pattern):
+    program = script(4)
+    program.step("main", puts=puts)
+    timeline = lay_out(program.run())
+    assert recognise(timeline, timeline.steps[0]) == pattern
+
+
+def test_g_and_l_of_a_pattern_hold_for_the_models_of_messages(script):
+    program = script(2)
+    program.step("main", puts=[(0, 1, 100)])
+    program.step("main", puts=[(0, 1, 100), (1, 0, 100)])
+    program.step("main")
+    patterns = {"ping-pong": Pattern(2e-9, 5e-9), "exchange": Pattern(3e-9, 7e-9)}
+    machine = Machine("m", "x", g=1e-9, l=1e-9, patterns=patterns)
+
+    def totals(pattern):
+        timeline, prices = lay_out(program.run()), Prices(machine, pattern=pattern)
+        return [round(replay(timeline, model, prices).total_s * 1e9) for model in MODELS]
+
+    own = 203
+    recognised = 205 + 307 + 1
+    assert totals(None) == [own] * 4
+    assert totals("auto") == [own, recognised, recognised, recognised]
+    assert totals("exchange") == [own] + [2 * 307 + 7] * 3
+    with pytest.raises(UsageError, match="m has no g and L of all-to-one; it has those of ping-po"):
+        totals("all-to-one")
+
+
+# -- on the terminal ----------------------------------------------------------------------------
+
+
+def printed(predictions, **options):
+    console = Console(file=io.StringIO(), width=160, color_system=None)
+    print_predictions(predictions, console=console, **options)
+    return console.file.getvalue()
+
+
+def test_the_tables_have_totals_and_nodes_of_all_models(broadcasts):
+    text = printed([predict(broadcasts, Prices(THERE, 4.0))])
+    lines = [re.split(r"\s{2,}", line.strip()) for line in text.splitlines()]
+    assert text.startswith(
+        "run 1: b.py, 2 processes, on there, g 32.0 ns a word, l 3.00 µs, computation takes 4 "
+        "times as long as recorded, figures measured with 16\n"
+    )
+    assert ["model", "total", "computation", "communication", "synchronisation", "error"] in lines
+    assert ["measured", "8.41 µs", "5.11 µs", "3.30 µs"] in lines
+    assert ["BSP", "38.6 µs", "20.4 µs", "6.20 µs", "12.0 µs", "-359.5%"] in lines
+    assert ["twostage", "800 ns", *["3.60 µs"] * 4] in lines
+    names = ["main", "foo", "onestage", "app.py line 9", "bar", "twostage", "app.py line 34"]
+    rows = [line[0] for line in lines if len(line) == 6 and line[0] in names]
+    assert rows == names
+
+
+def test_texts_of_a_trace_cannot_command_the_terminal(script):
+    program = script(1)
+    program.step("main \x1b[31mred")
+    values = asdict(HERE) | {"name": "\x1b[2Jwiped [bold]"}
+    run = program.run(meta={"program": "\x1b[1m", "machine": values})
+    text = printed([predict(run, choose_prices(run))])
+    assert "\x1b" not in text
+    assert r"\x1b[2Jwiped [bold]" in text
+
+
+@pytest.fixture
+def bsp(broadcasts, tmp_path):
+    """Run bsp predict on a trace of two runs."""
+    path = tmp_path / "two.bsp"
+    write_trace(path, Trace((broadcasts, broadcasts)))
+
+    def run(*arguments):
+        done = CliRunner().invoke(main, ["predict", *arguments, str(path)])
+        return done.exit_code, done.output
+
+    return run
+
+
+def test_the_command_predicts_each_run(bsp):
+    status, output = bsp("--machine", "ibm-sp2-pvm", "--speed", "0.1x")
+    assert status == 0, output
+    titles = [line for line in output.splitlines() if line.startswith("run ")]
+    assert [title[:12] for title in titles] == ["run 1: b.py,", "run 2: b.py,"]
+    assert "on IBM SP2, PVM, g 138 ns a word, l 80.8 µs, computation takes 10 times" in titles[0]
+
+
+def test_the_command_takes_one_run_and_one_model(bsp):
+    status, output = bsp("--run", "2", "--model", "obsp", "--model", "BSP")
+    assert status == 0, output
+    totals = output.partition("function or")[0]
+    assert re.findall(r"^run \d|^ \w+\*?(?= +\d+\.\d+ µs +\d)", totals, re.MULTILINE) == [
+        "run 2",
+        " measured",
+        " BSP",
+        " OBSP*",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--machine", "abacus"], "machine: 'abacus' is none of"),
+        (["--machine", "cray-t3e-mpi"], "machine: Cray T3E, MPI has no speed (Roda et al."),
+        (["--machine", "cray-t3e-mpi", "--speed", "1x"], "below zero); say one by --l 1e-5"),
+        (["--run", "3"], "there is no run 3 among 2"),
+        (["--l", "-1"], "-1.0 is not in the range"),
+        (["--model", "logp"], "'logp' is not one of"),
+        (["--pattern", "exchange"], "machine: here has no g and L of exchange; it has those of no"),
+    ],
+)
+def test_a_wrong_command_is_one_sentence(bsp, arguments, words):
+    status, output = bsp(*arguments)
+    assert status != 0
+    assert words in " ".join(output.split())
+    assert "Traceback" not in output
+
+
+def test_predicting_leaves_the_records_alone(broadcasts):
+    before = broadcasts.records.copy()
+    predict(broadcasts, Prices(THERE, 2.0))
+    assert np.array_equal(before, broadcasts.records)
