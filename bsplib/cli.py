@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from bsplib.records import Trace
 
 _TRACE = click.Path(dir_okay=False, path_type=Path)
+_FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 class _Sentences(click.Group):
@@ -213,6 +214,43 @@ def predict(
     chosen = [(run, choose_prices(run, there, **said)) for run in runs]  # type: ignore[arg-type]
     models = [name for name in MODELS if not names or name.lower().rstrip("*") in names]
     print_predictions(predict_all(chosen, models), number=position)
+
+
+@main.command()
+@click.option(
+    "--parameter",
+    "said",
+    required=True,
+    metavar="NAME=A:B:xK",
+    help="Integer option of APP and its values: A:B, A:B:+K, or A:B:xK for multiples.",
+)
+@click.option("-n", "--nprocs", type=click.IntRange(1), help="Number of processes.")
+@click.option("--backend", type=click.Choice(BACKENDS), help="Where the processes live.")
+@click.option("--machine", metavar="NAME", help="Machine that prices the runs.")
+@click.option(
+    "--repeats",
+    default=3,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Runs with each value; the one that costs least counts.",
+)
+@click.option("--keep", type=_FOLDER, help="Keep the traces in this folder.")
+@click.option("--plot", type=_TRACE, help="Draw the trade into this file.")
+@click.argument("app")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def tune(said: str, plot: Path | None, app: str, **options: Any) -> None:
+    """Find the best value of a parameter of APP.
+
+    APP is a module or a file with a click command named "command", such as
+    apps.sample_sort; ARGUMENTS, after --, are further options of it. It is run and
+    recorded with each value. The cost centres that cost more as the parameter grows,
+    and those that get more even, are found in the traces; the best value is named for
+    the Machine of the runs and for each that comes with bsplib, where a superstep
+    costs max w + g h + l.
+    """
+    from profiler.tune.session import tune_and_print  # noqa: PLC0415  # loaded lazily, see above
+
+    tune_and_print(app, said, plot=plot, **options)
 
 
 def _read(file: Path) -> Trace:

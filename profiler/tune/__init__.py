@@ -1,0 +1,28 @@
+"""Tuning a parameter of an application by the balance of its h-relations.
+
+An application is run with each value of the parameter and recorded. Some cost centres
+cost more the greater the value is, others get more even: the trade between them is
+found in the traces, priced on any Machine, and shown.
+
+Source: Jarvis et al. 2002, section 4.3, Figures 7 and 8.
+"""
+
+from profiler.tune.app import App, find_app
+from profiler.tune.best import Verdict, judge
+from profiler.tune.parameter import Parameter, parse_parameter
+from profiler.tune.sweep import Options, Point, sweep
+from profiler.tune.trade import Trade, find_trade
+
+__all__ = [
+    "App",
+    "Options",
+    "Parameter",
+    "Point",
+    "Trade",
+    "Verdict",
+    "find_app",
+    "find_trade",
+    "judge",
+    "parse_parameter",
+    "sweep",
+]

@@ -1,0 +1,100 @@
+"""Which value is the best: on the Machine of the runs, and on all in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bsplib.errors import UsageError
+from bsplib.machine import Machine, known_machines, load_machine
+from profiler.models.prices import Prices, choose_prices
+from profiler.models.replay import replay
+from profiler.models.timeline import Timeline, lay_out
+from profiler.tune.sweep import MODEL
+
+if TYPE_CHECKING:
+    from bsplib.records import Run
+    from profiler.tune.sweep import Point
+
+NEAR = 0.02
+"""Values whose cost exceeds that of the best by less than this part are as good."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the values cost on a Machine."""
+
+    name: str
+    """What the Machine is called."""
+    values: tuple[int, ...]
+    totals_s: tuple[float, ...]
+    """For each value; empty where no l is known."""
+    ratio: float | None = 1.0
+    """Seconds that a computation takes there for each that was measured; None if it is
+    not known, and they count as they were measured."""
+    too_small: bool = False
+    """It has fewer processes than there were in the runs."""
+
+    @property
+    def best(self) -> int:
+        """The value that costs least."""
+        return self.values[self.totals_s.index(self.best_s)]
+
+    @property
+    def best_s(self) -> float:
+        """What the best costs."""
+        return min(self.totals_s)
+
+    @property
+    def near(self) -> tuple[int, ...]:
+        """Other values that are as good."""
+        pairs = zip(self.values, self.totals_s, strict=True)
+        limit = self.best_s * (1 + NEAR)
+        return tuple(value for value, cost in pairs if cost <= limit and value != self.best)
+
+
+def judge(points: Sequence[Point]) -> list[Verdict]:
+    """Price all runs on their own Machine, and then on each other one of the database.
+
+    A Machine whose l is not known prices nothing; where speeds are not known the
+    computation counts as it was measured.
+    """
+    own = points[0].machine
+    known = {name: load_machine(name) for name in known_machines()}
+    name = next((name for name, machine in known.items() if machine == own), own.name)
+    timelines = [lay_out(point.run) for point in points]
+    machines = {name: own} | known
+    return [_verdict(name, machine, points, timelines) for name, machine in machines.items()]
+
+
+def measured(points: Sequence[Point]) -> Verdict:
+    """Return the verdict of the times that were measured."""
+    return Verdict(
+        "as measured",
+        tuple(point.value for point in points),
+        tuple(point.measured_s for point in points),
+    )
+
+
+def _verdict(
+    name: str, machine: Machine, points: Sequence[Point], timelines: Sequence[Timeline]
+) -> Verdict:
+    values = tuple(point.value for point in points)
+    run = points[0].run
+    try:
+        machine.need("l")
+    except UsageError:
+        return Verdict(name, values, ())
+    ratio = _ratio(run, machine)
+    prices = Prices(machine, 1.0 if ratio is None else ratio)
+    totals = tuple(replay(timeline, MODEL, prices).total_s for timeline in timelines)
+    too_small = machine.p is not None and machine.p < run.nprocs
+    return Verdict(name, values, totals, ratio, too_small)
+
+
+def _ratio(run: Run, machine: Machine) -> float | None:
+    try:
+        return choose_prices(run, machine).ratio
+    except UsageError:  # the speed of one of them is not known
+        return None
