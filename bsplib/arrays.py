@@ -94,9 +94,16 @@ class Arrays(Supersteps):
             DtypeError: the dtype holds Python objects.
             OutOfSharedMemoryError: it does not fit into /dev/shm.
         """
-        return self._allocate("zeros", shape, np.dtype(dtype))
+        return self._allocate("zeros", shape, np.dtype(dtype), zero=True)
 
-    def _allocate(self, operation: str, shape: int | Sequence[int], dtype: np.dtype[Any]) -> Array:
+    def _allocate(
+        self,
+        operation: str,
+        shape: int | Sequence[int],
+        dtype: np.dtype[Any],
+        *,
+        zero: bool = False,
+    ) -> Array:
         self._check_usable()
         self._check_dtype(dtype, operation)
         size = tuple(
@@ -105,7 +112,7 @@ class Arrays(Supersteps):
         if any(n < 0 for n in size):
             raise self._error(ShapeError, f"{operation}: shape {size} has a negative size")
         try:
-            memory = self._port.allocate(prod(size) * dtype.itemsize)
+            memory = self._port.allocate(prod(size) * dtype.itemsize, zero=zero)
         except BspError as error:
             self._fail(error)
         made: Array = np.ndarray(size, dtype, buffer=memory)
@@ -115,7 +122,7 @@ class Arrays(Supersteps):
     def empty(self, shape: int | Sequence[int], dtype: DTypeLike = float) -> Array:
         """Allocate an array in shared memory and register it, as :meth:`zeros` does.
 
-        Its content is whatever was there; it happens to be zero.
+        Its content is whatever was there.
         """
         return self._allocate("empty", shape, np.dtype(dtype))
 

@@ -173,7 +173,8 @@ class _Named:
         self._fetch = fetch
 
     def puts(self, parcel: Incoming, first: int) -> Iterator[_Call]:
-        for put, (operation, place) in zip(parcel.puts, parcel.sites[0], strict=True):
+        sites = parcel.sites[0] if parcel.sites else ()
+        for put, (operation, place) in zip(parcel.puts, sites, strict=True):
             check_arrival(self._registry, parcel.source, put, self._fetch)
             use = _Use.HP_WRITE if operation == "hpput" else _Use.PUT
             if len(put) == 5 and put[2] is not None:
@@ -181,7 +182,8 @@ class _Named:
             yield _Call(use, _words(operation, first + parcel.source, place), *self._part(put))
 
     def gets(self, parcel: Incoming, first: int) -> Iterator[_Call]:
-        for get, (operation, place) in zip(parcel.gets, parcel.sites[1], strict=True):
+        sites = parcel.sites[1] if parcel.sites else ()
+        for get, (operation, place) in zip(parcel.gets, sites, strict=True):
             use = _Use.HP_READ if operation == "hpget" else _Use.READ
             yield _Call(use, _words(operation, first + parcel.source, place), *self._part(get))
 

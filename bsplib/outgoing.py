@@ -26,7 +26,9 @@ class Outgoing:
         "_single",
         "_words",
         "_written",
+        "bytes_read",
         "gets",
+        "gets_served",
         "messages",
         "puts",
         "sites",
@@ -48,6 +50,9 @@ class Outgoing:
         self._single: int | None = None  # likewise of the last put, if it is of one word
         self._more = 0  # puts that are no entries of their own
         self._written = 0  # bytes of those that are in place already
+        self.gets_served = 0
+        """Gets that have been served before the superstep ends, and their bytes."""
+        self.bytes_read = 0
 
     def add_put(self, put: tuple[Any, ...]) -> None:
         """Add a put that comes after all puts so far."""
@@ -96,6 +101,11 @@ class Outgoing:
         """Count a put that has been written already."""
         self._more += 1
         self._written += nbytes
+
+    def note_read(self, nbytes: int) -> None:
+        """Count a get that has been served already."""
+        self.gets_served += 1
+        self.bytes_read += nbytes
 
     def parcel(self) -> tuple[Any, ...]:
         """Return what travels as plain values."""

@@ -256,7 +256,11 @@ class RecordedGroup(Group):
                 own_bytes, own_messages = nbytes, count
             elif count:
                 self._recorder.traffic(first + pid, Direction.OUT, nbytes, count)
-        got: dict[int, tuple[int, int]] = {}
+        got = {
+            pid: (sent.bytes_read, sent.gets_served)
+            for pid, sent in out.items()
+            if sent.gets_served
+        }
         for get in gets:
             nbytes, count = got.get(get.pid, (0, 0))
             got[get.pid] = (nbytes + get.nbytes, count + 1)

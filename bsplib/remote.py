@@ -29,7 +29,7 @@ from bsplib.lane import Lane
 from bsplib.place import Array
 from bsplib.registry import Registration
 from bsplib.superstep import Supersteps
-from bsplib.transfer import cast_values, check_out, target_of
+from bsplib.transfer import Target, cast_values, check_out, target_of
 
 
 class RemoteAccess(Supersteps):
@@ -217,12 +217,25 @@ class RemoteAccess(Supersteps):
         except BspError as error:
             self._fail(error)
         outgoing = self._to(sender)
+        if operation == "hpget" and self._watch is None:
+            memory = self._memory_on(sender, target)
+            if memory is not None:
+                target.read(memory, header, destination)
+                outgoing.note_read(header[-1])
+                return destination
         outgoing.add_get(header)
         if self._watch is not None:
             outgoing.add_site(True, here(operation))
             self._watch.add(destination, operation)
         self._gets.append(Get(sender, destination, target.rearranged, target.dtype, header[-1]))
         return destination
+
+    def _memory_on(self, pid: int, target: Target) -> memoryview | None:
+        """Return the whole array that is named on a process, if it can be read at once."""
+        there = target.extent()
+        if there is None or there.place is None or not self._port.is_settled(pid):
+            return None
+        return self._port.reach(there.place, there.size * target.dtype.itemsize)
 
     def put_at(
         self,

@@ -175,10 +175,11 @@ class Supersteps:
             self._gets = []
 
     def _end_oblivious(self, n: int, stamp: int) -> None:
-        if self._gets:
+        gets = len(self._gets) + sum(sent.gets_served for sent in self._out.values())
+        if gets:
             raise self._error(
                 PendingTransferError,
-                f"oblsync: {len(self._gets)} gets are pending and only a global sync serves them",
+                f"oblsync: {gets} gets are pending and only a global sync serves them",
             )
         own = self._out[self.pid].count() if self.pid in self._out else 0
         parcels = {
@@ -248,7 +249,7 @@ class Supersteps:
         check_overlaps(incoming, watched, self._registry, port.fetch, port.first, self.pid)
 
     def _check_nothing_pending(self, what: str) -> None:
-        pending = sum(out.count() + len(out.gets) for out in self._out.values())
+        pending = sum(out.count() + len(out.gets) + out.gets_served for out in self._out.values())
         if pending:
             raise self._error(
                 PendingTransferError,

@@ -239,6 +239,28 @@ class Target:
             return slot, start, destination.size, nbytes
         return slot, region.wire(), nbytes
 
+    def extent(self) -> Extent | None:
+        """Return the array that is named, if it has been announced."""
+        return self._there() if self.resolved else None
+
+    def read(self, memory: memoryview, header: tuple[Any, ...], destination: Array) -> None:
+        """Do at once what the end of the superstep would do for a get.
+
+        Args:
+            memory: of the whole array there, in C order.
+            header: from :meth:`for_get`.
+            destination: likewise.
+        """
+        values: Array = np.frombuffer(memory, self.dtype)
+        if len(header) == 4:
+            _, start, count, _ = header
+            values = values[start : start + count]
+        else:
+            values = values.reshape(self._there().shape)[from_wire(header[1])]
+        if self.rearranged is not None:
+            values = self.rearranged.gather(values)
+        destination[...] = values.reshape(destination.shape)
+
     def destination(self, dst: Array | None) -> Array:
         """Return where the values of a get go: ``dst``, or a new array.
 

@@ -64,8 +64,8 @@ class Port(ABC):
         return None
 
     @abstractmethod
-    def allocate(self, nbytes: int) -> memoryview:
-        """Return zeroed memory that lives until :meth:`release`, 64-byte aligned."""
+    def allocate(self, nbytes: int, *, zero: bool) -> memoryview:
+        """Return memory that lives until :meth:`release`, 64-byte aligned, zeroed if asked."""
 
     @abstractmethod
     def release(self, memory: memoryview) -> None:

@@ -89,11 +89,11 @@ class ShmPort(Port):
 
     # -- memory ---------------------------------------------------------------------
 
-    def allocate(self, nbytes: int) -> memoryview:
+    def allocate(self, nbytes: int, *, zero: bool) -> memoryview:
         """See :meth:`Port.allocate`."""
-        start, zero = self._seat.heap.allocate(nbytes)
+        start, is_zero = self._seat.heap.allocate(nbytes)
         memory = self._segment.buffer[start : start + nbytes]
-        if not zero:
+        if zero and not is_zero:
             np.frombuffer(memory, np.uint8)[:] = 0
         return memory
 

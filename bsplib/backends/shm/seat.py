@@ -27,6 +27,9 @@ _LAST_TRIAL = 1 << 10
 _YIELD_NS = 500_000
 """Yielding goes on for so long before the process sleeps."""
 _YIELDS_PER_LOOK_AT_CLOCK = 16
+_LOOK_NS = 10_000_000
+_LOOKS_PER_STATE = 200
+"""Where a process may not sleep: how often it asks what is wrong, and who is stopped."""
 _NAPS_PER_LOOK = 50  # about 2 s
 _NAPS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
 """Time-outs of a sleeper: the doorbell may be missed once in a blue moon."""
@@ -165,7 +168,7 @@ class Seat:
         """
         if not spun and self._spin_until(ready):
             return
-        if not (self._yields and self._yield_until(ready)):
+        if not (self._yields and self._yield_until(ready, whom, suspect)):
             self._sleep_until(ready, whom, suspect)
         self.fence()
 
@@ -206,7 +209,10 @@ class Seat:
         os.sched_setaffinity(0, {sorted(cores)[self.pid % len(cores)]})
         os.sched_setaffinity(0, cores)
 
-    def _yield_until(self, ready: Callable[[], object]) -> bool:
+    def _yield_until(
+        self, ready: Callable[[], object], whom: Sequence[int], suspect: Callable[[], None]
+    ) -> bool:
+        looks = 0
         deadline = time.perf_counter_ns() + _YIELD_NS
         while True:
             for _ in range(_YIELDS_PER_LOOK_AT_CLOCK):
@@ -215,8 +221,15 @@ class Seat:
                 os.sched_yield()
             if self.words[ABORT]:
                 return False
-            if self._sleeps and time.perf_counter_ns() > deadline:
+            if time.perf_counter_ns() < deadline:
+                continue
+            if self._sleeps:
                 return False
+            suspect()
+            looks += 1
+            if looks % _LOOKS_PER_STATE == 0:
+                self._say_who_is_stopped(whom)
+            deadline = time.perf_counter_ns() + _LOOK_NS
 
     def _sleep_until(
         self, ready: Callable[[], object], whom: Sequence[int], suspect: Callable[[], None]
@@ -248,13 +261,12 @@ class Seat:
         for pid in whom:
             if pid not in self._told and _is_stopped(self.words[self._control[pid] + OS_PID]):
                 self._told.add(pid)
-                print(  # there is nobody else to tell
+                sys.stderr.write(  # there is nobody else to tell; in one piece, others may too
                     f"bsplib: process {self.pid} waits for process {pid}, which is stopped; "
                     f"continue it (kill -CONT {self.words[self._control[pid] + OS_PID]}) or "
-                    f"end the run",
-                    file=sys.stderr,
-                    flush=True,
+                    f"end the run\n"
                 )
+                sys.stderr.flush()
 
 
 def _is_stopped(os_pid: int) -> bool:

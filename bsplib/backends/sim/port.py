@@ -128,7 +128,7 @@ class SimPort(Port):
 
     # -- memory -----------------------------------------------------------------------
 
-    def allocate(self, nbytes: int) -> memoryview:
+    def allocate(self, nbytes: int, *, zero: bool) -> memoryview:  # noqa: ARG002  # always
         """See :meth:`Port.allocate`."""
         room = np.zeros(nbytes + _ALIGNMENT, np.uint8)
         start = -room.ctypes.data % _ALIGNMENT
