@@ -65,7 +65,7 @@ class App:
 
         Args:
             arguments: of its command line.
-            trace: file that it is recorded in.
+            trace: file that it is recorded in; what was there is replaced.
 
         Raises:
             UsageError: it does not take the arguments, or does not end well, or makes
@@ -73,6 +73,7 @@ class App:
         """
         line = [*arguments, "--profile", str(trace)]
         said = " ".join(arguments)
+        trace.unlink(missing_ok=True)  # a further run would be added to it
         try:
             with _silent(self.name, line):
                 self.command.main(line, prog_name=self.name, standalone_mode=False)
