@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from profiler import format as fmt
+
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -33,6 +36,16 @@ def new_figure(width: float, height: float) -> Figure:
     from matplotlib.figure import Figure  # noqa: PLC0415  # half a second
 
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def scale_seconds(axes: Axes) -> None:
+    """Make the horizontal axis one of seconds, logarithmic, with units at its ticks."""
+    from matplotlib.ticker import LogLocator, NullFormatter  # noqa: PLC0415  # half a second
+
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(lambda value, _: fmt.seconds(value))
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def save(figure: Figure, path: Path) -> None:

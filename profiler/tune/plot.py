@@ -65,8 +65,8 @@ def _draw_trade(axes: Axes, points: Sequence[Point], trade: Trade) -> None:
             label.set(fontsize=8, color=colour)
     axes.axhline(1, color="grey", linewidth=0.8)
     if min(cost) > 0:
-        axes.set_xscale("log")
-    axes.set_xlabel(f"seconds of {_named(trade.pays) if trade.pays else 'the whole run'}")
+        plotting.scale_seconds(axes)
+    axes.set_xlabel(f"cost of {_named(trade.pays) if trade.pays else 'the whole run'}")
     axes.set_ylabel("imbalance, maximum / average")
     axes.set_title("the trade" if trade.pays and found else "no trade was found")
     axes.legend()
