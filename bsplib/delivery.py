@@ -135,4 +135,4 @@ def _array(registration: Registration) -> Array:
 
 def messages_of(incoming: Iterable[Arrived]) -> list[Message]:
     """Return the messages of all processes, in order of source and program."""
-    return [Message(source, wire) for source, parcel in incoming for wire in parcel[2]]
+    return [(source, wire) for source, parcel in incoming for wire in parcel[2]]

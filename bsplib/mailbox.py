@@ -35,15 +35,17 @@ class Mailbox(Supersteps):
         Cost: the payload's bytes to h_out here and to h_in on ``pid``.
         Source: Hill et al. 1998, bsp_send.
         """
-        self._check_usable()
-        receiver = self._check_pid(pid, "send")
+        if self._unusable is not None:
+            self._check_usable()
+        if pid.__class__ is not int or not 0 <= pid < self.nprocs:
+            pid = self._check_pid(pid, "send")
         if self._tag_size is not None:
             self._check_tag(tag)
         try:
             wire = messages.encode(payload, tag, self._port.stage)
         except BspError as error:
             self._fail(error)
-        self._to(receiver).add_message(wire)
+        (self._out.get(pid) or self._to(pid)).add_message(wire)
 
     def qsize(self) -> tuple[int, int]:
         """Return how many messages are left to read, and the bytes of their payloads.
@@ -60,7 +62,7 @@ class Mailbox(Supersteps):
         """
         self._check_usable()
         message = self._queue.peek()
-        return None if message is None else messages.decode_tag(message.wire)
+        return None if message is None else messages.decode_tag(message[1])
 
     def move(self) -> Any:
         """Take the next message and return its payload, which is the caller's own.
@@ -73,7 +75,7 @@ class Mailbox(Supersteps):
         self._check_usable()
         if not len(self._queue):
             raise self._error(MessageError, "move: there is no message left; ask qsize() first")
-        return messages.decode(self._queue.take().wire, self._port.fetch)
+        return messages.decode(self._queue.take()[1], self._port.fetch)
 
     def hpmove(self) -> tuple[Any, Any] | None:
         """Take the next message and return (tag, payload) without copying; None if none is left.
@@ -85,7 +87,7 @@ class Mailbox(Supersteps):
         self._check_usable()
         if not len(self._queue):
             return None
-        wire = self._queue.take().wire
+        wire = self._queue.take()[1]
         return messages.decode_tag(wire), messages.decode(wire, self._port.fetch, copy=False)
 
     def messages(self) -> Iterator[tuple[int, Any, Any]]:

@@ -8,7 +8,8 @@ waits where it was staged until it is read.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ Fetch = Callable[[Ticket], memoryview]
 
 _PLAIN = {type(None), bool, int, float, str, bytes}
 
-WireMessage = tuple[Any, bool, tuple[Any, ...] | None, list[Payload]]
+WireMessage = tuple[Any, bool, tuple[Any, ...] | None, Sequence[Payload]]
 """Tag, whether it is pickled, what the payloads are, the payloads."""
 
 _BYTES = ("bytes",)
@@ -44,11 +45,8 @@ class CollectiveTag(NamedTuple):
     """What the receiver needs to know, in plain values."""
 
 
-class Message(NamedTuple):
-    """A message as it waits to be read."""
-
-    source: int
-    wire: WireMessage
+Message = tuple[int, WireMessage]
+"""A message as it waits to be read: source, and what it sent."""
 
 
 def size_of(payload: Payload) -> int:
@@ -77,18 +75,22 @@ def encode(payload: Any, tag: Any, stage: Stage) -> WireMessage:
         MessageError: the payload or the tag cannot be pickled.
     """
     wire_tag, pickled = (tag, False) if type(tag) in _PLAIN else _encode_tag(tag)
-    if type(payload) is np.ndarray and not payload.dtype.hasobject:
-        form = (payload.shape, encode_dtype(payload.dtype))
-        return wire_tag, pickled, form, [pack(payload, stage)]
     if type(payload) is bytes:
-        return wire_tag, pickled, _BYTES, [_pack_bytes(payload, stage)]
+        return wire_tag, pickled, _BYTES, (_pack_bytes(payload, stage),)
+    if type(payload) is np.ndarray and not payload.dtype.hasobject:
+        return wire_tag, pickled, _form(payload.shape, payload.dtype), (pack(payload, stage),)
     if _is_number(payload):
-        form = (None, encode_dtype(payload.dtype))
-        return wire_tag, pickled, form, [payload.tobytes()]
+        return wire_tag, pickled, _form(None, payload.dtype), (payload.tobytes(),)
     buffers: list[pickle.PickleBuffer] = []
     head = _pickle("payload", payload, buffers.append)
     parts: list[bytes | memoryview] = [head, *(buffer.raw() for buffer in buffers)]
     return wire_tag, pickled, _PICKLE, [_pack_bytes(part, stage) for part in parts]
+
+
+@lru_cache(maxsize=256)
+def _form(shape: tuple[int, ...] | None, dtype: np.dtype[Any]) -> tuple[Any, ...]:
+    """Return what is to be known of an array: the same object each time, which travels once."""
+    return shape, encode_dtype(dtype)
 
 
 def is_plain(payload: Any) -> bool:
@@ -122,7 +124,7 @@ def _pickle(
 
 def _pack_bytes(data: bytes | memoryview, stage: Stage) -> Payload:
     if len(data) <= INLINE:
-        return bytes(data)
+        return bytes(data)  # itself, if it is bytes
     ticket, room = stage(len(data))
     room[:] = np.frombuffer(data, np.uint8)
     return ticket
@@ -153,6 +155,8 @@ def decode(wire: WireMessage, fetch: Fetch, *, copy: bool = True) -> Any:
 def _array(
     data: bytes | memoryview, shape: tuple[int, ...], dtype: DtypeCode, *, copy: bool
 ) -> NDArray[Any]:
+    if copy and type(data) is bytes:  # small: the copy is a buffer of its own
+        return np.ndarray(shape, decode_dtype(dtype), bytearray(data))
     values = np.ndarray(shape, decode_dtype(dtype), buffer=data)
     return values.copy() if copy else values
 
@@ -180,7 +184,7 @@ class Queue:
 
     def nbytes(self) -> int:
         """Return the bytes of all payloads not read yet."""
-        return sum(payload_bytes(message.wire) for message in self.messages[self._next :])
+        return sum(payload_bytes(wire) for _, wire in self.messages[self._next :])
 
     def peek(self) -> Message | None:
         """Return the next message and leave it there; None if there is none."""
@@ -203,10 +207,10 @@ class Queue:
     def copy_left(self, fetch: Fetch) -> list[Message]:
         """Return what is left to read in a form that outlives the next sync."""
         return [
-            Message(source, (*wire[:3], [bytes(unpack(part, fetch)) for part in wire[3]]))
+            (source, (*wire[:3], [bytes(unpack(part, fetch)) for part in wire[3]]))
             for source, wire in self.messages[self._next :]
         ]
 
 
 def _is_collective(message: Message) -> bool:
-    return type(message.wire[0]) is tuple
+    return type(message[1][0]) is tuple

@@ -128,7 +128,7 @@ def test_messages_become_readable_in_the_order_in_which_they_come(post):
         messages_of([from_process(1, messages=wires[:2]), from_process(4, messages=wires[2:])])
     )
     read = [queue.take() for _ in range(len(queue))]
-    assert [(m.source, decode(m.wire, post.fetch)) for m in read] == [
+    assert [(source, decode(wire, post.fetch)) for source, wire in read] == [
         (1, 0),
         (1, 1),
         (4, 2),
