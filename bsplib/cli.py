@@ -232,7 +232,7 @@ def predict(
     default=3,
     show_default=True,
     type=click.IntRange(1),
-    help="Runs with each value; the one that costs least counts.",
+    help="Runs with each value; of what they took the least counts.",
 )
 @click.option("--keep", type=_FOLDER, help="Keep the traces in this folder.")
 @click.option("--plot", type=_TRACE, help="Draw the trade into this file.")

@@ -43,9 +43,15 @@ def scale_seconds(axes: Axes) -> None:
     from matplotlib.ticker import LogLocator, NullFormatter  # noqa: PLC0415  # half a second
 
     axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    low, high = axes.get_xlim()
+    ticks = next(ticks for span, ticks in _TICKS if high / low < span)
+    axes.xaxis.set_major_locator(LogLocator(subs=ticks))
     axes.xaxis.set_major_formatter(lambda value, _: fmt.seconds(value))
     axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+_TICKS = ((50, (1, 2, 5)), (5000, (1, 3)), (float("inf"), (1,)))
+"""By how many times the greatest value of an axis is the least: ticks of a decade."""
 
 
 def save(figure: Figure, path: Path) -> None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from bsplib.errors import UsageError
 from profiler.models.prediction import MEASURED, Prediction, predict
 from profiler.models.prices import Prices, recorded_machine
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from bsplib.machine import Machine
     from bsplib.records import Run
     from profiler.tune.app import App
@@ -33,8 +37,7 @@ class Options:
     arguments: tuple[str, ...] = ()
     """Further options of the application."""
     repeats: int = 1
-    """Runs with each value; the one that costs least stands for them, as what disturbs
-    a run only adds to it."""
+    """Runs with each value."""
     keep: Path | None = None
     """Folder for the traces; they are deleted if None."""
 
@@ -47,10 +50,11 @@ class Options:
 
 @dataclass(frozen=True)
 class Point:
-    """The run that stands for one value."""
+    """What the runs with one value come to."""
 
     value: int
     run: Run
+    """The one that took least, with its computations as :func:`quietest` finds them."""
     prediction: Prediction
     """On the Machine of the run."""
 
@@ -90,18 +94,18 @@ def sweep(
     Raises:
         UsageError: the application does not take the options, or does not end well.
     """
-    runs: dict[int, list[Point]] = {value: [] for value in parameter.values}
+    runs: dict[int, list[Run]] = {value: [] for value in parameter.values}
     with _folder(options.keep) as folder:
         warm_up = folder / ".warm-up.bsp"
         app.run(options.line(parameter, parameter.values[0]), warm_up)
         warm_up.unlink()
         advance()
         for turn in range(options.repeats):
-            for value, points in runs.items():
+            for value, made in runs.items():
                 trace = folder / f"{parameter.name}-{value}{f'-{turn + 1}' if turn else ''}.bsp"
-                points.append(_point(value, app.run(options.line(parameter, value), trace)))
+                made.append(app.run(options.line(parameter, value), trace))
                 advance()
-    return [min(points, key=lambda point: point.total_s) for points in runs.values()]
+    return [_point(value, quietest(made)) for value, made in runs.items()]
 
 
 def _point(value: int, run: Run) -> Point:
@@ -110,6 +114,38 @@ def _point(value: int, run: Run) -> Point:
         raise UsageError("tune: the trace does not say what Machine it ran on")
     machine.need("l")
     return Point(value, run, predict(run, Prices(machine), [MODEL]))
+
+
+def quietest(runs: Sequence[Run]) -> Run:
+    """Return the run that took least, undisturbed as far as the others tell.
+
+    What disturbs a process makes its computations longer and never shorter. Where all
+    runs made the same supersteps each computation counts as long as it took at least
+    in any of them; the rest of its time counts as spent in primitives.
+    """
+    best = min(runs, key=lambda run: int(run.records["end"].max(initial=0)))
+    if not all(_made_alike(run, best) for run in runs):
+        return best
+    excess = _computations(best) - np.minimum.reduce([_computations(run) for run in runs])
+    records = best.records.copy()
+    records["comm_calls"] += excess
+    return replace(best, records=records)
+
+
+def _made_alike(run: Run, other: Run) -> bool:
+    columns = ["pid", "group", "superstep", "kind", "stack"]
+    return run.stacks == other.stacks and np.array_equal(
+        run.records[columns], other.records[columns]
+    )
+
+
+def _computations(run: Run) -> NDArray[np.int64]:
+    """Nanoseconds of each record."""
+    records = run.records
+    spent: NDArray[np.int64] = (
+        records["arrive"] - records["start"] - records["comm_calls"] - records["sub"]
+    )
+    return spent
 
 
 @contextlib.contextmanager
