@@ -29,7 +29,7 @@ def _figure_3(_: ExitStack) -> Sequence[Case]:
 
 def _real_sort(_: ExitStack) -> Sequence[Case]:
     """Compare the whole run of a sort with numpy's in one process."""
-    keys = bitonic_sort.random_keys(0, 2**22, 0)
+    keys = np.random.default_rng(0).random(2**22)
 
     def sort(bsp: bsplib.Group) -> float:
         bsp.sync()
