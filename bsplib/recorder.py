@@ -11,7 +11,9 @@ import functools
 import sys
 from collections.abc import Callable
 from types import CodeType, FrameType
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from numpy.typing import ArrayLike
 
 from bsplib import group
 from bsplib.backends.base import Port
@@ -22,7 +24,13 @@ from bsplib.records import Direction, Frame, GroupInfo, Kind, Stack
 from bsplib.spool import Spool
 from bsplib.superstep import Supersteps, Terms
 
-_RUNTIME = {__file__, group.__file__}
+_CALLER = 2
+"""Frames above those that end a superstep here: the primitive, and who called it."""
+
+_SYNC = Kind.SYNC
+_NOTHING = 0, 0
+_end_superstep = Group._end_superstep
+_put, _send = Group.put, Group.send
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -40,13 +48,15 @@ class Recorder:
 
     def __init__(self, spool: Spool, pid: int, outermost: CodeType, main: CodeType | None) -> None:
         self._spool = spool
-        self._pid = pid
         self._outermost = outermost
         self._stacks: dict[tuple[int, ...], int] = {}
         self._codes: list[CodeType] = []  # kept, for their id() is part of the keys
         self._main = main
         self._groups = 0
-        self._append = spool.records.append
+        self.append = spool.records.append
+        """Writes down a superstep, whose traffic has been written before."""
+        self.pid = pid
+        """Of the process, in root numbering."""
         self.began_ns = 0
 
     def define_group(self, info: GroupInfo) -> int:
@@ -56,19 +66,18 @@ class Recorder:
         return self._groups - 1
 
     def stack_above(self, frame: FrameType | None) -> int:
-        """Return the number that stands for the call stack of a sync."""
-        while frame is not None and frame.f_code.co_filename in _RUNTIME:
-            frame = frame.f_back
-        key: tuple[int, ...] = ()
+        """Return the number for the call stack of a sync, from the frame of its caller."""
+        key: list[int] = []
         inner, outermost = frame, self._outermost
         while frame is not None:
             code = frame.f_code
             if code is outermost:
                 break
-            key += (id(code), frame.f_lasti)
+            key += id(code), frame.f_lasti
             frame = frame.f_back
-        number = self._stacks.get(key)
-        return self._define(key, inner) if number is None else number
+        whole = tuple(key)
+        number = self._stacks.get(whole)
+        return self._define(whole, inner) if number is None else number
 
     def stack_of_end(self) -> int:
         """Return the number for the end of ``main``: its last line stands for the sync."""
@@ -98,43 +107,6 @@ class Recorder:
             number = self._stacks[key] = len(self._stacks)
         return number
 
-    def record(
-        self,
-        group_number: int,
-        superstep: int,
-        kind: Kind,
-        stack: int,
-        times: tuple[int, int, int, int],
-        inside: tuple[int, int],
-        own: tuple[int, int],
-    ) -> None:
-        """Write down a superstep; its traffic has been written before.
-
-        Args:
-            group_number: from :meth:`define_group`.
-            superstep: counted in the group.
-            kind: how it ended.
-            stack: from :meth:`stack_above`.
-            times: start, arrive, released, end in ns of the clock.
-            inside: ns in primitives and in sub-groups.
-            own: bytes and messages to itself.
-        """
-        began = self.began_ns
-        start, arrive, released, end = times
-        self._append(
-            self._pid,
-            group_number,
-            superstep,
-            kind,
-            stack,
-            start - began,
-            arrive - began,
-            released - began,
-            end - began,
-            *inside,
-            *own,
-        )
-
     def traffic(self, partner: int, direction: Direction, nbytes: int, messages: int) -> None:
         """Write down what the superstep to be recorded next exchanged with a partner."""
         spool = self._spool
@@ -163,13 +135,31 @@ def _timed(
 class RecordedGroup(Group):
     """A :class:`Group` whose supersteps are recorded."""
 
-    put = _timed(Group.put)
+    # The two that are called most say their arguments: to pass on any takes its time.
+
+    def put(
+        self, pid: int, src: ArrayLike, dst: Any, *, offset: int | None = None, at: Any = None
+    ) -> None:
+        """See :meth:`Group.put`."""
+        began = self._now()
+        try:
+            _put(self, pid, src, dst, offset=offset, at=at)
+        finally:
+            self._comm_ns += self._now() - began
+
+    def send(self, pid: int, payload: Any, tag: Any = None) -> None:
+        """See :meth:`Group.send`."""
+        began = self._now()
+        try:
+            _send(self, pid, payload, tag)
+        finally:
+            self._comm_ns += self._now() - began
+
     hpput = _timed(Group.hpput)
     put_at = _timed(Group.put_at)
     get = _timed(Group.get)
     hpget = _timed(Group.hpget)
     get_at = _timed(Group.get_at)
-    send = _timed(Group.send)
     move = _timed(Group.move)
     hpmove = _timed(Group.hpmove)
     _read = _timed(Group._read)
@@ -203,10 +193,10 @@ class RecordedGroup(Group):
     def _end_superstep(self, kind: Kind, stamp: int) -> None:  # noqa: ARG002  # stamped here
         arrive = self._now()
         superstep, out, gets = self._superstep, self._out, self._gets
-        super()._end_superstep(kind, arrive)
+        _end_superstep(self, kind, arrive)
         end = self._now()
-        if kind is Kind.SYNC:
-            stack = self._recorder.stack_above(sys._getframe(1))
+        if kind is _SYNC:
+            stack = self._recorder.stack_above(sys._getframe(_CALLER))
             self._write(superstep, kind, stack, (arrive, self._port.released, end), out, gets)
         else:
             stack = self._recorder.stack_of_end()
@@ -217,7 +207,7 @@ class RecordedGroup(Group):
         superstep, out = self._superstep, self._out
         super()._end_oblivious(n, arrive)
         times = (arrive, self._port.released, self._now())
-        stack = self._recorder.stack_above(sys._getframe(1))
+        stack = self._recorder.stack_above(sys._getframe(_CALLER))
         self._write(superstep, Kind.OBLSYNC, stack, times, out, [])
 
     def _write(
@@ -229,25 +219,32 @@ class RecordedGroup(Group):
         out: dict[int, Outgoing],
         gets: list[Get],
     ) -> None:
-        own = self._write_traffic(out, gets)
+        arrive, released, end = times
+        start, recorder = self._start_ns, self._recorder
+        began = recorder.began_ns
         # Where time was charged less may have passed than was measured in primitives.
-        comm_ns = min(self._comm_ns, times[0] - self._start_ns - self._sub_ns)
-        self._recorder.record(
+        comm_ns = min(self._comm_ns, arrive - start - self._sub_ns) if self._comm_ns else 0
+        own_bytes, own_messages = self._write_traffic(out, gets) if out else _NOTHING
+        recorder.append(
+            recorder.pid,
             self._number,
             superstep,
             kind,
             stack,
-            (self._start_ns, *times),
-            (comm_ns, self._sub_ns),
-            own,
+            start - began,
+            arrive - began,
+            released - began,
+            end - began,
+            comm_ns,
+            self._sub_ns,
+            own_bytes,
+            own_messages,
         )
         self._comm_ns = self._sub_ns = 0
         self._start_ns = self._now()
 
     def _write_traffic(self, out: dict[int, Outgoing], gets: list[Get]) -> tuple[int, int]:
         """Write a row for each partner; return bytes and messages to itself."""
-        if not out:
-            return 0, 0  # a get stands in it too
         first = self._port.first
         own_bytes = own_messages = 0
         for pid, sent in out.items():
@@ -285,7 +282,10 @@ class RecordedGroup(Group):
 
     def _leave(self) -> None:
         arrive = self._now()
-        stack = self._recorder.stack_above(sys._getframe(1))
+        caller: FrameType | None = sys._getframe(_CALLER)
+        while caller is not None and caller.f_code.co_filename == group.__file__:
+            caller = caller.f_back  # the end of a with statement
+        stack = self._recorder.stack_above(caller)
         super()._leave()
         self._write(self._superstep, Kind.END, stack, (arrive, arrive, arrive), {}, [])
         parent = self._parent

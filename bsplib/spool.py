@@ -22,6 +22,7 @@ from bsplib.records import RECORD, TRAFFIC, Frame, GroupInfo, Run, Stack
 _HEADER = 8  # bytes: the number of rows that are whole
 _ROWS_AT_FIRST = 1024
 _COUNT = Struct("<Q")
+_pack_count = _COUNT.pack_into
 
 
 class Table:
@@ -40,11 +41,13 @@ class Table:
 
     def append(self, *values: int) -> None:
         """Add a row, which counts once it is whole."""
-        if self.count == self._capacity:
+        count = self.count
+        if count == self._capacity:
             self._map = self._grow()
-        self._pack(self._map, _HEADER + self.count * self._size, *values)
-        self.count += 1
-        _COUNT.pack_into(self._map, 0, self.count)
+        room = self._map
+        self._pack(room, _HEADER + count * self._size, *values)
+        self.count = count = count + 1
+        _pack_count(room, 0, count)
 
     def close(self) -> None:
         """Close the file; its rows stay."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import marshal
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -64,6 +65,7 @@ class ShmPort(Port):
         self.nprocs = members.nprocs
         self.first = members.first
         self.released = 0
+        self.now = time.perf_counter_ns  # type: ignore[method-assign]  # one call less
         self._seat = seat
         self._segment = seat.segment
         self._words = seat.words
@@ -165,10 +167,15 @@ class ShmPort(Port):
         self._floor = floor + _NEXT_MEETING
         self._parity = 1 - parity
         if stamp:
-            self.released = max([stamp, *[words[slot + STAMP] for slot in slots]])
+            self._note_release(stamp, slots)
         if self._laid or self._left_over or self._looks_back:
             self._reclaim()
         return None if nothing_new else self._collect(mine, slots)
+
+    def _note_release(self, stamp: int, slots: list[int]) -> None:
+        for slot in slots:
+            stamp = max(stamp, self._words[slot + STAMP])
+        self.released = stamp
 
     def _write(self, mine: int, parcels: Mapping[int, Parcel], common: Parcel | None) -> int:
         """Write what others are to read of this post; return where it is."""
