@@ -10,8 +10,6 @@ import pytest
 
 import bsplib
 
-pytestmark = pytest.mark.procs(1, 2, 4)
-
 # Programs say ``here()`` on the lines whose numbers a report has to name.
 
 
@@ -61,7 +59,7 @@ def names_both(main, said, operations, sources=None):
 # -- overlapping puts ---------------------------------------------------------------------------
 
 
-@pytest.mark.procs(2, 4)
+@pytest.mark.procs(least=2)
 def test_puts_of_two_processes_that_overlap_are_reported_with_both_calls(report):
     def main(bsp):
         x = bsp.zeros(10)
@@ -120,7 +118,7 @@ def test_puts_overlap_however_their_places_are_named(report, first, second):
     assert "named twice in one superstep" in report(main)
 
 
-@pytest.mark.procs(2)
+@pytest.mark.procs(least=2)
 def test_puts_that_only_touch_are_fine(check):
     def main(bsp):
         sums = []
@@ -135,10 +133,11 @@ def test_puts_that_only_touch_are_fine(check):
                 sums.append(float(x.sum()))
         return sums
 
-    assert check(main) == [[7.0] * 36, [0.0] * 36]
+    first, *others = check(main)
+    assert first == [7.0] * 36
+    assert others == [[0.0] * 36] * len(others)
 
 
-@pytest.mark.procs(1, 3)
 def test_two_puts_of_one_process_that_overlap_are_reported(report):
     def main(bsp):
         x = bsp.zeros((4, 4), int)
@@ -149,7 +148,7 @@ def test_two_puts_of_one_process_that_overlap_are_reported(report):
     assert names_both(main, report(main), ("put", "put"), (0, 0))
 
 
-@pytest.mark.procs(2)
+@pytest.mark.procs(least=2)
 def test_a_loop_that_puts_twice_into_one_place_names_its_line_twice(report):
     def main(bsp):
         x = bsp.zeros(5)
@@ -163,7 +162,6 @@ def test_a_loop_that_puts_twice_into_one_place_names_its_line_twice(report):
     assert said.count(f"put of process 1 at {place}") == 2
 
 
-@pytest.mark.procs(1, 2, 4)
 def test_puts_into_rows_and_columns_that_do_not_meet_are_fine(check):
     def main(bsp):
         x = bsp.zeros((bsp.nprocs, 6, 6), int)
@@ -179,10 +177,10 @@ def test_puts_into_rows_and_columns_that_do_not_meet_are_fine(check):
     assert results == [nprocs * (6 + 10 + 27 + 16)] * nprocs
 
 
-@pytest.mark.procs(2)
+@pytest.mark.procs(least=2)
 def test_puts_into_an_array_with_gaps_are_told_apart(check, report):
     def touches(bsp):
-        whole = np.zeros((4, 4))
+        whole = np.zeros((bsp.nprocs, 4))
         x, y = whole[:, 1], whole[:, 2]
         bsp.push_reg(x)
         bsp.push_reg(y)
@@ -193,17 +191,19 @@ def test_puts_into_an_array_with_gaps_are_told_apart(check, report):
         return int(whole.sum())
 
     def overlaps(bsp):
-        x = np.zeros((4, 4))[:, 1]
+        x = np.zeros((bsp.nprocs + 2, 4))[:, 1]
         bsp.push_reg(x)
         bsp.sync()
         bsp.put(0, 1, x, offset=2)
         bsp.sync()
 
-    assert check(touches) == [4, 0]
+    first, *others = check(touches)
+    assert first == 2 * (1 + len(others))
+    assert others == [0] * len(others)
     assert "put of process 0" in report(overlaps)
 
 
-@pytest.mark.procs(2)
+@pytest.mark.procs(least=2)
 def test_an_offset_and_a_view_that_name_one_element_of_a_part_are_reported(report):
     """The latest registration that contains the place is meant."""
 
@@ -242,7 +242,7 @@ def test_memory_that_is_registered_twice_is_written_once(check, report, dtype):
     assert names_both(main, report(main, 4), ("put", "put"))
 
 
-@pytest.mark.procs(2, 3)
+@pytest.mark.procs(least=2)
 def test_arrays_that_overlap_only_there_are_written_once(check, report):
     """Whoever puts has two arrays; where they arrive both are views of one."""
 
@@ -287,7 +287,6 @@ def test_overlaps_through_two_registrations_are_found_however_they_are_named(
     assert "named twice in one superstep" in report(main, 0)
 
 
-@pytest.mark.procs(1, 2)
 def test_registrations_that_interleave_do_not_overlap(check):
     def main(bsp):
         whole = np.zeros((6, 4), np.int32)
@@ -304,7 +303,6 @@ def test_registrations_that_interleave_do_not_overlap(check):
     assert check(main)[-1] == 6 * (1 + 2 + 3) + 3 * (4 + 5)
 
 
-@pytest.mark.procs(1, 2)
 def test_an_hpget_through_one_registration_of_what_is_put_through_another_is_reported(report):
     def main(bsp):
         x = np.zeros(8)
@@ -320,7 +318,7 @@ def test_an_hpget_through_one_registration_of_what_is_put_through_another_is_rep
     assert names_both(main, report(main), ("put", "hpget"))
 
 
-@pytest.mark.procs(2)
+@pytest.mark.procs(least=2)
 def test_arrays_without_axes_are_compared_too(check, report):
     def main(bsp, both):
         x = bsp.zeros((), int)
@@ -331,11 +329,13 @@ def test_arrays_without_axes_are_compared_too(check, report):
         bsp.sync()
         return int(x), int(got)
 
-    assert check(main, False) == [(0, 0), (5, 0)]
+    results = check(main, False)
+    assert results[1] == (5, 0)
+    assert {result for pid, result in enumerate(results) if pid != 1} == {(0, 0)}
     assert "1 elements are named twice" in report(main, True)
 
 
-@pytest.mark.procs(2)
+@pytest.mark.procs(least=2)
 def test_equal_values_are_reported_as_well(report):
     def main(bsp):
         x = bsp.zeros(1)
@@ -345,7 +345,6 @@ def test_equal_values_are_reported_as_well(report):
     assert "named twice" in report(main)
 
 
-@pytest.mark.procs(1, 2, 4)
 def test_puts_of_different_supersteps_do_not_overlap(check):
     def main(bsp):
         x = bsp.zeros(1)
@@ -357,10 +356,10 @@ def test_puts_of_different_supersteps_do_not_overlap(check):
     check(main)
 
 
-@pytest.mark.procs(2)
+@pytest.mark.procs(least=2)
 def test_empty_puts_overlap_with_nothing(check):
     def main(bsp):
-        x = bsp.zeros(4)
+        x = bsp.zeros(bsp.nprocs)
         bsp.put(0, [], x[1:1])
         bsp.put(0, [], x, offset=bsp.pid)
         bsp.put_at([], [], [], x)
@@ -373,7 +372,6 @@ def test_empty_puts_overlap_with_nothing(check):
 # -- words ------------------------------------------------------------------------------------
 
 
-@pytest.mark.procs(1, 2, 4)
 def test_combining_words_may_meet(check, nprocs):
     def main(bsp):
         x = bsp.zeros(4, int)
@@ -385,7 +383,6 @@ def test_combining_words_may_meet(check, nprocs):
     assert check(main)[0] == [0, 2 * nprocs, 6 * nprocs, 5 * nprocs]
 
 
-@pytest.mark.procs(1, 2)
 def test_a_put_and_combining_words_in_one_place_are_reported(report):
     def main(bsp):
         x = bsp.zeros(4, int)
@@ -397,7 +394,6 @@ def test_a_put_and_combining_words_in_one_place_are_reported(report):
     assert names_both(main, report(main), ("put_at", "put"))
 
 
-@pytest.mark.procs(1, 2)
 def test_words_that_are_combined_into_what_a_put_has_written_are_fine(check):
     """Nothing is lost."""
 
@@ -415,7 +411,6 @@ def test_words_that_are_combined_into_what_a_put_has_written_are_fine(check):
 # -- hp-transfers ---------------------------------------------------------------------------------
 
 
-@pytest.mark.procs(1, 2, 4)
 def test_a_source_of_hpput_that_is_changed_is_reported_with_call_and_sync(report):
     def main(bsp):
         x = bsp.zeros((bsp.nprocs, 100))
@@ -431,30 +426,32 @@ def test_a_source_of_hpput_that_is_changed_is_reported_with_call_and_sync(report
     )
 
 
-@pytest.mark.procs(2)
+@pytest.mark.procs(least=2)
 def test_a_source_of_put_may_be_changed(check):
     def main(bsp):
-        x = bsp.zeros((2, 100))
+        x = bsp.zeros((bsp.nprocs, 100))
         values = np.ones(100)
         bsp.put(0, values, x[bsp.pid])
         values[:] = 2
         bsp.sync()
         return x.max()
 
-    assert check(main) == [1, 0]
+    first, *others = check(main)
+    assert first == 1
+    assert others == [0] * len(others)
 
 
-@pytest.mark.procs(2)
+@pytest.mark.procs(least=2)
 def test_a_source_of_hpput_that_is_a_view_is_watched_as_far_as_it_goes(check, report):
     def beside(bsp):
-        x = bsp.zeros((2, 4))
+        x = bsp.zeros((bsp.nprocs, 4))
         values = np.ones((4, 4))
         bsp.hpput(0, values[:, 1], x[bsp.pid])
         values[:, [0, 2, 3]] = 5
         bsp.sync()
 
     def inside(bsp):
-        x = bsp.zeros((2, 4))
+        x = bsp.zeros((bsp.nprocs, 4))
         values = np.ones((4, 4))
         bsp.hpput(0, values[:, 1], x[bsp.pid])
         values[3] = 5
@@ -522,18 +519,17 @@ def test_a_destination_of_get_may_be_changed_after_the_sync(check, way):
     assert check(main) == [list(range(1, 9))] * 2
 
 
-@pytest.mark.procs(2)
+@pytest.mark.procs(least=2)
 def test_a_new_destination_of_get_is_watched_too(report):
     def main(bsp):
         x = bsp.zeros(3)
         bsp.sync()
-        bsp.get(1, x).fill(7)
+        bsp.get(1, x).view(np.uint8)[-1] ^= 1  # whatever was there before
         bsp.sync()
 
     assert "the destination of get" in report(main)
 
 
-@pytest.mark.procs(1, 2)
 def test_an_hpget_of_what_is_put_is_reported_with_both_calls(report):
     def main(bsp):
         x = bsp.zeros(8)
@@ -547,7 +543,6 @@ def test_an_hpget_of_what_is_put_is_reported_with_both_calls(report):
     assert names_both(main, report(main), ("put", "hpget"))
 
 
-@pytest.mark.procs(1, 2)
 def test_an_hpget_of_words_that_are_put_is_reported_with_both_calls(report):
     def main(bsp):
         x = bsp.zeros(8)
@@ -564,7 +559,6 @@ def test_an_hpget_of_words_that_are_put_is_reported_with_both_calls(report):
     assert "hpget of process" in said
 
 
-@pytest.mark.procs(1, 2)
 def test_a_get_of_what_is_hpput_is_reported_with_both_calls(report):
     """An hpput may be written before the get reads."""
 
@@ -580,7 +574,6 @@ def test_a_get_of_what_is_hpput_is_reported_with_both_calls(report):
     assert names_both(main, report(main), ("hpput", "get"))
 
 
-@pytest.mark.procs(1, 2, 4)
 def test_a_get_of_what_is_put_is_fine(check):
     """It reads before the put writes."""
 
@@ -596,7 +589,6 @@ def test_a_get_of_what_is_put_is_fine(check):
     assert set(check(main)) == {0.0}
 
 
-@pytest.mark.procs(1, 2, 4)
 def test_hpgets_of_one_place_by_many_are_fine(check):
     def main(bsp):
         x = bsp.array(np.arange(4.0))
@@ -609,7 +601,6 @@ def test_hpgets_of_one_place_by_many_are_fine(check):
     assert set(check(main)) == {9.0}
 
 
-@pytest.mark.procs(1, 2)
 def test_two_hpgets_into_one_destination_are_reported(report):
     """Overlapping hp-transfers are undefined, in what they write no less."""
 
@@ -627,7 +618,6 @@ def test_two_hpgets_into_one_destination_are_reported(report):
     assert names_both(main, said, (destination, destination), (0, 0))
 
 
-@pytest.mark.procs(1, 2, 8)
 def test_a_get_and_an_hpget_into_one_destination_are_reported(report):
     def main(bsp):
         x = bsp.array(np.arange(4.0))
@@ -669,7 +659,6 @@ def test_a_destination_of_hpget_that_is_put_into_is_reported_with_both_calls(
     assert "[process 0, superstep 1, test_check.py:" in said
 
 
-@pytest.mark.procs(1, 2)
 def test_a_destination_of_hpget_is_found_in_memory_that_is_registered_otherwise(report):
     def main(bsp):
         x, whole = bsp.zeros(4), np.zeros((4, 3))
@@ -683,7 +672,6 @@ def test_a_destination_of_hpget_is_found_in_memory_that_is_registered_otherwise(
     assert names_both(main, report(main), ("put_at", "destination of hpget"))
 
 
-@pytest.mark.procs(1, 2)
 def test_a_destination_of_hpget_that_words_are_combined_into_is_reported(report):
     def main(bsp):
         x, y = bsp.zeros(4), bsp.zeros(4)
@@ -710,7 +698,6 @@ def test_what_an_hpget_writes_may_not_be_read_by_a_get(report, nprocs, operation
     assert names_both(main, report(main), (operation, "destination of hpget"), (nprocs - 1, 0))
 
 
-@pytest.mark.procs(1, 2)
 def test_what_an_hpget_reads_may_not_be_the_destination_of_a_get(report, nprocs):
     def main(bsp):
         x, y = bsp.zeros(4), bsp.zeros(4)
@@ -724,7 +711,6 @@ def test_what_an_hpget_reads_may_not_be_the_destination_of_a_get(report, nprocs)
     assert names_both(main, report(main), ("hpget", "destination of get"), (nprocs - 1, 0))
 
 
-@pytest.mark.procs(1, 2)
 def test_a_destination_of_get_that_is_hpput_into_is_reported_with_both_calls(report, nprocs):
     def main(bsp):
         x, y = bsp.zeros(4), bsp.zeros(4)
@@ -738,7 +724,6 @@ def test_a_destination_of_get_that_is_hpput_into_is_reported_with_both_calls(rep
     assert names_both(main, report(main), ("hpput", "destination of get"), (nprocs - 1, 0))
 
 
-@pytest.mark.procs(1, 2, 3, 8)
 def test_a_destination_of_get_may_be_put_into_and_read(check):
     """Gets read, then their destinations are written, then come the puts."""
 
@@ -757,7 +742,6 @@ def test_a_destination_of_get_may_be_put_into_and_read(check):
     assert others == [([5, 6, 7, 8], [1, 2, 3, 4])] * len(others)
 
 
-@pytest.mark.procs(1, 2, 3, 8)
 def test_a_source_of_hpput_that_is_put_into_is_reported_with_both_calls(report, nprocs):
     def main(bsp):
         x, y = bsp.zeros(8), bsp.zeros((bsp.nprocs, 8))
@@ -791,7 +775,7 @@ def test_a_source_of_hpput_that_a_get_writes_is_reported_with_both_calls(report,
     assert names_both(main, said, ("source of hpput", f"destination of {operation}"), (0, 0))
 
 
-@pytest.mark.procs(2, 3, 8)
+@pytest.mark.procs(least=2)
 def test_a_source_of_hpput_that_is_put_into_in_an_oblivious_superstep_is_reported(report):
     def main(bsp):
         x, y = bsp.zeros(8), bsp.zeros(8)
@@ -805,7 +789,6 @@ def test_a_source_of_hpput_that_is_put_into_in_an_oblivious_superstep_is_reporte
     assert names_both(main, report(main), ("put", "source of hpput"), (0, 1))
 
 
-@pytest.mark.procs(1, 2)
 def test_a_source_of_hpput_may_be_read_and_sent_again(check, nprocs):
     def main(bsp):
         x, y = bsp.array(np.arange(4)), bsp.zeros((bsp.nprocs, 4), int)
@@ -821,7 +804,6 @@ def test_a_source_of_hpput_may_be_read_and_sent_again(check, nprocs):
     ]
 
 
-@pytest.mark.procs(1, 2)
 def test_words_combined_into_what_an_hpput_writes_are_reported(report, nprocs):
     """The hpput may be written after them."""
 
@@ -839,7 +821,6 @@ def test_words_combined_into_what_an_hpput_writes_are_reported(report, nprocs):
     assert names_both(main, said, ("hpput", "put_at"), (0, nprocs - 1))
 
 
-@pytest.mark.procs(1, 2)
 def test_gets_into_one_destination_are_written_in_order_and_fine(check):
     def main(bsp):
         x = bsp.array(np.arange(4))
@@ -853,7 +834,6 @@ def test_gets_into_one_destination_are_written_in_order_and_fine(check):
     assert check(main)[0] == [0, 0, 1, 3]
 
 
-@pytest.mark.procs(1, 2)
 def test_hpgets_into_columns_of_one_array_are_fine(check):
     def main(bsp):
         x = bsp.array(np.arange(4))
@@ -870,7 +850,7 @@ def test_hpgets_into_columns_of_one_array_are_fine(check):
 # -- other groups, other supersteps, other runs ------------------------------------------------
 
 
-@pytest.mark.procs(2, 4)
+@pytest.mark.procs(least=2)
 def test_overlaps_in_a_sub_group_are_reported_with_pids_of_the_run(report, nprocs):
     def main(bsp):
         with bsp.partition([1, bsp.nprocs]) as sub:
@@ -887,7 +867,7 @@ def test_overlaps_in_a_sub_group_are_reported_with_pids_of_the_run(report, nproc
     assert "[process 1, superstep 1, " in said
 
 
-@pytest.mark.procs(2, 4)
+@pytest.mark.procs(least=2)
 def test_early_changes_in_a_sub_group_are_reported(report):
     def main(bsp):
         with bsp.partition([1, bsp.nprocs]) as sub:
@@ -899,7 +879,7 @@ def test_early_changes_in_a_sub_group_are_reported(report):
     assert "the source of hpput" in report(main)
 
 
-@pytest.mark.procs(2, 4)
+@pytest.mark.procs(least=2)
 def test_puts_in_two_sub_groups_do_not_meet(check):
     def main(bsp):
         with bsp.partition(range(1, bsp.nprocs + 1)) as sub:
@@ -910,7 +890,7 @@ def test_puts_in_two_sub_groups_do_not_meet(check):
     check(main)
 
 
-@pytest.mark.procs(2, 4)
+@pytest.mark.procs(least=2)
 def test_a_put_of_the_parent_and_one_in_its_sub_group_are_of_two_supersteps(check):
     def main(bsp):
         x = bsp.zeros(bsp.nprocs)
@@ -927,7 +907,7 @@ def test_a_put_of_the_parent_and_one_in_its_sub_group_are_of_two_supersteps(chec
     assert set(check(main)[0]) == {1}
 
 
-@pytest.mark.procs(2, 4)
+@pytest.mark.procs(least=2)
 def test_overlaps_in_an_oblivious_superstep_are_reported_with_both_calls(report):
     def main(bsp):
         x = bsp.zeros(4)
@@ -963,7 +943,7 @@ def test_what_leaves_an_array_in_an_oblivious_superstep_is_out_of_bounds(check, 
         check(main)
 
 
-@pytest.mark.procs(2, 4)
+@pytest.mark.procs(least=2)
 def test_early_changes_in_an_oblivious_superstep_are_reported(report):
     def main(bsp):
         x = bsp.zeros(bsp.nprocs)
@@ -976,7 +956,7 @@ def test_early_changes_in_an_oblivious_superstep_are_reported(report):
     assert f"the source of hpput at {marked(main, 'hpput')[0]} was changed" in report(main)
 
 
-@pytest.mark.procs(2, 4)
+@pytest.mark.procs(least=2)
 def test_puts_of_oblivious_supersteps_that_follow_each_other_do_not_overlap(check):
     def main(bsp):
         x = bsp.zeros(1, int)
@@ -1007,7 +987,7 @@ def test_programs_without_overlaps_do_what_they_do_without_check(check, run):
     assert check(main) == run(main)
 
 
-@pytest.mark.procs(2)
+@pytest.mark.procs(least=2)
 def test_nothing_is_reported_unless_it_is_asked_for(run):
     def main(bsp):
         x = bsp.zeros(1)

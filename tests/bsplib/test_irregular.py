@@ -8,8 +8,6 @@ import pytest
 import bsplib
 from bsplib.records import Direction
 
-pytestmark = pytest.mark.procs(1, 2, 4)
-
 SIZE = 23
 
 
@@ -58,7 +56,6 @@ def test_words_are_combined_into_what_is_there_in_order(run, nprocs, op):
     assert run(main) == expected_arrays(nprocs, op, 0.5).tolist()
 
 
-@pytest.mark.procs(1, 2, 4)
 def test_integers_are_combined_in_their_own_dtype(run, nprocs):
     def main(bsp):
         x = bsp.array([0b1000, 250], np.uint8)
@@ -71,7 +68,6 @@ def test_integers_are_combined_in_their_own_dtype(run, nprocs):
     assert run(main)[0] == [together, (250 + 7 * nprocs) % 256]
 
 
-@pytest.mark.procs(1, 2, 4)
 def test_words_take_their_turn_among_the_puts(run, nprocs):
     def main(bsp):
         x = bsp.zeros(5, int)
@@ -87,7 +83,6 @@ def test_words_take_their_turn_among_the_puts(run, nprocs):
     assert run(main)[0] == [last + 10, last + 20, last + 140, last + 140, 0]
 
 
-@pytest.mark.procs(1, 2, 4)
 @pytest.mark.parametrize("operation", ["put", "hpput"])
 def test_puts_of_single_words_do_what_put_at_does(run, operation):
     def main(bsp):
@@ -133,7 +128,6 @@ def test_put_at_copies_at_the_call(run):
     assert all(run(main))
 
 
-@pytest.mark.procs(1, 2, 4)
 def test_a_hundred_thousand_words_go_in_one_call(run, nprocs):
     count = 100_000
 
@@ -204,7 +198,7 @@ def test_words_go_to_and_from_arrays_with_gaps(run, part):
     assert all(run(main))
 
 
-@pytest.mark.procs(2, 3, 4)
+@pytest.mark.procs(least=2)
 def test_arrays_may_have_other_sizes_elsewhere(run, nprocs):
     def main(bsp):
         x = bsp.zeros(10 * bsp.pid, int)  # none at all on process 0
@@ -220,22 +214,22 @@ def test_arrays_may_have_other_sizes_elsewhere(run, nprocs):
     assert run(main) == [(zeros, None)] + [(zeros, [total, total])] * (nprocs - 1)
 
 
-@pytest.mark.procs(2, 4)
+@pytest.mark.procs(least=2)
 def test_a_process_without_the_array_may_write_into_those_of_others(run, nprocs):
     def main(bsp):
-        x = bsp.push_reg(None if bsp.pid == 0 else np.zeros(4, int))
+        x = bsp.push_reg(None if bsp.pid == 0 else np.zeros(9, int))
         bsp.sync()
         bsp.put_at(1, bsp.pid, bsp.pid + 1, x)
-        got = bsp.get_at(1, [3], x)
+        got = bsp.get_at(1, [8], x)
         bsp.sync()
         return got.tolist(), None if bsp.pid == 0 else x.tolist()
 
     results = run(main)
     assert results[0] == ([0], None)
-    assert results[1] == ([0], [pid + 1 for pid in range(nprocs)] + [0] * (4 - nprocs))
+    assert results[1] == ([0], [pid + 1 for pid in range(nprocs)] + [0] * (9 - nprocs))
 
 
-@pytest.mark.procs(2, 4)
+@pytest.mark.procs(least=2)
 def test_a_process_that_registered_none_cannot_be_written_to(run):
     def main(bsp):
         x = bsp.push_reg(None if bsp.pid == 1 else np.zeros(4))
@@ -425,14 +419,14 @@ def test_pids_are_those_of_the_group(run, operation, pid):
         run(main)
 
 
-@pytest.mark.procs(2)
+@pytest.mark.procs(least=2)
 def test_an_index_beyond_an_array_is_found_in_an_oblivious_superstep_too(run):
     def main(bsp):
         x = bsp.zeros(4)
         bsp.put_at(bsp.pid, 4, 1.0, x)
         bsp.oblsync(1)
 
-    with pytest.raises(bsplib.BoundsError, match="put: index 4 from process 0 lie outside"):
+    with pytest.raises(bsplib.BoundsError, match=r"put: index 4 from process \d lie outside"):
         run(main)
 
 
@@ -527,7 +521,7 @@ def test_a_call_that_names_no_words_is_refused(run, call, error, words):
         run(main)
 
 
-@pytest.mark.procs(2)
+@pytest.mark.procs(least=2)
 def test_a_pushed_array_takes_words_from_the_next_superstep_on(run):
     def main(bsp):
         x = np.zeros(4)
@@ -554,7 +548,7 @@ def test_for_an_oblsync_there_is_one_message_a_destination(run, nprocs):
     assert run(main) == [(50 * nprocs, [5, 5])] * nprocs
 
 
-@pytest.mark.procs(2, 4)
+@pytest.mark.procs(least=2)
 def test_h_is_the_values_alone(record, nprocs):
     def main(bsp):
         x = bsp.zeros(100, np.float32)
@@ -639,7 +633,6 @@ def test_arrays_of_a_scope_live_until_the_sync_after_it(run, nprocs):
     assert run(main) == [(list(range(nprocs)), [0, 5])] * nprocs
 
 
-@pytest.mark.procs(1, 2)
 def test_an_array_of_a_scope_is_not_registered_after_it(run):
     def main(bsp):
         with bsp.scope():
@@ -651,7 +644,6 @@ def test_an_array_of_a_scope_is_not_registered_after_it(run):
         run(main)
 
 
-@pytest.mark.procs(1, 2)
 def test_scopes_nest_and_let_pop_reg_and_errors_pass(run):
     def main(bsp):
         with bsp.scope():
