@@ -1,0 +1,269 @@
+"""Relations in CSV and Parquet files, and in Arrow tables.
+
+An empty field of a CSV file is NULL, and ``""`` the empty string. What is written
+stands in place of a file of that name only when it is whole.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+from numpy.typing import NDArray
+
+from apps.sql.column import CODE, Column, Mask
+from apps.sql.errors import QueryError
+from apps.sql.relation import Relation
+
+FORMATS = (".csv", ".parquet")
+_HEAD = 120
+"""Characters of a library's own error that are shown."""
+
+
+def read_blocks(
+    path: Path, columns: Sequence[str] | None, block: int, pid: int, nprocs: int
+) -> tuple[pa.Table, NDArray[np.int64]]:
+    """Read the rows of a file whose blocks fall to one process.
+
+    Args:
+        path: a ``.csv`` file, which is read whole, or a ``.parquet`` file, of which only
+            the row groups are read that hold such rows.
+        columns: the columns to read; all if None.
+        block: rows of a block; block i falls to process i mod p.
+        pid: the process.
+        nprocs: p.
+
+    Returns:
+        The rows, and where they stand in the file.
+
+    Raises:
+        QueryError: there is no such file, it cannot be read, or a column is missing.
+    """
+    with _reading(path):
+        if path.suffix == ".parquet":
+            return _read_parquet(path, columns, block, pid, nprocs)
+        table = _read_csv(path)
+        check_columns(table.column_names, columns, path.name)
+        return blocks_of(table.select(columns or table.column_names), block, pid, nprocs)
+
+
+def blocks_of(
+    table: pa.Table, block: int, pid: int, nprocs: int, first: int = 0
+) -> tuple[pa.Table, NDArray[np.int64]]:
+    """Return the rows of a table whose blocks fall to one process, and where they stand.
+
+    Args:
+        table: rows in a row of a relation.
+        block: as for :func:`read_blocks`.
+        pid: likewise.
+        nprocs: likewise.
+        first: where the first of them stands in the relation.
+    """
+    places = np.arange(first, first + table.num_rows)
+    mine = places // block % nprocs == pid
+    return table.filter(pa.array(mine)), places[mine]
+
+
+def column_names(path: Path) -> list[str]:
+    """Return the names of a file's columns.
+
+    Raises:
+        QueryError: there is no such file, or it cannot be read.
+    """
+    with _reading(path):
+        if path.suffix == ".parquet":
+            return list(pa.parquet.read_schema(path).names)
+        return list(_read_csv(path).column_names)
+
+
+def check_columns(there: Sequence[str], wanted: Sequence[str] | None, what: str) -> None:
+    """Raise QueryError where a column is wanted that is not there, or two have one name."""
+    twice = [name for name in there if there.count(name) > 1]
+    if twice:
+        raise QueryError(f"{what}: two columns are named {twice[0]!r}; rename one of them")
+    missing = [name for name in wanted or () if name not in there]
+    if missing:
+        raise QueryError(f"{what}: there is no column {missing[0]!r}; it has {', '.join(there)}")
+
+
+def write_table(table: pa.Table, path: Path) -> None:
+    """Write a table to a ``.csv`` or ``.parquet`` file, whole or not at all.
+
+    Raises:
+        QueryError: the file is of another kind, or cannot be written.
+    """
+    _check_format(path)
+    temporary = path.with_name(f".{path.stem}.{secrets.token_hex(4)}{path.suffix}")
+    try:
+        if path.suffix == ".csv":
+            pa.csv.write_csv(table, temporary)
+        else:
+            pa.parquet.write_table(table, temporary)
+        temporary.replace(path)
+    except OSError as error:
+        raise QueryError(f"{path} cannot be written: {error.strerror or _head(error)}") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+# -- columns and Arrow ----------------------------------------------------------------------------
+
+
+def from_arrow(
+    table: pa.Table, places: NDArray[np.int64] | None = None, what: str = ""
+) -> Relation:
+    """Return the rows of an Arrow table; strings are positions among those that are here.
+
+    Args:
+        table: of integers, floats, dates and strings.
+        places: where the rows stand in the relation, for errors.
+        what: the relation, for errors.
+
+    Raises:
+        QueryError: a column is of another type, or holds NaN.
+    """
+    columns = {}
+    for name, chunked in zip(table.column_names, table.columns, strict=True):
+        where = f"{what}: column {name!r}" if what else f"column {name!r}"
+        columns[name] = _from_arrow(_in_one(chunked), where)
+        _refuse_nan(columns[name], places, where)
+    return Relation(columns)
+
+
+def to_arrow(relation: Relation) -> pa.Table:
+    """Return an Arrow table of the rows that are here."""
+    return pa.table({name: _to_arrow(column) for name, column in relation.columns.items()})
+
+
+def _from_arrow(array: pa.Array, where: str) -> Column:
+    kind = array.type
+    valid: Mask | None = None
+    if array.null_count:
+        valid = array.is_valid().to_numpy(zero_copy_only=False)
+    if pa.types.is_dictionary(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return _from_strings(array, valid, where)
+    if pa.types.is_null(kind):
+        return Column(np.zeros(len(array), np.int64), valid)
+    if pa.types.is_date(kind):
+        days = array.cast(pa.date32()).view(pa.int32())
+        return Column(_filled(days).astype(np.int64).view("datetime64[D]"), valid)
+    if pa.types.is_floating(kind):
+        return Column(_filled(array.cast(pa.float64())), valid)
+    if pa.types.is_integer(kind):
+        values = _filled(array)
+        if values.dtype == np.uint64 and len(values) and values.max() >= 2**63:
+            raise QueryError(f"{where} holds {values.max()}, which does not fit 63 bits and a sign")
+        return Column(values.astype(np.int64) if values.dtype == np.uint64 else values, valid)
+    raise QueryError(f"{where} is of type {kind}; it may be integers, floats, dates or strings")
+
+
+def _from_strings(array: pa.Array, valid: Mask | None, where: str) -> Column:
+    coded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+    found = coded.dictionary
+    if not (pa.types.is_string(found.type) or pa.types.is_large_string(found.type)):
+        return _from_arrow(coded.cast(found.type), where)
+    words, places = np.unique(found.to_numpy(zero_copy_only=False), return_inverse=True)
+    codes = _filled(coded.indices)
+    return Column(places.astype(CODE)[codes] if len(words) else codes.astype(CODE), valid, words)
+
+
+def _to_arrow(column: Column) -> pa.Array:
+    mask = None if column.valid is None else ~column.valid
+    if column.words is None:
+        return pa.array(column.values, mask=mask)
+    codes = pa.array(column.values, mask=mask)
+    return pa.DictionaryArray.from_arrays(codes, pa.array(column.words, pa.string())).cast(
+        pa.string()
+    )
+
+
+def _filled(array: pa.Array) -> NDArray[Any]:
+    filled = array.fill_null(0) if array.null_count else array
+    values: NDArray[Any] = filled.to_numpy(zero_copy_only=False)
+    return values
+
+
+def _in_one(chunked: pa.ChunkedArray) -> pa.Array:
+    whole = chunked.combine_chunks()
+    if not isinstance(whole, pa.ChunkedArray):
+        return whole
+    return whole.chunk(0) if whole.num_chunks else pa.array([], chunked.type)
+
+
+def _refuse_nan(column: Column, places: NDArray[np.int64] | None, where: str) -> None:
+    if column.kind == "float" and np.isnan(column.values).any():
+        row = int(np.isnan(column.values).argmax())
+        row = int(places[row]) if places is not None else row
+        raise QueryError(f"{where} is NaN in row {row + 1}; leave the field empty where it is NULL")
+
+
+# -- files --------------------------------------------------------------------------------------
+
+
+def _read_parquet(
+    path: Path, columns: Sequence[str] | None, block: int, pid: int, nprocs: int
+) -> tuple[pa.Table, NDArray[np.int64]]:
+    parts, places, first = [], [], 0
+    with pa.parquet.ParquetFile(path, pre_buffer=False) as file:
+        names = list(file.schema_arrow.names)
+        check_columns(names, columns, path.name)
+        names = list(columns or names)
+        for group in range(file.num_row_groups):
+            rows = file.metadata.row_group(group).num_rows
+            if _has_rows(first, rows, block, pid, nprocs):
+                table = file.read_row_group(group, names, use_threads=False)
+                part, where = blocks_of(table, block, pid, nprocs, first)
+                parts.append(part)
+                places.append(where)
+            first += rows
+        schema = pa.schema([file.schema_arrow.field(name) for name in names])
+    whole = pa.concat_tables(parts) if parts else schema.empty_table()
+    return whole, np.concatenate([np.empty(0, np.int64), *places])
+
+
+def _has_rows(first: int, rows: int, block: int, pid: int, nprocs: int) -> bool:
+    """Tell whether some of the rows fall to a process."""
+    start, stop = first // block, (first + rows - 1) // block
+    return rows > 0 and (stop - start >= nprocs or (pid - start) % nprocs <= stop - start)
+
+
+def _read_csv(path: Path) -> pa.Table:
+    return pa.csv.read_csv(
+        path,
+        read_options=pa.csv.ReadOptions(use_threads=False),
+        convert_options=pa.csv.ConvertOptions(
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+            auto_dict_encode=False,
+        ),
+    )
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turn what the library raises into one sentence."""
+    _check_format(path)
+    if not path.is_file():
+        raise QueryError(f"there is no file {path}")
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise QueryError(f"{path} cannot be read: {_head(error)}") from None
+
+
+def _check_format(path: Path) -> None:
+    if path.suffix not in FORMATS:
+        raise QueryError(f"{path} is neither a .csv nor a .parquet file")
+
+
+def _head(error: Exception) -> str:
+    """Return the first line of an error, without what would be a second sentence's end."""
+    return str(error).strip().partition("\n")[0][:_HEAD].rstrip(". ")

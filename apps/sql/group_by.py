@@ -1,0 +1,71 @@
+"""Aggregates of groups of rows.
+
+Two ways. By *owner*: each process aggregates its own rows, sends what it has made of
+each group to the process that the group belongs to, and combines what comes. However
+often a value occurs, a process sends it once, so that skew costs nothing. By *sort*:
+the rows are sorted, equal ones stand in a row and are aggregated there, and a group that
+lies on several processes is put together on the first of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import bsplib
+from apps.sql.aggregates import Aggregate, Part, check, parts_of
+from apps.sql.exchange import to_processes
+from apps.sql.groups import Groups, Partial
+from apps.sql.keys import agree
+from apps.sql.owner import owners
+from apps.sql.relation import Relation
+from apps.sql.sorted_groups import sorted_groups
+from apps.sql.sorting import SampleSort
+
+
+def group_by(
+    bsp: bsplib.Group,
+    relation: Relation,
+    names: Sequence[str],
+    *,
+    sort: SampleSort | None = None,
+    **aggregates: Aggregate,
+) -> Relation:
+    """Aggregate the rows that are equal in some columns (``GROUP BY``).
+
+    Args:
+        bsp: the group.
+        relation: what is here.
+        names: the columns, at least one; NULLs are equal to each other.
+        sort: go by sort, and how; by owner if None.
+        **aggregates: what to say of each group, by the name of its column:
+            ``units=total("units"), sales=count()``.
+
+    Returns:
+        One row a group, on the process that owns it; or in order, by sort.
+
+    Raises:
+        QueryError: there is no such column, what is to be added is no number, a sum
+            leaves 64 bits, or a float to group by is NaN.
+
+    Supersteps: 2 by owner; by sort 3, and those of the sample sort.
+    Cost: by owner w = O(n/p) where the keys are dense, else O(n/p log n/p); h = 4 or 8
+        bytes for the key and 8 for each part of an aggregate, of each group that this
+        process has a row of, (p - 1)/p of them. By sort that of the sample sort, with
+        records of the key and the columns that are aggregated.
+    """
+    check(relation, aggregates, "group_by")
+    columns = relation.among(names)
+    encoding, _ = agree(bsp, [columns])
+    groups = Groups(encoding, dict(zip(names, columns, strict=True)))
+    parts = parts_of(aggregates)
+    if sort is not None:
+        return groups.relation(sorted_groups(bsp, groups, relation, parts, sort), aggregates)
+    mine = groups.of_rows(relation, parts)
+    owned = groups.merged(_to_owners(bsp, groups, mine, parts))
+    return groups.relation(owned, aggregates, placed_by=tuple(names))
+
+
+def _to_owners(bsp: bsplib.Group, groups: Groups, mine: Partial, parts: Sequence[Part]) -> Partial:
+    """Send what has been made of each group to the process that it belongs to: 1 superstep."""
+    goal = owners(groups.columns(mine.keys), bsp.nprocs)
+    return groups.from_rows(to_processes(bsp, groups.as_rows(mine), goal), parts)

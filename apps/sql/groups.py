@@ -1,0 +1,115 @@
+"""Groups of rows: what they have in common as keys, and what has been made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from apps.sql.aggregates import (
+    CHUNK,
+    Aggregate,
+    Index,
+    Made,
+    Part,
+    accumulate,
+    combine,
+    finish,
+    slices_of,
+)
+from apps.sql.column import Column
+from apps.sql.keys import Encoding, Keys
+from apps.sql.relation import Relation
+
+_DENSE = 4
+"""Groups are numbered by their key where there may be up to so many keys for each row."""
+
+
+class Partial(NamedTuple):
+    """Groups, and what has been made of them so far."""
+
+    keys: Keys
+    made: Made
+
+
+class Groups:
+    """The groups of a relation: how keys of them are made, and what columns they stand for.
+
+    Attributes:
+        encoding: of the keys.
+        names: columns that rows of a group have in common.
+    """
+
+    def __init__(self, encoding: Encoding, like: Mapping[str, Column]) -> None:
+        self.encoding = encoding
+        self.names = list(like)
+        self._like = list(like.values())
+
+    def columns(self, keys: Keys) -> list[Column]:
+        """Return the columns that groups have in common."""
+        return self.encoding.columns(keys, self._like)
+
+    def of_rows(self, relation: Relation, parts: Sequence[Part]) -> Partial:
+        """Aggregate rows of this process: w = O(rows) where keys are dense."""
+        columns = relation.among(self.names)
+        if not self._is_dense(relation.rows):
+            return self._of_keys(self.encoding.keys(columns), relation, parts)
+
+        def index(start: int, stop: int) -> Index:
+            some = [column.take(slice(start, stop)) for column in columns]
+            return self.encoding.keys(some).astype(np.int64, copy=False)
+
+        return self._of_all(accumulate(index, relation.rows, relation, parts, self.encoding.span))
+
+    def of_runs(self, keys: Keys, relation: Relation, parts: Sequence[Part]) -> Partial:
+        """Aggregate rows of this process that are in the order of their keys."""
+        first = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
+        index = np.cumsum(first) - 1
+        distinct = keys[first]
+        made = accumulate(slices_of(index), len(keys), relation, parts, len(distinct))
+        return Partial(distinct, made)
+
+    def merged(self, partial: Partial) -> Partial:
+        """Aggregate what several processes have made of groups."""
+        keys, parts = partial.keys, partial.made.parts
+        if self._is_dense(len(keys)):
+            return self._of_all(combine(keys.astype(np.int64), parts, self.encoding.span))
+        distinct, index = np.unique(keys, return_inverse=True)
+        return Partial(distinct, combine(index, parts, len(distinct)))
+
+    def as_rows(self, partial: Partial) -> Relation:
+        """Lay out groups as rows, to be sent."""
+        parts = enumerate(partial.made.parts.values())
+        return Relation(
+            {"key": Column(partial.keys), **{f"part {number}": part for number, part in parts}}
+        )
+
+    def from_rows(self, rows: Relation, parts: Sequence[Part]) -> Partial:
+        """Return the groups that rows were made of."""
+        made = {part: rows[f"part {number}"] for number, part in enumerate(parts)}
+        return Partial(rows["key"].values, Made(np.ones(rows.rows, bool), made))
+
+    def relation(
+        self,
+        partial: Partial,
+        aggregates: Mapping[str, Aggregate],
+        placed_by: tuple[str, ...] | None = None,
+    ) -> Relation:
+        """Return one row for each group: what its rows have in common, and the aggregates."""
+        common = dict(zip(self.names, self.columns(partial.keys), strict=True))
+        return Relation({**common, **finish(aggregates, partial.made.parts)}, placed_by)
+
+    def _of_keys(self, keys: Keys, relation: Relation, parts: Sequence[Part]) -> Partial:
+        distinct, index = np.unique(keys, return_inverse=True)
+        made = accumulate(slices_of(index), len(keys), relation, parts, len(distinct))
+        return Partial(distinct, made)
+
+    def _of_all(self, made: Made) -> Partial:
+        """Leave out the keys that no row has."""
+        there = np.flatnonzero(made.present)
+        return Partial(there.astype(self.encoding.dtype), made.of(there))
+
+    def _is_dense(self, rows: int) -> bool:
+        """Tell whether there may be so few keys that each may have a place of its own."""
+        return self.encoding.packed and self.encoding.span <= max(_DENSE * rows, CHUNK)

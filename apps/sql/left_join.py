@@ -1,0 +1,56 @@
+"""Joins on equal values that keep the rows which find none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+import bsplib
+from apps.sql.column import Column
+from apps.sql.equi_join import comparable, paired
+from apps.sql.exchange import replicate, to_owners
+from apps.sql.keys import agree
+from apps.sql.match import equal_pairs
+from apps.sql.relation import Relation, stacked, without_nulls
+
+
+def left_join(bsp: bsplib.Group, left: Relation, right: Relation, names: Sequence[str]) -> Relation:
+    """Pair the rows of two relations that are equal in some columns (``LEFT JOIN USING``).
+
+    A row of ``left`` that is equal to none stays, with NULL in the columns of ``right``.
+
+    Args, Returns, Raises: as :func:`apps.sql.equi_join.equi_join`.
+
+    Supersteps: 2 or 3.
+    Cost: as that of an equi-join, where ``right`` alone may go to all processes.
+    """
+    right = without_nulls(right, names)
+    left, right = comparable(left, right, names, "left_join")
+    encoding, sizes = agree(bsp, [left.among(names), right.among(names)])
+    stays = left.placed_by == tuple(names)
+    if sizes[1] * bsp.nprocs < sizes[1] + (0 if stays else sizes[0]):
+        right = replicate(bsp, right)
+    else:
+        left, right = to_owners(bsp, left, names), to_owners(bsp, right, names)
+    known = left.known(names)
+    able = np.arange(left.rows) if known is None else np.flatnonzero(known)
+    keys = [encoding.keys(side.among(names)) for side in (left.take(able), right)]
+    pairs = equal_pairs(encoding, *keys)
+    joined = paired(left, right, pairs._replace(left=able[pairs.left]), names, "left_join")
+    single = np.ones(left.rows, bool)
+    single[able[pairs.left]] = False
+    return Relation(stacked([joined, _alone(left.take(single), joined)]).columns, joined.placed_by)
+
+
+def _alone(left: Relation, like: Relation) -> Relation:
+    """Lay out rows of the left side that found none."""
+    nothing = np.zeros(left.rows, bool)
+    return Relation(
+        {
+            name: left[name]
+            if name in left.columns
+            else Column(np.zeros(left.rows, column.values.dtype), nothing, column.words)
+            for name, column in like.columns.items()
+        }
+    )

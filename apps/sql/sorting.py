@@ -1,0 +1,65 @@
+"""Rows in order over all processes, by the sample sort of :mod:`apps.sample_sort`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import bsplib
+from apps.sample_sort import OVERSAMPLING, sort_blocks
+from apps.sql.keys import Keys
+from apps.sql.records import KEY, Records, as_records, from_records
+from apps.sql.relation import Relation
+
+
+@dataclass(frozen=True)
+class SampleSort:
+    """How rows are sorted; the fields are arguments of :func:`apps.sample_sort.sort_blocks`."""
+
+    oversampling: int | str = OVERSAMPLING
+    sample_sort: str = "one"
+    seed: int = 0
+
+
+def sort_rows(
+    bsp: bsplib.Group, keys: Keys, relation: Relation, how: SampleSort, *, stable: bool = False
+) -> tuple[Keys, Relation]:
+    """Sort rows by their keys: those of process 0 come first.
+
+    Args:
+        bsp: the group.
+        keys: one for each row of this process.
+        relation: the rows.
+        how: to sort them.
+        stable: rows of equal keys stay in the order (process, position).
+
+    Returns:
+        The keys and the rows that are due here.
+
+    Supersteps: those of the sample sort, and 1.
+    Cost: of the sample sort, with records of a key and a row.
+    """
+    masked = _masked(bsp, relation)
+    records = bspsort(bsp, as_records(keys, relation, masked), how, stable=stable)
+    return np.ascontiguousarray(records[KEY]), from_records(records, relation)
+
+
+def bspsort(bsp: bsplib.Group, records: Records, how: SampleSort, *, stable: bool) -> Records:
+    """Sort records by their keys; under this name it stands in the profile, as in the paper."""
+    return sort_blocks(
+        bsp,
+        records,
+        key=KEY,
+        stable=stable,
+        oversampling=how.oversampling,
+        sample_sort=how.sample_sort,
+        seed=how.seed,
+    )
+
+
+def _masked(bsp: bsplib.Group, relation: Relation) -> frozenset[str]:
+    """Return which columns have NULLs on some process: 1 superstep."""
+    mine = np.array([column.valid is not None for column in relation.columns.values()])
+    some = bsp.allreduce(mine, np.logical_or)
+    return frozenset(name for name, is_some in zip(relation.columns, some, strict=True) if is_some)
