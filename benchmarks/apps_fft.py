@@ -3,12 +3,12 @@
 What is timed: from a sync at which the signal is where the algorithm wants it (all of
 it everywhere, or dealt out) to a sync at which the transform is where it leaves it.
 What depends on the length alone is made before: our roots of unity, as numpy keeps
-its own from the call before. All write into memory that has been written before.
+its own from the call before. All write into memory that has been written before, but
+``numpy.fft.fft(x)``, which makes an array for what it returns.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -18,48 +18,29 @@ import numpy as np
 
 import bsplib
 from apps import fft, fft_barrier_free, fft_cyclic, fourier
+from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
+from benchmarks.timing import seconds_each
 
 SIZE = 2**22
-QUICK_SIZE = 2**16
 NPROCS = 2
-_WARM_UP = 3
-"""Transforms until all memory that takes turns has been written."""
+_COUNT = 5
+"""Transforms of a sample, of which the median counts."""
+_WARM_UP = 2
+"""Transforms after which all memory that takes turns has been written."""
+_ALGORITHMS = {
+    "dealt out, one exchange": fft_cyclic,
+    "recursive, all values everywhere": fft,
+    "barrier-free, to process 0": fft_barrier_free,
+}
 
 
-def numpy_alone(size: int, *, into: bool) -> float:
-    """Return the seconds of numpy's transform in this process."""
+def transforms(bsp: bsplib.Group, algorithm: ModuleType, size: int) -> float:
+    """Return the seconds of a transform from sync to sync."""
     values = fourier.signal(size, 0)
-    out = np.fft.fft(values)
-    return timed(partial(np.fft.fft, values, out=out if into else None))
-
-
-def timed(call: Callable[[], object]) -> float:
-    """Return the seconds of one call."""
-    began = time.perf_counter()
-    call()
-    return time.perf_counter() - began
-
-
-def replicated(bsp: bsplib.Group, algorithm: ModuleType, size: int) -> float:
-    """Time a transform of a signal that all processes have."""
-    values, out = fourier.signal(size, 0), np.empty(size, np.complex128)
-    return _transform(bsp, algorithm, values, out, size)
-
-
-def dealt(bsp: bsplib.Group, algorithm: ModuleType, size: int) -> float:
-    """Time a transform of a signal that is dealt out."""
-    values = fourier.signal(size, 0)[bsp.pid :: bsp.nprocs].copy()
-    return _transform(bsp, algorithm, values, np.empty_like(values), size)
-
-
-def _transform(
-    bsp: bsplib.Group,
-    algorithm: ModuleType,
-    values: fourier.Values,
-    out: fourier.Values,
-    size: int,
-) -> float:
+    if algorithm is fft_cyclic:
+        values = values[bsp.pid :: bsp.nprocs].copy()
+    out = np.zeros_like(values)
     plan = algorithm.prepare(bsp, size)
 
     def transform() -> None:
@@ -68,33 +49,35 @@ def _transform(
 
     for _ in range(_WARM_UP):
         transform()
-    return timed(transform)
+    return seconds_each(_COUNT, transform)
 
 
-def parallel(program: Callable[..., float], algorithm: ModuleType, size: int) -> float:
-    """Return what process 0 measured, which begins and ends with the others."""
-    return bsplib.run(program, algorithm, size, nprocs=NPROCS)[0]
+def _of_numpy(*, into: bool) -> float:
+    values = fourier.signal(SIZE, 0)
+    out = np.fft.fft(values)
+    transform: Callable[[], object] = partial(np.fft.fft, values, out=out if into else None)
+    return seconds_each(_COUNT, transform)
 
 
-def transforms(size: int, _: ExitStack) -> Sequence[Case]:
+def _of_ours(algorithm: ModuleType) -> float:
+    seconds: float = bsplib.run(transforms, algorithm, SIZE, nprocs=NPROCS)[0]
+    return seconds
+
+
+def _cases(_: ExitStack) -> Sequence[Case]:
     """Compare our transforms with numpy's."""
     new, old = "numpy.fft.fft(x)", "numpy.fft.fft(x, out=y)"
-    cases = [
-        Case(new, partial(numpy_alone, size, into=False)),
-        Case(old, partial(numpy_alone, size, into=True)),
+    goals = (Goal.times(1 / 1.5, new), Goal.times(1 / 1.5, old))
+    return [
+        Case(new, partial(_of_numpy, into=False)),
+        Case(old, partial(_of_numpy, into=True)),
+        *(
+            Case(name, partial(_of_ours, algorithm), goals=goals)
+            for name, algorithm in _ALGORITHMS.items()
+        ),
     ]
-    for name, program, algorithm in (
-        ("dealt out, one exchange", dealt, fft_cyclic),
-        ("recursive, everything everywhere", replicated, fft),
-        ("barrier-free, to process 0", replicated, fft_barrier_free),
-    ):
-        sample = partial(parallel, program, algorithm, size)
-        cases.append(Case(f"{name}, p = {NPROCS}", sample, (old, new)))
-    return cases
 
 
-def sections(*, quick: bool = False) -> list[Section]:
-    """Return what is to be measured; little of it if it is only to be seen to work."""
-    size, repeats = (QUICK_SIZE, 3) if quick else (SIZE, 9)
-    title = f"Fourier transform of 2^{size.bit_length() - 1} complex128"
-    return [Section(title, "transform", partial(transforms, size), repeats)]
+def sections() -> list[Section]:
+    """Return what is to be measured."""
+    return [Section(f"Fourier transform of 2^22 complex128, p = {NPROCS}", "transform", _cases)]

@@ -1,0 +1,33 @@
+"""The applications beside their peers, and what records cost them.
+
+``python -m benchmarks.bench_apps`` writes ``benchmarks/results/apps.json``.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+from benchmarks.command import Benchmark, run
+from benchmarks.harness import Section
+
+MODULES = ("apps_sorts", "apps_queries", "apps_fft", "apps_predictions", "apps_recording")
+"""Each has ``sections()``."""
+
+
+def _sections() -> list[Section]:
+    found: list[Section] = []
+    for name in MODULES:
+        try:
+            found += import_module(f"benchmarks.{name}").sections()
+        except ModuleNotFoundError as error:
+            if error.name != f"benchmarks.{name}":
+                raise
+            print(f"there is no benchmarks/{name}.py; it is left out", file=sys.stderr)
+    return found
+
+
+BENCHMARK = Benchmark("apps", _sections())
+
+if __name__ == "__main__":
+    run([BENCHMARK])
