@@ -97,7 +97,10 @@ class Group(Arrays, RemoteAccess, Mailbox, Collectives):
         """
         if self._unusable is not None:
             self._check_usable()
-        self._end_superstep(_SYNC, 0)
+        if self._is_plain and not (self._out or self._registry.changes or self._queue.messages):
+            self._pass_by()
+        else:
+            self._end_superstep(_SYNC, 0)
 
     def oblsync(self, n: int) -> None:
         """End the superstep as soon as ``n`` messages addressed to this process are there.

@@ -177,6 +177,7 @@ class RecordedGroup(Group):
         self._recorder = recorder
         self._number = recorder.define_group(info)
         self._now = port.now
+        self._is_plain = False
         self._comm_ns = 0
         self._sub_ns = 0
         self._start_ns = self._opened_ns = max(terms.began_ns, port.now())

@@ -43,6 +43,7 @@ _HAS_GET = 4  # notes of a meeting: the kind of sync, and what the superstep hol
 _UNRESOLVED = 8
 _HAS_MESSAGES = 16
 _KIND = 3
+_SYNC = Kind.SYNC  # an attribute of an enumeration takes its time
 _NOTHING: dict[int, Parcel] = {}
 _SOURCE = operator.itemgetter(0)
 
@@ -84,10 +85,25 @@ class Supersteps:
         self._partitions = 0
         self._unusable: str | None = None
         self._watch = Watch() if terms.check else None
+        self._is_plain = not terms.check  # nothing to be done at a sync but what has to be
         self._lanes: dict[tuple[int, int], Lane] = {}
         """By pid and id() of an array that is alive as long as it is registered."""
 
     # -- what ends a superstep, step by step ------------------------------------------------
+
+    def _pass_by(self) -> None:
+        """End a superstep by a sync where this process has nothing for anybody."""
+        try:
+            arrivals = self._port.pass_by(_SYNC)
+            if arrivals is None:
+                self._superstep += 1
+                return
+            self._deliver_all(_SYNC, _SYNC, arrivals)
+        except BspError as error:
+            self._rest(f"it has failed ({error})")
+            self._fail(error)
+        self._port.turn()
+        self._superstep += 1
 
     def _end_superstep(self, kind: Kind, stamp: int) -> None:
         out, registry = self._out, self._registry
@@ -98,12 +114,8 @@ class Supersteps:
             parcels = _NOTHING
             if out:
                 note |= _HAS_GET * bool(self._gets) | _UNRESOLVED * bool(self._unresolved)
-                parcels = {}
-                for pid, sent in out.items():
-                    if sent.messages:
-                        note |= _HAS_MESSAGES
-                    if pid != self.pid and not sent.is_empty():
-                        parcels[pid] = sent.parcel()
+                note |= _HAS_MESSAGES * any(sent.messages for sent in out.values())
+                parcels = self._parcels()
             common = registry.announcement() if registry.changes else None
             arrivals = self._port.meet(parcels, note, common, stamp)
             if arrivals is not None or (out and self.pid in out):
@@ -117,6 +129,14 @@ class Supersteps:
         self._superstep += 1
         if out:
             self._out = {}
+
+    def _parcels(self) -> dict[int, Parcel]:
+        """Return what travels, by pid; what has been written already does not."""
+        return {
+            pid: sent.parcel()
+            for pid, sent in self._out.items()
+            if pid != self.pid and not sent.is_empty()
+        }
 
     def _deliver_all(self, kind: Kind, note: int, arrivals: Arrivals) -> None:
         """Deliver what a meeting brought: gets, puts, messages, registrations."""

@@ -113,6 +113,13 @@ class Port(ABC):
         A superstep may take several meetings; :meth:`turn` ends it.
         """
 
+    def pass_by(self, note: int) -> Arrivals | None:
+        """Meet with nothing to bring; if nobody has, :meth:`turn` too, and return None."""
+        arrivals = self.meet({}, note)
+        if arrivals is None:
+            self.turn()
+        return arrivals
+
     @abstractmethod
     def meet_some(
         self, parcels: Mapping[int, tuple[int, Parcel]], expected: int, stamp: int = 0

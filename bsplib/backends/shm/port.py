@@ -46,7 +46,8 @@ from bsplib.place import address
 
 _NOT_YET = 1 << 62
 _NEXT_MEETING = 1 << MEETING_SHIFT
-_MEETINGS = (1 << SUPERSTEP_SHIFT) - _NEXT_MEETING
+_NEXT_SUPERSTEP = 1 << SUPERSTEP_SHIFT
+_MEETINGS = _NEXT_SUPERSTEP - _NEXT_MEETING
 
 
 class _Laid(NamedTuple):
@@ -171,6 +172,33 @@ class ShmPort(Port):
         if self._laid or self._left_over or self._looks_back:
             self._reclaim()
         return None if nothing_new else self._collect(mine, slots)
+
+    def pass_by(self, note: int) -> Arrivals | None:
+        """See :meth:`Port.pass_by`: a meeting and a turn with all that is not needed left out."""
+        slots = self._slots
+        if slots is None or self._laid or self._left_over or self._looks_back:
+            return super().pass_by(note)
+        words, parity, floor = self._words, self._parity, self._floor
+        mine, word = self._mine[parity], floor | note << 1
+        if not STORES_IN_ORDER:
+            self._seat.fence()
+        words[mine] = word
+        if words[self._waited]:
+            self._seat.ring()
+        nothing_new = True
+        for slot in slots[parity]:
+            if words[slot] != word and not self._is_alike(slot, floor, word):
+                nothing_new = False
+        self._parity = 1 - parity
+        if not nothing_new:
+            self._floor = floor + _NEXT_MEETING
+            return self._collect(mine, slots[parity])
+        members = self._members
+        superstep = members.superstep
+        words[self._turned] = superstep
+        members.superstep = superstep + 1
+        self._floor = floor + _NEXT_SUPERSTEP
+        return None
 
     def _note_release(self, stamp: int, slots: list[int]) -> None:
         for slot in slots:

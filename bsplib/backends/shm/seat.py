@@ -24,6 +24,8 @@ _LEAST_SPINS = 200
 _FIRST_TRIAL = 32
 _LAST_TRIAL = 1 << 10
 """Waits between two trials: at first, and where they were in vain again and again."""
+_YIELDS = 100
+"""At once, before the time is looked at."""
 _YIELD_NS = 500_000
 """Yielding goes on for so long before the process sleeps."""
 _YIELDS_PER_LOOK_AT_CLOCK = 16
@@ -33,6 +35,8 @@ _LOOKS_PER_STATE = 200
 _NAPS_PER_LOOK = 50  # about 2 s
 _NAPS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
 """Time-outs of a sleeper: the doorbell may be missed once in a blue moon."""
+
+_sched_yield = os.sched_yield
 
 STORES_IN_ORDER = platform.machine().lower() in {"x86_64", "amd64", "i386", "i686"}
 
@@ -77,6 +81,7 @@ class Seat:
         """Tasks that have ended here."""
         has_core = self.nprocs <= len(os.sched_getaffinity(0)) or wait_by == "spin"
         self._yields = STORES_IN_ORDER and wait_by != "block"
+        self._most_yields = _YIELDS if self._yields else 0
         self._sleeps = wait_by != "spin"
         self._most_spins = self._spins = _MOST_SPINS if has_core and self._yields else 0
         self._waits_to_trial = self._trial = _FIRST_TRIAL
@@ -137,14 +142,20 @@ class Seat:
                 self._doorbells[pid].release()
 
     def arrives(self, word: int, floor: int) -> bool:
-        """Spin until a word has come to a floor; False where that was in vain."""
+        """Spin, then yield, until a word has come to a floor; False where that was in vain."""
         words = self.words
-        for _ in range(self._turn()):
+        if self._most_spins:
+            for _ in range(self._turn()):
+                if words[word] >= floor:
+                    self._spins, self._trial = self._most_spins, _FIRST_TRIAL
+                    self.fence()
+                    return True
+            self._give_up_spinning()
+        for _ in range(self._most_yields):
             if words[word] >= floor:
-                self._spins, self._trial = self._most_spins, _FIRST_TRIAL
                 self.fence()
                 return True
-        self._give_up_spinning()
+            _sched_yield()
         return False
 
     def wait(
@@ -218,7 +229,7 @@ class Seat:
             for _ in range(_YIELDS_PER_LOOK_AT_CLOCK):
                 if ready():
                     return True
-                os.sched_yield()
+                _sched_yield()
             if self.words[ABORT]:
                 return False
             if time.perf_counter_ns() < deadline:
