@@ -1,0 +1,46 @@
+"""Plots go where they can, and it is told before the work where they cannot."""
+
+from __future__ import annotations
+
+import pytest
+
+from profiler import plotting
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf", "PNG"])
+def test_endings_that_name_formats_are_taken(tmp_path, ending):
+    plotting.check_target(tmp_path / f"plot.{ending}")
+
+
+@pytest.mark.parametrize("name", ["plot.doc", "plot", "plot."])
+def test_an_ending_that_names_no_format_is_told_with_those_that_do(tmp_path, name):
+    with pytest.raises(ValueError, match=r"names no format; let it end in .*\.png.*\.svg"):
+        plotting.check_target(tmp_path / name)
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(ValueError, match=f"there is no folder {tmp_path}/nowhere"):
+        plotting.check_target(tmp_path / "nowhere" / "plot.png")
+
+
+@pytest.mark.parametrize("ending", ["png", "svg"])
+def test_a_full_disk_is_told(tmp_path, ending):
+    path = tmp_path / f"plot.{ending}"
+    path.symlink_to("/dev/full")
+    figure = plotting.new_figure(2, 2)
+    with pytest.raises(ValueError, match=r"cannot be written: No space left on device"):
+        plotting.save(figure, path)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [(1e-3, 1e-2, "2.00 ms"), (1e-6, 1e-3, "30.0 µs"), (1e-6, 1.0, "1.00 ms")],
+)
+def test_an_axis_of_seconds_has_ticks_with_units(low, high, expected):
+    axes = plotting.new_figure(5, 5).add_subplot()
+    axes.plot([low, high], [1, 2])
+    plotting.scale_seconds(axes)
+    axes.figure.canvas.draw()
+    shown = [label.get_text() for label in axes.get_xticklabels()]
+    assert expected in shown
+    assert len(shown) <= 12
