@@ -19,7 +19,7 @@ import numpy as np
 
 from bsplib.backends.base import Port
 from bsplib.messages import pack
-from bsplib.outgoing import Outgoing
+from bsplib.outgoing import Early, Outgoing
 from bsplib.place import Array, address
 from bsplib.registry import Registration
 
@@ -107,8 +107,15 @@ class Lane:
         self._outgoing(out).add_put((self._slot, first, payload))
         return True
 
-    def write(self, out: Out, src: Any, first: Any) -> bool:
-        """Take an hpput: write it at once where that can be, or else as :meth:`put`."""
+    def write(self, out: Out, early: dict[int, Early], src: Any, first: Any) -> bool:
+        """Take an hpput: write it at once where that can be, or else as :meth:`put`.
+
+        Args:
+            out: as for :meth:`put`.
+            early: where it is counted if it has been written.
+            src: likewise.
+            first: likewise.
+        """
         there = self._there
         if there is None or src.__class__ is not _ndarray or not self._port.is_settled(self._pid):
             return self.put(out, src, first)
@@ -117,8 +124,15 @@ class Lane:
         count = src.size
         if src.dtype is not self._dtype or not 0 <= first <= self._size - count or not count:
             return False
-        there[first : first + count].reshape(src.shape)[...] = src
-        self._outgoing(out).note_written(src.nbytes)
+        if src.ndim == 1:
+            there[first : first + count] = src
+        else:
+            there[first : first + count].reshape(src.shape)[...] = src
+        done = early.get(self._pid)
+        if done is None:
+            done = early[self._pid] = Early()
+        done.puts += 1
+        done.bytes_written += src.nbytes
         return True
 
     def first_of(self, view: Array, src: Any) -> int:

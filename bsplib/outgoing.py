@@ -25,10 +25,7 @@ class Outgoing:
         "_run",
         "_single",
         "_words",
-        "_written",
-        "bytes_read",
         "gets",
-        "gets_served",
         "messages",
         "puts",
         "sites",
@@ -49,10 +46,6 @@ class Outgoing:
         self._run: int | None = None  # slot of the array that a run is open for
         self._single: int | None = None  # likewise of the last put, if it is of one word
         self._more = 0  # puts that are no entries of their own
-        self._written = 0  # bytes of those that are in place already
-        self.gets_served = 0
-        """Gets that have been served before the superstep ends, and their bytes."""
-        self.bytes_read = 0
 
     def add_put(self, put: tuple[Any, ...]) -> None:
         """Add a put that comes after all puts so far."""
@@ -97,16 +90,6 @@ class Outgoing:
         self.sites = self.sites or ([], [])
         self.sites[of_get].append(site)
 
-    def note_written(self, nbytes: int) -> None:
-        """Count a put that has been written already."""
-        self._more += 1
-        self._written += nbytes
-
-    def note_read(self, nbytes: int) -> None:
-        """Count a get that has been served already."""
-        self.gets_served += 1
-        self.bytes_read += nbytes
-
     def parcel(self) -> tuple[Any, ...]:
         """Return what travels as plain values."""
         if self._run is not None:
@@ -125,7 +108,19 @@ class Outgoing:
 
     def nbytes(self) -> int:
         """Return the payload that goes to the other process."""
-        return parcel_bytes(self.parcel())[0] + self._written
+        return parcel_bytes(self.parcel())[0]
+
+
+class Early:
+    """What one process has done to another's memory before the superstep ends."""
+
+    __slots__ = ("bytes_read", "bytes_written", "gets", "puts")
+
+    def __init__(self) -> None:
+        self.puts = 0
+        self.bytes_written = 0
+        self.gets = 0
+        self.bytes_read = 0
 
 
 def parcel_bytes(parcel: Parcel) -> tuple[int, int]:

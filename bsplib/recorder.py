@@ -8,6 +8,7 @@ records are written in between two supersteps.
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 from collections.abc import Callable
 from types import CodeType, FrameType
@@ -19,7 +20,7 @@ from bsplib import group
 from bsplib.backends.base import Port
 from bsplib.delivery import Get
 from bsplib.group import Group
-from bsplib.outgoing import Outgoing
+from bsplib.outgoing import Early, Outgoing
 from bsplib.records import Direction, Frame, GroupInfo, Kind, Stack
 from bsplib.spool import Spool
 from bsplib.superstep import Supersteps, Terms
@@ -29,6 +30,7 @@ _CALLER = 2
 
 _SYNC = Kind.SYNC
 _NOTHING = 0, 0
+_Traffic = tuple[dict[int, Outgoing], dict[int, Early], list[Get]]
 _end_superstep = Group._end_superstep
 _put, _send = Group.put, Group.send
 
@@ -193,23 +195,23 @@ class RecordedGroup(Group):
 
     def _end_superstep(self, kind: Kind, stamp: int) -> None:  # noqa: ARG002  # stamped here
         arrive = self._now()
-        superstep, out, gets = self._superstep, self._out, self._gets
+        superstep, traffic = self._superstep, (self._out, self._early, self._gets)
         _end_superstep(self, kind, arrive)
         end = self._now()
         if kind is _SYNC:
             stack = self._recorder.stack_above(sys._getframe(_CALLER))
-            self._write(superstep, kind, stack, (arrive, self._port.released, end), out, gets)
+            self._write(superstep, kind, stack, (arrive, self._port.released, end), traffic)
         else:
             stack = self._recorder.stack_of_end()
-            self._write(superstep, kind, stack, (arrive, arrive, arrive), out, gets)
+            self._write(superstep, kind, stack, (arrive, arrive, arrive), traffic)
 
     def _end_oblivious(self, n: int, stamp: int) -> None:  # noqa: ARG002  # stamped here
         arrive = self._now()
-        superstep, out = self._superstep, self._out
+        superstep, traffic = self._superstep, (self._out, self._early, self._gets)
         super()._end_oblivious(n, arrive)
         times = (arrive, self._port.released, self._now())
         stack = self._recorder.stack_above(sys._getframe(_CALLER))
-        self._write(superstep, Kind.OBLSYNC, stack, times, out, [])
+        self._write(superstep, Kind.OBLSYNC, stack, times, traffic)
 
     def _write(
         self,
@@ -217,15 +219,15 @@ class RecordedGroup(Group):
         kind: Kind,
         stack: int,
         times: tuple[int, int, int],
-        out: dict[int, Outgoing],
-        gets: list[Get],
+        traffic: _Traffic,
     ) -> None:
         arrive, released, end = times
         start, recorder = self._start_ns, self._recorder
         began = recorder.began_ns
         # Where time was charged less may have passed than was measured in primitives.
         comm_ns = min(self._comm_ns, arrive - start - self._sub_ns) if self._comm_ns else 0
-        own_bytes, own_messages = self._write_traffic(out, gets) if out else _NOTHING
+        out, early, _ = traffic
+        own_bytes, own_messages = self._write_traffic(*traffic) if out or early else _NOTHING
         recorder.append(
             recorder.pid,
             self._number,
@@ -244,29 +246,19 @@ class RecordedGroup(Group):
         self._comm_ns = self._sub_ns = 0
         self._start_ns = self._now()
 
-    def _write_traffic(self, out: dict[int, Outgoing], gets: list[Get]) -> tuple[int, int]:
+    def _write_traffic(
+        self, out: dict[int, Outgoing], early: dict[int, Early], gets: list[Get]
+    ) -> tuple[int, int]:
         """Write a row for each partner; return bytes and messages to itself."""
+        sent, got = _count(out, early, gets)
+        own_bytes, own_messages = map(
+            operator.add, sent.pop(self.pid, _NOTHING), got.pop(self.pid, _NOTHING)
+        )
         first = self._port.first
-        own_bytes = own_messages = 0
-        for pid, sent in out.items():
-            nbytes, count = sent.nbytes(), sent.count()
-            if pid == self.pid:
-                own_bytes, own_messages = nbytes, count
-            elif count:
-                self._recorder.traffic(first + pid, Direction.OUT, nbytes, count)
-        got = {
-            pid: (sent.bytes_read, sent.gets_served)
-            for pid, sent in out.items()
-            if sent.gets_served
-        }
-        for get in gets:
-            nbytes, count = got.get(get.pid, (0, 0))
-            got[get.pid] = (nbytes + get.nbytes, count + 1)
-        for pid, (nbytes, count) in got.items():
-            if pid == self.pid:
-                own_bytes, own_messages = own_bytes + nbytes, own_messages + count
-            else:
-                self._recorder.traffic(first + pid, Direction.IN, nbytes, count)
+        for direction, partners in ((Direction.OUT, sent), (Direction.IN, got)):
+            for pid, (nbytes, messages) in partners.items():
+                if messages:
+                    self._recorder.traffic(first + pid, direction, nbytes, messages)
         return own_bytes, own_messages
 
     def _open(self, index: int, first: int, size: int) -> Group:
@@ -288,7 +280,27 @@ class RecordedGroup(Group):
             caller = caller.f_back  # the end of a with statement
         stack = self._recorder.stack_above(caller)
         super()._leave()
-        self._write(self._superstep, Kind.END, stack, (arrive, arrive, arrive), {}, [])
+        self._write(self._superstep, Kind.END, stack, (arrive, arrive, arrive), ({}, {}, []))
         parent = self._parent
         assert isinstance(parent, RecordedGroup)
         parent._sub_ns += self._now() - self._opened_ns
+
+
+_Amounts = dict[int, tuple[int, int]]
+"""Bytes and messages, by pid."""
+
+
+def _count(
+    out: dict[int, Outgoing], early: dict[int, Early], gets: list[Get]
+) -> tuple[_Amounts, _Amounts]:
+    """Return what was sent to each process, and what was got from each."""
+    sent = {pid: (its.nbytes(), its.count()) for pid, its in out.items()}
+    got: _Amounts = {}
+    for pid, done in early.items():
+        nbytes, count = sent.get(pid, _NOTHING)
+        sent[pid] = nbytes + done.bytes_written, count + done.puts
+        got[pid] = done.bytes_read, done.gets
+    for get in gets:
+        nbytes, count = got.get(get.pid, _NOTHING)
+        got[get.pid] = nbytes + get.nbytes, count + 1
+    return sent, got

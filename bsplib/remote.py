@@ -26,6 +26,7 @@ from bsplib.irregular import (
     whole_array,
 )
 from bsplib.lane import Lane
+from bsplib.outgoing import Early
 from bsplib.place import Array
 from bsplib.registry import Registration
 from bsplib.superstep import Supersteps
@@ -84,7 +85,7 @@ class RemoteAccess(Supersteps):
         """
         if at is None and pid.__class__ is int:
             lane = self._lanes.get((pid, id(dst)))
-            if lane is not None and lane.write(self._out, src, offset):
+            if lane is not None and lane.write(self._out, self._early, src, offset):
                 return
         self._put("hpput", pid, src, dst, offset, at)
 
@@ -125,8 +126,9 @@ class RemoteAccess(Supersteps):
             first = -1 if lane is None else lane.first_of(dst, src)
         if lane is None:
             return False
-        take = lane.put if operation == "put" else lane.write
-        return take(self._out, src, first)
+        if operation == "put":
+            return lane.put(self._out, src, first)
+        return lane.write(self._out, self._early, src, first)
 
     def _open_lane(self, pid: int, dst: Any) -> None:
         """Keep what has been found out about an array on another process.
@@ -216,13 +218,15 @@ class RemoteAccess(Supersteps):
                 self._unresolved.append(target)
         except BspError as error:
             self._fail(error)
-        outgoing = self._to(sender)
         if operation == "hpget" and self._watch is None:
             memory = self._memory_on(sender, target)
             if memory is not None:
                 target.read(memory, header, destination)
-                outgoing.note_read(header[-1])
+                early = self._early.setdefault(sender, Early())
+                early.gets += 1
+                early.bytes_read += header[-1]
                 return destination
+        outgoing = self._to(sender)
         outgoing.add_get(header)
         if self._watch is not None:
             outgoing.add_site(True, here(operation))

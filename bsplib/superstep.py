@@ -34,7 +34,7 @@ from bsplib.errors import (
 from bsplib.irregular import Pending
 from bsplib.lane import Lane
 from bsplib.machine import Machine
-from bsplib.outgoing import Outgoing
+from bsplib.outgoing import Early, Outgoing
 from bsplib.records import Kind
 from bsplib.registry import Registry
 from bsplib.transfer import Target, check_arrival
@@ -77,6 +77,7 @@ class Supersteps:
         self._superstep = 0
         self._registry = Registry()
         self._out: dict[int, Outgoing] = {}
+        self._early: dict[int, Early] = {}
         self._gets: list[Get] = []
         self._unresolved: list[Target | Pending] = []
         self._queue = messages.Queue()
@@ -97,6 +98,8 @@ class Supersteps:
             arrivals = self._port.pass_by(_SYNC)
             if arrivals is None:
                 self._superstep += 1
+                if self._early:
+                    self._early = {}
                 return
             self._deliver_all(_SYNC, _SYNC, arrivals)
         except BspError as error:
@@ -104,6 +107,7 @@ class Supersteps:
             self._fail(error)
         self._port.turn()
         self._superstep += 1
+        self._early = {}
 
     def _end_superstep(self, kind: Kind, stamp: int) -> None:
         out, registry = self._out, self._registry
@@ -129,6 +133,8 @@ class Supersteps:
         self._superstep += 1
         if out:
             self._out = {}
+        if self._early:
+            self._early = {}
 
     def _parcels(self) -> dict[int, Parcel]:
         """Return what travels, by pid; what has been written already does not."""
@@ -195,16 +201,14 @@ class Supersteps:
             self._gets = []
 
     def _end_oblivious(self, n: int, stamp: int) -> None:
-        gets = len(self._gets) + sum(sent.gets_served for sent in self._out.values())
+        gets = len(self._gets) + sum(done.gets for done in self._early.values())
         if gets:
             raise self._error(
                 PendingTransferError,
                 f"oblsync: {gets} gets are pending and only a global sync serves them",
             )
-        own = self._out[self.pid].count() if self.pid in self._out else 0
-        parcels = {
-            pid: (sent.count(), sent.parcel()) for pid, sent in self._out.items() if pid != self.pid
-        }
+        parcels = self._counted_parcels()
+        own, _ = parcels.pop(self.pid, (0, None))
         try:
             if self._watch is not None:
                 self._watch.verify()
@@ -227,7 +231,19 @@ class Supersteps:
         self._unresolved.clear()
         self._port.turn()
         self._superstep += 1
-        self._out = {}
+        self._out, self._early = {}, {}
+
+    def _counted_parcels(self) -> dict[int, tuple[int, Parcel]]:
+        """Return what travels, and the number of messages that it and early puts are."""
+        for pid in self._early:
+            self._to(pid)
+        return {
+            pid: (
+                sent.count() + (self._early[pid].puts if pid in self._early else 0),
+                sent.parcel(),
+            )
+            for pid, sent in self._out.items()
+        }
 
     def _finish(self) -> None:
         """End ``main``: all processes have to, with nothing pending."""
@@ -269,7 +285,8 @@ class Supersteps:
         check_overlaps(incoming, watched, self._registry, port.fetch, port.first, self.pid)
 
     def _check_nothing_pending(self, what: str) -> None:
-        pending = sum(out.count() + len(out.gets) + out.gets_served for out in self._out.values())
+        pending = sum(out.count() + len(out.gets) for out in self._out.values())
+        pending += sum(done.puts + done.gets for done in self._early.values())
         if pending:
             raise self._error(
                 PendingTransferError,
@@ -318,3 +335,7 @@ class Supersteps:
                 f"{self.nprocs - 1})",
             )
         return number
+
+
+def _puts(early: Early | None) -> int:
+    return 0 if early is None else early.puts
