@@ -11,6 +11,10 @@ import numpy as np
 import pytest
 
 import bsplib
+from bsplib.backends.shm import seat
+from bsplib.backends.shm.control import ASLEEP
+from bsplib.backends.shm.seat import Seat
+from bsplib.backends.shm.segment import PAGE, Segment
 
 from .phases import eventually, state_of
 
@@ -40,7 +44,6 @@ def everything(bsp):
     return seen
 
 
-@pytest.mark.procs(1, 2, 3, 4)
 def test_every_way_to_wait_gives_the_same_results(run):
     first, *others = [run(everything, wait=wait) for wait in WAITS]
     assert others == [first, first]
@@ -84,6 +87,22 @@ def test_a_mismatch_is_found_however_they_wait(run, wait):
 
 @pytest.mark.procs(2)
 @pytest.mark.parametrize("wait", WAITS)
+def test_a_process_that_will_never_come_is_found_however_they_wait(run, wait):
+    def main(bsp):
+        sub = bsp.partition([bsp.nprocs])
+        if bsp.pid == 0:
+            sub.sync()
+        sub.done()
+        bsp.sync()
+
+    with pytest.raises(
+        bsplib.SyncMismatchError, match="process 0 waits for process 1, which has left the sub-gr"
+    ):
+        run(main, wait=wait)
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("wait", WAITS)
 def test_a_death_ends_the_others_however_they_wait(run, wait):
     def main(bsp):
         if bsp.pid == 1:
@@ -100,6 +119,101 @@ def test_a_way_to_wait_that_is_none_is_refused(run):
         bsplib.UsageError, match="there is no wait 'nap'; choose one of auto, spin, block"
     ):
         run(everything, wait="nap")
+
+
+# -- one process at a time ----------------------------------------------------------------------
+
+
+class GivenWayError(Exception):
+    """The process that waits lets others have its core."""
+
+
+class Bell:
+    """A semaphore that nobody waits for who has not been rung."""
+
+    def __init__(self):
+        self.rung = 0
+
+    def release(self):
+        self.rung += 1
+
+    def acquire(self, timeout=None):
+        if not self.rung:
+            raise GivenWayError
+        self.rung -= 1
+        return True
+
+
+@pytest.fixture
+def take_seats():
+    """Seat both processes of a run here, where one waits and the other one is us."""
+    segment = Segment(2)
+    for pid in range(2):
+        segment.reserve(segment.area(pid), PAGE)
+    seats = []
+
+    def take(wait):
+        bells = [Bell(), Bell()]
+        seats.extend(Seat(segment, pid, bells, wait) for pid in range(2))
+        return seats
+
+    yield take
+    segment.unlink()
+    for each in seats:
+        del each.words
+    segment.close()
+
+
+@pytest.mark.parametrize("moment", ["at its first look", "at its last look", "after its last look"])
+@pytest.mark.parametrize("wait", ["auto", "block"])
+def test_what_is_posted_just_before_a_process_goes_to_sleep_is_not_missed(take_seats, wait, moment):
+    waiting, posting = take_seats(wait)
+    posted = []
+
+    def post(now):
+        if now == moment and not posted:
+            posted.append(now)
+            posting.ring_if_waited()
+
+    def ready():
+        there = bool(posted)
+        post("at its first look")
+        if waiting.words[waiting.control(0) + ASLEEP]:
+            post("at its last look")
+        return there
+
+    waiting.wait(ready, [1], lambda: post("after its last look"))
+    assert posted == [moment]
+
+
+@pytest.mark.parametrize(
+    ("wait", "cores", "spins"),
+    [
+        ("auto", {0, 1}, True),
+        ("auto", {0, 1, 2}, True),
+        ("auto", {0}, False),
+        ("spin", {0}, True),
+        ("block", {0, 1}, False),
+    ],
+)
+def test_a_process_spins_only_where_each_has_a_core_or_it_is_told_to(
+    take_seats, monkeypatch, wait, cores, spins
+):
+    def give_way():
+        raise GivenWayError
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: cores)
+    monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
+    monkeypatch.setattr(seat, "_sched_yield", give_way)
+    monkeypatch.setattr(seat, "STORES_IN_ORDER", True)
+    waiting, _ = take_seats(wait)
+    looks = []
+    with pytest.raises(GivenWayError):
+        waiting.wait(lambda: looks.append(1), [1], lambda: None)
+    assert (len(looks) > 100) == spins
+
+
+# -- all of them --------------------------------------------------------------------------------
 
 
 def by_sync(bsp):
@@ -148,7 +262,9 @@ def test_the_caller_of_a_run_uses_next_to_no_processor(run):
 
 
 @pytest.mark.procs(3)
-@pytest.mark.parametrize(("meet", "wait"), [(by_sync, "auto"), (by_oblsync, "block")])
+@pytest.mark.parametrize(
+    ("meet", "wait"), [(by_sync, "auto"), (by_oblsync, "block"), (by_sync, "spin")]
+)
 def test_a_stopped_process_is_named_and_the_run_goes_on_when_it_does(
     run, capfd, tmp_path, wait, meet
 ):
