@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bsplib.backends.base import Payload
 from bsplib.errors import (
     BoundsError,
     DtypeError,
@@ -20,20 +21,41 @@ from bsplib.errors import (
     ProcessRangeError,
     RegistrationError,
 )
+from bsplib.messages import INLINE, Stage, pack
 from bsplib.place import Array
 from bsplib.registry import Registration, Registry, decode_dtype
 
 Indices = NDArray[np.int64]
+
+_FEW = 16
+_MANY = 1000
+"""Processes, and words, of a call."""
 
 
 class Words(NamedTuple):
     """The words of one call that go to, or come from, one process."""
 
     pid: int
-    indices: Indices
-    """In the registered array there, C order."""
-    positions: Indices
-    """In the arguments of the call, flattened."""
+    all_indices: Indices
+    """Of the words of all processes, in the registered arrays there, C order."""
+    positions: Indices | None
+    """Which of them these are, in the arguments of the call, flattened; None for all."""
+
+    def number(self) -> int:
+        """Return how many they are."""
+        return len(self.all_indices if self.positions is None else self.positions)
+
+    def indices(self) -> Indices:
+        """Return where they go, or come from."""
+        return self.all_indices if self.positions is None else self.all_indices[self.positions]
+
+    def pack_indices(self, stage: Stage) -> Payload:
+        """Copy where they go, or come from, onto its way."""
+        return pick_values(self.all_indices, self.positions, stage)
+
+    def pack_values(self, values: Array, stage: Stage) -> Payload:
+        """Copy what they are, out of the flat values of all, onto its way."""
+        return pick_values(values, self.positions, stage)
 
 
 class Pending:
@@ -121,19 +143,45 @@ def sort_by_process(operation: str, pids: Array, indices: Array, nprocs: int) ->
         )
     if int(indices.min()) < 0:
         raise BoundsError(f"{operation}: index {int(indices.min())} is negative")
-    return list(_split(pids.reshape(-1), indices.reshape(-1).astype(np.int64, copy=False), nprocs))
+    flat = indices.reshape(-1).astype(np.int64, copy=False)
+    if low == high:
+        return [Words(low, flat, None)]
+    return list(_split(pids.reshape(-1), flat, nprocs))
 
 
 def _split(pids: Array, indices: Indices, nprocs: int) -> Iterator[Words]:
-    # 16 bits let numpy sort by radix, in linear time.
-    order = np.argsort(pids.astype(np.uint16), kind="stable")
-    sorted_indices = indices[order]
+    if nprocs <= _FEW and len(pids) > _MANY:  # to look once for each is faster than to sort
+        for pid in range(nprocs):
+            positions = np.flatnonzero(pids == pid)
+            if len(positions):
+                yield Words(pid, indices, positions)
+        return
+    # Numbers so small numpy sorts by radix, in linear time.
+    order = np.argsort(pids.astype(np.uint8 if nprocs <= 256 else np.uint16), kind="stable")
     ends = np.cumsum(np.bincount(pids, minlength=nprocs))
     start = 0
     for pid, end in enumerate(ends.tolist()):
         if end > start:
-            yield Words(pid, sorted_indices[start:end], order[start:end])
+            yield Words(pid, indices, order[start:end])
         start = end
+
+
+def pick_values(values: Array, positions: Indices | None, stage: Stage) -> Payload:
+    """Copy the values at some positions, or all, onto their way.
+
+    Args:
+        values: in one dimension.
+        positions: from :class:`Words`.
+        stage: gives room for large payloads.
+    """
+    if positions is None:
+        return pack(values, stage)
+    nbytes = len(positions) * values.itemsize
+    if nbytes <= INLINE:
+        return values[positions].tobytes()
+    ticket, room = stage(nbytes)
+    values.take(positions, out=room.view(values.dtype), mode="clip")  # without a buffer
+    return ticket
 
 
 def check_there(operation: str, registration: Registration, words: list[Words]) -> None:
@@ -146,11 +194,15 @@ def check_there(operation: str, registration: Registration, words: list[Words]) 
     extents = registration.extents
     if extents is None:
         return
-    for pid, indices, _ in words:
-        extent = extents[pid]
+    highest_of_all = int(words[0].all_indices.max()) if words else -1
+    for its in words:
+        pid, extent = its.pid, extents[its.pid]
         if extent is None:
             raise RegistrationError(f"{operation}: process {pid} registered None there")
-        size = int(np.prod(extent.shape, dtype=object))
+        size = extent.size
+        if highest_of_all < size:
+            continue
+        indices = its.indices()
         highest = int(indices.max())
         if highest >= size:
             outside = int((indices >= size).sum())

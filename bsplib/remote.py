@@ -280,10 +280,10 @@ class RemoteAccess(Supersteps):
             to, at, what = broadcast("put_at", pids, indices, cast_values("put_at", values, dtype))
             words = self._words("put_at", registration, to, at)
             flat = what.reshape(-1)
-            for pid, its_indices, positions in words:
-                payload = messages.pack(flat[positions], self._port.stage)
-                where = messages.pack(its_indices, self._port.stage)
-                outgoing = self._to(pid)
+            for its in words:
+                where = its.pack_indices(self._port.stage)
+                payload = its.pack_values(flat, self._port.stage)
+                outgoing = self._to(its.pid)
                 outgoing.add_put((registration.slot, None, code, where, payload))
                 if self._watch is not None:
                     outgoing.add_site(False, here("put_at"))
@@ -320,14 +320,14 @@ class RemoteAccess(Supersteps):
             dtype = dtype_there("get_at", registration)
             of, at = broadcast("get_at", pids, indices)
             destination = check_out("get_at", out, of.shape, dtype)
-            for pid, its_indices, positions in self._words("get_at", registration, of, at):
-                where = messages.pack(its_indices, self._port.stage)
-                nbytes = len(positions) * dtype.itemsize
-                outgoing = self._to(pid)
+            for its in self._words("get_at", registration, of, at):
+                where = its.pack_indices(self._port.stage)
+                nbytes = its.number() * dtype.itemsize
+                outgoing = self._to(its.pid)
                 outgoing.add_get((registration.slot, None, None, where, nbytes))
                 if self._watch is not None:
                     outgoing.add_site(True, here("get_at"))
-                self._gets.append(Get(pid, destination, None, dtype, nbytes, positions))
+                self._gets.append(Get(its.pid, destination, None, dtype, nbytes, its.positions))
             if self._watch is not None and destination.size:
                 self._watch.add(destination, "get_at")
         except BspError as error:
