@@ -30,15 +30,18 @@ class Clock:
         """The process runs."""
         self._resumed_ns = time.perf_counter_ns()
 
-    def pause(self) -> None:
-        """The process waits, or another one runs."""
-        self._ns = self.now()
+    def pause(self) -> int:
+        """The process waits, or another one runs; return the virtual time."""
+        self._ns = now = self.now()
         self._resumed_ns = None
+        return now
 
     def advance_to(self, moment_ns: int) -> None:
         """The process goes on at a moment; a new superstep begins."""
-        self._skipped_ns += max(moment_ns - self._ns, 0)
-        self._ns = self._mark_ns = max(self._ns, moment_ns)
+        if moment_ns > self._ns:
+            self._skipped_ns += moment_ns - self._ns
+            self._ns = moment_ns
+        self._mark_ns = self._ns
 
     def restart(self) -> None:
         """Time begins here."""

@@ -41,6 +41,12 @@ class _Meeting:
     """One meeting of a group."""
 
     posts: dict[int, _Post] = field(default_factory=dict)
+    passing: list[int] = field(default_factory=list)
+    """Processes that bring nothing, and all the same note after as many supersteps."""
+    passes: tuple[int, int] = (0, 0)
+    """That superstep and note."""
+    latest_ns: int = 0
+    """When the last of them came."""
     waiting: list[Process] = field(default_factory=list)
     released_ns: int = 0
     end_ns: int = 0
@@ -54,6 +60,13 @@ class _Meeting:
 
     def complete(self) -> None:
         """Sort what all have brought, once for all."""
+        if not self.posts:
+            self.released_ns = self.end_ns = self.latest_ns
+            self.nothing_new = self.together = True
+            return
+        superstep, note = self.passes
+        for pid in self.passing:
+            self.posts[pid] = _Post(superstep, note, {}, None, self.latest_ns)
         ordered = [self.posts[pid] for pid in range(len(self.posts))]
         self.released_ns = self.end_ns = max(post.stamp for post in ordered)
         self.notes = [post.note for post in ordered]
@@ -113,6 +126,9 @@ class SimPort(Port):
         self._key = key
         self._gathering: _Gathering = world.gatherings.setdefault(key, _Gathering())
         self._superstep = 0
+        group = "the sub-group of processes" if key else "processes"
+        self._span = f"{group} {first} to {first + nprocs - 1}"
+        self._in_sync = f"in a sync of {self._span}"
         self._first_meeting = True  # of this superstep: the one that is priced
         self._before_main = not key  # the first barrier of all is time 0
         self._ended = 0  # oblivious supersteps
@@ -158,14 +174,8 @@ class SimPort(Port):
         meeting = self._gathering.meeting
         meeting.posts[self.pid] = _Post(self._superstep, note, parcels, common, stamp or self.now())
         self._stop_if_failed()
-        if len(meeting.posts) == self.nprocs:
-            self._end(meeting)
-        else:
-            meeting.waiting.append(self._process)
-            ends = note & _KIND == Kind.END
-            self._world.wait(
-                self._process, "at the end of main" if ends else f"in a sync of {self._span()}"
-            )
+        ends = note & _KIND == Kind.END
+        self._await_all(meeting, "at the end of main" if ends else self._in_sync)
         if self._process.left:  # groups whose other processes may have posted by now
             self._process.left = [port for port in self._process.left if not port.look_back()]
         if not meeting.together:
@@ -174,11 +184,51 @@ class SimPort(Port):
             self._before_main = False
             self._clock.restart()
         else:
-            self._clock.advance_to(meeting.end_ns)
-            if self._first_meeting:
-                self.released = meeting.released_ns
-        self._first_meeting = False
+            self._go_on(meeting)
         self._clock.resume()
+        return self._arrivals(meeting)
+
+    def pass_by(self, note: int) -> Arrivals | None:
+        """See :meth:`Port.pass_by`: a meeting with all that is not needed left out."""
+        meeting = self._gathering.meeting
+        passes = self._superstep, note
+        if self._unseen or self._process.left or self._world.failed or self._before_main:
+            return super().pass_by(note)
+        if meeting.passing and meeting.passes != passes:
+            return super().pass_by(note)
+        meeting.passes = passes
+        meeting.passing.append(self.pid)
+        meeting.latest_ns = max(meeting.latest_ns, self._clock.pause())
+        self._await_all(meeting, self._in_sync)
+        if not meeting.together:
+            self._check_together(meeting.posts)
+        self._go_on(meeting)
+        self._clock.resume()
+        if not meeting.nothing_new:
+            return self._arrivals(meeting)
+        self._superstep += 1
+        self._first_meeting = True
+        return None
+
+    def _await_all(self, meeting: _Meeting, doing: str) -> None:
+        """Wait for the others; who comes last prices the meeting and wakes them."""
+        if len(meeting.posts) + len(meeting.passing) < self.nprocs:
+            meeting.waiting.append(self._process)
+            self._world.wait(self._process, doing)
+            return
+        meeting.complete()
+        if self._first_meeting:
+            meeting.end_ns += self._price(meeting.posts)
+        self._gathering.meeting = _Meeting()
+        self._world.wake(meeting.waiting)
+
+    def _go_on(self, meeting: _Meeting) -> None:
+        self._clock.advance_to(meeting.end_ns)
+        if self._first_meeting:
+            self.released = meeting.released_ns
+        self._first_meeting = False
+
+    def _arrivals(self, meeting: _Meeting) -> Arrivals | None:
         if meeting.nothing_new:
             return None
         return meeting.notes, meeting.parcels.get(self.pid, []), meeting.commons
@@ -192,16 +242,10 @@ class SimPort(Port):
                     f"{self.first + self.pid}; one of them has ended a superstep by oblsync"
                 )
 
-    def _end(self, meeting: _Meeting) -> None:
-        """Price the meeting and wake the others; this process came last."""
-        meeting.complete()
-        if self._first_meeting:
-            meeting.end_ns += self._price(meeting.posts)
-        self._gathering.meeting = _Meeting()
-        self._world.wake(meeting.waiting)
-
     def _price(self, posts: dict[int, _Post]) -> int:
         """Return g h + l of a superstep in ns."""
+        if not posts:
+            return round(self._world.machine.price(0) * 1e9)
         h_in, h_out = [0] * self.nprocs, [0] * self.nprocs
         for pid, post in posts.items():
             for partner, parcel in post.parcels.items():
@@ -235,7 +279,7 @@ class SimPort(Port):
                     f"have sent theirs: there are {count}"
                 )
             gathering.waiting.append(self._process)
-            self._world.wait(self._process, f"in an oblsync of {self._span()}")
+            self._world.wait(self._process, f"in an oblsync of {self._span}")
         sources = [pid for pid in sorted(sent) if self.pid in sent[pid].parcels]
         if count > expected:
             raise SyncMismatchError(
@@ -312,10 +356,6 @@ class SimPort(Port):
         """Wait for the end where another process has failed already."""
         if self._world.failed:
             self._world.wait(self._process, "stopped")
-
-    def _span(self) -> str:
-        group = "the sub-group of processes" if self._key else "processes"
-        return f"{group} {self.first} to {self.first + self.nprocs - 1}"
 
 
 def _bytes_out(sent: _Sent) -> int:

@@ -7,11 +7,11 @@ the order, and with the same seed it is the same order again.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from typing import Any, Protocol
 
 import greenlet
+import numpy as np
 
 from bsplib.backends.sim.clock import Clock
 from bsplib.errors import SyncMismatchError
@@ -57,7 +57,7 @@ class World:
         """Who runs."""
         self.failed = False
         """A process has ended by an error: the others go on to their next sync only."""
-        self._random = random.Random(seed)
+        self._random = np.random.default_rng(seed)
         self._hub = greenlet.getcurrent()
         self.processes: list[Process] = []
         """By pid."""
@@ -79,7 +79,12 @@ class World:
     def wait(self, process: Process, doing: str) -> None:
         """Let others run until somebody wakes this process."""
         process.doing = doing
-        self._hub.switch()
+        following = self._round[-1] if self._round else None
+        if following is not None and following.greenlet:
+            self.current = self._round.pop()
+            following.greenlet.switch()  # straight on
+        else:
+            self._hub.switch()  # what begins has to begin there, upon an empty stack
 
     def wake(self, processes: list[Process]) -> None:
         """Let processes that wait run again."""
@@ -87,8 +92,9 @@ class World:
 
     def _pick(self) -> Process | None:
         if not self._round:
-            self._round, self._next_round = self._next_round, []
-            self._random.shuffle(self._round)
+            waiting, self._next_round = self._next_round, []
+            order = self._random.permutation(len(waiting)).tolist()
+            self._round = [waiting[place] for place in order]
         return self._round.pop() if self._round else None
 
     def _resume(self, process: Process) -> None:
