@@ -1,4 +1,8 @@
-"""What records cost the applications: each with and without ``profile=``."""
+"""What records cost the applications: each with and without ``profile=``.
+
+What is timed is what the other tables of the applications time: in process 0, from
+sync to sync, data where they are to be.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +16,28 @@ from typing import Any
 import numpy as np
 
 import bsplib
-from apps import fft, fft_barrier_free, fft_cyclic, sample_sort
+from apps import _keycheck, _keyfile, external_sort, fft, fft_barrier_free, fft_cyclic, sample_sort
+from apps._blockwork import Files
+from apps._workspace import workspace
+from apps.sql.plan import plan_of
+from apps.sql.program import read_inputs
+from apps.sql.queries import sql_process
 from benchmarks.apps_fft import SIZE, transforms
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
-from benchmarks.timing import seconds_each
+from benchmarks.timing import seconds_each, seconds_of
 
 NPROCS = 2
 _OFF = "off"
-_KEYS = 20_000_000
-_SORTS = 3
-"""Sorts of a sample, of which the median counts."""
-_MOST = 1.03
+_COUNT = 3
+"""Runs of a sample, of which the median counts."""
+_GOAL = Goal.times(1.03, _OFF)
+
+Sample = Callable[..., float]
+"""Measures once; is given ``profile=`` or nothing."""
+
+
+# -- the programs ---------------------------------------------------------------------------------
 
 
 def sorts(bsp: bsplib.Group, size: int) -> float:
@@ -35,18 +49,43 @@ def sorts(bsp: bsplib.Group, size: int) -> float:
         sample_sort.sort_blocks(bsp, block)
         bsp.sync()
 
-    return seconds_each(_SORTS, sort)
+    return seconds_each(_COUNT, sort)
 
 
-def on_and_off(
-    program: Callable[..., float], args: tuple[Any, ...], stack: ExitStack
-) -> Sequence[Case]:
+def queries(bsp: bsplib.Group, rows: int) -> float:
+    """Return the seconds of the six queries over relations that are dealt out already."""
+    inputs, plan = read_inputs(bsp, rows), plan_of("owner")
+
+    def evaluate() -> None:
+        sql_process(bsp, inputs, plan)
+        bsp.sync()
+
+    return seconds_each(_COUNT, evaluate)
+
+
+def sorts_files(bsp: bsplib.Group, files: Files, memory: int) -> float:
+    """Return the seconds of a sort of a file."""
+
+    def sort() -> None:
+        external_sort.main(bsp, files, memory=memory)
+        bsp.sync()
+
+    bsp.sync()
+    return seconds_of(sort)
+
+
+# -- with and without -----------------------------------------------------------------------------
+
+
+def _run(program: Callable[..., float], *args: Any, **options: Any) -> float:
+    seconds: float = bsplib.run(program, *args, nprocs=NPROCS, **options)[0]
+    return seconds
+
+
+def _on_and_off(prepare: Callable[[Path], Sample], stack: ExitStack) -> Sequence[Case]:
     """Compare a program with records and without; it says how long it took."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-
-    def sample(**options: Any) -> float:
-        seconds: float = bsplib.run(program, *args, nprocs=NPROCS, **options)[0]
-        return seconds
+    sample = prepare(folder)
 
     def recorded() -> float:
         path = folder / "trace.bsp"
@@ -55,11 +94,29 @@ def on_and_off(
         finally:
             path.unlink()  # a program's second run would be added to it
 
-    return [Case(_OFF, sample), Case("on", recorded, goals=(Goal.times(_MOST, _OFF),))]
+    return [Case(_OFF, sample), Case("on", recorded, goals=(_GOAL,))]
 
 
-def _section(what: str, program: Callable[..., float], *args: Any) -> Section:
-    return Section(f"Recording of {what}, p = {NPROCS}", "run", partial(on_and_off, program, args))
+def _of_files(nbytes: int, memory: int, folder: Path) -> Sample:
+    """Make a file of keys, and return what sorts it."""
+    keys = _keycheck.make_keys(folder / "keys.npy", nbytes // 8, lambda _: None)
+
+    def sample(**options: Any) -> float:
+        with workspace(_keyfile.find_keys(keys.path), folder / "sorted.npy") as files:
+            return _run(sorts_files, files, memory, **options)
+
+    return sample
+
+
+def _section(
+    what: str, prepare: Callable[[Path], Sample], repeats: int = Section.repeats
+) -> Section:
+    title = f"Recording of {what}, p = {NPROCS}"
+    return Section(title, "run", partial(_on_and_off, prepare), repeats)
+
+
+def _program(what: str, program: Callable[..., float], *args: Any) -> Section:
+    return _section(what, lambda _: partial(_run, program, *args))
 
 
 def sections() -> list[Section]:
@@ -67,8 +124,10 @@ def sections() -> list[Section]:
     names = {fft_cyclic: "dealt out", fft: "recursive", fft_barrier_free: "barrier-free"}
     return [
         *(
-            _section(f"the Fourier transform of 2^22 values, {name}", transforms, algorithm, SIZE)
+            _program(f"the Fourier transform of 2^22 values, {name}", transforms, algorithm, SIZE)
             for algorithm, name in names.items()
         ),
-        _section("the sample sort of 2 x 10^7 int64", sorts, _KEYS),
+        _program("the sample sort of 2 x 10^7 int64", sorts, 20_000_000),
+        _program("the six queries, 10^7 rows of TRAN", queries, 10_000_000),
+        _section("the external sort of 256 MiB", partial(_of_files, 256 << 20, 32 << 20), 5),
     ]
