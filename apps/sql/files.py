@@ -7,8 +7,8 @@ stands in place of a file of that name only when it is whole.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -93,24 +93,41 @@ def check_columns(there: Sequence[str], wanted: Sequence[str] | None, what: str)
         raise QueryError(f"{what}: there is no column {missing[0]!r}; it has {', '.join(there)}")
 
 
-def write_table(table: pa.Table, path: Path) -> None:
-    """Write a table to a ``.csv`` or ``.parquet`` file, whole or not at all.
+def write_tables(tables: Iterable[pa.Table], path: Path) -> int:
+    """Write tables one after the other to a ``.csv`` or ``.parquet`` file, whole or not at all.
+
+    Args:
+        tables: of the same columns; at least one.
+        path: the file; its folder must exist.
+
+    Returns:
+        The number of rows.
 
     Raises:
         QueryError: the file is of another kind, or cannot be written.
     """
     _check_format(path)
     temporary = path.with_name(f".{path.stem}.{secrets.token_hex(4)}{path.suffix}")
+    rows = 0
     try:
-        if path.suffix == ".csv":
-            pa.csv.write_csv(table, temporary)
-        else:
-            pa.parquet.write_table(table, temporary)
+        with ExitStack() as stack:
+            writer = None
+            for table in tables:
+                writer = writer or stack.enter_context(_writer(temporary, table.schema))
+                writer.write_table(table)
+                rows += table.num_rows
         temporary.replace(path)
     except OSError as error:
         raise QueryError(f"{path} cannot be written: {error.strerror or _head(error)}") from None
     finally:
         temporary.unlink(missing_ok=True)
+    return rows
+
+
+def _writer(path: Path, schema: pa.Schema) -> Any:
+    if path.suffix == ".csv":
+        return pa.csv.CSVWriter(path, schema)
+    return pa.parquet.ParquetWriter(path, schema)
 
 
 # -- columns and Arrow ----------------------------------------------------------------------------

@@ -117,8 +117,9 @@ class Generator:
     def _cumulated(self) -> NDArray[np.float64]:
         """Probability of the first item of all, of the first two, ... but not of all."""
         weights = np.arange(1.0, self.rows["ITEM"] + 1) ** -self.skew
-        cumulated = np.cumsum(weights)
-        return np.divide(cumulated[:-1], cumulated[-1], dtype=np.float64)
+        cumulated: NDArray[np.float64] = np.cumsum(weights)
+        cumulated /= cumulated[-1]
+        return cumulated[:-1]
 
     @cached_property
     def _shuffled(self) -> Places:

@@ -5,7 +5,7 @@ The paper says what the queries do, and not over which columns; the columns are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import bsplib
 from apps.sql.aggregates import total
@@ -16,7 +16,6 @@ from apps.sql.less_than_join import less_than_join
 from apps.sql.lowest import lowest
 from apps.sql.plan import Plan
 from apps.sql.project import project
-from apps.sql.rebalance import rebalance
 from apps.sql.relation import Relation
 from apps.sql.sorted_join import sorted_join
 
@@ -41,7 +40,10 @@ SQL = {
 
 
 def sql_process(
-    bsp: bsplib.Group, inputs: Mapping[str, Relation], plan: Plan
+    bsp: bsplib.Group,
+    inputs: Mapping[str, Relation],
+    plan: Plan,
+    begin: Callable[[str], object] = lambda _: None,
 ) -> dict[str, Relation]:
     """Evaluate the six queries.
 
@@ -49,6 +51,7 @@ def sql_process(
         bsp: the group.
         inputs: ITEM, QNT and TRAN, with the columns of :data:`INPUTS` at least.
         plan: how.
+        begin: is told the name of each query as it begins.
 
     Returns:
         TEMP1 to TEMP6.
@@ -57,15 +60,19 @@ def sql_process(
     Cost: TEMP1 reads the rows of TRAN and dominates; the others are linear in ITEM, as
         long as few items are dearer than a floor.
     """
-    item, qnt, tran = (
-        _spread(bsp, inputs[name].only(columns), plan) for name, columns in INPUTS.items()
-    )
-    temp = {"TEMP1": temp1(bsp, tran, plan)}
-    temp["TEMP2"] = temp2(bsp, temp["TEMP1"], item, plan)
-    temp["TEMP3"] = temp3(bsp, temp["TEMP2"], plan)
-    temp["TEMP4"] = temp4(bsp, temp["TEMP3"], qnt, plan)
-    temp["TEMP5"] = temp5(bsp, temp["TEMP4"], item)
-    temp["TEMP6"] = temp6(bsp, temp["TEMP5"])
+    item, qnt, tran = (inputs[name].only(columns) for name, columns in INPUTS.items())
+    temp: dict[str, Relation] = {}
+    queries: dict[str, Callable[[], Relation]] = {
+        "TEMP1": lambda: temp1(bsp, tran, plan),
+        "TEMP2": lambda: temp2(bsp, temp["TEMP1"], item, plan),
+        "TEMP3": lambda: temp3(bsp, temp["TEMP2"], plan),
+        "TEMP4": lambda: temp4(bsp, temp["TEMP3"], qnt, plan),
+        "TEMP5": lambda: temp5(bsp, temp["TEMP4"], item),
+        "TEMP6": lambda: temp6(bsp, temp["TEMP5"]),
+    }
+    for name, query in queries.items():
+        begin(name)
+        temp[name] = query()
     return temp
 
 
@@ -108,7 +115,3 @@ def _join(bsp: bsplib.Group, left: Relation, right: Relation, name: str, plan: P
     if plan.sort is None:
         return equi_join(bsp, left, right, [name])
     return sorted_join(bsp, left, right, [name], plan.sort)
-
-
-def _spread(bsp: bsplib.Group, relation: Relation, plan: Plan) -> Relation:
-    return rebalance(bsp, relation) if plan.balance else relation

@@ -1,0 +1,258 @@
+"""The command line: ``python -m apps.sql --help``."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pyarrow as pa
+
+import bsplib
+from apps._oversampling import Factor
+from apps._progress import drawn
+from apps.command import Place, place_options
+from apps.sql import show, story_table
+from apps.sql.errors import QueryError
+from apps.sql.files import FORMATS, to_arrow, write_tables
+from apps.sql.generate import PAPER_SIZE, Generator
+from apps.sql.plan import EXPERIMENTAL, PLANS
+from apps.sql.program import Source, files_in, main
+from apps.sql.queries import INPUTS, SQL
+from apps.sql.reference import difference, reference
+from apps.sql.scan import BLOCK
+from apps.sql.story import Setting, tell
+from bsplib.machine import load_machine
+
+_CHUNK = 1_000_000
+"""Rows that are made and written at once."""
+_FOLDER = click.Path(path_type=Path, file_okay=False)
+
+
+@contextmanager
+def _one_sentence() -> Iterator[None]:
+    """Turn what is wrong with the relations into an error of the command line."""
+    try:
+        yield
+    except QueryError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def generator_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a :class:`Generator`; the command is given it as ``generator``."""
+
+    @functools.wraps(command)
+    def with_generator(
+        size: int, seed: int, skew: float, items: int | None, nulls: float, **more: Any
+    ) -> Any:
+        return command(generator=Generator(size, seed, skew, items, nulls), **more)
+
+    for option in reversed(_GENERATOR_OPTIONS):
+        with_generator = option(with_generator)
+    return with_generator
+
+
+_GENERATOR_OPTIONS = (
+    click.option(
+        "--size",
+        default=PAPER_SIZE,
+        show_default=True,
+        type=click.IntRange(1),
+        help="Rows of TRAN.",
+    ),
+    click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of all."),
+    click.option(
+        "--skew",
+        default=1.3,
+        show_default=True,
+        type=click.FloatRange(0),
+        help="Exponent of the Zipf distribution of items in TRAN; 0 for an even one.",
+    ),
+    click.option(
+        "--items", type=click.IntRange(1), help="Rows of ITEM; a twentieth of --size if not said."
+    ),
+    click.option(
+        "--nulls",
+        default=0.0,
+        show_default=True,
+        type=click.FloatRange(0, 1),
+        help="Fraction of units and prices that are NULL.",
+    ),
+)
+_GENERATED = ("size", "seed", "skew", "items", "nulls")
+
+
+@click.group()
+def cli() -> None:
+    """Relational queries as a BSP program, after Jarvis et al. 2002, section 4."""
+
+
+@cli.command()
+@click.argument("folder", type=_FOLDER)
+@generator_options
+@click.option(
+    "--format",
+    "form",
+    default="parquet",
+    show_default=True,
+    type=click.Choice([form[1:] for form in FORMATS]),
+    help="Of the files.",
+)
+def generate(folder: Path, generator: Generator, form: str) -> None:
+    """Write random relations ITEM, QNT and TRAN to files in FOLDER."""
+    with _one_sentence():
+        for name in INPUTS:
+            rows = _write(generator, name, folder, form)
+            click.echo(f"{folder / name}.{form}: {rows} rows")
+
+
+def _write(generator: Generator, name: str, folder: Path, form: str) -> int:
+    _make(folder)
+    total = generator.rows[name]
+    with drawn(f"making {name}") as tell:
+
+        def chunks() -> Iterator[pa.Table]:
+            for start in range(0, total, _CHUNK):
+                stop = min(start + _CHUNK, total)
+                yield to_arrow(generator.relation(name, np.arange(start, stop)))
+                tell(stop / total)
+
+        return write_tables(chunks(), folder / f"{name}.{form}")
+
+
+@cli.command()
+@click.argument("folder", type=_FOLDER, required=False)
+@generator_options
+@click.option(
+    "--stage",
+    default="owner",
+    show_default=True,
+    type=click.Choice(list(PLANS)),
+    help="Of the paper's story; or 'owner', the fast way, which sorts nothing.",
+)
+@click.option(
+    "--oversampling",
+    type=Factor(),
+    help="Of the sample sorts, in place of what the stage says: 1 or more, or 'theory'.",
+)
+@click.option(
+    "--block",
+    default=BLOCK,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Rows of a block: block i of a relation falls to process i mod p.",
+)
+@click.option("--out", type=_FOLDER, help="Write TEMP1 to TEMP6 there, as Parquet files.")
+@click.option("--no-check", is_flag=True, help="Do not compare with the reference.")
+@place_options
+@click.pass_context
+def run(  # a command line
+    context: click.Context,
+    folder: Path | None,
+    generator: Generator,
+    out: Path | None,
+    no_check: bool,
+    place: Place,
+    **how: Any,
+) -> None:
+    """Evaluate the six queries over the relations in FOLDER, or over random ones.
+
+    FOLDER holds ITEM, QNT and TRAN as .csv or .parquet files, with the columns that
+    'schema' names.
+    """
+    with _one_sentence():
+        source = _source(context, folder, generator)
+        answers = place.run(main, source, progress=True, **how)
+        show.queries(answers)
+        show.idle(answers)
+        tables = {name: pa.concat_tables([a.tables[name] for a in answers]) for name in SQL}
+        if not no_check:
+            _compare(tables, source, len(answers))
+        if out is not None:
+            _keep(tables, out)
+
+
+def _source(context: click.Context, folder: Path | None, generator: Generator) -> Source:
+    if folder is None:
+        return generator
+    said = [
+        name
+        for name in _GENERATED
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+    ]
+    if said:
+        raise click.UsageError(f"--{said[0]} is for random relations; those of {folder} are there")
+    return files_in(folder)
+
+
+def _compare(tables: dict[str, pa.Table], source: Source, nprocs: int) -> None:
+    with drawn("comparing with Arrow"):
+        expected = reference(source)
+    for name, table in tables.items():
+        found = difference(table, expected[name])
+        if found is not None:
+            raise click.ClickException(f"{name} is not what Arrow makes of it: {found}")
+    click.echo(f"{nprocs} processes made the rows that Arrow makes in one")
+
+
+def _keep(tables: dict[str, pa.Table], folder: Path) -> None:
+    _make(folder)
+    for name, table in tables.items():
+        write_tables([table], folder / f"{name}.parquet")
+    click.echo(f"wrote {', '.join(tables)} to {folder}")
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise QueryError(f"{folder} cannot be made: {error.strerror}") from None
+
+
+@cli.command()
+def schema() -> None:
+    """Show the relations and the queries, in SQL."""
+    show.schema()
+
+
+@cli.command()
+@generator_options
+@click.option("--nprocs", default=16, show_default=True, type=click.IntRange(2))
+@click.option(
+    "--machine",
+    default="shared-memory",
+    show_default=True,
+    metavar="NAME",
+    help="Machine that prices communication; or a .toml file.",
+)
+@click.option(
+    "--block",
+    type=click.IntRange(1),
+    help=f"Rows of a block; {BLOCK} of {PAPER_SIZE}, and in proportion, if not said.",
+)
+@click.option(
+    "--oversampling",
+    default=EXPERIMENTAL,
+    show_default=True,
+    type=click.IntRange(1),
+    help="The experimental factor, of the first two stages.",
+)
+@click.option("--repeats", default=7, show_default=True, type=click.IntRange(1))
+@click.option("--out", default=Path("out"), show_default=True, type=_FOLDER, help="For the traces.")
+def story(generator: Generator, out: Path, block: int | None, machine: str, **how: Any) -> None:
+    """Repeat the paper's story: four stages of one program, beside the paper's figures."""
+    block = block or -(-BLOCK * generator.size // PAPER_SIZE)
+    try:
+        setting = Setting(generator=generator, block=block, machine=load_machine(machine), **how)
+        setting.machine.need("l")
+    except bsplib.UsageError as error:
+        raise click.ClickException(str(error)) from None
+    with drawn("running four stages in turn") as told:
+        done = itertools.count(1)
+        figures = tell(setting, out, lambda: told(next(done) / setting.runs))
+    story_table.show(setting, figures)

@@ -1,0 +1,147 @@
+"""The program: read the relations, evaluate the six queries, give back what they made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+import bsplib
+from apps._progress import steps
+from apps.sql.errors import QueryError
+from apps.sql.files import FORMATS, to_arrow
+from apps.sql.generate import Generator
+from apps.sql.plan import Plan, plan_of
+from apps.sql.queries import INPUTS, SQL, sql_process
+from apps.sql.rebalance import rebalance
+from apps.sql.relation import Relation
+from apps.sql.scan import BLOCK, scan
+
+Source = int | Generator | Mapping[str, pa.Table | Path | str]
+"""Rows of TRAN to make; a generator; or a table or file for ITEM, QNT and TRAN each."""
+
+
+class Answer(NamedTuple):
+    """What a process gives back."""
+
+    tables: dict[str, pa.Table]
+    """Its rows of each relation that was asked for."""
+    rows: dict[str, int]
+    """How many rows it has of each relation."""
+    seconds: dict[str, float]
+    """How long each query took it, waiting for others included."""
+
+
+def main(  # each has a name at the call
+    bsp: bsplib.Group,
+    source: Source,
+    *,
+    stage: str = "owner",
+    oversampling: int | str | None = None,
+    block: int = BLOCK,
+    seed: int = 0,
+    keep: tuple[str, ...] = tuple(SQL),
+    progress: bool = False,
+) -> Answer:
+    """Evaluate the six queries.
+
+    Args:
+        bsp: the group.
+        source: where ITEM, QNT and TRAN come from; the same on all processes.
+        stage: a stage of the paper's story, or ``owner`` for the fast way: a key of
+            :data:`apps.sql.plan.PLANS`.
+        oversampling: of the sample sorts, in place of what the stage says.
+        block: rows of a block: block i of a relation falls to process i mod p.
+        seed: of relations that are made.
+        keep: relations to give back, of TEMP1 to TEMP6.
+        progress: show the queries as they begin.
+
+    Returns:
+        The rows of this process, and how long it took.
+
+    Raises:
+        QueryError: there is no such stage, a file cannot be read, or a column is missing
+            or of another kind.
+
+    Cost: of :func:`apps.sql.queries.sql_process`.
+    Source: Jarvis et al. 2002, section 4.
+    """
+    plan = _planned(stage, oversampling)
+    inputs = read_inputs(bsp, source, block=block, seed=seed)
+    if plan.balance:
+        inputs = balance_inputs(bsp, inputs)
+    began: list[tuple[str, float]] = []
+    with steps(bsp, len(SQL), shown=progress) as step:
+
+        def begin(name: str) -> None:
+            began.append((name, bsp.time()))
+            step(name)
+
+        temp = sql_process(bsp, inputs, plan, begin=begin)
+    ends = [time for _, time in began[1:]] + [bsp.time()]
+    return Answer(
+        {name: to_arrow(temp[name]) for name in keep},
+        {name: relation.rows for name, relation in {**inputs, **temp}.items()},
+        {name: end - start for (name, start), end in zip(began, ends, strict=True)},
+    )
+
+
+def read_inputs(
+    bsp: bsplib.Group, source: Source, *, block: int = BLOCK, seed: int = 0
+) -> dict[str, Relation]:
+    """Read or make the blocks of ITEM, QNT and TRAN that fall to this process."""
+    if isinstance(source, int):
+        source = Generator(source, seed)
+    if isinstance(source, Generator):
+        return {name: _made(bsp, source, name, block) for name in INPUTS}
+    missing = [name for name in INPUTS if name not in source]
+    if missing:
+        raise QueryError(f"there is no relation {missing[0]}; the queries read {', '.join(INPUTS)}")
+    return {name: scan(bsp, source[name], columns, block=block) for name, columns in INPUTS.items()}
+
+
+def balance_inputs(bsp: bsplib.Group, inputs: Mapping[str, Relation]) -> dict[str, Relation]:
+    """Give every process as many rows of each relation as every other: 2 supersteps each.
+
+    Source: Jarvis et al. 2002, section 4.1.
+    """
+    return {name: rebalance(bsp, relation) for name, relation in inputs.items()}
+
+
+def files_in(folder: Path) -> dict[str, Path]:
+    """Return the files of the relations in a folder: ``ITEM.csv`` or ``ITEM.parquet``, and so on.
+
+    Raises:
+        QueryError: one is not there.
+    """
+    found = {}
+    for name in INPUTS:
+        there = [path for form in FORMATS if (path := folder / f"{name}{form}").is_file()]
+        if not there:
+            raise QueryError(
+                f"{folder} holds neither {' nor '.join(f'{name}{form}' for form in FORMATS)}; "
+                f"make them with: python -m apps.sql generate {folder}"
+            )
+        found[name] = there[0]
+    return found
+
+
+def _planned(stage: str, oversampling: int | str | None) -> Plan:
+    plan = plan_of(stage)
+    if oversampling is None:
+        return plan
+    if plan.sort is None:
+        raise QueryError(f"stage {stage!r} sorts nothing, and has no oversampling factor")
+    return replace(plan, sort=replace(plan.sort, oversampling=oversampling))
+
+
+def _made(bsp: bsplib.Group, generator: Generator, name: str, block: int) -> Relation:
+    if block < 1:
+        raise QueryError(f"a block cannot have {block} rows; it has 1 or more")
+    places = np.arange(generator.rows[name])
+    mine = places[places // block % bsp.nprocs == bsp.pid]
+    return generator.relation(name, mine).only(INPUTS[name])

@@ -1,0 +1,203 @@
+"""The paper's story: the same queries, stage by stage better balanced.
+
+Every stage is run several times on virtual processors and recorded. Of the runs the
+quietest counts, in which each computation took as little as in any of them; its
+h-relations are the same in all. The cost of a part is what the BSP model asks for it on
+a Machine: w + h g + l, summed over its supersteps.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import bsplib
+from apps.sql.generate import Generator
+from apps.sql.plan import STAGES
+from apps.sql.program import main
+from bsplib.machine import Machine
+from bsplib.records import Run
+from bsplib.trace import read_trace
+from profiler.callgraph import Node
+from profiler.models.prediction import Prediction, predict
+from profiler.models.prices import Prices
+from profiler.summary import Summary
+from profiler.tune.sweep import quietest
+
+MODEL = "BSP"
+SORT = "sample_sort.py"
+SQL_PROCESS = ("sql_process", "queries.py")
+STAGES_2_TO_4 = ("collect_sample", "sort_sample", "broadcast_pivots")
+STAGES_5_TO_7 = ("partition", "exchange")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How the story is told."""
+
+    generator: Generator
+    nprocs: int
+    machine: Machine
+    block: int
+    oversampling: int
+    """The experimental factor, of the first two stages."""
+    repeats: int
+
+    @property
+    def runs(self) -> int:
+        """How many times the program runs."""
+        return len(STAGES) * (self.repeats + 1)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one stage of the story comes to."""
+
+    stage: str
+    trace: Path
+    sql_h: Summary
+    sql_comp: Summary
+    sample_h: Summary
+    """Of stages 2 and 3 of the sort."""
+    exchange_h: Summary
+    """Of stage 6."""
+    merge_comp: Summary
+    """Of stage 7."""
+    sample_s: float
+    """Cost of stages 2 to 4."""
+    exchange_s: float
+    """Cost of stages 5 to 7."""
+    sort_s: float
+    """Cost of all sorts."""
+    total_s: float
+    """Cost of balancing the input and of the six queries."""
+    rows_of_tran: tuple[int, ...]
+    """On each process, as the first query finds them."""
+
+
+def tell(
+    setting: Setting, folder: Path, advance: Callable[[], object] = lambda: None
+) -> list[Figures]:
+    """Run all stages, and leave a trace of each in a folder.
+
+    The stages take turns, so that what disturbs the machine disturbs them alike; the
+    first turn does not count.
+
+    Args:
+        setting: how.
+        folder: for ``sql-1-original.bsp`` and so on; made if it is not there.
+        advance: is called after each of :attr:`Setting.runs`.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    traces: dict[str, list[Path]] = {stage: [] for stage in STAGES}
+    rows: dict[str, tuple[int, ...]] = {}
+    with tempfile.TemporaryDirectory(prefix=".sql-story-", dir=folder) as scratch:
+        for turn in range(setting.repeats + 1):
+            for stage, made in traces.items():
+                path = Path(scratch) / f"{stage}-{turn}.bsp"
+                rows[stage] = _run(setting, stage, path)
+                if turn:
+                    made.append(path)
+                advance()
+        return [
+            _figures(setting, stage, _kept(made, folder / f"sql-{number}-{stage}.bsp"), rows[stage])
+            for number, (stage, made) in enumerate(traces.items(), 1)
+        ]
+
+
+def _run(setting: Setting, stage: str, path: Path) -> tuple[int, ...]:
+    """Run a stage once; return how many rows of TRAN each process has."""
+    sort = STAGES[stage].sort
+    assert sort is not None
+    answers = bsplib.run(
+        main,
+        setting.generator,
+        stage=stage,
+        oversampling=None if sort.oversampling == "theory" else setting.oversampling,
+        block=setting.block,
+        keep=(),
+        nprocs=setting.nprocs,
+        backend="sim",
+        machine=setting.machine,
+        profile=path,
+    )
+    return tuple(answer.rows["TRAN"] for answer in answers)
+
+
+def _kept(traces: list[Path], goal: Path) -> tuple[Run, Path]:
+    """Return the quietest run; keep the trace of the one that took least."""
+    runs = [read_trace(trace).runs[0] for trace in traces]
+    took = [int(run.records["end"].max()) for run in runs]
+    shutil.move(traces[took.index(min(took))], goal)
+    return quietest(runs), goal
+
+
+def _figures(
+    setting: Setting, stage: str, kept: tuple[Run, Path], rows: tuple[int, ...]
+) -> Figures:
+    run, trace = kept
+    found = _Found(predict(run, Prices(setting.machine), [MODEL]))
+    sample = "sort_sample" if stage == "bitonic" else "collect"
+    return Figures(
+        stage=stage,
+        trace=trace,
+        sql_h=found.summary(*SQL_PROCESS, "h"),
+        sql_comp=found.summary(*SQL_PROCESS, "comp"),
+        sample_h=found.summary(sample, SORT, "h"),
+        exchange_h=found.summary("exchange", SORT, "h"),
+        merge_comp=found.after_sort(),
+        sample_s=sum(found.cost_s(name, SORT) for name in STAGES_2_TO_4),
+        exchange_s=sum(found.cost_s(name, SORT) for name in STAGES_5_TO_7) + found.merge_s(),
+        sort_s=found.cost_s("bspsort", "sorting.py"),
+        total_s=found.cost_s("balance_inputs", "program.py") + found.cost_s(*SQL_PROCESS),
+        rows_of_tran=rows,
+    )
+
+
+class _Found:
+    """A run, asked by the names of functions."""
+
+    def __init__(self, prediction: Prediction) -> None:
+        self._nodes = dict(prediction.callgraph.graph.nodes(data="node"))
+        self._graph = prediction.callgraph.graph
+        self._parts = prediction.nodes[MODEL]
+        self.total_s = prediction.totals[MODEL].total_s
+
+    def summary(self, function: str, file: str, metric: str) -> Summary:
+        """Return what a function cost."""
+        return self._summary(self._id(function, file), metric)
+
+    def cost_s(self, function: str, file: str) -> float:
+        """Return what a function is asked by the model; 0 if it ended no superstep."""
+        node = self._id(function, file, must=False)
+        return self._parts[node].total_s if node else 0.0
+
+    def after_sort(self) -> Summary:
+        """Return the computation of stage 7, before the last sync of a sort."""
+        return self._summary(self._last(), "comp")
+
+    def merge_s(self) -> float:
+        """Return what stage 7 is asked by the model."""
+        return self._parts[self._last()].total_s
+
+    def _last(self) -> str:
+        """Return the sync of ``bspsort`` itself."""
+        sort = self._id("bspsort", "sorting.py")
+        (leaf,) = (n for n in self._graph[sort] if self._nodes[n].kind == "cost_centre")
+        return str(leaf)
+
+    def _summary(self, node: str, metric: str) -> Summary:
+        found: Summary = self._graph.nodes[node]["cost"][metric]
+        return found
+
+    def _id(self, function: str, file: str, *, must: bool = True) -> str:
+        def is_it(node: Node) -> bool:
+            return (node.kind, node.name) == ("function", function) and node.file.endswith(file)
+
+        found = [name for name, node in self._nodes.items() if is_it(node)]
+        if must and not found:
+            raise LookupError(f"the trace has no function {function} of {file}")
+        return found[0] if found else ""
