@@ -44,7 +44,7 @@ def fingerprint(keys: KeyFile, tell: Tell) -> Fingerprint:
     """Return the fingerprint of a file's keys, bit for bit."""
     total = 0
     for number, block in enumerate(_chunks(keys)):
-        total += int(_mixed(block).sum(dtype=np.uint64))
+        total = (total + int(_mixed(block).sum(dtype=np.uint64))) % 2**64
         tell(min((number + 1) * CHUNK / keys.count, 1))
     return Fingerprint(keys.count, total)
 

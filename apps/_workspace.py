@@ -21,9 +21,12 @@ def workspace(keys: KeyFile, target: Path) -> Iterator[Files]:
     """Make the files of a sort, and give the result its name if it has come so far.
 
     Raises:
-        OSError: there is no room for them.
+        OSError: there is no room for them, or no files can be made beside the target.
     """
-    folder = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(target.parent)) from None
     try:
         scratch = beside(keys, folder / "blocks", bare=True)
         result = beside(keys, folder / "result", bare=False)
