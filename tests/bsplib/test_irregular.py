@@ -595,6 +595,36 @@ def test_hp_transfers_do_what_plain_ones_do(run):
     assert run(main, False) == run(main, True)
 
 
+def test_an_hpput_counts_for_an_oblsync_like_a_put(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros(5000)
+        bsp.sync()
+        large, one = np.full(4000, 2.0), np.ones(1)
+        right = (bsp.pid + 1) % bsp.nprocs
+        bsp.hpput(right, large, x[:4000])
+        bsp.hpput(right, one, x, offset=4999)
+        bsp.hpput(right, np.zeros(0), x[:0])
+        bsp.oblsync(2)
+        return float(x.sum())
+
+    assert run(main) == [8001.0] * nprocs
+
+
+@pytest.mark.procs(2, 3)
+def test_an_hpput_too_few_for_an_oblsync_is_an_error(run):
+    def main(bsp):
+        x = bsp.zeros(4)
+        bsp.sync()
+        bsp.hpput((bsp.pid + 1) % bsp.nprocs, np.ones(4), x)
+        bsp.oblsync(2)
+
+    with pytest.raises(
+        bsplib.SyncMismatchError,
+        match=r"^oblsync waits for 2 messages .*: there are 1 \[process 0, ",
+    ):
+        run(main)
+
+
 @pytest.mark.procs(1, 2)
 @pytest.mark.parametrize("operation", ["hpput", "hpget"])
 def test_errors_of_hp_transfers_say_hp(run, operation):

@@ -1,0 +1,24 @@
+"""Programs on hundreds of virtual processors, in seconds of one real one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import bsplib
+from apps import bitonic_sort, broadcast
+
+NPROCS = 512
+
+
+def test_the_broadcast_of_figure_3_reaches_512_processors():
+    """Two broadcasts in one stage, and one in two: a quarter of a million puts."""
+    results = bsplib.run(broadcast.main, 2048, 1, 1, nprocs=NPROCS, backend="sim")
+    assert len(results) == NPROCS
+    assert all(np.array_equal(values, broadcast.reference(2048)) for values in results)
+
+
+def test_512_processors_sort_65536_keys():
+    keys = np.random.default_rng(3).integers(0, 1 << 30, 1 << 16)
+    blocks = bsplib.run(bitonic_sort.main, keys, nprocs=NPROCS, backend="sim")
+    assert {len(block) for block in blocks} == {(1 << 16) // NPROCS}
+    assert np.array_equal(np.concatenate(blocks), np.sort(keys))
