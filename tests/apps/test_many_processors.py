@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import bsplib
 from apps import bitonic_sort, broadcast
 
 NPROCS = 512
+pytestmark = pytest.mark.timeout(300)  # seconds on a machine that is not busy
 
 
 def test_the_broadcast_of_figure_3_reaches_512_processors():
