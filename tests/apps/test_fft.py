@@ -300,4 +300,4 @@ def test_a_wrong_transform_is_noticed(algorithm, monkeypatch):
     monkeypatch.setattr(fourier, "reference", lambda size, seed: np.ones(size, complex))
     result = CliRunner().invoke(algorithm.command, ["--backend", "sim", "--nprocs", "2"])
     assert result.exit_code == 1
-    assert "the transform is wrong: relative error" in result.output
+    assert "the transform is wrong: its relative error is" in result.output
