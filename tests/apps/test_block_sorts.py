@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import bsplib
 from apps import psrs, sample_sort
+from apps._room import Room
 
 COUNTS = (1, 2, 3, 4, 7, 16)
 MANY = settings(max_examples=25, deadline=None)
@@ -260,3 +261,23 @@ class TestWrongInput:
     def test_what_cannot_be_sorted_is_one_sentence(self, machine, module, values, how, message):
         with pytest.raises(ValueError, match=message):
             machine(module.main, values, nprocs=2, backend="sim", **how)
+
+
+# -- the room of a block -------------------------------------------------------------------------
+
+
+@given(st.integers(0, 40), st.data())
+def test_parts_are_laid_around_what_stays_whether_or_not_they_find_room(length, data):
+    block = np.arange(length)
+    room = Room.like(block)
+    room.block[...] = block
+    start = data.draw(st.integers(0, length))
+    kept = slice(start, data.draw(st.integers(start, length)))
+    sizes = st.lists(st.integers(0, 12), max_size=4)
+    before, after = (
+        [np.full(size, -1 - number) for number, size in enumerate(data.draw(sizes))]
+        for _ in range(2)
+    )
+    expected = np.concatenate([*before, block[kept], *after])
+    np.testing.assert_array_equal(room.around(kept, before, after), expected)
+    np.testing.assert_array_equal(block, np.arange(length))
