@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
 
 
+_LEAST = 1e-6
+
+
 @dataclass(frozen=True)
 class Interval:
     """Predicted times, and between what they are expected."""
@@ -126,11 +129,15 @@ def _misses(fitted: Fit, arrays: Values, measured: Vector, inside: NDArray[np.bo
 
 
 def standard_error(fitted: Fit, values: Values) -> Vector:
-    """Return the standard error of predictions: of the coefficients, and of the noise."""
+    """Return the standard error of predictions: of the coefficients, and of the noise.
+
+    It is a millionth of the prediction at least: nothing is measured better than that.
+    """
     columns, _ = fitted.formula.columns(values)
     place = fitted.segment_of(values)
     covariance = np.stack([segment.covariance for segment in fitted.segments])[place]
     spread = np.array([segment.spread for segment in fitted.segments])[place]
     own = np.einsum("ij,ijk,ik->i", columns, covariance, columns)
-    error: Vector = np.sqrt(own + (spread * fitted.predict(values)) ** 2)
-    return error
+    predicted = fitted.predict(values)
+    error: Vector = np.sqrt(own + (spread * predicted) ** 2)
+    return np.maximum(error, _LEAST * np.abs(predicted))

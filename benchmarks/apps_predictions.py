@@ -1,0 +1,96 @@
+"""How well OBSP* predicts large runs of the applications from small ones.
+
+The figure is the mean relative error of the totals: what is timed as "missed by" is the
+mean of |measured - predicted| / measured, times the mean of what was measured, so that
+the ratio of the two cases is the mean error. Computation and communication are cases
+of their own, each beside what was measured of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
+
+import numpy as np
+
+from apps._experiments import EXPERIMENTS, Place, Taken
+from apps.prediction import Prediction, Row, predict
+from benchmarks.goals import Goal
+from benchmarks.harness import Case, Section
+
+SMALL = tuple(2**power for power in range(10, 18))
+VIRTUAL = ((2**21, 16),)
+"""N and P of Table 3 of Gonzalez et al., from P <= 4."""
+REAL = tuple((2**power, 2) for power in (18, 19, 20, 21))
+_REPEATS = 9
+_MOST = 0.05
+
+Part = Callable[[Taken], float]
+_PARTS: dict[str, Part] = {
+    "": lambda taken: taken.total_s,
+    ", computation": lambda taken: taken.comp_s,
+    ", communication": lambda taken: taken.comm_s,
+}
+
+
+class _Turn:
+    """The prediction of a turn: the first case makes it, the others read it."""
+
+    def __init__(self, name: str, backend: str) -> None:
+        self._experiment = EXPERIMENTS[name]
+        self._place = Place(backend, "shared-memory", _REPEATS)
+        self._rows: Sequence[Row] = ()
+
+    def measured(self) -> float:
+        """Predict and measure anew; return the mean of what was measured."""
+        self._rows = self._predict().rows
+        return self._mean(_PARTS[""])
+
+    def part(self, part: Part) -> float:
+        """Return the mean of what was measured of a part."""
+        return self._mean(part)
+
+    def missed(self, part: Part) -> float:
+        """Return the mean relative error of a part, times what was measured of it."""
+        errors = [
+            abs(part(row.measured) - part(row.predicted)) / part(row.measured) for row in self._rows
+        ]
+        return float(np.mean(errors)) * self._mean(part)
+
+    def _mean(self, part: Part) -> float:
+        return float(np.mean([part(row.measured) for row in self._rows]))
+
+    def _predict(self) -> Prediction:
+        virtual = self._place.backend == "sim"
+        counts = self._experiment.processes if virtual else (2,)
+        small = [(size, count) for count in counts for size in SMALL]
+        return predict(self._experiment, self._place, small, VIRTUAL if virtual else REAL)
+
+
+def _cases(name: str, backend: str, _: ExitStack) -> Sequence[Case]:
+    turn = _Turn(name, backend)
+    cases = []
+    for title, part in _PARTS.items():
+        took, missed = f"measured{title}", f"missed by{title}"
+        sample = partial(turn.part, part) if title else turn.measured
+        goals = () if title else (Goal.times(_MOST, took),)
+        cases.append(Case(took, sample))
+        cases.append(Case(missed, partial(turn.missed, part), (took,), goals))
+    return cases
+
+
+def sections() -> list[Section]:
+    """Return what is to be measured."""
+    names = {"fft": "recursive FFT", "sort": "sample sort"}
+    wheres = {
+        "sim": "N <= 2^17, P <= 4 to N = 2^21, P = 16 (virtual processors)",
+        "shm": "N <= 2^17 to N = 2^18 .. 2^21, P = 2 (real processes)",
+    }
+    return [
+        Section(
+            f"OBSP* predicts the {title} from {where}", "run", partial(_cases, name, backend), 5
+        )
+        for backend, where in wheres.items()
+        for name, title in names.items()
+    ]
