@@ -35,7 +35,7 @@ def aggregate(bsp: bsplib.Group, relation: Relation, **aggregates: Aggregate) ->
     parts = parts_of(aggregates)
     made = accumulate(_all_in_one, relation.rows, relation, parts, 1).parts
     mine = Relation({f"part {number}": made[part] for number, part in enumerate(parts)})
-    come = exchange(bsp, [mine, *[mine.take(slice(0))] * (bsp.nprocs - 1)])
+    (come,) = exchange(bsp, [mine, *[mine.take(slice(0))] * (bsp.nprocs - 1)])
     partial = {part: come[f"part {number}"] for number, part in enumerate(parts)}
     result = combine(np.zeros(come.rows, np.int64), partial, 1).parts
     return Relation(finish(aggregates, result)).take(slice(1 if bsp.pid == 0 else 0))

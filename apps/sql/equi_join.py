@@ -69,14 +69,15 @@ def _put(relation: Relation, name: str, column: Column) -> Relation:
 def _together(
     bsp: bsplib.Group, left: Relation, right: Relation, names: Sequence[str], sizes: Sequence[int]
 ) -> tuple[Relation, Relation]:
-    """Bring rows together that may agree, as cheaply as it can be done: 1 superstep or 2."""
+    """Bring rows together that may agree, as cheaply as it can be done: 1 superstep."""
     placed = [side.placed_by == tuple(names) for side in (left, right)]
     moved = sum(size for size, stays in zip(sizes, placed, strict=True) if not stays)
     if min(sizes) * bsp.nprocs < moved:
         if sizes[0] < sizes[1]:
             return replicate(bsp, left), right
         return left, replicate(bsp, right)
-    return to_owners(bsp, left, names), to_owners(bsp, right, names)
+    left, right = to_owners(bsp, [left, right], names)
+    return left, right
 
 
 def paired(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,103 +15,120 @@ from apps.sql.column import Column
 from apps.sql.owner import owners
 from apps.sql.relation import Relation, stacked
 
+Parts = Sequence[Relation]
+"""What goes to each process."""
 
-def to_owners(bsp: bsplib.Group, relation: Relation, names: Sequence[str]) -> Relation:
+
+def to_owners(
+    bsp: bsplib.Group, relations: Sequence[Relation], names: Sequence[str]
+) -> list[Relation]:
     """Bring together on one process all rows that are equal in some columns.
 
-    Rows that are placed so already stay.
+    Rows of a relation that is placed so already stay.
 
-    Supersteps: 1, or none.
+    Supersteps: 1, or none where all relations stay.
     Cost: h = the rows that go, about (p - 1)/p of a process's, and those that come: as
         many where no value is in more than n/p rows. w = O(rows).
     """
-    if relation.placed_by == tuple(names):
-        return relation
-    moved = to_processes(bsp, relation, owners(relation.among(names), bsp.nprocs))
-    return replace(moved, placed_by=tuple(names))
-
-
-def to_processes(bsp: bsplib.Group, relation: Relation, goal: NDArray[np.intp]) -> Relation:
-    """Send each row to the process that is named for it: 1 superstep, h = the rows.
-
-    Args:
-        bsp: the group.
-        relation: what is here.
-        goal: a pid for each row.
-
-    Returns:
-        What has come, by source; of one source in the order that it had there.
-    """
-    if bsp.nprocs == 1:
-        return relation
-    narrow = goal.astype(np.uint8 if bsp.nprocs <= 256 else np.uint16)  # sorted by radix
-    order = np.argsort(narrow, kind="stable")
-    ends = np.cumsum(np.bincount(goal, minlength=bsp.nprocs))
-    return to_ranges(bsp, relation.take(order), [0, *map(int, ends)])
-
-
-def to_ranges(bsp: bsplib.Group, relation: Relation, bounds: Sequence[int]) -> Relation:
-    """Send each process the rows from one bound to the next: 1 superstep, h = the rows.
-
-    Args:
-        bsp: the group.
-        relation: what is here.
-        bounds: process i is sent rows ``bounds[i] .. bounds[i + 1] - 1``; ranges may
-            overlap, and leave rows out.
-    """
-    return exchange(
-        bsp, [relation.take(slice(*bounds[pid : pid + 2])) for pid in range(bsp.nprocs)]
-    )
+    wanted = tuple(names)
+    moving = [relation for relation in relations if relation.placed_by != wanted]
+    parts = [
+        by_goal(relation, owners(relation.among(names), bsp.nprocs), bsp.nprocs)
+        for relation in moving
+    ]
+    moved = iter(exchange(bsp, *parts) if parts else [])
+    return [
+        relation if relation.placed_by == wanted else replace(next(moved), placed_by=wanted)
+        for relation in relations
+    ]
 
 
 def replicate(bsp: bsplib.Group, relation: Relation) -> Relation:
     """Give every process all rows: 1 superstep, h = (p - 1) times a process's rows."""
-    return exchange(bsp, [relation] * bsp.nprocs)
+    return exchange(bsp, [relation] * bsp.nprocs)[0]
 
 
-def exchange(bsp: bsplib.Group, parts: Sequence[Relation]) -> Relation:
-    """Send each process its part, and return what has come, by source.
+def by_goal(relation: Relation, goal: NDArray[np.intp], nprocs: int) -> Parts:
+    """Divide rows by the process that is named for each; they keep their order."""
+    if nprocs == 1:
+        return [relation]
+    narrow = goal.astype(np.uint8 if nprocs <= 256 else np.uint16)  # sorted by radix
+    order = np.argsort(narrow, kind="stable")
+    ends = np.cumsum(np.bincount(goal, minlength=nprocs))
+    return by_bounds(relation.take(order), [0, *ends.tolist()])
+
+
+def by_bounds(relation: Relation, bounds: Sequence[int]) -> Parts:
+    """Divide rows: those from one bound to the next are for one process."""
+    return [relation.take(slice(start, stop)) for start, stop in pairwise(bounds)]
+
+
+def exchange(bsp: bsplib.Group, *outgoing: Parts) -> list[Relation]:
+    """Send each process its parts of one or more relations, and return what has come.
 
     Every column is a message, and so is the mask of one that has NULLs there; nothing
     travels for no rows.
 
     Args:
         bsp: the group.
-        parts: one for each process, of the same columns everywhere.
+        *outgoing: for each relation one part for each process, of the same columns
+            everywhere; they may overlap.
+
+    Returns:
+        Of each relation the rows that have come, in the order of their sources; of one
+        source in the order that they had there.
 
     Supersteps: 1.
     Cost: h = the bytes of the columns, one byte for each value of a column with NULLs.
     """
-    names = list(parts[0].columns)
+    slots = [slot for number, parts in enumerate(outgoing) for slot in _slots(number, parts[0])]
     for pid in [*range(bsp.pid + 1, bsp.nprocs), *range(bsp.pid)]:
-        _send(bsp, pid, parts[pid])
+        _send(bsp, pid, [parts[pid] for parts in outgoing], slots)
     bsp.sync()
-    arrays: dict[int, dict[int, NDArray[Any]]] = {}
+    come: dict[tuple[int, int], _Arrays] = {}
     while (message := bsp.hpmove()) is not None:
-        source, place = divmod(message[0], 2 * len(names))
-        arrays.setdefault(source, {})[place] = message[1]
+        source, place = divmod(message[0], len(slots))
+        number, name, is_mask = slots[place]
+        come.setdefault((number, source), {})[name, is_mask] = message[1]
+    return [_received(bsp, number, parts, come) for number, parts in enumerate(outgoing)]
+
+
+_Slot = tuple[int, str, bool]
+"""Number of a relation, a column of it, and whether it is its mask."""
+_Arrays = dict[tuple[str, bool], NDArray[Any]]
+
+
+def _slots(number: int, like: Relation) -> list[_Slot]:
+    return [(number, name, is_mask) for name in like.columns for is_mask in (False, True)]
+
+
+def _send(bsp: bsplib.Group, pid: int, parts: Sequence[Relation], slots: Sequence[_Slot]) -> None:
+    """Send what goes to one process; the tags say from whom, and into which slot."""
+    for place, (number, name, is_mask) in enumerate(slots):
+        column = parts[number][name]
+        array = column.valid if is_mask else column.values
+        if array is not None and len(array):
+            bsp.send(pid, array, bsp.pid * len(slots) + place)
+
+
+def _received(
+    bsp: bsplib.Group, number: int, parts: Parts, come: Mapping[tuple[int, int], _Arrays]
+) -> Relation:
+    """Put together the rows of all sources, this process among them."""
     own = parts[bsp.pid]
-    come = {source: _received(names, found, own) for source, found in arrays.items()} | {
-        bsp.pid: own
-    }
-    return stacked([come[source] for source in sorted(come)])
+    found = [
+        own if pid == bsp.pid else _viewed(come[number, pid], own)
+        for pid in range(bsp.nprocs)
+        if pid == bsp.pid or (number, pid) in come
+    ]
+    return stacked(found)
 
 
-def _send(bsp: bsplib.Group, pid: int, part: Relation) -> None:
-    if part.rows == 0:
-        return
-    first = bsp.pid * 2 * len(part.columns)
-    for place, column in enumerate(part.columns.values()):
-        bsp.send(pid, column.values, first + 2 * place)
-        if column.valid is not None:
-            bsp.send(pid, column.valid, first + 2 * place + 1)
-
-
-def _received(names: Sequence[str], arrays: Mapping[int, NDArray[Any]], like: Relation) -> Relation:
+def _viewed(arrays: _Arrays, like: Relation) -> Relation:
     """Return the rows of one source, as views until the next sync."""
     return Relation(
         {
-            name: Column(arrays[2 * place], arrays.get(2 * place + 1), like[name].words)
-            for place, name in enumerate(names)
+            name: Column(arrays[name, False], arrays.get((name, True)), column.words)
+            for name, column in like.columns.items()
         }
     )

@@ -142,7 +142,7 @@ class Generator:
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
             mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
         mixed ^= mixed >> np.uint64(31)
-        return (mixed >> np.uint64(11)) * 2.0**-53
+        return np.asarray((mixed >> np.uint64(11)) * 2.0**-53, np.float64)
 
     def _with_nulls(self, values: NDArray[np.generic], places: Places, stream: int) -> Column:
         column = Column(values)

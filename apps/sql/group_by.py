@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import bsplib
 from apps.sql.aggregates import Aggregate, Part, check, parts_of
-from apps.sql.exchange import to_processes
+from apps.sql.exchange import by_goal, exchange
 from apps.sql.groups import Groups, Partial
 from apps.sql.keys import agree
 from apps.sql.owner import owners
@@ -68,4 +68,5 @@ def group_by(
 def _to_owners(bsp: bsplib.Group, groups: Groups, mine: Partial, parts: Sequence[Part]) -> Partial:
     """Send what has been made of each group to the process that it belongs to: 1 superstep."""
     goal = owners(groups.columns(mine.keys), bsp.nprocs)
-    return groups.from_rows(to_processes(bsp, groups.as_rows(mine), goal), parts)
+    (come,) = exchange(bsp, by_goal(groups.as_rows(mine), goal, bsp.nprocs))
+    return groups.from_rows(come, parts)

@@ -22,7 +22,7 @@ def left_join(bsp: bsplib.Group, left: Relation, right: Relation, names: Sequenc
 
     Args, Returns, Raises: as :func:`apps.sql.equi_join.equi_join`.
 
-    Supersteps: 2 or 3.
+    Supersteps: 2.
     Cost: as that of an equi-join, where ``right`` alone may go to all processes.
     """
     right = without_nulls(right, names)
@@ -32,7 +32,7 @@ def left_join(bsp: bsplib.Group, left: Relation, right: Relation, names: Sequenc
     if sizes[1] * bsp.nprocs < sizes[1] + (0 if stays else sizes[0]):
         right = replicate(bsp, right)
     else:
-        left, right = to_owners(bsp, left, names), to_owners(bsp, right, names)
+        left, right = to_owners(bsp, [left, right], names)
     known = left.known(names)
     able = np.arange(left.rows) if known is None else np.flatnonzero(known)
     keys = [encoding.keys(side.among(names)) for side in (left.take(able), right)]

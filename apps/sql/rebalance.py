@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
 import bsplib
-from apps.sql.exchange import to_ranges
+from apps.sql.exchange import by_bounds, exchange
 from apps.sql.relation import Relation
 
 
@@ -40,7 +38,7 @@ def rebalance(
         middles = before + np.cumsum(weights) - weights // 2
         goals = [-(-total * pid // bsp.nprocs) for pid in range(1, bsp.nprocs)]
         bounds = [0, *np.searchsorted(middles, goals).tolist(), relation.rows]
-    return replace(to_ranges(bsp, relation, bounds), placed_by=None)
+    return exchange(bsp, by_bounds(relation, bounds))[0]
 
 
 def _before(bsp: bsplib.Group, mine: int) -> tuple[int, int]:

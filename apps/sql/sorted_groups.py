@@ -45,7 +45,7 @@ def settle(bsp: bsplib.Group, groups: Groups, partial: Partial, parts: Sequence[
     leaves = begins < bsp.pid
     outgoing = [rows.take(slice(int(leaves and pid == begins))) for pid in range(bsp.nprocs)]
     outgoing[bsp.pid] = rows.take(slice(int(leaves), None))
-    come = groups.from_rows(exchange(bsp, outgoing), parts)
+    come = groups.from_rows(exchange(bsp, outgoing)[0], parts)
     return groups.merged(come) if len(come.keys) > rows.rows - leaves else come
 
 

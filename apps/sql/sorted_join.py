@@ -66,4 +66,4 @@ def to_ranges_of(bsp: bsplib.Group, keys: Keys, others: Keys, rows: Relation) ->
             parts.append(rows.take(order[start:stop]))
         else:
             parts.append(rows.take(order[:0]))
-    return exchange(bsp, parts)
+    return exchange(bsp, parts)[0]
