@@ -64,6 +64,17 @@ def test_who_sends_to_whom(pattern, sends):
     assert [receivers(pattern, pid, 5) for pid in range(5)] == sends
 
 
+@pytest.mark.parametrize("count", [2, 4, 6, 8, 16, 24])
+def test_messages_of_all_patterns_make_the_relation_that_equation_4_says(count):
+    """Roda et al. 1999, equation 4 with @ = +, in messages of each pattern."""
+    others = count - 1
+    expected = dict(zip(PATTERNS, (2, 1, others, others, others, 2 * others), strict=True))
+    for pattern, messages in expected.items():
+        sent = [receivers(pattern, pid, count) for pid in range(count)]
+        got = np.bincount(np.concatenate(sent).astype(int), minlength=count)
+        assert max(len(to) + come for to, come in zip(sent, got, strict=True)) == messages
+
+
 def test_a_line_through_exact_times_is_found():
     h = np.array(RELATIONS)
     fit = fit_line(h, 3e-10 * h + 2e-6)
