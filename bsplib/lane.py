@@ -48,6 +48,7 @@ class Lane:
         "_shape",
         "_size",
         "_slot",
+        "_step",
         "_there",
     )
 
@@ -63,6 +64,7 @@ class Lane:
         self._shape = array.shape if there.shape == array.shape else None
         self._size = there.size
         self._address = address(array) if alone and array.strides == (array.itemsize,) else None
+        self._step = (array.itemsize,)
         self._packs = _packs(array.dtype)
         self._there: Array | None = None
         if there.place is not None:
@@ -142,17 +144,17 @@ class Lane:
             Less than 0 where it cannot: the view is more than a stretch of a line, or the
             values have another shape.
         """
-        origin, dtype = self._address, self._dtype
-        if origin is None:
+        origin, step = self._address, self._step
+        if (
+            origin is None
+            or src.__class__ is not _ndarray
+            or view.dtype is not self._dtype
+            or view.strides != step
+            or src.shape != view.shape
+            or not len(src)
+        ):
             return -1
-        simple = (
-            view.dtype is dtype
-            and view.strides == (dtype.itemsize,)
-            and (src.__class__ is _ndarray and src.shape == view.shape and view.size > 0)
-        )
-        if not simple:
-            return -1
-        first, rest = divmod(_address_of_line(view) - origin, dtype.itemsize)
+        first, rest = divmod(_address_of_line(view) - origin, step[0])
         return -1 if rest else first
 
     def _first(self, src: Any, first: Any) -> int:

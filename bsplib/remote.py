@@ -68,8 +68,10 @@ class RemoteAccess(Supersteps):
         Source: Hill et al. 1998, bsp_put; offsets are elements, not bytes.
         """
         if at is None and pid.__class__ is int:
-            lane = self._lanes.get((pid, id(dst)))
-            if lane is not None and lane.put(self._out, src, offset):
+            lane, first = self._lanes.get((pid, id(dst))), offset
+            if lane is None and offset is None:
+                lane, first = self._lane_around(pid, src, dst)
+            if lane is not None and lane.put(self._out, src, first):
                 return
         self._put("put", pid, src, dst, offset, at)
 
@@ -84,8 +86,10 @@ class RemoteAccess(Supersteps):
         Source: Hill et al. 1998, bsp_hpput.
         """
         if at is None and pid.__class__ is int:
-            lane = self._lanes.get((pid, id(dst)))
-            if lane is not None and lane.write(self._out, self._early, src, offset):
+            lane, first = self._lanes.get((pid, id(dst))), offset
+            if lane is None and offset is None:
+                lane, first = self._lane_around(pid, src, dst)
+            if lane is not None and lane.write(self._out, self._early, src, first):
                 return
         self._put("hpput", pid, src, dst, offset, at)
 
@@ -94,7 +98,9 @@ class RemoteAccess(Supersteps):
     ) -> None:
         self._check_usable()
         receiver = self._check_pid(pid, operation)
-        if at is None and self._go_by_lane(operation, receiver, src, dst, offset):
+        if pid.__class__ is not int:  # lanes are known by ints: try once more
+            again = RemoteAccess.put if operation == "put" else RemoteAccess.hpput
+            again(self, receiver, src, dst, offset=offset, at=at)
             return
         try:
             target = target_of(operation, self._registry, receiver, dst, offset, at)
@@ -116,19 +122,10 @@ class RemoteAccess(Supersteps):
             if operation == "hpput" and isinstance(src, np.ndarray):
                 self._watch.add(src, operation)
 
-    def _go_by_lane(
-        self, operation: str, pid: int, src: ArrayLike, dst: Any, offset: int | None
-    ) -> bool:
-        """Put by a lane that was not found by an int and a whole array; tell whether so."""
-        lane, first = self._lanes.get((pid, id(dst))), offset
-        if lane is None and offset is None and isinstance(dst, np.ndarray):
-            lane = self._lanes.get((pid, id(dst.base)))
-            first = -1 if lane is None else lane.first_of(dst, src)
-        if lane is None:
-            return False
-        if operation == "put":
-            return lane.put(self._out, src, first)
-        return lane.write(self._out, self._early, src, first)
+    def _lane_around(self, pid: int, src: Any, view: Any) -> tuple[Lane | None, int | None]:
+        """Return the lane of the array that a view is of, and where the view begins in it."""
+        lane = self._lanes.get((pid, id(getattr(view, "base", None))))
+        return lane, None if lane is None else lane.first_of(view, src)
 
     def _open_lane(self, pid: int, dst: Any) -> None:
         """Keep what has been found out about an array on another process.

@@ -323,7 +323,7 @@ class Supersteps:
 
     def _check_pid(self, pid: Any, operation: str) -> int:
         try:
-            number = operator.index(pid)
+            number = int(operator.index(pid))
         except TypeError:
             raise self._error(
                 ProcessRangeError, f"{operation}: {pid!r} is no process; a pid is an integer"

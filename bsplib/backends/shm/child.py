@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import functools
+import gc
 import multiprocessing
 import os
 import pickle
@@ -10,6 +12,7 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.synchronize import Semaphore
 from typing import Any
@@ -22,6 +25,9 @@ from bsplib.labels import label_streams
 
 READY = b"ready"
 """Said once by a process that was not forked: it has mapped the segment."""
+
+FRAME = b"f"
+"""Begins what says how to do the tasks that follow; a pickle never begins so."""
 
 END = b"end"
 """Told instead of a task: there are no more. (The pipe's own end would not be seen:
@@ -46,6 +52,7 @@ def be_process(
         wait_by: how to wait, see :class:`Seat`.
         task: the only one; None where tasks come, pickled, through the pipe.
     """
+    gc.freeze()  # what was inherited stays as it is, and its pages stay shared
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
     _end_with_parent()
     seat = Seat(segment, pid, doorbells, wait_by)
@@ -53,17 +60,28 @@ def be_process(
         pipe.send_bytes(_do(task, seat))
         return
     pipe.send_bytes(READY)
+    frame: Task | None = None
     while (work := pipe.recv_bytes()) != END:
-        pipe.send_bytes(_do(work, seat))
+        if work[:1] == FRAME:
+            frame = pickle.loads(work[1:])  # from the parent, as all that follows
+            continue
+        assert frame is not None  # it comes first
+        pipe.send_bytes(_do(work, seat, frame))
         seat.begin_anew()
 
 
-def _do(work: Task | bytes, seat: Seat) -> bytes:
-    """Return how a task ended, pickled: (result,), a Failure, or None if it was stopped."""
+def _do(work: Task | bytes, seat: Seat, frame: Task | None = None) -> bytes:
+    """Return how a task ended, pickled: (result,), a Failure, or None if it was stopped.
+
+    Args:
+        work: the task, or its main and arguments, pickled.
+        seat: of this process.
+        frame: what else makes up the task.
+    """
     outcome: Any
     streams = sys.stdout, sys.stderr
     try:
-        task = _unpack(work) if isinstance(work, bytes) else work
+        task = work if isinstance(work, Task) else _unpack(work, frame)
         if task.label:
             sys.stdout, sys.stderr = label_streams(lambda: seat.pid)
         outcome = (run_task(task, ShmPort.of_root(seat)),)
@@ -81,26 +99,44 @@ def _do(work: Task | bytes, seat: Seat) -> bytes:
         return pickle.dumps(failure_of(unpicklable_result(seat.pid, reason), seat.pid), 5)
 
 
-def _unpack(work: bytes) -> Task:
+def _unpack(work: bytes, frame: Task | None) -> Task:
     """Return a task from the parent, whose script's functions and classes came by value."""
-    task: Task = pickle.loads(work)
-    main = task.main
+    assert frame is not None
+    task_main, args, kwargs = pickle.loads(work)
+    main = task_main
     while isinstance(main, functools.partial):
         main = main.func
     if getattr(main, "__module__", None) == "__main__":
         # Let instances of the classes that came along be pickled by name, as in the script.
         vars(sys.modules["__main__"]).update(getattr(main, "__globals__", {}))
-    return task
+    return replace(frame, main=task_main, args=args, kwargs=kwargs)
 
 
 def _end_with_parent() -> None:
     """End this process when its parent is gone, in whatever way it went."""
     parent = multiprocessing.parent_process()
     assert parent is not None
-    sentinel = parent.sentinel
+    if sys.platform == "linux":
+        _end_by_signal(parent.sentinel)
+    else:
+        threading.Thread(
+            target=_end_after, args=(parent.sentinel,), name="bsp-parent", daemon=True
+        ).start()
 
-    def watch() -> None:
-        wait([sentinel])
+
+def _end_by_signal(sentinel: int) -> None:
+    """Have the system send a signal, which ends this process, once a pipe is closed.
+
+    No thread has to be started for it, and the program's own code cannot hold it up.
+    """
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
+    fcntl.fcntl(sentinel, fcntl.F_SETOWN, os.getpid())
+    flags = fcntl.fcntl(sentinel, fcntl.F_GETFL)
+    fcntl.fcntl(sentinel, fcntl.F_SETFL, flags | os.O_ASYNC)
+    if wait([sentinel], timeout=0):  # it was closed before
         os._exit(1)
 
-    threading.Thread(target=watch, name="bsp-parent", daemon=True).start()
+
+def _end_after(sentinel: int) -> None:
+    wait([sentinel])
+    os._exit(1)

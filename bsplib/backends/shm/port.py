@@ -236,7 +236,7 @@ class ShmPort(Port):
     def _find_all(self) -> tuple[list[int], list[int]]:
         """Return the words of all others' slots; wait until they have entered the group."""
         members = self._members
-        for pid in members.others:
+        for pid in reversed(members.others):  # who was started last comes last: one wait, not many
             self._wait_until(functools.partial(members.find, pid), pid)
         blocks = [members.find(pid) for pid in members.others]
         first, second = SLOTS

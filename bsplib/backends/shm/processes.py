@@ -6,21 +6,26 @@ import contextlib
 import multiprocessing
 import os
 import pickle
+import select
 import signal
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import lru_cache
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Semaphore
+from types import FunctionType
 from typing import Any
 
 import cloudpickle
+import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from bsplib.backends.shm.child import END, READY, be_process
+from bsplib.backends.shm.child import END, FRAME, READY, be_process
 from bsplib.backends.shm.control import (
     ABORT,
     ASLEEP,
@@ -30,10 +35,13 @@ from bsplib.backends.shm.control import (
     SUPERSTEP_SHIFT,
     WORD,
 )
+from bsplib.backends.shm.seat import is_stopped
 from bsplib.backends.shm.segment import PAGE, Segment
 from bsplib.body import Failure, Task
 from bsplib.errors import BspError, ProcessDiedError
 
+_LOOK_S = 2.0
+"""Without news for so long the parent asks whether somebody is stopped."""
 _GRACE_S = 0.5
 """Between the first failure and the end of those who do not notice it."""
 
@@ -65,6 +73,9 @@ class Processes:
         self._named = True
         self._processes: list[BaseProcess] = []
         self._pipes: list[Connection] = []
+        self._frame: Task | None = None  # that the processes were told
+        self._told: set[int] = set()
+        self._sources: dict[int, int] = {}  # pid, by what its news comes through
         try:
             self._reserve_control()
         except BspError:
@@ -112,11 +123,17 @@ class Processes:
 
     def run(self, task: Task) -> list[Any]:
         """Give a task to processes that wait for one, return its results by pid."""
-        work = cloudpickle.dumps(task)
+        frame = replace(task, main=_nothing, args=(), kwargs={})
+        if frame != self._frame:
+            self._send(FRAME + pickle.dumps(frame, 5))
+            self._frame = frame
+        self._send(_dump((task.main, task.args, task.kwargs)))
+        return self._finish(last=False)
+
+    def _send(self, work: bytes) -> None:
         for pipe in self._pipes:
             with contextlib.suppress(OSError):  # a dead process is found by its sentinel
                 pipe.send_bytes(work)
-        return self._finish(last=False)
 
     def _start(self, task: Task | None) -> None:
         with _one_blas_thread(), warnings.catch_warnings():
@@ -133,16 +150,19 @@ class Processes:
                 theirs.close()
                 self._processes.append(process)
                 self._pipes.append(ours)
+                self._sources[ours.fileno()] = self._sources[process.sentinel] = pid
 
     def _finish(self, *, last: bool) -> list[Any]:
         """Wait for all outcomes; stop everybody once one of them is a failure."""
         outcomes: dict[int, Any] = {}  # pid -> (result,) or Failure or None if stopped
         deadline: float | None = None
+        news = self._news()
         while len(outcomes) < self._nprocs:
-            timeout = None if deadline is None else deadline - time.monotonic()
-            if timeout is not None and timeout <= 0:
+            timeout = _LOOK_S if deadline is None else deadline - time.monotonic()
+            if timeout <= 0:
                 break
-            self._collect(outcomes, timeout)
+            if not self._collect(news, outcomes, timeout) and deadline is None:
+                self._say_who_is_stopped(outcomes)
             if deadline is None and any(isinstance(o, Failure) for o in outcomes.values()):
                 self._tell_to_stop()
                 deadline = time.monotonic() + _GRACE_S
@@ -153,19 +173,45 @@ class Processes:
             self.stop()
         return _results(outcomes)
 
-    def _collect(self, outcomes: dict[int, Any], timeout: float | None) -> None:
-        """Wait for news of processes that have not ended the task, and take it down."""
-        sources: dict[Any, int] = {}
-        for pid in range(self._nprocs):
-            if pid not in outcomes:
-                sources[self._pipes[pid]] = sources[self._processes[pid].sentinel] = pid
-        for pid in {sources[source] for source in wait(list(sources), timeout)}:
+    def _news(self) -> select.poll:
+        """Return what tells of news of processes."""
+        news = select.poll()
+        for source in self._sources:
+            news.register(source, select.POLLIN)
+        return news
+
+    def _collect(self, news: select.poll, outcomes: dict[int, Any], timeout: float) -> bool:
+        """Wait for news of processes, and take it down; return whether there was any."""
+        ready = {self._sources[source] for source, _ in news.poll(1000 * timeout)}
+        for pid in ready:
+            pipe = self._pipes[pid]
             try:
-                news = self._pipes[pid].recv_bytes() if self._pipes[pid].poll() else b""
+                said = pipe.recv_bytes() if pipe.poll() else b""
             except (EOFError, OSError):
-                news = b""
+                said = b""
             # From a process of this run, hence safe to unpickle.
-            outcomes[pid] = pickle.loads(news) if news else self._death(pid)
+            outcomes[pid] = pickle.loads(said) if said else self._death(pid)
+            news.unregister(pipe.fileno())
+            news.unregister(self._processes[pid].sentinel)
+        return bool(ready)
+
+    def _say_who_is_stopped(self, outcomes: dict[int, Any]) -> None:
+        """Tell, once, of a stopped process for which nobody waits but the run itself."""
+        missing = [pid for pid in range(self._nprocs) if pid not in outcomes]
+        if not all(map(self._is_stopped, missing)):
+            return  # somebody else says so
+        for pid in missing:
+            if pid not in self._told:
+                self._told.add(pid)
+                sys.stderr.write(
+                    f"bsplib: the run waits for process {pid}, which is stopped; continue it "
+                    f"(kill -CONT {self._processes[pid].pid}) or end the run\n"
+                )
+                sys.stderr.flush()
+
+    def _is_stopped(self, pid: int) -> bool:
+        os_pid = self._processes[pid].pid
+        return os_pid is not None and is_stopped(os_pid)
 
     def _death(self, pid: int) -> Failure:
         """Describe the end of a process that said nothing."""
@@ -216,6 +262,7 @@ class Processes:
             process.join()
             process.close()
         self._pipes, self._processes = [], []
+        self._sources.clear()
         self._unlink()
         self._segment.close()
 
@@ -235,6 +282,24 @@ def _results(outcomes: dict[int, Any]) -> list[Any]:
     return [outcomes[pid][0] for pid in range(len(outcomes))]
 
 
+def _nothing(bsp: Any) -> None:
+    """Stand for a main that is told later."""
+
+
+_PLAIN = (int, float, complex, str, bytes, type(None), np.ndarray, np.generic)
+
+
+def _dump(work: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]) -> bytes:
+    """Pickle main and its arguments: by name where they can be found so, or by value."""
+    main, args, kwargs = work
+    is_named = isinstance(main, FunctionType) and main.__module__ != "__main__"
+    if is_named and all(isinstance(value, _PLAIN) for value in (*args, *kwargs.values())):
+        with contextlib.suppress(pickle.PicklingError, AttributeError):  # a function in a function
+            return pickle.dumps(work, 5)
+    by_value: bytes = cloudpickle.dumps(work)
+    return by_value
+
+
 @contextlib.contextmanager
 def _one_blas_thread() -> Iterator[None]:
     """Let processes started inside compute with one BLAS thread, unless told otherwise."""
@@ -243,8 +308,14 @@ def _one_blas_thread() -> Iterator[None]:
         return
     os.environ.update(dict.fromkeys(_BLAS_VARIABLES, "1"))
     try:
-        with ThreadpoolController().limit(limits=1):
+        with _thread_pools(len(sys.modules)).limit(limits=1):
             yield
     finally:
         for name in _BLAS_VARIABLES:
             os.environ.pop(name, None)
+
+
+@lru_cache(maxsize=1)
+def _thread_pools(modules: int) -> ThreadpoolController:  # noqa: ARG001  # part of the key
+    """Return the BLAS libraries; they are looked for again once more modules are there."""
+    return ThreadpoolController()

@@ -24,11 +24,11 @@ _LEAST_SPINS = 200
 _FIRST_TRIAL = 32
 _LAST_TRIAL = 1 << 10
 """Waits between two trials: at first, and where they were in vain again and again."""
-_YIELDS = 100
+_YIELDS = 64
 """At once, before the time is looked at."""
 _YIELD_NS = 500_000
 """Yielding goes on for so long before the process sleeps."""
-_YIELDS_PER_LOOK_AT_CLOCK = 16
+_YIELDS_PER_LOOK_AT_CLOCK = 4
 _LOOK_NS = 10_000_000
 _LOOKS_PER_STATE = 200
 """Where a process may not sleep: how often it asks what is wrong, and who is stopped."""
@@ -81,7 +81,7 @@ class Seat:
         """Tasks that have ended here."""
         has_core = self.nprocs <= len(os.sched_getaffinity(0)) or wait_by == "spin"
         self._yields = STORES_IN_ORDER and wait_by != "block"
-        self._most_yields = _YIELDS if self._yields else 0
+        self._patience = _YIELDS  # less and less of them after each time that ended asleep
         self._sleeps = wait_by != "spin"
         self._most_spins = self._spins = _MOST_SPINS if has_core and self._yields else 0
         self._waits_to_trial = self._trial = _FIRST_TRIAL
@@ -151,11 +151,13 @@ class Seat:
                     self.fence()
                     return True
             self._give_up_spinning()
-        for _ in range(self._most_yields):
-            if words[word] >= floor:
-                self.fence()
-                return True
-            _sched_yield()
+        if self._yields:
+            for _ in range(self._patience):
+                if words[word] >= floor:
+                    self._patience = min(2 * self._patience, _YIELDS)
+                    self.fence()
+                    return True
+                _sched_yield()
         return False
 
     def wait(
@@ -180,6 +182,7 @@ class Seat:
         if not spun and self._spin_until(ready):
             return
         if not (self._yields and self._yield_until(ready, whom, suspect)):
+            self._patience = max(self._patience // 2, 1)
             self._sleep_until(ready, whom, suspect)
         self.fence()
 
@@ -224,10 +227,11 @@ class Seat:
         self, ready: Callable[[], object], whom: Sequence[int], suspect: Callable[[], None]
     ) -> bool:
         looks = 0
-        deadline = time.perf_counter_ns() + _YIELD_NS
+        deadline = time.perf_counter_ns() + _YIELD_NS * self._patience // _YIELDS
         while True:
             for _ in range(_YIELDS_PER_LOOK_AT_CLOCK):
                 if ready():
+                    self._patience = min(2 * self._patience, _YIELDS)
                     return True
                 _sched_yield()
             if self.words[ABORT]:
@@ -270,7 +274,7 @@ class Seat:
     def _say_who_is_stopped(self, whom: Sequence[int]) -> None:
         """Tell, once, of processes that are waited for and have been stopped."""
         for pid in whom:
-            if pid not in self._told and _is_stopped(self.words[self._control[pid] + OS_PID]):
+            if pid not in self._told and is_stopped(self.words[self._control[pid] + OS_PID]):
                 self._told.add(pid)
                 sys.stderr.write(  # there is nobody else to tell; in one piece, others may too
                     f"bsplib: process {self.pid} waits for process {pid}, which is stopped; "
@@ -280,7 +284,8 @@ class Seat:
                 sys.stderr.flush()
 
 
-def _is_stopped(os_pid: int) -> bool:
+def is_stopped(os_pid: int) -> bool:
+    """Tell whether a process has been stopped by a signal."""
     try:
         stat = Path(f"/proc/{os_pid}/stat").read_text(encoding="ascii", errors="replace")
     except OSError:
