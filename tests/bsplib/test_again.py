@@ -1,0 +1,324 @@
+"""The second put or get of an array means what the first one did, though it goes a shorter way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bsplib
+
+pytestmark = pytest.mark.procs(1, 2, 3)
+
+
+def right(bsp):
+    return (bsp.pid + 1) % bsp.nprocs
+
+
+def left(bsp):
+    return (bsp.pid - 1) % bsp.nprocs
+
+
+def opened(bsp, size=8, dtype=float):
+    """Return an array that has been put to once."""
+    x = bsp.zeros(size, dtype)
+    bsp.sync()
+    bsp.put(right(bsp), x[:1], x[:1])
+    bsp.sync()
+    return x
+
+
+@pytest.mark.parametrize("operation", ["put", "hpput"])
+@pytest.mark.parametrize(
+    ("place", "values"),
+    [
+        (lambda x: {"dst": x, "offset": 3}, 5.0),
+        (lambda x: {"dst": x, "offset": 3}, np.float64(5)),
+        (lambda x: {"dst": x, "offset": np.int64(3)}, np.array([5.0])),
+        (lambda x: {"dst": x, "offset": 3}, np.array([[5.0]])),
+        (lambda x: {"dst": x, "offset": 3}, np.array([5], np.float32)),
+        (lambda x: {"dst": x, "offset": 3}, 5),
+        (lambda x: {"dst": x[3:4]}, np.array([5.0])),
+        (lambda x: {"dst": x[3:4]}, 5.0),
+        (lambda x: {"dst": x[3:2:-1]}, np.array([5.0])),
+        (lambda x: {"dst": x, "at": 3}, 5.0),
+    ],
+)
+def test_a_word_lands_however_it_and_its_place_are_given(run, operation, place, values):
+    def main(bsp):
+        x = opened(bsp)
+        for _ in range(3):
+            getattr(bsp, operation)(right(bsp), values, **place(x))
+        bsp.sync()
+        return x.tolist()
+
+    assert all(result == [0, 0, 0, 5, 0, 0, 0, 0] for result in run(main))
+
+
+@pytest.mark.parametrize("operation", ["put", "hpput"])
+@pytest.mark.parametrize("step", [1, 2, -1])
+def test_strides_of_the_source_do_not_matter(run, operation, step):
+    def main(bsp):
+        x = opened(bsp, (3, 4))
+        source = np.arange(24.0).reshape(3, 8)[:, :4] if step == 1 else np.arange(12.0)[::step]
+        for _ in range(2):
+            if step == 1:
+                getattr(bsp, operation)(right(bsp), source, x)
+            else:
+                getattr(bsp, operation)(right(bsp), source, x, offset=1 if step == 2 else 0)
+        bsp.sync()
+        return x.reshape(-1).tolist()
+
+    expected = {
+        1: [0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19],
+        2: [0, 0, 2, 4, 6, 8, 10, 0, 0, 0, 0, 0],
+        -1: list(range(11, -1, -1)),
+    }
+    assert all(result == expected[step] for result in run(main))
+
+
+@pytest.mark.parametrize("operation", ["put", "hpput"])
+@pytest.mark.parametrize(
+    ("arguments", "kind", "words"),
+    [
+        (
+            {"offset": 8},
+            bsplib.BoundsError,
+            r"1 of 1 elements fall outside .*offset 8 \+ 1 > size 8",
+        ),
+        ({"offset": -1}, bsplib.BoundsError, "offset -1 is negative"),
+        ({"offset": 1.0}, bsplib.PlaceError, "offset 1.0 is no integer"),
+        ({"offset": 0, "at": 0}, bsplib.PlaceError, "give offset=0 or at=, not both"),
+    ],
+)
+def test_a_place_that_is_none_is_an_error_the_second_time_too(
+    run, operation, arguments, kind, words
+):
+    def main(bsp):
+        x = opened(bsp)
+        getattr(bsp, operation)(right(bsp), np.ones(1), x, **arguments)
+
+    with pytest.raises(kind, match=words):
+        run(main)
+
+
+@pytest.mark.parametrize("pid", [-1, 3, 1.0, "1", None])
+def test_a_process_that_is_none_is_an_error_the_second_time_too(run, pid):
+    def main(bsp):
+        x = opened(bsp)
+        bsp.put(pid, np.ones(1), x, offset=0)
+
+    with pytest.raises(bsplib.ProcessRangeError, match=r"(there|is) .*no process"):
+        run(main)
+
+
+@pytest.mark.parametrize("pid", [np.int64(0), np.uint8(0), False])
+def test_whatever_is_an_integer_is_a_pid(run, nprocs, pid):
+    def main(bsp):
+        x = opened(bsp)
+        for word in (1.0, 2.0):
+            bsp.put(pid, word, x, offset=bsp.pid)
+        bsp.sync()
+        return x.tolist()
+
+    assert run(main)[0][:nprocs] == [2.0] * nprocs
+
+
+def test_values_that_cannot_be_cast_are_an_error_the_second_time_too(run):
+    def main(bsp):
+        x = opened(bsp, dtype=np.int64)
+        bsp.put(right(bsp), 1.5, x, offset=0)
+
+    with pytest.raises(bsplib.DtypeError, match="dtype float64 cannot be cast to dtype int64"):
+        run(main)
+
+
+def test_an_integer_that_is_too_large_is_an_error_the_second_time_too(run):
+    def main(bsp):
+        x = opened(bsp, dtype=np.int64)
+        bsp.put(right(bsp), 2**64, x, offset=0)
+
+    with pytest.raises(bsplib.DtypeError, match="cannot be cast to dtype int64"):
+        run(main)
+
+
+def test_words_and_longer_puts_keep_the_order_of_the_program(run):
+    def main(bsp):
+        x, y = opened(bsp), opened(bsp)
+        for word in range(20):
+            bsp.put(right(bsp), float(word), x, offset=word % 3)
+        bsp.put(right(bsp), np.full(2, 50.0), x, offset=1)
+        bsp.put(right(bsp), 60.0, y, offset=0)
+        bsp.put(right(bsp), 51.0, x, offset=2)
+        bsp.put_at(right(bsp), [3, 4], [1, 2], x)
+        bsp.put(right(bsp), 70.0, x, offset=4)
+        bsp.put(right(bsp), 71.0, x, offset=5)
+        bsp.sync()
+        return x.tolist(), y[0]
+
+    assert all(result == ([18, 50, 51, 1, 70, 71, 0, 0], 60) for result in run(main))
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+@pytest.mark.parametrize("operation", ["put", "hpput"])
+def test_each_word_is_a_message_of_an_oblivious_superstep(run, operation, count):
+    def main(bsp):
+        x = opened(bsp)
+        for word in range(count):
+            getattr(bsp, operation)(right(bsp), word + 1.0, x, offset=word)
+        bsp.oblsync(count)
+        return x.tolist()[:count]
+
+    assert all(result == list(range(1, count + 1)) for result in run(main))
+
+
+def test_an_hpput_after_an_oblivious_superstep_is_not_early(run):
+    def main(bsp):
+        x = opened(bsp)
+        for step in (1.0, 2.0, 3.0):
+            bsp.hpput(right(bsp), np.full(8, step), x)
+            bsp.oblsync(1)
+            bsp.send(left(bsp), None)  # that x has been read there
+            if set(x.tolist()) != {step}:
+                return x.tolist()
+            bsp.oblsync(1)
+        return "right"
+
+    assert set(run(main)) == {"right"}
+
+
+def test_one_message_more_than_was_waited_for_is_an_error_for_early_ones_too(run):
+    def main(bsp):
+        x = opened(bsp)
+        bsp.hpput(right(bsp), np.ones(4), x, offset=0)
+        bsp.hpput(right(bsp), np.ones(4), x, offset=4)
+        bsp.oblsync(1)
+
+    with pytest.raises(bsplib.SyncMismatchError, match="messages"):
+        run(main)
+
+
+def test_an_hpget_reads_what_the_last_superstep_has_written(run):
+    def main(bsp):
+        x = opened(bsp, 4096)
+        for step in (1.0, 2.0, 3.0):
+            bsp.put(right(bsp), np.full(4096, step), x)
+            bsp.sync()
+            whole = bsp.hpget(left(bsp), x)
+            part = bsp.hpget(left(bsp), x[7:2:-2])
+            bsp.sync()
+            if set(whole.tolist()) != {step} or part.tolist() != [step] * 3:
+                return step
+        return "right"
+
+    assert set(run(main)) == {"right"}
+
+
+def test_an_hpget_stands_in_the_way_of_an_oblivious_sync(run):
+    def main(bsp):
+        x = opened(bsp)
+        bsp.hpget(right(bsp), x)
+        bsp.oblsync(0)
+
+    with pytest.raises(bsplib.PendingTransferError, match="1 gets are pending"):
+        run(main)
+
+
+@pytest.mark.parametrize("operation", ["hpput", "hpget"])
+def test_an_early_transfer_is_pending_like_any_other(run, operation):
+    def main(bsp):
+        x = opened(bsp)
+        getattr(bsp, operation)(right(bsp), np.zeros(8), x) if operation == "hpput" else bsp.hpget(
+            right(bsp), x
+        )
+
+    with pytest.raises(bsplib.PendingTransferError, match="1 transfers are pending"):
+        run(main)
+
+
+def test_a_later_registration_of_a_part_is_what_its_views_name(run, nprocs):
+    def main(bsp):
+        x = opened(bsp)
+        y = np.zeros(8)
+        part = x[2:6] if bsp.pid == 0 else y[1:5]
+        bsp.push_reg(part)
+        bsp.sync()
+        for word in (1.0, 2.0):
+            bsp.put(nprocs - 1, np.full(2, word), part[:2])
+        bsp.sync()
+        return x.tolist() if nprocs == 1 else y.tolist()
+
+    expected = [0, 0, 2, 2, 0, 0, 0, 0] if nprocs == 1 else [0, 2, 2, 0, 0, 0, 0, 0]
+    assert run(main)[nprocs - 1] == expected
+
+
+def test_an_array_that_was_popped_is_known_no_more(run):
+    def main(bsp):
+        x = np.zeros(4)
+        bsp.push_reg(x)
+        bsp.sync()
+        bsp.put(right(bsp), 1.0, x, offset=0)
+        bsp.pop_reg(x)
+        bsp.sync()
+        bsp.put(right(bsp), 1.0, x, offset=0)
+
+    with pytest.raises(bsplib.RegistrationError, match="not in a registered array"):
+        run(main)
+
+
+def test_a_group_that_rests_takes_no_put(run):
+    def main(bsp):
+        x = opened(bsp)
+        with bsp.partition([bsp.nprocs]):
+            bsp.put(right(bsp), 1.0, x, offset=0)
+
+    with pytest.raises(bsplib.PartitionError, match="a sub-group of it is open"):
+        run(main)
+
+
+def test_a_parent_puts_again_after_its_sub_group(run):
+    def main(bsp):
+        x = opened(bsp)
+        with bsp.partition([bsp.nprocs]) as sub:
+            sub.sync()
+        bsp.put(right(bsp), 1.0, x, offset=0)
+        bsp.hpput(right(bsp), np.full(2, 2.0), x, offset=1)
+        bsp.sync()
+        return x.tolist()[:3]
+
+    assert all(result == [1, 2, 2] for result in run(main))
+
+
+def test_arrays_of_other_sizes_elsewhere_have_bounds_of_their_own(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros(4 + bsp.pid)
+        bsp.sync()
+        bsp.put(nprocs - 1, 1.0, x, offset=0)
+        bsp.put(nprocs - 1, 2.0, x, offset=nprocs + 2)
+        bsp.hpput(nprocs - 1, np.full(2, 3.0), x, offset=1)
+        bsp.sync()
+        return x.tolist()
+
+    assert run(main)[nprocs - 1] == [1, 3, 3, *[0] * (nprocs - 1), 2]
+
+
+def test_what_is_recorded_does_not_depend_on_the_way(record, nprocs):
+    def main(bsp):
+        x = opened(bsp, 4096)
+        for word in range(5):
+            bsp.put(right(bsp), float(word), x, offset=word)
+        bsp.hpput(right(bsp), np.ones(1024), x, offset=1000)
+        bsp.hpget(right(bsp), x)
+        bsp.sync()
+
+    run = record(main)
+    last = run.records[(run.records["superstep"] == 2) & (run.records["kind"] == 0)]
+    if nprocs == 1:
+        assert last["self_bytes"].tolist() == [5 * 8 + 1024 * 8 + 4096 * 8]
+        assert last["self_messages"].tolist() == [7]
+        return
+    rows = np.flatnonzero((run.records["superstep"] == 2) & (run.records["kind"] == 0))
+    found = run.traffic[np.isin(run.traffic["record"], rows)]
+    sent = found[found["direction"] == bsplib.records.Direction.OUT]
+    got = found[found["direction"] == bsplib.records.Direction.IN]
+    assert set(zip(sent["bytes"], sent["messages"], strict=True)) == {(5 * 8 + 1024 * 8, 6)}
+    assert set(zip(got["bytes"], got["messages"], strict=True)) == {(4096 * 8, 1)}
