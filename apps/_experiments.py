@@ -2,19 +2,21 @@
 
 An experiment is a program that all processes begin together, at a sync, with data and
 memory made before. Its computation and its communication have a formula each, from the
-analysis of the program under OBSP*, in N values, P processes, and M: the seconds that
-the memory of this computer needs for what a process streams through it.
+analysis of the program under OBSP*, in N values, P processes, S records of a sample,
+and M: the seconds that the memory of this computer needs for what a process streams
+through it.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +27,17 @@ from apps._metered import Metered
 from bsplib.records import Kind, Run
 from bsplib.trace import read_trace
 from profiler.models.repeats import after, undisturbed
+
+
+class Shape(NamedTuple):
+    """What a run is like."""
+
+    size: int
+    """N values."""
+    nprocs: int
+    oversampling: int = sample_sort.OVERSAMPLING
+    """s of the sample sort: S = s P^2 records are sampled."""
+
 
 Program = Callable[[Any], object]
 """Does once what is measured; is given the group."""
@@ -39,37 +52,56 @@ class Experiment:
     """A program whose time is to be predicted."""
 
     name: str
-    prepare: Callable[[bsplib.Group, int], Program]
-    """Makes the data of a size; the program may be run any number of times."""
+    prepare: Callable[[bsplib.Group, Shape], Program]
+    """Makes the data; the program may be run any number of times."""
     computation: str
     """Formula of the computation."""
     communication: str
     """Formula of communication and synchronisation."""
-    memory: Callable[[Memory, int, int], float]
-    """M of so many values and processes."""
+    memory: Callable[[Memory, Shape], float]
+    """M of a run."""
     processes: tuple[int, ...]
     """Numbers of processes for small runs on virtual processors."""
+    oversamplings: tuple[int, ...] = (sample_sort.OVERSAMPLING,)
+    """For small runs; where a process has fewer values than it should sample there is none."""
     halves: bool = False
     """The program halves values and processes: P is a power of two that divides N."""
 
-    def check(self, size: int, nprocs: int) -> None:
+    def check(self, shape: Shape) -> None:
         """Raise where the formulas do not hold for a run.
 
         Raises:
             ValueError: so it is.
         """
-        if self.halves and (nprocs & (nprocs - 1) or size % nprocs):
+        size, count, _ = shape
+        if self.halves and (count & (count - 1) or size % count):
             raise ValueError(
-                f"{self.name}: {nprocs} processes and {size} values are not predicted; the number "
+                f"{self.name}: {count} processes and {size} values are not predicted; the number "
                 f"of processes is a power of two that divides the number of values"
             )
 
-    def variables(self, memory: Memory, runs: Sequence[tuple[int, int]]) -> dict[str, list[float]]:
-        """Return N, P and M of runs, each a size and a number of processes."""
+    def small(self, most: int, counts: Iterable[int] | None = None) -> list[Shape]:
+        """Return the small runs: of 2^10 values, twice as many, and so on.
+
+        Args:
+            most: values.
+            counts: of processes; ``processes`` if None.
+        """
+        sizes = [2**power for power in range(10, most.bit_length())]
+        shapes = itertools.product(sizes, counts or self.processes, self.oversamplings)
+        return [
+            Shape(size, count, s)
+            for size, count, s in shapes
+            if s == self.oversamplings[0] or s * count**2 <= size
+        ]
+
+    def variables(self, memory: Memory, shapes: Sequence[Shape]) -> dict[str, list[float]]:
+        """Return N, P, S and M of runs."""
         return {
-            "N": [float(size) for size, _ in runs],
-            "P": [float(count) for _, count in runs],
-            "M": [self.memory(memory, *run) for run in runs],
+            "N": [float(size) for size, _, _ in shapes],
+            "P": [float(count) for _, count, _ in shapes],
+            "S": [float(s * count**2) for _, count, s in shapes],
+            "M": [self.memory(memory, shape) for shape in shapes],
         }
 
 
@@ -99,16 +131,16 @@ class Place:
         count = 1 if self.backend == "sim" else nprocs
         return _memory.memory_of(bsplib.run(_memory.main, nprocs=count, backend=self.backend))
 
-    def measure(self, experiment: Experiment, size: int, nprocs: int) -> Taken:
+    def measure(self, experiment: Experiment, shape: Shape) -> Taken:
         """Run an experiment some times; return what it takes when nothing disturbs it."""
         with _trace() as path:
             for _ in range(self.repeats):
                 bsplib.run(
                     measured,
                     experiment.name,
-                    size,
+                    shape,
                     charged=self.backend == "sim",
-                    nprocs=nprocs,
+                    nprocs=shape.nprocs,
                     backend=self.backend,
                     machine=self.machine,
                     profile=path,
@@ -120,9 +152,9 @@ class Place:
         return Taken(float(booking.comp_s[chosen].sum()), float(booking.comm_s[chosen].sum()))
 
 
-def measured(bsp: bsplib.Group, name: str, size: int, *, charged: bool) -> None:
+def measured(bsp: bsplib.Group, name: str, shape: Shape, *, charged: bool) -> None:
     """Run an experiment once to warm up, and once to be measured from the last sync here."""
-    program = EXPERIMENTS[name].prepare(bsp, size)
+    program = EXPERIMENTS[name].prepare(bsp, shape)
     if charged:
         bsp.charge(0)  # from here on counts what is charged
     program(bsp)
@@ -161,9 +193,9 @@ def _trace() -> Iterator[Path]:
 # -- the recursive Fourier transform ------------------------------------------------------------
 
 
-def _prepare_fft(bsp: bsplib.Group, size: int) -> Program:
-    values = fourier.signal(size, 0)
-    plan = fft.prepare(bsp, size)
+def _prepare_fft(bsp: bsplib.Group, shape: Shape) -> Program:
+    values = fourier.signal(shape.size, 0)
+    plan = fft.prepare(bsp, shape.size)
     out = np.zeros_like(values)
     out[:] = 1  # the system gives memory when it is written, and takes its time
 
@@ -173,12 +205,13 @@ def _prepare_fft(bsp: bsplib.Group, size: int) -> Program:
     return program
 
 
-def _memory_of_fft(memory: Memory, size: int, nprocs: int) -> float:
+def _memory_of_fft(memory: Memory, shape: Shape) -> float:
     """Return what streams through memory in a transform: the values, and each combination.
 
     At level d the two halves of N/2^d values are read, and twice as many are written.
     Every 2^(d-1)-th root of N/2 is read, and with it the line of memory that it is in.
     """
+    size, nprocs, _ = shape
     own, levels = size // nprocs, round(math.log2(nprocs))
     stride = min(nprocs * _COMPLEX, _LINE)
     total = memory.seconds(own * stride, size * _COMPLEX)
@@ -193,18 +226,18 @@ def _memory_of_fft(memory: Memory, size: int, nprocs: int) -> float:
 # -- the sample sort ----------------------------------------------------------------------------
 
 
-def _prepare_sort(bsp: bsplib.Group, size: int) -> Program:
-    block = _keys.block_of(size, bsp.pid, bsp.nprocs)
+def _prepare_sort(bsp: bsplib.Group, shape: Shape) -> Program:
+    block = _keys.block_of(shape.size, bsp.pid, bsp.nprocs)
 
     def program(group: Any) -> None:
-        sample_sort.sort_blocks(group, block)
+        sample_sort.sort_blocks(group, block, oversampling=shape.oversampling)
 
     return program
 
 
-def _memory_of_sort(memory: Memory, size: int, nprocs: int) -> float:
+def _memory_of_sort(memory: Memory, shape: Shape) -> float:
     """Return what streams through memory in a sort: three copies of the block."""
-    block = size // nprocs * _KEY
+    block = shape.size // shape.nprocs * _KEY
     return memory.seconds(6 * block, 4 * block)
 
 
@@ -222,10 +255,11 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         name="sort",
         prepare=_prepare_sort,
         computation=(
-            "f[0] + f[1]*P + f[2]*(N/P)*log2(N/P) + f[3]*(N/P)*log2(P) + f[4]*P**2*log2(P) + f[5]*M"
+            "f[0] + f[1]*P + f[2]*(N/P)*log2(N/P) + f[3]*(N/P)*log2(P) + f[4]*S*log2(S) + f[5]*M"
         ),
-        communication="g[0] + g[1]*P + g[2]*P*(P-1) + g[3]*N*(P-1)/P**2",
+        communication="g[0] + g[1]*P + g[2]*S*(P-1)/P + g[3]*N*(P-1)/P**2",
         memory=_memory_of_sort,
         processes=(1, 2, 3, 4),
+        oversamplings=(sample_sort.OVERSAMPLING, 256, 1024),
     ),
 }

@@ -2,10 +2,10 @@
 
 Small runs are recorded and replayed: under OBSP* the time of each is computation and
 communication on the path that decides it. Each of the two is fitted by a formula from
-the analysis of the program, in N values, P processes, and M, the time in which the
-memory of this computer streams what a process touches. The formulas at a large N and P
-are the prediction; then the large runs are made, and both are printed side by side as
-in the paper's Table 3, computation and communication also apart.
+the analysis of the program, in N values, P processes, S records of a sample, and M, the
+time in which the memory of this computer streams what a process touches. The formulas
+at a large N and P are the prediction; then the large runs are made, and both are
+printed side by side as in the paper's Table 3, computation and communication also apart.
 
 Of every run some repeats are made, and each stretch counts as long as it took at least:
 other programs disturb, for the small runs and for the large. Virtual processors are
@@ -32,15 +32,12 @@ from rich.table import Table
 
 import bsplib
 from apps import _experiments
-from apps._experiments import EXPERIMENTS, Experiment, Place, Taken
+from apps._experiments import EXPERIMENTS, Experiment, Place, Shape, Taken
 from bsplib.setting import BACKENDS
 from profiler import format as fmt
 from profiler.models.fit import Fit, fit
 from profiler.models.formula import read_formula
 from profiler.models.interval import Calibrated, calibrate
-
-Runs = Sequence[tuple[int, int]]
-"""Sizes and numbers of processes."""
 
 PAPER = {1: 11.7748, 2: 6.0036, 4: 3.2120, 8: 1.8939, 16: 1.2750, 32: 0.9664}
 """Seconds that 2^21 values took on a Cray T3E, by processes (Table 3)."""
@@ -84,19 +81,19 @@ class Prediction:
         return float(np.mean([abs(row.error) for row in self.rows]))
 
 
-def main(bsp: bsplib.Group, name: str, size: int, *, charged: bool = False) -> None:
+def main(bsp: bsplib.Group, name: str, shape: Shape, *, charged: bool = False) -> None:
     """Run what is predicted: once to warm up, once to be measured, from sync to end.
 
     Args:
         bsp: the group.
         name: of one of ``EXPERIMENTS``.
-        size: N values.
+        shape: of the run.
         charged: virtual processors are charged what their thread computes.
 
     Cost: twice that of the program, and a superstep between.
     Source: Gonzalez et al., Figure 4, the clause ``sync``.
     """
-    _experiments.measured(bsp, name, size, charged=charged)
+    _experiments.measured(bsp, name, shape, charged=charged)
 
 
 def reference() -> dict[int, float]:
@@ -107,8 +104,8 @@ def reference() -> dict[int, float]:
 def predict(
     experiment: Experiment,
     place: Place,
-    small: Runs,
-    large: Runs,
+    small: Sequence[Shape],
+    large: Sequence[Shape],
     advance: Callable[[], object] = lambda: None,
 ) -> Prediction:
     """Make small runs, predict large ones, and make these as well.
@@ -124,24 +121,24 @@ def predict(
         FormulaError: a formula cannot be read, or has more parameters than there are
             small runs.
     """
-    memory = place.memory(max(count for _, count in [*small, *large]))
-    known, asked = (experiment.variables(memory, runs) for runs in (small, large))
+    memory = place.memory(max(shape.nprocs for shape in [*small, *large]))
+    known, asked = (experiment.variables(memory, shapes) for shapes in (small, large))
     for text in (experiment.computation, experiment.communication):
         for values in (known, asked):
             read_formula(text).columns(values)  # what is wrong is said before it takes long
 
-    def measure(runs: Runs) -> list[Taken]:
+    def measure(shapes: Sequence[Shape]) -> list[Taken]:
         taken = []
-        for run in runs:
-            taken.append(place.measure(experiment, *run))
+        for shape in shapes:
+            taken.append(place.measure(experiment, shape))
             advance()
         return taken
 
     parts = _fitted(experiment, known, measure(small))
     comp, comm = (part.interval(asked) for part in parts)
     rows = [
-        Row(*run, Taken(*predicted), *bounds, taken)
-        for run, predicted, bounds, taken in zip(
+        Row(shape.size, shape.nprocs, Taken(*predicted), *bounds, taken)
+        for shape, predicted, bounds, taken in zip(
             large,
             zip(comp.predicted.tolist(), comm.predicted.tolist(), strict=True),
             zip((comp.low + comm.low).tolist(), (comp.high + comm.high).tolist(), strict=True),
@@ -220,7 +217,9 @@ def _print(console: Console, prediction: Prediction, place: Place) -> None:
     )
 
 
-def _predict_all(place: Place, runs: Sequence[tuple[Experiment, Runs, Runs]]) -> list[Prediction]:
+def _predict_all(
+    place: Place, runs: Sequence[tuple[Experiment, Sequence[Shape], Sequence[Shape]]]
+) -> list[Prediction]:
     """Predict all experiments, and show on standard error how far it is."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(
@@ -292,8 +291,9 @@ def command(
 ) -> None:
     """Predict large runs of the FFT and the sample sort from small ones, and make both.
 
-    A formula is a sum of parameters times expressions of N values, P processes and M,
-    seconds of memory, as in "f[0] + f[1]*log2(P) + f[2]*(N/P)*log2(N/P) + f[3]*M".
+    A formula is a sum of parameters times expressions of N values, P processes, S
+    records of a sample, and M, seconds of memory, as in
+    "f[0] + f[1]*log2(P) + f[2]*(N/P)*log2(N/P) + f[3]*M".
     """
     place = Place(**where)
     chosen = [
@@ -322,15 +322,14 @@ def _runs(
     small: int,
     sizes: tuple[int, ...],
     counts: tuple[int, ...],
-) -> tuple[Runs, Runs]:
+) -> tuple[list[Shape], list[Shape]]:
     """Return the small runs and the large ones."""
     default = 16 if place.backend == "sim" else 2
-    large = [(size, count) for count in counts or (default,) for size in sizes or (2**21,)]
-    for run in large:
-        experiment.check(*run)
-    few = experiment.processes if place.backend == "sim" else {count for _, count in large}
-    powers = range(10, small.bit_length())
-    return [(2**power, count) for count in sorted(few) for power in powers], large
+    large = [Shape(size, count) for count in counts or (default,) for size in sizes or (2**21,)]
+    for shape in large:
+        experiment.check(shape)
+    few = None if place.backend == "sim" else sorted({shape.nprocs for shape in large})
+    return experiment.small(small, few), large
 
 
 if __name__ == "__main__":

@@ -14,15 +14,15 @@ from functools import partial
 
 import numpy as np
 
-from apps._experiments import EXPERIMENTS, Place, Taken
+from apps._experiments import EXPERIMENTS, Place, Shape, Taken
 from apps.prediction import Prediction, Row, predict
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
 
-SMALL = tuple(2**power for power in range(10, 18))
-VIRTUAL = ((2**21, 16),)
+SMALL = 2**17
+VIRTUAL = (Shape(2**21, 16),)
 """N and P of Table 3 of Gonzalez et al., from P <= 4."""
-REAL = tuple((2**power, 2) for power in (18, 19, 20, 21))
+REAL = tuple(Shape(2**power, 2) for power in (18, 19, 20, 21))
 _REPEATS = 9
 _MOST = 0.05
 
@@ -63,8 +63,7 @@ class _Turn:
 
     def _predict(self) -> Prediction:
         virtual = self._place.backend == "sim"
-        counts = self._experiment.processes if virtual else (2,)
-        small = [(size, count) for count in counts for size in SMALL]
+        small = self._experiment.small(SMALL, None if virtual else [2])
         return predict(self._experiment, self._place, small, VIRTUAL if virtual else REAL)
 
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import bsplib
 from apps import prediction
-from apps._experiments import EXPERIMENTS, Place, Taken
+from apps._experiments import EXPERIMENTS, Place, Shape, Taken
 from apps._memory import WORKING_SETS, Memory, memory_of
 from apps._memory import main as measure_memory
 from apps._metered import Metered
@@ -29,11 +29,12 @@ G = {"fft": 2e-9, "sort": 3e-9}
 # -- the prediction ---------------------------------------------------------------------------
 
 
-def exactly(experiment, size, nprocs):
+def exactly(experiment, shape):
     """What a run takes if the formulas hold."""
+    size, nprocs, _ = shape
     levels, own = math.log2(nprocs), size / nprocs
     share = size * (nprocs - 1) / nprocs
-    memory = experiment.memory(FLAT, size, nprocs)
+    memory = experiment.memory(FLAT, shape)
     terms = (1, levels, own * math.log2(own), share, memory)
     comp = sum(value * term for value, term in zip(TRUE.values(), terms, strict=True))
     return Taken(comp, 4e-6 * levels + 2e-9 * share)
@@ -44,21 +45,31 @@ def exact(monkeypatch):
     """Runs that take just what the formulas say, on a computer of one kind of memory."""
     made = []
 
-    def measure(self, experiment, size, nprocs):
-        made.append((size, nprocs))
-        return exactly(experiment, size, nprocs)
+    def measure(self, experiment, shape):
+        made.append(shape)
+        return exactly(experiment, shape)
 
     monkeypatch.setattr(Place, "measure", measure)
     monkeypatch.setattr(Place, "memory", lambda self, nprocs: FLAT)
     return made
 
 
-SMALL = [(2**power, count) for count in (2, 4) for power in range(10, 18)]
+SMALL = EXPERIMENTS["fft"].small(2**17)
+
+
+def test_small_runs_double_their_values_and_sample_no_more_than_there_is():
+    assert [Shape(2**power, count) for power in range(10, 18) for count in (2, 4)] == SMALL
+    sorts = EXPERIMENTS["sort"].small(2**15, [4])
+    assert sorts == [
+        *(Shape(2**power, 4, 64) for power in (10, 11)),
+        *(Shape(2**power, 4, s) for power in (12, 13) for s in (64, 256)),
+        *(Shape(2**power, 4, s) for power in (14, 15) for s in (64, 256, 1024)),
+    ]
 
 
 def test_where_the_formulas_hold_the_prediction_does(exact):
     told = []
-    found = predict(EXPERIMENTS["fft"], PLACE, SMALL, [(2**21, 16)], lambda: told.append(1))
+    found = predict(EXPERIMENTS["fft"], PLACE, SMALL, [Shape(2**21, 16)], lambda: told.append(1))
     (row,) = found.rows
     assert (row.size, row.nprocs) == (2**21, 16)
     assert row.predicted.comp_s == pytest.approx(row.measured.comp_s, rel=1e-6)
@@ -67,7 +78,7 @@ def test_where_the_formulas_hold_the_prediction_does(exact):
     assert row.low_s <= row.predicted.total_s <= row.high_s
     assert found.mean_error < 1e-6
     assert found.small == len(SMALL)
-    assert exact == [*SMALL, (2**21, 16)]
+    assert exact == [*SMALL, Shape(2**21, 16)]
     assert len(told) == len(exact)
 
 
@@ -93,7 +104,9 @@ def test_the_papers_table_3_has_the_errors_that_it_prints():
 @pytest.mark.parametrize("name", list(EXPERIMENTS))
 @pytest.mark.parametrize("nprocs", [1, 2, 4])
 def test_a_run_is_measured_in_its_parts(backend, name, nprocs):
-    taken = Place(backend, "shared-memory", repeats=2).measure(EXPERIMENTS[name], 2**11, nprocs)
+    taken = Place(backend, "shared-memory", repeats=2).measure(
+        EXPERIMENTS[name], Shape(2**11, nprocs)
+    )
     assert taken.comp_s > 0
     assert taken.comm_s >= 0
     assert (taken.comm_s > 0) == (nprocs > 1 or name == "sort")  # whose syncs cost even alone
@@ -102,7 +115,7 @@ def test_a_run_is_measured_in_its_parts(backend, name, nprocs):
 
 def test_virtual_communication_is_what_the_machine_asks():
     """One exchange of the halves, as Gonzalez et al., equation 4: g 16 N/2 + l."""
-    taken = PLACE.measure(EXPERIMENTS["fft"], 2**12, 2)
+    taken = PLACE.measure(EXPERIMENTS["fft"], Shape(2**12, 2))
     machine = bsplib.run(lambda bsp: bsp.machine, nprocs=1, machine="shared-memory")[0]
     assert taken.comm_s == pytest.approx(machine.price(8 * 2**12), abs=1e-9)
 
@@ -110,7 +123,9 @@ def test_virtual_communication_is_what_the_machine_asks():
 def test_what_is_measured_begins_after_the_warm_up(tmp_path):
     """The records have the program twice, and half of the traffic is counted."""
     path = tmp_path / "measured.bsp"
-    bsplib.run(prediction.main, "fft", 2**12, charged=True, nprocs=2, backend="sim", profile=path)
+    bsplib.run(
+        prediction.main, "fft", Shape(2**12, 2), charged=True, nprocs=2, backend="sim", profile=path
+    )
     (run,) = read_trace(path).runs
     assert run.traffic["bytes"].sum() == 2 * 2 * 8 * 2**12
 
@@ -186,8 +201,8 @@ def test_memory_is_measured(backend, nprocs, monkeypatch):
 def test_a_transform_streams_more_where_more_processes_combine_more():
     memory = EXPERIMENTS["fft"].memory
     # By hand for N = 1024, P = 2: 512 values 32 bytes apart; 512 of 16 (4 + 1 + 1) bytes.
-    assert memory(FLAT, 1024, 2) == pytest.approx((512 * 32 + 512 * 96) * 1e-9)
-    assert memory(FLAT, 1024, 4) > memory(FLAT, 1024, 2) - 512 * 32e-9
+    assert memory(FLAT, Shape(1024, 2)) == pytest.approx((512 * 32 + 512 * 96) * 1e-9)
+    assert memory(FLAT, Shape(1024, 4)) > memory(FLAT, Shape(1024, 2)) - 512 * 32e-9
 
 
 # -- the command ------------------------------------------------------------------------------
@@ -222,7 +237,7 @@ def test_the_formulas_can_be_said(exact):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--computation", "f[0]*Q"], "formula: Q is no variable here; there are N, P, M"),
+        (["--computation", "f[0]*Q"], "formula: Q is no variable here; there are N, P, S, M"),
         (["--communication", "f[0]*f[1]"], "is not linear in f[1]"),
         (["--computation", "f[0]/(P-16)"], "no finite number at P = 16"),
         (["--app", "fft", "--nprocs", 3], "fft: 3 processes and 2097152 values are not predicted"),
