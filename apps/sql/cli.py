@@ -166,6 +166,8 @@ def run(  # a command line
     'schema' names.
     """
     with _one_sentence():
+        if out is not None:
+            _make(out)  # rather than find out in the end that it cannot be
         source = _source(context, folder, generator)
         answers = place.run(main, source, progress=True, **how)
         show.queries(answers)
@@ -201,7 +203,6 @@ def _compare(tables: dict[str, pa.Table], source: Source, nprocs: int) -> None:
 
 
 def _keep(tables: dict[str, pa.Table], folder: Path) -> None:
-    _make(folder)
     for name, table in tables.items():
         write_tables([table], folder / f"{name}.parquet")
     click.echo(f"wrote {', '.join(tables)} to {folder}")
@@ -252,7 +253,8 @@ def story(generator: Generator, out: Path, block: int | None, machine: str, **ho
         setting.machine.need("l")
     except bsplib.UsageError as error:
         raise click.ClickException(str(error)) from None
-    with drawn("running four stages in turn") as told:
+    with _one_sentence(), drawn("running four stages in turn") as told:
+        _make(out)
         done = itertools.count(1)
         figures = tell(setting, out, lambda: told(next(done) / setting.runs))
     story_table.show(setting, figures)

@@ -19,7 +19,7 @@ def distinct(bsp: bsplib.Group, relation: Relation, *, sort: SampleSort | None =
     Raises:
         QueryError: a float is NaN.
 
-    Supersteps: 2 by owner.
+    Supersteps: 2 by owner; by sort 5, and those of the sample sort.
     Cost: that of :func:`apps.sql.group_by.group_by` without aggregates.
     Source: ``elim_dup`` in Jarvis et al. 2002, section 4.2.
     """

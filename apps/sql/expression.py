@@ -128,13 +128,18 @@ def literal(value: Literal) -> Value:
         return Value(lambda relation: Column(np.zeros(relation.rows, np.int32), None, words))
     if isinstance(value, date):
         scalar: Any = np.datetime64(value, "D")
-    elif isinstance(value, (int, float, np.integer, np.floating)) and not np.isnan(value):
+    elif _is_number(value):
         scalar = np.asarray(value)[()]
     else:
         raise QueryError(f"{value!r} is no integer, float, string or date; for NULL ask is_null()")
     if scalar.dtype.kind not in "ifM":
         raise QueryError(f"{value!r} does not fit 64 bits")
     return Value(lambda relation: Column(np.full(relation.rows, scalar)))
+
+
+def _is_number(value: Any) -> bool:
+    is_one = isinstance(value, (int, float, np.integer, np.floating))
+    return is_one and bool(value == value)  # noqa: PLR0124  # NaN is none
 
 
 def _as_value(other: Any) -> Value:
@@ -165,7 +170,7 @@ def _calculation(op: Operator, sign: str, one: Value, other: Any) -> Value:
             days = (first.values - last.values).astype(np.int64)
             return Column(days).where(first.known() & last.known())
         if any(kind not in _NUMBERS for kind in kinds):
-            raise QueryError(f"a {kinds[0]} {sign} a {kinds[1]} cannot be calculated")
+            raise QueryError(f"{kinds[0]} {sign} {kinds[1]} cannot be calculated")
         return _calculated(op, first, last)
 
     return Value(column)

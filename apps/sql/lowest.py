@@ -32,7 +32,7 @@ def lowest(bsp: bsplib.Group, relation: Relation, name: str, fraction: float = 0
     Raises:
         QueryError: there is no such column, the fraction is none, or a float is NaN.
 
-    Supersteps: 2, and 2 for each round of the selection: none where p^2 k <= n, else
+    Supersteps: 3, and 2 for each round of the selection: none where p^2 k <= n, else
         O(log p).
     Cost: w = O(n/p); h = (p - 1) max(n/p, 4096) values at most.
     """

@@ -36,7 +36,7 @@ def order_by(
     Raises:
         QueryError: there is no such column, or a float to order by is NaN.
 
-    Supersteps: 2, and those of the sample sort: 5 with the sample on one process.
+    Supersteps: 3, and those of the sample sort: 4 with the sample on one process.
     Cost: of the sample sort, with records of a key (4 or 8 bytes where the ranges of
         all columns together have 63 bits, else 9 bytes a column) and a row.
     Source: Jarvis et al. 2002, section 4.2.

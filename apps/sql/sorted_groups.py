@@ -24,7 +24,7 @@ def sorted_groups(
     Returns:
         The groups that begin on this process, in order.
 
-    Supersteps: 3, and those of the sample sort.
+    Supersteps: 4, and those of the sample sort.
     Cost: h of the sample sort, with records of the key and the columns that are
         aggregated; then p groups.
     """

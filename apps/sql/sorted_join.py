@@ -32,7 +32,7 @@ def sorted_join(
     Args, Returns, Raises: as :func:`apps.sql.equi_join.equi_join`, with the rows in the
     order of the columns that are joined on.
 
-    Supersteps: 4, and those of the sample sort.
+    Supersteps: 5, and those of the sample sort.
     Cost: of the sample sort with the rows of ``left``; then h = the rows of ``right``.
     """
     left, right = without_nulls(left, names), without_nulls(right, names)

@@ -37,7 +37,7 @@ def sort_rows(
     Returns:
         The keys and the rows that are due here.
 
-    Supersteps: those of the sample sort, and 1.
+    Supersteps: those of the sample sort, and 2.
     Cost: of the sample sort, with records of a key and a row.
     """
     masked = _masked(bsp, relation)

@@ -88,10 +88,9 @@ def tell(
 
     Args:
         setting: how.
-        folder: for ``sql-1-original.bsp`` and so on; made if it is not there.
+        folder: for ``sql-1-original.bsp`` and so on; it must exist.
         advance: is called after each of :attr:`Setting.runs`.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     traces: dict[str, list[Path]] = {stage: [] for stage in STAGES}
     rows: dict[str, tuple[int, ...]] = {}
     with tempfile.TemporaryDirectory(prefix=".sql-story-", dir=folder) as scratch:

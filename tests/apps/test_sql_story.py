@@ -1,0 +1,122 @@
+"""The paper's story shows in h-relations, which are the same in every run."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from apps.sql.cli import cli
+from apps.sql.generate import Generator
+from apps.sql.plan import STAGES
+from apps.sql.story import Setting, tell
+from apps.sql.story_table import gain
+from bsplib.machine import load_machine
+from bsplib.trace import read_trace
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("story")
+
+
+@pytest.fixture(scope="module")
+def told(folder):
+    """The paper's 12,000 records on 16 processors."""
+    setting = Setting(Generator(), 16, load_machine("shared-memory"), 1024, 1, 1)
+    runs = []
+    figures = tell(setting, folder, lambda: runs.append(1))
+    assert len(runs) == setting.runs
+    return {found.stage: found for found in figures}
+
+
+def average(summary):
+    return summary.average / summary.maximum
+
+
+def test_input_in_large_blocks_is_uneven_and_is_balanced(told):
+    assert (min(told["original"].rows_of_tran), max(told["original"].rows_of_tran)) == (0, 1024)
+    for stage in ("balanced", "theoretical", "bitonic"):
+        assert set(told[stage].rows_of_tran) == {750}
+
+
+def test_balanced_input_evens_the_h_relations_of_the_queries(told):
+    before, now = told["original"].sql_h, told["balanced"].sql_h
+    assert average(now) > average(before) + 0.05
+    assert now.maximum - now.average < 0.75 * (before.maximum - before.average)
+
+
+def test_the_theoretical_factor_evens_the_exchange_and_swells_the_sample(told):
+    small, large = told["balanced"], told["theoretical"]
+    assert average(large.exchange_h) > average(small.exchange_h) + 0.1
+    assert large.exchange_h.maximum < 0.8 * small.exchange_h.maximum
+    assert large.sample_h.maximum > 5 * small.sample_h.maximum
+
+
+def test_a_sample_on_one_process_is_as_uneven_as_the_paper_says(told):
+    """2/p and 1/(p - 1), (12% | 7%), whatever the data."""
+    percent = told["theoretical"].sample_h.percentages()
+    assert percent[0] == 12
+    assert 5 <= percent[1] <= 7
+
+
+def test_the_bitonic_network_evens_the_sample_and_all_queries(told):
+    assert average(told["bitonic"].sample_h) > 0.85
+    assert average(told["bitonic"].sql_h) > 0.85
+    assert told["bitonic"].sample_h.maximum < told["theoretical"].sample_h.maximum
+
+
+def test_the_sort_moves_as_much_whoever_sorts_the_sample(told):
+    assert told["bitonic"].exchange_h == told["theoretical"].exchange_h
+
+
+def test_costs_are_there_and_parts_are_no_more_than_the_whole(told):
+    for found in told.values():
+        assert 0 < found.sample_s + found.exchange_s <= found.sort_s < found.total_s
+
+
+def test_a_trace_of_every_stage_is_left(told, folder):
+    names = [f"sql-{number}-{stage}.bsp" for number, stage in enumerate(STAGES, 1)]
+    assert sorted(path.name for path in folder.iterdir()) == names
+    for found in told.values():
+        (run,) = read_trace(found.trace).runs
+        assert (run.nprocs, run.complete) == (16, True)
+
+
+def test_a_gain_is_counted_as_in_the_papers_table():
+    assert gain(6.44, 5.37) == "+17%"
+    assert gain(1.66, 1.89) == "-14%"
+
+
+def test_the_story_is_told_beside_the_papers_figures(tmp_path):
+    line = ["story", "--size", "600", "--nprocs", "4", "--repeats", "1"]
+    result = CliRunner(env={"COLUMNS": "100"}).invoke(cli, [*line, "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    for text in (
+        "4 virtual processors",
+        "in blocks of 52",
+        "original",
+        "bitonic sample sort",
+        "54 | 21",
+        "98 | 97",
+        "in the paper 26%",
+        "-14% on a Cray T3D",
+        "bsp view",
+        "sql-4-bitonic.bsp",
+    ):
+        assert text in result.output
+    assert len(list(tmp_path.glob("*.bsp"))) == 4
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (["--machine", "nowhere"], "machine: 'nowhere' is none of"),
+        (["--machine", "cray-t3e-mpi"], "Cray T3E, MPI has no l"),
+        (["--out", "/proc/nowhere"], "/proc/nowhere cannot be made"),
+    ],
+)
+def test_a_story_that_cannot_be_told_is_one_sentence(line, message):
+    result = CliRunner().invoke(cli, ["story", "--repeats", "1", "--size", "60", *line])
+    assert result.exit_code == 1
+    assert message in result.output
+    assert "Traceback" not in result.output
