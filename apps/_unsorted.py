@@ -13,6 +13,8 @@ Numbers = NDArray[Any]
 KINDS = "biuf"
 """Kinds of dtypes that can be cut so: truth values, integers, floats."""
 
+_STRETCH = 1 << 15
+"""Numbers that a core's own cache holds with room to spare."""
 _BITS = {np.dtype(np.float32): np.int32, np.dtype(np.float64): np.int64}
 
 
@@ -34,11 +36,11 @@ def rare_first(sample: Sample) -> Sample:
 
 
 def cut_unsorted(numbers: Numbers, work: Numbers, pid: int, pivots: Sample) -> Ends:
-    """Move numbers so that the parts that the pivots induce follow each other.
+    """Copy numbers so that the parts that the pivots induce follow each other.
 
     Args:
         numbers: of process ``pid``, in the order to which the pivots' places refer.
-        work: a copy of them without gaps; its elements are moved.
+        work: takes as many, without gaps.
         pid: of this process.
         pivots: in order.
 
@@ -53,7 +55,11 @@ def cut_unsorted(numbers: Numbers, work: Numbers, pid: int, pivots: Sample) -> E
     distinct, which = keys[first], np.cumsum(first) - 1
     below = np.zeros(len(distinct) + 1, np.int64)
     below[-1] = len(work)
-    _divide(work, distinct, below[:-1], 0)
+    if len(distinct):
+        middle = len(distinct) // 2
+        _divide_at(work, distinct, below[:-1], 0, _copy(numbers, work, distinct[middle]))
+    else:
+        work[...] = numbers
     ends = below[which]
     divided = np.flatnonzero(pivots["place"])
     for number in np.unique(which[divided]):
@@ -66,16 +72,33 @@ def cut_unsorted(numbers: Numbers, work: Numbers, pid: int, pivots: Sample) -> E
 
 def _divide(work: Numbers, keys: Numbers, below: Ends, offset: int) -> None:
     """Cut at the key in the middle, then both parts at the keys to its sides."""
-    if not len(keys):
-        return
+    if len(keys):
+        end = _count_less(work, keys[len(keys) // 2])
+        _divide_at(work, keys, below, offset, end)
+
+
+def _divide_at(work: Numbers, keys: Numbers, below: Ends, offset: int, end: int) -> None:
+    """Do so where ``end`` numbers are less than the key in the middle."""
     middle = len(keys) // 2
-    key = keys[middle]
-    end = int(np.count_nonzero(~np.isnan(work) if np.isnan(key) else work < key))
     if 0 < end < len(work):
-        _partition(work, end, key)
+        _partition(work, end, keys[middle])
     below[middle] = offset + end
     _divide(work[:end], keys[:middle], below[:middle], offset)
     _divide(work[end:], keys[middle + 1 :], below[middle + 1 :], offset + end)
+
+
+def _copy(numbers: Numbers, work: Numbers, key: Any) -> int:
+    """Copy numbers; return how many are less than a key, counted while they are in the cache."""
+    end = 0
+    for start in range(0, len(numbers), _STRETCH):
+        part = work[start : start + _STRETCH]
+        part[...] = numbers[start : start + _STRETCH]
+        end += _count_less(part, key)
+    return end
+
+
+def _count_less(numbers: Numbers, key: Any) -> int:
+    return int(np.count_nonzero(~np.isnan(numbers) if np.isnan(key) else numbers < key))
 
 
 def _partition(work: Numbers, end: int, key: Any) -> None:

@@ -47,6 +47,7 @@ from apps import _keys
 from apps._order import Order, Records, order_of
 from apps._pivots import Sample, sample_at
 from apps._progress import Step, steps, unseen
+from apps._room import Room
 from apps.command import Place, place_options
 from apps.sample_sort import (
     Method,
@@ -144,12 +145,13 @@ def sort_blocks(
     every = spacing(sizes)
     counts = [-(-length // every) for length in sizes]
     begin("2 sort and sample")
-    room = sort_locally(block, method)
-    sample = collect(bsp, regular_sample(bsp, room.block, method.order, every))
+    room = Room.like(block)
+    work = sort_locally(block, room, method)
+    sample = collect(bsp, regular_sample(bsp, work, method.order, every))
     begin("3 pivots")
     pivots = broadcast_pivots(bsp, sort_sample(bsp, sample, counts, method))
     begin("4 cut")
-    parts = partition(bsp, block, room.block, pivots, method)
+    parts = partition(bsp, work, room, pivots, method)
     begin("5 exchange")
     gathered = exchange(bsp, room, parts)
     begin("6 merge")

@@ -31,9 +31,9 @@ stage supersteps  h in bytes             w
 7     0           0                      O(m' log p)
 ===== =========== ====================== =======================================
 
-A second order partitions before it sorts: stage 1 becomes a copy, stage 5 moves the
-unsorted keys, w = O(m log p), and stage 7 sorts them. It costs one sort instead of a
-sort and a merge, is not stable, and is for plain numbers.
+A second order partitions before it sorts: stage 1 does nothing, stage 5 moves unsorted
+keys, w = O(m log p), and stage 7 sorts them. It costs one sort instead of a sort and a
+merge, is not stable, and is for plain numbers.
 
 Source: Jarvis et al. 2002, sections 4.2 and 4.3, after Gerbessiotis and Siniolakis
 1996; partition before sort as in Blelloch et al. 1991.
@@ -155,15 +155,16 @@ def sort_blocks(  # noqa: PLR0913  # each has a name at the call
         return block.copy()
     counts = sample_sizes(sizes, factor_of(oversampling, sum(sizes), bsp.nprocs), bsp.nprocs)
     begin("1 sort")
-    room = sort_locally(block, method)
+    room = Room.like(block)
+    work = sort_locally(block, room, method)
     begin("2 sample")
-    sample = collect_sample(bsp, room.block, counts, method)
+    sample = collect_sample(bsp, work, counts, method)
     begin("3 sort the sample")
     pivots = sort_sample(bsp, sample, counts, method)
     begin("4 broadcast the pivots")
     pivots = broadcast_pivots(bsp, pivots)
     begin("5 partition")
-    parts = partition(bsp, block, room.block, pivots, method)
+    parts = partition(bsp, work, room, pivots, method)
     begin("6 exchange")
     gathered = exchange(bsp, room, parts)
     begin("7 merge")
@@ -212,18 +213,16 @@ def agree(bsp: bsplib.Group, block: Records) -> list[int]:
 # -- the seven stages -----------------------------------------------------------------------
 
 
-def sort_locally(block: Records, method: Method) -> Room:
-    """Stage 1: return a sorted copy of the block; a copy where the partition comes first.
+def sort_locally(block: Records, room: Room, method: Method) -> Records:
+    """Stage 1: sort a copy of the block, and return it; the block where it is not sorted yet.
 
-    It is in memory of this process alone: that may have huge pages, which shared
+    The copy is in memory of this process alone: that may have huge pages, which shared
     memory seldom has, and without which sorts and partitions take half as long again.
     """
-    room = Room.like(block)
     if method.partition_first:
-        room.block[...] = block
-    else:
-        method.order.sort(block, room.block)
-    return room
+        return block
+    method.order.sort(block, room.block)
+    return room.block
 
 
 def collect_sample(
@@ -289,22 +288,22 @@ def broadcast_pivots(bsp: bsplib.Group, pivots: Sample) -> Sample:
 
 
 def partition(
-    bsp: bsplib.Group, block: Records, work: Records, pivots: Sample, method: Method
+    bsp: bsplib.Group, work: Records, room: Room, pivots: Sample, method: Method
 ) -> list[slice]:
     """Stage 5: cut the block at the pivots: no superstep.
 
     Args:
         bsp: the group.
-        block: as it was at the start.
-        work: as stage 1 left it; its elements are moved unless they are in order.
+        work: as stage 1 left it.
+        room: has the block in order, or takes it in parts.
         pivots: in order.
         method: of the sort.
 
     Returns:
-        Where the part for each process is.
+        Where in the room's block the part for each process is.
     """
     if method.partition_first:
-        ends = cut_unsorted(block, work, bsp.pid, pivots)
+        ends = cut_unsorted(work, room.block, bsp.pid, pivots)
     else:
         ends = cut(work, method.order, bsp.pid, pivots)
     return [slice(start, stop) for start, stop in pairwise([0, *ends.tolist()])]
