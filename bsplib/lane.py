@@ -27,6 +27,10 @@ Out = dict[int, Outgoing]
 """What a process has for others, by pid."""
 
 _ndarray = np.ndarray
+_ONE, _EMPTY = (1,), (0,)
+_WAIT_SHIFT = 18
+"""A process is asked once more for each 256 KiB whether it is settled: to wait a moment
+is faster than to copy them twice."""
 
 
 class Lane:
@@ -119,7 +123,7 @@ class Lane:
             first: likewise.
         """
         there = self._there
-        if there is None or src.__class__ is not _ndarray or not self._port.is_settled(self._pid):
+        if there is None or src.__class__ is not _ndarray or not self._is_settled(src.nbytes):
             return self.put(out, src, first)
         if first.__class__ is not int:
             first = self._first(src, first)
@@ -137,6 +141,11 @@ class Lane:
         done.bytes_written += src.nbytes
         return True
 
+    def _is_settled(self, nbytes: int) -> bool:
+        """Tell whether to write at once; wait for it a little where there is much to write."""
+        is_settled, pid = self._port.is_settled, self._pid
+        return is_settled(pid) or any(is_settled(pid) for _ in range(nbytes >> _WAIT_SHIFT))
+
     def first_of(self, view: Array, src: Any) -> int:
         """Return the element at which a view of the array begins, if a put can be so simple.
 
@@ -145,14 +154,10 @@ class Lane:
             values have another shape.
         """
         origin, step = self._address, self._step
-        if (
-            origin is None
-            or src.__class__ is not _ndarray
-            or view.dtype is not self._dtype
-            or view.strides != step
-            or src.shape != view.shape
-            or not len(src)
-        ):
+        if origin is None or view.dtype is not self._dtype or view.strides != step:
+            return -1
+        shape = src.shape if src.__class__ is _ndarray else _ONE
+        if shape != view.shape or shape == _EMPTY:
             return -1
         first, rest = divmod(_address_of_line(view) - origin, step[0])
         return -1 if rest else first
