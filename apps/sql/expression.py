@@ -127,14 +127,14 @@ def literal(value: Literal) -> Value:
         words = np.array([value], object)
         return Value(lambda relation: Column(np.zeros(relation.rows, np.int32), None, words))
     if isinstance(value, date):
-        scalar: Any = np.datetime64(value, "D")
+        array = np.asarray(np.datetime64(value, "D"))
     elif _is_number(value):
-        scalar = np.asarray(value)[()]
+        array = np.asarray(value)
     else:
         raise QueryError(f"{value!r} is no integer, float, string or date; for NULL ask is_null()")
-    if scalar.dtype.kind not in "ifM":
+    if array.dtype.kind not in "ifM":
         raise QueryError(f"{value!r} does not fit 64 bits")
-    return Value(lambda relation: Column(np.full(relation.rows, scalar)))
+    return Value(lambda relation: Column(np.full(relation.rows, array)))
 
 
 def _is_number(value: Any) -> bool:

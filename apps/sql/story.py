@@ -31,7 +31,8 @@ MODEL = "BSP"
 SORT = "sample_sort.py"
 SQL_PROCESS = ("sql_process", "queries.py")
 STAGES_2_TO_4 = ("collect_sample", "sort_sample", "broadcast_pivots")
-STAGES_5_TO_7 = ("partition", "exchange")
+STAGES_5_TO_7 = ("exchange",)
+"""Stage 5 ends no superstep: what it computes is in that of stage 6."""
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,8 @@ from apps.sql.sorted_join import sorted_join
 from apps.sql.sorting import SampleSort
 
 COUNTS = (1, 2, 3, 4, 7, 16)
-MANY = settings(max_examples=20, deadline=None)
-FEW = settings(max_examples=4, deadline=None)
+MANY = settings(max_examples=12, deadline=None)
+FEW = settings(max_examples=2, deadline=None)
 ONE, ALL = SampleSort(2, "one"), SampleSort(2, "bitonic")
 
 # -- tables --------------------------------------------------------------------------------------

@@ -1,0 +1,93 @@
+"""The six queries as users of DuckDB, polars and pandas would write them.
+
+Each is given the relations as Arrow tables, classes as a dictionary, keeps them in its
+own form, and returns what evaluates the queries once: TEMP6 as an Arrow table.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+
+import numpy as np
+import pyarrow as pa
+
+from apps.sql.queries import INPUTS, SQL
+
+THREADS = 2
+Query = Callable[[], pa.Table]
+Tables = Mapping[str, pa.Table]
+
+
+def duckdb_query(tables: Tables, stack: ExitStack) -> Query:
+    """Evaluate one statement, the queries as common table expressions."""
+    import duckdb  # noqa: PLC0415  # may not be there
+
+    connection = stack.enter_context(duckdb.connect())
+    connection.execute(f"SET threads = {THREADS}")
+    for name in INPUTS:
+        connection.register("given", tables[name])  # a dictionary becomes an ENUM
+        connection.execute(f"CREATE TABLE {name} AS SELECT * FROM given")
+    parts = [f"{name} AS MATERIALIZED ({text})" for name, text in SQL.items()]
+    statement = f"WITH {', '.join(parts)} SELECT * FROM TEMP6"
+    return lambda: connection.sql(statement).to_arrow_table()
+
+
+def polars_query(tables: Tables, _: ExitStack) -> Query:
+    """Evaluate one lazy frame."""
+    os.environ["POLARS_MAX_THREADS"] = str(THREADS)
+    import polars as pl  # noqa: PLC0415  # may not be there, and reads the environment
+
+    if pl.thread_pool_size() != THREADS:
+        raise RuntimeError(f"polars has {pl.thread_pool_size()} threads; start afresh")
+    item, qnt, tran = (pl.from_arrow(tables[name]).lazy() for name in INPUTS)  # type: ignore[union-attr]
+    temp1 = tran.group_by("item").agg(pl.col("units").sum())
+    temp2 = temp1.join(item, on="item").with_columns(value=pl.col("units") * pl.col("price"))
+    temp3 = temp2.group_by("class").agg(pl.col("units", "value").sum())
+    temp4 = temp3.join(qnt, on="class").select("class", "units", "floor")
+    pairs = temp4.join_where(item.select("item", "price"), pl.col("floor") < pl.col("price"))
+    temp5 = pairs.with_columns(gap=pl.col("price") - pl.col("floor")).drop("floor")
+    rank = (pl.len() + 99) // 100
+    temp6 = temp5.filter(pl.col("gap") <= pl.col("gap").bottom_k(rank).max())
+    return lambda: temp6.collect().to_arrow()
+
+
+def pandas_query(tables: Tables, _: ExitStack) -> Query:
+    """Evaluate frame after frame; the less-than-join by a binary search, since there is none."""
+    import pandas as pd  # noqa: PLC0415  # may not be there
+
+    item, qnt, tran = (tables[name].to_pandas() for name in INPUTS)
+
+    def query() -> pa.Table:
+        temp1 = tran.groupby("item", as_index=False, sort=False)["units"].sum()
+        temp2 = temp1.merge(item, on="item")
+        temp2["value"] = temp2["units"] * temp2["price"]
+        grouped = temp2.groupby("class", as_index=False, observed=True, sort=False)
+        temp4 = grouped[["units", "value"]].sum().merge(qnt, on="class")
+        dear = item[["item", "price"]].sort_values("price", ignore_index=True)
+        starts = dear["price"].searchsorted(temp4["floor"], "right")
+        counts = len(dear) - starts
+        places = np.concatenate([np.arange(start, len(dear)) for start in starts])
+        temp5 = pd.concat(
+            [
+                temp4[["class", "units", "floor"]]
+                .loc[np.repeat(np.arange(len(temp4)), counts)]
+                .reset_index(drop=True),
+                dear.loc[places].reset_index(drop=True),
+            ],
+            axis=1,
+        )
+        temp5["gap"] = temp5["price"] - temp5["floor"]
+        limit = temp5["gap"].nsmallest(-(-len(temp5) // 100)).max()
+        temp6 = temp5[temp5["gap"] <= limit].drop(columns="floor")
+        return pa.Table.from_pandas(temp6, preserve_index=False)
+
+    return query
+
+
+PEERS = {
+    "DuckDB, 2 threads": duckdb_query,
+    "polars, 2 threads": polars_query,
+    "pandas": pandas_query,
+}
