@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 PEERS := $(VENV)/.peers-installed
 
-.PHONY: demo test lint bench clean browser
+.PHONY: demo sql-story test lint bench clean browser
 
 demo: $(READY)
 	mkdir -p out
@@ -17,6 +17,10 @@ demo: $(READY)
 	@echo
 	@echo "The shaded call graph: open out/broadcast.html in a browser,"
 	@echo "or serve it with: $(BIN)/bsp view out/broadcast.bsp"
+
+# The SQL application of Jarvis et al. (2002), stage by stage: tables, and traces in out/.
+sql-story: $(READY)
+	$(BIN)/python -m apps.sql story --out out
 
 test: $(READY) browser lint
 	$(BIN)/pytest
