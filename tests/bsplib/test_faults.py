@@ -177,18 +177,25 @@ def victim_of(fault):
 PHASES = [*BETWEEN, *INSIDE, *SYNCING, waiting_at_the_end, while_others_compute]
 
 
-@pytest.mark.procs(2, 4)
-@pytest.mark.parametrize("phase", PHASES, ids=lambda phase: phase.__name__)
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_a_process_may_fail_in_any_phase_and_all_stop(run, nothing_is_left, phase, fault):
+def run_with(run, phase, fault):
     happens = victim_of(fault)
-
-    def main(bsp):
-        return phase(bsp, happens(bsp))
-
     error, words = FAULTS[fault]
     with pytest.raises(error, match=words):
-        run(main)
+        run(lambda bsp: phase(bsp, happens(bsp)))
+
+
+@pytest.mark.procs(2, 4)
+@pytest.mark.parametrize("phase", PHASES, ids=lambda phase: phase.__name__)
+@pytest.mark.parametrize("fault", [killed, exits_at_once], ids=lambda fault: fault.__name__)
+def test_a_process_may_die_in_any_phase_and_all_stop(run, nothing_is_left, phase, fault):
+    run_with(run, phase, fault)
+
+
+@pytest.mark.procs(3)
+@pytest.mark.parametrize("phase", PHASES, ids=lambda phase: phase.__name__)
+@pytest.mark.parametrize("fault", [raises, exits], ids=lambda fault: fault.__name__)
+def test_a_process_may_raise_or_exit_in_any_phase_and_all_stop(run, nothing_is_left, phase, fault):
+    run_with(run, phase, fault)
 
 
 @pytest.mark.procs(3)
