@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import bsplib
-from bsplib.backends.shm import seat
+from bsplib.backends.shm import processes, seat
 
 from .phases import (
     BETWEEN,
@@ -352,6 +352,36 @@ def test_a_process_may_be_stopped_in_any_phase_is_named_and_goes_on(
     results = run(lambda bsp: phase(bsp, happens(bsp)), start_method="fork")
     assert results == run(lambda bsp: phase(bsp, nothing))
     assert set(re.findall(r"waits for process (\d+)", "".join(said))) == {"1"}
+
+
+def handing_over_its_result(bsp, happens):
+    return Values(happens, (bsp.pid,))
+
+
+@pytest.mark.procs(3)
+@pytest.mark.parametrize(
+    "phase", [waiting_at_the_end, handing_over_its_result], ids=lambda phase: phase.__name__
+)
+def test_a_process_that_is_stopped_after_all_others_have_ended_is_named_by_the_run(
+    run, nothing_is_left, stop, capfd, monkeypatch, phase
+):
+    monkeypatch.setattr(processes, "_LOOK_S", 0.2)
+    said = []
+
+    def go_on(os_pid, over):
+        words = f"which is stopped; continue it (kill -CONT {os_pid}) or end the run\n"
+
+        def named():
+            said.append(capfd.readouterr().err)
+            return f"bsplib: the run waits for process 1, {words}" in "".join(said)
+
+        if eventually(lambda: over.is_set() or named()):
+            os.kill(os_pid, signal.SIGCONT)
+
+    happens = stop(go_on)
+    results = run(lambda bsp: phase(bsp, happens(bsp)), start_method="fork")
+    assert results == run(lambda bsp: phase(bsp, nothing))
+    assert "".join(said).count("waits for") == 1
 
 
 @pytest.mark.procs(3)
