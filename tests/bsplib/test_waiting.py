@@ -256,9 +256,13 @@ def test_a_process_that_waits_long_uses_next_to_no_processor(run, wait, meet):
 
 @pytest.mark.procs(4)
 def test_the_caller_of_a_run_uses_next_to_no_processor(run):
-    used, wall = time.process_time(), time.perf_counter()
-    run(lambda bsp: time.sleep(COMPUTING_S))
-    assert time.process_time() - used < 0.2 * (time.perf_counter() - wall)
+    def used(program):
+        before = time.process_time()
+        run(program)
+        return time.process_time() - before
+
+    to_start = max(used(lambda bsp: None) for _ in range(2))  # much where the caller is large
+    assert used(lambda bsp: time.sleep(COMPUTING_S)) - to_start < 0.2 * COMPUTING_S
 
 
 @pytest.mark.procs(3)
