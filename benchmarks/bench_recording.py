@@ -64,7 +64,7 @@ SECTIONS = (
             "superstep",
             partial(_on_and_off, p, programs.supersteps, (count,), _A_SUPERSTEP),
         )
-        for p, count in ((1, 10_000), (2, 5000))
+        for p, count in ((1, 20_000), (2, 50_000))
     ),
     *(
         Section(

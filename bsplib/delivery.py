@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.base import Parcel, Payload
+from bsplib.backends.base import Card, Parcel, Payload
 from bsplib.irregular import combine, pick
 from bsplib.messages import Fetch, Message, Stage, pack, unpack
 from bsplib.place import Array, Region, WireIndex, from_wire
@@ -91,24 +91,28 @@ def write_puts(registry: Registry, incoming: Iterable[Arrived], fetch: Fetch) ->
         for put in parcel[0]:
             registration = at(put[0])
             if len(put) == 3:
-                _, first, payload = put
-                data = payload if payload.__class__ is bytes else fetch(payload)
-                room = registration.bytes
-                if room is None:
-                    _write_with_gaps(registration, first, data)
-                else:
-                    start = first * registration.itemsize
-                    room[start : start + len(data)] = data
+                _write_stretch(registration, put[1], unpack(put[2], fetch))
             elif len(put) == 5:
                 _write_words(registration, put[2], unpack(put[3], fetch), unpack(put[4], fetch))
             else:
                 _write_index(registration, put[1], put[2], unpack(put[3], fetch))
 
 
-def _write_with_gaps(registration: Registration, start: int, data: bytes | memoryview) -> None:
-    array = _array(registration)
+def write_cards(registry: Registry, cards: Iterable[Card]) -> None:
+    """Write small puts."""
+    for slot, first, data in cards:
+        _write_stretch(registry.at(slot), first, data)
+
+
+def _write_stretch(registration: Registration, first: int, data: bytes | memoryview) -> None:
+    room = registration.bytes
+    if room is not None:
+        start = first * registration.itemsize
+        room[start : start + len(data)] = data
+        return
+    array = _array(registration)  # with gaps
     values = np.frombuffer(data, array.dtype)
-    array.flat[start : start + len(values)] = values
+    array.flat[first : first + len(values)] = values
 
 
 def _write_index(

@@ -97,10 +97,18 @@ class Group(Arrays, RemoteAccess, Mailbox, Collectives):
         """
         if self._unusable is not None:
             self._check_usable()
-        if self._is_plain and not (self._out or self._registry.changes or self._queue.messages):
-            self._pass_by()
-        else:
-            self._end_superstep(_SYNC, 0)
+        if self._is_plain and not (self._registry.changes or self._queue.messages):
+            out = self._out
+            if not out:
+                self._pass_by()
+                return
+            if len(out) == 1:
+                [(to, its)] = out.items()
+                card = its.card()
+                if card is not None and to != self.pid:
+                    self._pass_on(to, card)
+                    return
+        self._end_superstep(_SYNC, 0)
 
     def oblsync(self, n: int) -> None:
         """End the superstep as soon as ``n`` messages addressed to this process are there.

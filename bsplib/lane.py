@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from bsplib.backends.base import Port
-from bsplib.messages import pack
+from bsplib.messages import INLINE, pack
 from bsplib.outgoing import Early, Outgoing
 from bsplib.place import Array, address
 from bsplib.registry import Registration
@@ -83,16 +83,20 @@ class Lane:
             src: the values.
             first: element of the array there at which they begin; None for all of it.
         """
-        if first.__class__ is not int:
-            first = self._first(src, first)
         if src.__class__ is _ndarray:
+            if first.__class__ is not int:
+                first = self._first(src, first)
             count = src.size
-            if src.dtype is not self._dtype or not 0 <= first <= self._size - count:
+            if src.dtype is not self._dtype or not 0 <= first <= self._size - count or not count:
                 return False
             if count != 1:
-                return self._put_many(out, src, first)
+                values = src.tobytes() if src.nbytes <= INLINE else pack(src, self._port.stage)
+                self._outgoing(out).add_put((self._slot, first, values))
+                return True
             word = src.tobytes()
         else:
+            if first.__class__ is not int:
+                first = self._first(src, first)
             pack_word = self._packs.get(src.__class__)
             if pack_word is None or not 0 <= first < self._size:
                 return False
@@ -106,12 +110,11 @@ class Lane:
         outgoing.add_word(self._slot, first, word)
         return True
 
-    def _put_many(self, out: Out, values: Array, first: int) -> bool:
-        if not values.size:
-            return False
-        payload = pack(values, self._port.stage)
-        self._outgoing(out).add_put((self._slot, first, payload))
-        return True
+    def _outgoing(self, out: Out) -> Outgoing:
+        outgoing = out.get(self._pid)
+        if outgoing is None:
+            outgoing = out[self._pid] = Outgoing()
+        return outgoing
 
     def write(self, out: Out, early: dict[int, Early], src: Any, first: Any) -> bool:
         """Take an hpput: write it at once where that can be, or else as :meth:`put`.
@@ -170,12 +173,6 @@ class Lane:
             return operator.index(first)
         except TypeError:
             return -1
-
-    def _outgoing(self, out: Out) -> Outgoing:
-        outgoing = out.get(self._pid)
-        if outgoing is None:
-            outgoing = out[self._pid] = Outgoing()
-        return outgoing
 
 
 def _address_of_line(view: Array) -> int:

@@ -42,7 +42,7 @@ class Mailbox(Supersteps):
         if self._tag_size is not None:
             self._check_tag(tag)
         try:
-            wire = messages.encode(payload, tag, self._port.stage)
+            wire = messages.encode(payload, tag, self._port.stage_message)
         except BspError as error:
             self._fail(error)
         (self._out.get(pid) or self._to(pid)).add_message(wire)

@@ -17,10 +17,10 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from numpy.typing import ArrayLike
 
 from bsplib import group
-from bsplib.backends.base import Port
-from bsplib.delivery import Get
+from bsplib.backends.base import Card, Port
 from bsplib.group import Group
-from bsplib.outgoing import Early, Outgoing
+from bsplib.outgoing import Early, Outgoing, parcel_bytes
+from bsplib.place import Array
 from bsplib.records import Direction, Frame, GroupInfo, Kind, Stack
 from bsplib.spool import Spool
 from bsplib.superstep import Supersteps, Terms
@@ -30,9 +30,9 @@ _CALLER = 2
 
 _SYNC = Kind.SYNC
 _NOTHING = 0, 0
-_Traffic = tuple[dict[int, Outgoing], dict[int, Early], list[Get]]
-_end_superstep = Group._end_superstep
-_put, _send = Group.put, Group.send
+_Traffic = tuple[dict[int, Outgoing], dict[int, Early]]
+_pass_on, _end_superstep = Group._pass_on, Group._end_superstep
+_put, _get, _send, _read = Group.put, Group.get, Group.send, Group._read
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -137,13 +137,18 @@ def _timed(
 class RecordedGroup(Group):
     """A :class:`Group` whose supersteps are recorded."""
 
-    # The two that are called most say their arguments: to pass on any takes its time.
+    # Those that are called most say their arguments: to pass on any takes its time.
 
     def put(
         self, pid: int, src: ArrayLike, dst: Any, *, offset: int | None = None, at: Any = None
     ) -> None:
         """See :meth:`Group.put`."""
         began = self._now()
+        if at is None and pid.__class__ is int:  # as there: not to call it takes half the time
+            lane = self._lanes.get((pid, id(dst)))
+            if lane is not None and lane.put(self._out, src, offset):
+                self._comm_ns += self._now() - began
+                return
         try:
             _put(self, pid, src, dst, offset=offset, at=at)
         finally:
@@ -157,14 +162,35 @@ class RecordedGroup(Group):
         finally:
             self._comm_ns += self._now() - began
 
+    def get(
+        self,
+        pid: int,
+        src: Any,
+        dst: Array | None = None,
+        *,
+        offset: int | None = None,
+        at: Any = None,
+    ) -> Array:
+        """See :meth:`Group.get`."""
+        began = self._now()
+        try:
+            return _get(self, pid, src, dst, offset=offset, at=at)
+        finally:
+            self._comm_ns += self._now() - began
+
+    def _read(self) -> tuple[int, Any, Any]:
+        began = self._now()
+        try:
+            return _read(self)
+        finally:
+            self._comm_ns += self._now() - began
+
     hpput = _timed(Group.hpput)
     put_at = _timed(Group.put_at)
-    get = _timed(Group.get)
     hpget = _timed(Group.hpget)
     get_at = _timed(Group.get_at)
     move = _timed(Group.move)
     hpmove = _timed(Group.hpmove)
-    _read = _timed(Group._read)
     _unwrap = _timed(Group._unwrap)
 
     def __init__(
@@ -179,7 +205,6 @@ class RecordedGroup(Group):
         self._recorder = recorder
         self._number = recorder.define_group(info)
         self._now = port.now
-        self._is_plain = False
         self._comm_ns = 0
         self._sub_ns = 0
         self._start_ns = self._opened_ns = max(terms.began_ns, port.now())
@@ -193,9 +218,20 @@ class RecordedGroup(Group):
             group._opened_ns = min(group._opened_ns, since)
             group = group._parent
 
+    def _pass_on(self, to: int = 0, card: Card | None = None, stamp: int = 0) -> None:  # noqa: ARG002  # stamped here
+        now = self._now
+        arrive = now()
+        superstep, traffic = self._superstep, (self._out, self._early)
+        _pass_on(self, to, card, arrive)
+        end = now()
+        stack = self._recorder.stack_above(sys._getframe(_CALLER))
+        self._write(superstep, _SYNC, stack, (arrive, self._port.released, end), traffic)
+
+    _pass_by = _pass_on
+
     def _end_superstep(self, kind: Kind, stamp: int) -> None:  # noqa: ARG002  # stamped here
         arrive = self._now()
-        superstep, traffic = self._superstep, (self._out, self._early, self._gets)
+        superstep, traffic = self._superstep, (self._out, self._early)
         _end_superstep(self, kind, arrive)
         end = self._now()
         if kind is _SYNC:
@@ -207,7 +243,7 @@ class RecordedGroup(Group):
 
     def _end_oblivious(self, n: int, stamp: int) -> None:  # noqa: ARG002  # stamped here
         arrive = self._now()
-        superstep, traffic = self._superstep, (self._out, self._early, self._gets)
+        superstep, traffic = self._superstep, (self._out, self._early)
         super()._end_oblivious(n, arrive)
         times = (arrive, self._port.released, self._now())
         stack = self._recorder.stack_above(sys._getframe(_CALLER))
@@ -226,8 +262,8 @@ class RecordedGroup(Group):
         began = recorder.began_ns
         # Where time was charged less may have passed than was measured in primitives.
         comm_ns = min(self._comm_ns, arrive - start - self._sub_ns) if self._comm_ns else 0
-        out, early, _ = traffic
-        own_bytes, own_messages = self._write_traffic(*traffic) if out or early else _NOTHING
+        out, early = traffic
+        own_bytes, own_messages = self._write_traffic(out, early) if out or early else _NOTHING
         recorder.append(
             recorder.pid,
             self._number,
@@ -246,11 +282,9 @@ class RecordedGroup(Group):
         self._comm_ns = self._sub_ns = 0
         self._start_ns = self._now()
 
-    def _write_traffic(
-        self, out: dict[int, Outgoing], early: dict[int, Early], gets: list[Get]
-    ) -> tuple[int, int]:
+    def _write_traffic(self, out: dict[int, Outgoing], early: dict[int, Early]) -> tuple[int, int]:
         """Write a row for each partner; return bytes and messages to itself."""
-        sent, got = _count(out, early, gets)
+        sent, got = _count(out, early)
         own_bytes, own_messages = map(
             operator.add, sent.pop(self.pid, _NOTHING), got.pop(self.pid, _NOTHING)
         )
@@ -280,7 +314,7 @@ class RecordedGroup(Group):
             caller = caller.f_back  # the end of a with statement
         stack = self._recorder.stack_above(caller)
         super()._leave()
-        self._write(self._superstep, Kind.END, stack, (arrive, arrive, arrive), ({}, {}, []))
+        self._write(self._superstep, Kind.END, stack, (arrive, arrive, arrive), ({}, {}))
         parent = self._parent
         assert isinstance(parent, RecordedGroup)
         parent._sub_ns += self._now() - self._opened_ns
@@ -290,17 +324,17 @@ _Amounts = dict[int, tuple[int, int]]
 """Bytes and messages, by pid."""
 
 
-def _count(
-    out: dict[int, Outgoing], early: dict[int, Early], gets: list[Get]
-) -> tuple[_Amounts, _Amounts]:
+def _count(out: dict[int, Outgoing], early: dict[int, Early]) -> tuple[_Amounts, _Amounts]:
     """Return what was sent to each process, and what was got from each."""
-    sent = {pid: (its.nbytes(), its.count()) for pid, its in out.items()}
+    sent: _Amounts = {}
     got: _Amounts = {}
+    for pid, its in out.items():
+        nbytes, got_bytes = parcel_bytes(its.parcel())
+        sent[pid] = nbytes, its.count()
+        got[pid] = got_bytes, len(its.gets)
     for pid, done in early.items():
         nbytes, count = sent.get(pid, _NOTHING)
         sent[pid] = nbytes + done.bytes_written, count + done.puts
-        got[pid] = done.bytes_read, done.gets
-    for get in gets:
-        nbytes, count = got.get(get.pid, _NOTHING)
-        got[get.pid] = nbytes + get.nbytes, count + 1
+        nbytes, count = got.get(pid, _NOTHING)
+        got[pid] = nbytes + done.bytes_read, count + done.gets
     return sent, got

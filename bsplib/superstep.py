@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from bsplib import messages, where
-from bsplib.backends.base import Arrivals, Parcel, Port
+from bsplib.backends.base import Arrivals, Card, Parcel, Port
 from bsplib.checker import Watch, check_overlaps
 from bsplib.delivery import (
     Arrived,
@@ -21,6 +21,7 @@ from bsplib.delivery import (
     Incoming,
     messages_of,
     read_sources,
+    write_cards,
     write_gets,
     write_puts,
 )
@@ -95,19 +96,37 @@ class Supersteps:
     def _pass_by(self) -> None:
         """End a superstep by a sync where this process has nothing for anybody."""
         try:
-            arrivals = self._port.pass_by(_SYNC)
-            if arrivals is None:
-                self._superstep += 1
-                if self._early:
-                    self._early = {}
-                return
-            self._deliver_all(_SYNC, _SYNC, arrivals)
+            came = self._port.pass_by(_SYNC)
+            if came is not None:
+                self._take(came)
         except BspError as error:
             self._rest(f"it has failed ({error})")
             self._fail(error)
-        self._port.turn()
         self._superstep += 1
-        self._early = {}
+        if self._early:
+            self._early = {}
+
+    def _pass_on(self, to: int, card: Card | None, stamp: int = 0) -> None:
+        """End a superstep by a sync where this process has at most a small put, for another one."""
+        try:
+            came = self._port.pass_on(_SYNC, stamp, to, card)
+            if came is not None:
+                self._take(came)
+        except BspError as error:
+            self._rest(f"it has failed ({error})")
+            self._fail(error)
+        self._superstep += 1
+        self._out = {}
+        if self._early:
+            self._early = {}
+
+    def _take(self, came: Arrivals | list[Card]) -> None:
+        """Deliver what came the short way; begin the next superstep."""
+        if isinstance(came, list):
+            write_cards(self._registry, came)
+        else:
+            self._deliver_all(_SYNC, _SYNC, came)
+        self._port.turn()
 
     def _end_superstep(self, kind: Kind, stamp: int) -> None:
         out, registry = self._out, self._registry

@@ -31,6 +31,11 @@ Payload = bytes | Ticket
 
 Parcel = Sequence[Any]
 
+Card = tuple[int, int, bytes | memoryview]
+"""A small put of elements one after the other: slot of the array, the first, values."""
+CARD_BYTES = 192
+"""Values of a card, at most."""
+
 
 Arrivals = tuple[list[int], list[tuple[int, Any]], list[Any] | None]
 """What a meeting brought: the note of every process, by pid; parcels for this process
@@ -91,6 +96,10 @@ class Port(ABC):
     def stage(self, nbytes: int) -> tuple[Ticket, NDArray[np.uint8]]:
         """Return room for a payload of this superstep, to be filled before it ends."""
 
+    def stage_message(self, nbytes: int) -> tuple[Ticket, NDArray[np.uint8]]:
+        """Do as :meth:`stage`, for what is fetched after the end of the superstep, too."""
+        return self.stage(nbytes)
+
     @abstractmethod
     def fetch(self, ticket: Ticket) -> memoryview:
         """Return the payload of a parcel; valid until this process's next sync."""
@@ -113,9 +122,27 @@ class Port(ABC):
         A superstep may take several meetings; :meth:`turn` ends it.
         """
 
-    def pass_by(self, note: int) -> Arrivals | None:
-        """Meet with nothing to bring; if nobody has, :meth:`turn` too, and return None."""
-        arrivals = self.meet({}, note)
+    def pass_by(self, note: int) -> Arrivals | list[Card] | None:
+        """Meet with nothing to bring: the shortest way; else as :meth:`pass_on`."""
+        return self.pass_on(note, 0)
+
+    def pass_on(
+        self, note: int, stamp: int, to: int = 0, card: Card | None = None
+    ) -> Arrivals | list[Card] | None:
+        """Meet with nothing to bring, or with a single small put: the short way.
+
+        Args:
+            note: as for :meth:`meet`.
+            stamp: likewise.
+            to: receiving pid, not this process.
+            card: the put.
+
+        Returns:
+            What came; as a list of cards if that is all. None where nothing came and all
+            notes were the same: then it has done :meth:`turn`, too.
+        """
+        parcels = {} if card is None else {to: ([card], (), (), ())}
+        arrivals = self.meet(parcels, note, None, stamp)
         if arrivals is None:
             self.turn()
         return arrivals

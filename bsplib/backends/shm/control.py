@@ -7,8 +7,8 @@ stores and loads suffice on x86, where stores become visible in order.
 A process keeps one **block** for each group that it is in; block 0 is the root's.
 A block holds, all counted in words of eight bytes::
 
-    0   slot 0: word, index, stamp, letter   the two latest meetings of the whole
-    32  slot 1: word, index, stamp, letter   group, alternating
+    0   slot 0: word, stamp, index, letter   the two latest meetings of the whole
+    32  slot 1: word, stamp, index, letter   group, alternating
     64  POSTED                        oblivious supersteps that this process ended
     65  CONSUMED                      those of which it has read all it will read
     66  CLOSED                        partitions of this group that it has left
@@ -19,7 +19,8 @@ A block holds, all counted in words of eight bytes::
 A slot's word is ``superstep << 24 | meeting << 16 | note << 1 | has an index``. An
 index is the byte in the segment at which the parcels are listed, as triples
 (byte, length, messages), one for each process and one for all. A single small
-parcel lies in the slot itself, as its letter; the index then says for whom it is.
+parcel lies in the slot itself, as its letter, and a single small put as its card; the
+index then says which, and for whom it is.
 
 The blocks are found by their **labels**: the group's key, written when the
 process enters the group. A block may serve another group once every process has
@@ -47,10 +48,10 @@ WAITED = 72
 FIRST_BLOCK = 128
 
 SLOTS = (0, 32)
-INDEX = 1
-STAMP = 2
+STAMP = 1
+INDEX = 2
 LETTER = 3
-"""Within a slot."""
+"""Within a slot; a letter follows the word that says whose it is."""
 LETTER_BYTES = (32 - LETTER) * WORD
 POSTED = 64
 CONSUMED = 65

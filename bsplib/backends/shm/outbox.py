@@ -19,6 +19,8 @@ class Outbox:
         self._chunks: list[tuple[int, int]] = []  # (start, bytes)
         self._next = 0
         self._stop = 0
+        self.has_messages = False
+        """Something in it is read after the end of the superstep, too."""
 
     def room(self, nbytes: int) -> int:
         """Return the byte at which ``nbytes`` may be written."""
@@ -30,6 +32,7 @@ class Outbox:
 
     def clear(self) -> None:
         """Begin anew: nobody reads any more what was laid out."""
+        self.has_messages = False
         if len(self._chunks) > 1:
             total = sum(size for _, size in self._chunks)
             self.discard()

@@ -10,7 +10,6 @@ until it comes to the next one; no second barrier is needed.
 from __future__ import annotations
 
 import functools
-import marshal
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -18,33 +17,38 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.base import Arrivals, Parcel, Port, Ticket
+from bsplib.backends.base import Arrivals, Card, Parcel, Port, Ticket
 from bsplib.backends.shm.control import (
     BLOCKS,
     INDEX,
-    LETTER,
-    LETTER_BYTES,
     MEETING_SHIFT,
     SLOTS,
     STAMP,
     SUPERSTEP_SHIFT,
     TURNED,
-    WORD,
 )
 from bsplib.backends.shm.members import Members
 from bsplib.backends.shm.oblivious import Oblivious
 from bsplib.backends.shm.outbox import Outbox
 from bsplib.backends.shm.post import (
+    RECEIVER_SHIFT,
+    card_to,
     is_letter,
     lay_out,
     letter_to,
     open_row,
+    read_card,
+    read_letter,
+    write_card,
+    write_letter,
 )
 from bsplib.backends.shm.seat import STORES_IN_ORDER, Seat
 from bsplib.errors import PartitionError, SyncMismatchError
 from bsplib.place import address
 
 _NOT_YET = 1 << 62
+_LARGE = 1 << 18
+"""Bytes of a payload that are too many for the cache next to a core, with others."""
 _NEXT_MEETING = 1 << MEETING_SHIFT
 _NEXT_SUPERSTEP = 1 << SUPERSTEP_SHIFT
 _MEETINGS = _NEXT_SUPERSTEP - _NEXT_MEETING
@@ -72,6 +76,8 @@ class ShmPort(Port):
         self._words = seat.words
         self._waited = seat.waited
         self._members = members
+        self._my_letter = letter_to(self.pid) >> RECEIVER_SHIFT
+        self._my_card = card_to(self.pid) >> RECEIVER_SHIFT
         self._mine = [members.block + slot for slot in SLOTS]
         self._turned = members.block + TURNED
         self._oblivious = Oblivious(members)
@@ -127,8 +133,16 @@ class ShmPort(Port):
 
     def stage(self, nbytes: int) -> tuple[Ticket, NDArray[np.uint8]]:
         """See :meth:`Port.stage`."""
+        if nbytes >= _LARGE and self._outbox is None:
+            self._reclaim_delivered(nbytes)
         start = self._get_outbox().room(nbytes)
         return (start, nbytes), self._segment.bytes[start : start + nbytes]
+
+    def stage_message(self, nbytes: int) -> tuple[Ticket, NDArray[np.uint8]]:
+        """See :meth:`Port.stage_message`."""
+        staged = self.stage(nbytes)
+        self._get_outbox().has_messages = True
+        return staged
 
     def fetch(self, ticket: Ticket) -> memoryview:
         """See :meth:`Port.fetch`."""
@@ -151,7 +165,7 @@ class ShmPort(Port):
         if self._looks_back:
             self._oblivious.read_everything()
         if parcels or common is not None:
-            words[mine + INDEX] = self._write(mine, parcels, common)
+            self._write(mine, parcels, common)
             word |= 1
         if stamp:
             words[mine + STAMP] = stamp
@@ -163,7 +177,7 @@ class ShmPort(Port):
         nothing_new = not word & 1
         slots = (self._slots or self._find_all())[parity]
         for slot in slots:
-            if words[slot] != word and not self._is_alike(slot, floor, word):
+            if words[slot] != word and self._look_at(slot, floor) != word:
                 nothing_new = False
         self._floor = floor + _NEXT_MEETING
         self._parity = 1 - parity
@@ -173,7 +187,7 @@ class ShmPort(Port):
             self._reclaim()
         return None if nothing_new else self._collect(mine, slots)
 
-    def pass_by(self, note: int) -> Arrivals | None:
+    def pass_by(self, note: int) -> Arrivals | list[Card] | None:
         """See :meth:`Port.pass_by`: a meeting and a turn with all that is not needed left out."""
         slots = self._slots
         if slots is None or self._laid or self._left_over or self._looks_back:
@@ -187,12 +201,12 @@ class ShmPort(Port):
             self._seat.ring()
         nothing_new = True
         for slot in slots[parity]:
-            if words[slot] != word and not self._is_alike(slot, floor, word):
+            if words[slot] != word and self._look_at(slot, floor) != word:
                 nothing_new = False
         self._parity = 1 - parity
         if not nothing_new:
             self._floor = floor + _NEXT_MEETING
-            return self._collect(mine, slots[parity])
+            return self._cards(mine, slots[parity])
         members = self._members
         superstep = members.superstep
         words[self._turned] = superstep
@@ -200,35 +214,66 @@ class ShmPort(Port):
         self._floor = floor + _NEXT_SUPERSTEP
         return None
 
+    def pass_on(
+        self, note: int, stamp: int, to: int = 0, card: Card | None = None
+    ) -> Arrivals | list[Card] | None:
+        """See :meth:`Port.pass_on`: as :meth:`pass_by`, with a card and a stamp."""
+        slots = self._slots
+        if slots is None or self._laid or self._left_over or self._looks_back:
+            return super().pass_on(note, stamp, to, card)
+        words, parity, floor = self._words, self._parity, self._floor
+        mine, word = self._mine[parity], floor | note << 1
+        if card is not None:
+            write_card(self._segment, mine, to, card)
+            word |= 1
+        words[mine + STAMP] = stamp
+        if not STORES_IN_ORDER:
+            self._seat.fence()
+        words[mine] = word
+        if words[self._waited]:
+            self._seat.ring()
+        nothing_new = card is None
+        for slot in slots[parity]:
+            if words[slot] != word and self._look_at(slot, floor) != word:
+                nothing_new = False
+        self._parity = 1 - parity
+        self._floor = floor + _NEXT_MEETING
+        if stamp:
+            self._note_release(stamp, slots[parity])
+        if not nothing_new:
+            return self._cards(mine, slots[parity])
+        self.turn()
+        return None
+
     def _note_release(self, stamp: int, slots: list[int]) -> None:
+        words = self._words
         for slot in slots:
-            stamp = max(stamp, self._words[slot + STAMP])
+            its = words[slot + STAMP]
+            if its > stamp:
+                stamp = its
         self.released = stamp
 
-    def _write(self, mine: int, parcels: Mapping[int, Parcel], common: Parcel | None) -> int:
-        """Write what others are to read of this post; return where it is."""
+    def _write(self, mine: int, parcels: Mapping[int, Parcel], common: Parcel | None) -> None:
+        """Write what others are to read of this post."""
         if common is None and len(parcels) == 1:
             for pid, parcel in parcels.items():
-                blob = marshal.dumps(parcel)  # type: ignore[arg-type]  # plain values, see base
-                length = len(blob)
-                if length <= LETTER_BYTES:
-                    start = WORD * (mine + LETTER)
-                    self._segment.buffer[start : start + length] = blob
-                    return letter_to(pid, length)
+                if write_letter(self._segment, mine, pid, parcel):
+                    return
         rows = [(pid, 0, parcel) for pid, parcel in parcels.items()]
         if common is not None:
             rows.append((self.nprocs, 0, common))
-        return lay_out(self._segment, self._get_outbox(), self.nprocs + 1, rows)
+        index = lay_out(self._segment, self._get_outbox(), self.nprocs + 1, rows)
+        self._words[mine + INDEX] = index
 
-    def _is_alike(self, slot: int, floor: int, word: int) -> bool:
-        """Wait for another process's post; tell whether it is the same as this one's."""
+    def _look_at(self, slot: int, floor: int) -> int:
+        """Wait for another process's post; return its word."""
         words = self._words
         if words[slot] < floor and not self._seat.arrives(slot, floor):
             self._wait_until(lambda: words[slot] >= floor, self._whose(slot), spun=True)
         seen = words[slot]
         if seen >> MEETING_SHIFT != floor >> MEETING_SHIFT:
             self._fail_ahead(self._whose(slot))
-        return seen == word
+        return seen
 
     def _whose(self, slot: int) -> int:
         return self._members.others[self._find_all()[self._parity].index(slot)]
@@ -267,10 +312,27 @@ class ShmPort(Port):
 
         self._seat.wait(arrived, [members.root(pid)], suspect, spun=spun)
 
+    def _cards(self, mine: int, slots: list[int]) -> list[Card] | Arrivals | None:
+        """Read the cards for this process; all there is if that is more, turn if it is none."""
+        words, my_card = self._words, self._my_card
+        note, cards = words[mine] | 1, []
+        for slot in slots:
+            if words[slot] | 1 != note:
+                return self._collect(mine, slots)
+            if words[slot] & 1:
+                receiver = words[slot + INDEX] >> RECEIVER_SHIFT
+                if receiver == my_card:
+                    cards.append(read_card(self._segment, slot))
+                elif receiver == self._my_letter or not is_letter(words[slot + INDEX]):
+                    return self._collect(mine, slots)
+        if cards:
+            return cards
+        self.turn()
+        return None
+
     def _collect(self, mine: int, slots: list[int]) -> Arrivals:
         """Read what the slots of a meeting point at."""
-        words, pid = self._words, self.pid
-        own = letter_to(pid, 0)
+        words, segment, pid = self._words, self._segment, self.pid
         notes: list[int] = []
         parcels: list[tuple[int, Any]] = []
         commons: list[Any] | None = None
@@ -281,19 +343,15 @@ class ShmPort(Port):
                 continue
             index = words[slot + INDEX]
             if is_letter(index):
-                length = index - own
-                if 0 <= length <= LETTER_BYTES and source != pid:
-                    start = WORD * (slot + LETTER)
-                    blob = self._segment.buffer[start : start + length]
-                    parcels.append((source, marshal.loads(blob)))
-                continue
-            _, parcel = open_row(self._segment, index, pid)
+                parcel = read_letter(segment, slot, pid)
+            else:
+                _, parcel = open_row(segment, index, pid)
+                _, common = open_row(segment, index, self.nprocs)
+                if common is not None:
+                    commons = commons or [None] * self.nprocs
+                    commons[source] = common
             if parcel is not None:
                 parcels.append((source, parcel))
-            _, common = open_row(self._segment, index, self.nprocs)
-            if common is not None:
-                commons = commons or [None] * self.nprocs
-                commons[source] = common
         return notes, parcels, commons
 
     # -- oblivious meetings -----------------------------------------------------------
@@ -359,6 +417,20 @@ class ShmPort(Port):
         """Between oblivious supersteps: free what all have consumed."""
         consumed = self._oblivious.least_consumed()
         self._free(lambda laid: laid.oblivious <= consumed)
+
+    def _reclaim_delivered(self, nbytes: int) -> None:
+        """Free what was laid out at the last sync, if it has been delivered everywhere.
+
+        What is large is copied faster into memory that has just been read than into
+        memory that nobody remembers: it is worth to ask, and to wait a moment.
+        """
+        last = self._members.superstep - 1
+        is_last = [laid.last_read == last and not laid.outbox.has_messages for laid in self._laid]
+        patience = range(nbytes // _LARGE)
+        if any(is_last) and all(
+            any(self.is_settled(pid) for _ in patience) for pid in self._members.others
+        ):
+            self._free(lambda laid: laid.last_read == last and not laid.outbox.has_messages)
 
     def _free(self, is_read: Callable[[_Laid], bool]) -> None:
         still = []

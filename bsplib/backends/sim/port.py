@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.base import Arrivals, Parcel, Port, Ticket
+from bsplib.backends.base import Arrivals, Card, Parcel, Port, Ticket
 from bsplib.backends.sim.world import Process, World
 from bsplib.errors import SyncMismatchError
 from bsplib.outgoing import parcel_bytes
@@ -188,17 +188,20 @@ class SimPort(Port):
         self._clock.resume()
         return self._arrivals(meeting)
 
-    def pass_by(self, note: int) -> Arrivals | None:
-        """See :meth:`Port.pass_by`: a meeting with all that is not needed left out."""
+    def pass_on(
+        self, note: int, stamp: int, to: int = 0, card: Card | None = None
+    ) -> Arrivals | list[Card] | None:
+        """See :meth:`Port.pass_on`: a meeting with all that is not needed left out."""
         meeting = self._gathering.meeting
         passes = self._superstep, note
         if self._unseen or self._process.left or self._world.failed or self._before_main:
-            return super().pass_by(note)
-        if meeting.passing and meeting.passes != passes:
-            return super().pass_by(note)
+            return super().pass_on(note, stamp, to, card)
+        if card is not None or (meeting.passing and meeting.passes != passes):
+            return super().pass_on(note, stamp, to, card)
         meeting.passes = passes
         meeting.passing.append(self.pid)
-        meeting.latest_ns = max(meeting.latest_ns, self._clock.pause())
+        paused_ns = self._clock.pause()
+        meeting.latest_ns = max(meeting.latest_ns, stamp or paused_ns)
         self._await_all(meeting, self._in_sync)
         if not meeting.together:
             self._check_together(meeting.posts)
