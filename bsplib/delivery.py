@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bsplib.backends.base import Card, Parcel, Payload
 from bsplib.irregular import combine, pick
-from bsplib.messages import Fetch, Message, Stage, pack, unpack
+from bsplib.messages import INLINE, Fetch, Message, Stage, pack, unpack
 from bsplib.place import Array, Region, WireIndex, from_wire
 from bsplib.registry import Registration, Registry
 
@@ -55,7 +55,16 @@ def read_sources(
     registry: Registry, gets: Iterable[tuple[Any, ...]], stage: Stage, fetch: Fetch
 ) -> list[Payload]:
     """Copy what others get from this process, before anything here is written."""
-    return [pack(_source(registry, get, fetch), stage) for get in gets]
+    return [_reply(registry, get, stage, fetch) for get in gets]
+
+
+def _reply(registry: Registry, get: tuple[Any, ...], stage: Stage, fetch: Fetch) -> Payload:
+    room = registry.at(get[0]).bytes
+    nbytes = get[-1]
+    if len(get) == 4 and nbytes <= INLINE and room is not None:
+        start = get[1] * (nbytes // get[2])
+        return room[start : start + nbytes].tobytes()
+    return pack(_source(registry, get, fetch), stage)
 
 
 def _source(registry: Registry, get: tuple[Any, ...], fetch: Fetch) -> Array:
@@ -81,7 +90,8 @@ def write_gets(gets: list[Get], replies: dict[int, list[Payload]], fetch: Fetch)
             continue
         if get.region is not None:
             values = get.region.gather(values)
-        get.destination[...] = values.reshape(get.destination.shape)
+        destination = get.destination
+        destination[...] = values if destination.ndim == 1 else values.reshape(destination.shape)
 
 
 def write_puts(registry: Registry, incoming: Iterable[Arrived], fetch: Fetch) -> None:

@@ -1,8 +1,8 @@
 """The quick way to an array on another process.
 
-The first put of an array to a process goes the long way, through
+The first put or get of an array on a process goes the long way, through
 :mod:`bsplib.transfer`, where everything about it is found out and checked. What
-holds until registrations change is kept as a :class:`Lane`; the puts after it need
+holds until registrations change is kept as a :class:`Lane`; those after it need
 no more than the dtype and the bounds of their values. A lane declines what it
 cannot be sure of: the long way knows better, and knows the errors.
 """
@@ -34,7 +34,7 @@ is faster than to copy them twice."""
 
 
 class Lane:
-    """A registered array as the puts of one process find it on another.
+    """A registered array as puts and gets of one process find it on another.
 
     Args:
         port: of the group.
@@ -109,6 +109,26 @@ class Lane:
             outgoing = out[self._pid] = Outgoing()
         outgoing.add_word(self._slot, first, word)
         return True
+
+    def get(self, out: Out, dst: Any, first: Any) -> int:
+        """Ask for elements of the array there; return their bytes, or 0 to decline it.
+
+        Args:
+            out: where it is added.
+            dst: where they go.
+            first: likewise as for :meth:`put`.
+        """
+        if dst.__class__ is not _ndarray or dst.dtype is not self._dtype:
+            return 0
+        if first.__class__ is not int:
+            first = self._first(dst, first)
+        count = dst.size
+        if not (0 <= first <= self._size - count and dst.flags.writeable):
+            return 0
+        nbytes: int = dst.nbytes
+        if nbytes:
+            self._outgoing(out).add_get((self._slot, first, count, nbytes))
+        return nbytes
 
     def _outgoing(self, out: Out) -> Outgoing:
         outgoing = out.get(self._pid)

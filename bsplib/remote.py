@@ -130,7 +130,7 @@ class RemoteAccess(Supersteps):
     def _open_lane(self, pid: int, dst: Any) -> None:
         """Keep what has been found out about an array on another process.
 
-        The puts of a view go by the lane of the array that it is a view of.
+        A view goes by the lane of the array that it is a view of.
         """
         registry = self._registry
         for handle in (dst, getattr(dst, "base", None)):
@@ -180,6 +180,15 @@ class RemoteAccess(Supersteps):
         Cost: ``dst.nbytes`` to h_in here and to h_out on ``pid``.
         Source: Hill et al. 1998, bsp_get.
         """
+        if at is None and dst is not None and pid.__class__ is int:
+            lane, first = self._lanes.get((pid, id(src))), offset
+            if lane is None and offset is None:
+                lane, first = self._lane_around(pid, dst, src)
+            if lane is not None:
+                nbytes = lane.get(self._out, dst, first)
+                if nbytes:
+                    self._gets.append(Get(pid, dst, None, dst.dtype, nbytes))
+                    return dst
         return self._get("get", pid, src, dst, offset, at)
 
     def hpget(
@@ -225,7 +234,9 @@ class RemoteAccess(Supersteps):
                 return destination
         outgoing = self._to(sender)
         outgoing.add_get(header)
-        if self._watch is not None:
+        if self._watch is None:
+            self._open_lane(sender, src)
+        else:
             outgoing.add_site(True, here(operation))
             self._watch.add(destination, operation)
         self._gets.append(Get(sender, destination, target.rearranged, target.dtype, header[-1]))

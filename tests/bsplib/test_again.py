@@ -197,6 +197,65 @@ def test_one_message_more_than_was_waited_for_is_an_error_for_early_ones_too(run
         run(main)
 
 
+@pytest.mark.parametrize(
+    ("place", "shape", "dtype", "expected"),
+    [
+        (lambda x: {"src": x}, (3, 4), float, list(range(12))),
+        (lambda x: {"src": x, "offset": 5}, 3, float, [5, 6, 7]),
+        (lambda x: {"src": x, "offset": np.int64(5)}, (3, 1), float, [5, 6, 7]),
+        (lambda x: {"src": x, "offset": 5}, 3, np.float32, [5, 6, 7]),
+        (lambda x: {"src": x, "offset": 5}, 3, complex, [5, 6, 7]),
+        (lambda x: {"src": x, "offset": 12}, 0, float, []),
+        (lambda x: {"src": x[1]}, 4, float, [4, 5, 6, 7]),
+        (lambda x: {"src": x[:, 1]}, 3, float, [1, 5, 9]),
+        (lambda x: {"src": x[2, 3:0:-1]}, 3, float, [11, 10, 9]),
+        (lambda x: {"src": x, "at": np.s_[1:, ::3]}, (2, 2), float, [4, 7, 8, 11]),
+    ],
+)
+@pytest.mark.parametrize("gaps", [False, True], ids=["", "with_gaps"])
+def test_a_get_brings_the_same_however_it_and_its_place_are_given(
+    run, place, shape, dtype, expected, gaps
+):
+    def main(bsp):
+        x = bsp.array(np.arange(12.0).reshape(3, 4))
+        bsp.sync()
+        came = []
+        for turn in range(3):
+            x += 100
+            dst = np.zeros(np.append(shape, 2), dtype)[..., 0] if gaps else np.zeros(shape, dtype)
+            for _ in range(2):
+                assert bsp.get(left(bsp), dst=dst, **place(x)) is dst
+            bsp.put(right(bsp), np.full((3, 4), -1.0), x)  # what is read is what stands before
+            bsp.sync()
+            came.append((dst.reshape(-1) - 100 * (turn + 1)).tolist())
+            x[:] = np.arange(12.0).reshape(3, 4) + 100 * (turn + 1)
+        return came
+
+    assert all(came == 3 * [expected] for came in run(main))
+
+
+@pytest.mark.parametrize(
+    ("dst", "arguments", "kind", "words"),
+    [
+        (np.zeros(2), {"offset": 7}, bsplib.BoundsError, r"1 of 2 elements fall outside"),
+        (np.zeros(1), {"offset": -1}, bsplib.BoundsError, "offset -1 is negative"),
+        (np.zeros(1), {"offset": "1"}, bsplib.PlaceError, "offset '1' is no integer"),
+        (np.zeros(2), {}, bsplib.PlaceError, r"shape \(2,\), what is named has shape \(8,\)"),
+        (np.zeros(2, np.int64), {"offset": 0}, bsplib.DtypeError, "cannot be cast"),
+        (np.broadcast_to(0.0, 2), {"offset": 0}, bsplib.PlaceError, "no writable array"),
+        ([0.0], {"offset": 0}, bsplib.PlaceError, "no writable array"),
+    ],
+)
+def test_a_get_that_cannot_be_is_an_error_the_second_time_too(run, dst, arguments, kind, words):
+    def main(bsp):
+        x = opened(bsp)
+        bsp.get(right(bsp), x, np.zeros(8))
+        bsp.get(right(bsp), x, dst, **arguments)
+
+    with pytest.raises(kind, match=words):
+        run(main)
+
+
 def test_an_hpget_reads_what_the_last_superstep_has_written(run):
     def main(bsp):
         x = opened(bsp, 4096)

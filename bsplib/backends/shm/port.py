@@ -249,7 +249,7 @@ class ShmPort(Port):
         words = self._words
         for slot in slots:
             its = words[slot + STAMP]
-            if its > stamp:
+            if its > stamp:  # noqa: PLR1730  # without a call
                 stamp = its
         self.released = stamp
 
