@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -474,3 +476,29 @@ def test_transfers_that_are_pending_at_the_end_of_main_are_an_error(run):
 
     with pytest.raises(bsplib.PendingTransferError, match=r"^main: 1 transfers? "):
         run(main)
+
+
+class Interrupted:
+    """Words of shared memory whose writer is interrupted after every store."""
+
+    def __init__(self, words):
+        self._words = words
+
+    def __getitem__(self, place):
+        return self._words[place]
+
+    def __setitem__(self, place, word):
+        self._words[place] = word
+        time.sleep(0.02)  # the others wait in earnest by now, and wonder
+
+
+def test_a_process_that_is_interrupted_while_it_posts_is_waited_for():
+    def main(bsp):
+        if bsp.pid == 1:
+            oblivious = bsp._port._oblivious
+            oblivious._words = Interrupted(oblivious._words)
+            bsp.send(0, b"late")
+        bsp.oblsync(1 - bsp.pid)
+        return [payload for _, _, payload in bsp.messages()]
+
+    assert bsplib.run(main, nprocs=2) == [[b"late"], []]

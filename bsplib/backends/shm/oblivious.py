@@ -45,8 +45,9 @@ class Oblivious:
         words[entry] = lay_out()
         words[entry + 1] = stamp
         members.seat.fence()
-        words[members.block + LATEST] = members.superstep
         words[members.block + POSTED] = self.ended + 1
+        members.seat.fence()  # who sees that the superstep has ended is to find the post
+        words[members.block + LATEST] = members.superstep
         members.seat.ring_if_waited()
         self.ended += 1
         self.released = stamp
