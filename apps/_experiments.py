@@ -2,9 +2,9 @@
 
 An experiment is a program that all processes begin together, at a sync, with data and
 memory made before. Its computation and its communication have a formula each, from the
-analysis of the program under OBSP*, in N values, P processes, S records of a sample,
-and M: the seconds that the memory of this computer needs for what a process streams
-through it.
+analysis of the program under OBSP*, in N values, P processes, S records of a sample, R
+sorts of a block, and M: the seconds by which the memory of this computer delays a
+process whose data are too many for the caches.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from __future__ import annotations
 import itertools
 import math
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +24,7 @@ import bsplib
 from apps import _keys, _memory, fft, fourier, sample_sort
 from apps._memory import Memory
 from apps._metered import Metered
+from apps._order import merges
 from bsplib.records import Kind, Run
 from bsplib.trace import read_trace
 from profiler.models.repeats import after, undisturbed
@@ -42,9 +43,13 @@ class Shape(NamedTuple):
 Program = Callable[[Any], object]
 """Does once what is measured; is given the group."""
 
+_WARM_UP_S = 0.1
+_LEAST_WARM_UPS = 3
+_MOST_WARM_UPS = 400
 _COMPLEX = 16
 _LINE = 64
-_KEY = 8
+_KEYS = np.dtype(np.int64)
+_KEY = _KEYS.itemsize
 
 
 @dataclass(frozen=True)
@@ -58,8 +63,8 @@ class Experiment:
     """Formula of the computation."""
     communication: str
     """Formula of communication and synchronisation."""
-    memory: Callable[[Memory, Shape], float]
-    """M of a run."""
+    memory: Callable[[Memory, Shape, int], float]
+    """M of a run, and of how many processors one core has the data in its caches."""
     processes: tuple[int, ...]
     """Numbers of processes for small runs on virtual processors."""
     oversamplings: tuple[int, ...] = (sample_sort.OVERSAMPLING,)
@@ -80,14 +85,19 @@ class Experiment:
                 f"of processes is a power of two that divides the number of values"
             )
 
-    def small(self, most: int, counts: Iterable[int] | None = None) -> list[Shape]:
+    def small(
+        self, most: int, counts: Iterable[int] | None = None, *, fine: bool = False
+    ) -> list[Shape]:
         """Return the small runs: of 2^10 values, twice as many, and so on.
 
         Args:
             most: values.
             counts: of processes; ``processes`` if None.
+            fine: of half as many values more than these as well.
         """
         sizes = [2**power for power in range(10, most.bit_length())]
+        if fine:
+            sizes = sorted([*sizes, *(size * 3 // 2 for size in sizes if size * 3 // 2 <= most)])
         shapes = itertools.product(sizes, counts or self.processes, self.oversamplings)
         return [
             Shape(size, count, s)
@@ -95,13 +105,22 @@ class Experiment:
             if s == self.oversamplings[0] or s * count**2 <= size
         ]
 
-    def variables(self, memory: Memory, shapes: Sequence[Shape]) -> dict[str, list[float]]:
-        """Return N, P, S and M of runs."""
+    def variables(
+        self, memory: Memory, shapes: Sequence[Shape], *, virtual: bool
+    ) -> dict[str, list[float]]:
+        """Return N, P, S, R and M of runs.
+
+        Args:
+            memory: of this computer.
+            shapes: of the runs.
+            virtual: all processors of a run take turns on one core.
+        """
         return {
             "N": [float(size) for size, _, _ in shapes],
             "P": [float(count) for _, count, _ in shapes],
             "S": [float(s * count**2) for _, count, s in shapes],
-            "M": [self.memory(memory, shape) for shape in shapes],
+            "R": [1.0 if merges(_KEYS, count) else 2.0 for _, count, _ in shapes],
+            "M": [self.memory(memory, shape, shape.nprocs if virtual else 1) for shape in shapes],
         }
 
 
@@ -131,33 +150,67 @@ class Place:
         count = 1 if self.backend == "sim" else nprocs
         return _memory.memory_of(bsplib.run(_memory.main, nprocs=count, backend=self.backend))
 
-    def measure(self, experiment: Experiment, shape: Shape) -> Taken:
-        """Run an experiment some times; return what it takes when nothing disturbs it."""
-        with _trace() as path:
+    def measure(
+        self,
+        experiment: Experiment,
+        shapes: Sequence[Shape],
+        advance: Callable[[], object] = lambda: None,
+    ) -> list[Taken]:
+        """Run an experiment some times; return what it takes when nothing disturbs it.
+
+        The shapes take turns: what slows the computer for a while does so to all.
+
+        Args:
+            experiment: what is run.
+            shapes: of the runs.
+            advance: is called after each run.
+        """
+        charged = self.backend == "sim"
+        # Decided once: all repeats have to make the same supersteps.
+        counts = [max(self._run(_warm_ups, experiment.name, shape)) for shape in shapes]
+        with tempfile.TemporaryDirectory(prefix="bsp-prediction-") as folder:
+            paths = [Path(folder, f"{number}.bsp") for number in range(len(shapes))]
             for _ in range(self.repeats):
-                bsplib.run(
-                    measured,
-                    experiment.name,
-                    shape,
-                    charged=self.backend == "sim",
-                    nprocs=shape.nprocs,
-                    backend=self.backend,
-                    machine=self.machine,
-                    profile=path,
-                )
-            runs = read_trace(path).runs
-        quickest = undisturbed(runs)
-        chosen = after(quickest.timeline, _last_own_sync(runs[0], quickest.timeline.steps))
-        booking = quickest.booking
-        return Taken(float(booking.comp_s[chosen].sum()), float(booking.comm_s[chosen].sum()))
+                for shape, count, path in zip(shapes, counts, paths, strict=True):
+                    rest = {"charged": charged, "profile": path}
+                    self._run(measured, experiment.name, shape, count, **rest)
+                    advance()
+            return [_taken(read_trace(path).runs) for path in paths]
+
+    def _run(
+        self, main: Callable[..., Any], name: str, shape: Shape, *args: Any, **options: Any
+    ) -> list[Any]:
+        return bsplib.run(
+            main,
+            name,
+            shape,
+            *args,
+            nprocs=shape.nprocs,
+            backend=self.backend,
+            machine=self.machine,
+            **options,
+        )
 
 
-def measured(bsp: bsplib.Group, name: str, shape: Shape, *, charged: bool) -> None:
-    """Run an experiment once to warm up, and once to be measured from the last sync here."""
+def _taken(runs: Sequence[Run]) -> Taken:
+    """Return what the quickest of the stretches of some runs took, from the last own sync on."""
+    quickest = undisturbed(runs)
+    chosen = after(quickest.timeline, _last_own_sync(runs[0], quickest.timeline.steps))
+    booking = quickest.booking
+    return Taken(float(booking.comp_s[chosen].sum()), float(booking.comm_s[chosen].sum()))
+
+
+def measured(bsp: bsplib.Group, name: str, shape: Shape, warm_ups: int, *, charged: bool) -> None:
+    """Run an experiment some times to warm up, and then from the last sync here on.
+
+    Processes that have just been started may share a core, until the system spreads them;
+    memory that has just been given is written for the first time.
+    """
     program = EXPERIMENTS[name].prepare(bsp, shape)
     if charged:
         bsp.charge(0)  # from here on counts what is charged
-    program(bsp)
+    for _ in range(warm_ups):
+        program(bsp)
     bsp.sync()
     if not charged:
         program(bsp)
@@ -165,6 +218,17 @@ def measured(bsp: bsplib.Group, name: str, shape: Shape, *, charged: bool) -> No
     metered = Metered(bsp)
     program(metered)
     metered.charge_since()
+
+
+def _warm_ups(bsp: bsplib.Group, name: str, shape: Shape) -> int:
+    """Return how often to run an experiment until it is warm."""
+    program = EXPERIMENTS[name].prepare(bsp, shape)
+    began, least = time.perf_counter(), math.inf
+    while bsp.allreduce(time.perf_counter() - began, max) < _WARM_UP_S:
+        start = time.perf_counter()
+        program(bsp)
+        least = min(least, time.perf_counter() - start)
+    return min(max(int(_WARM_UP_S / least), _LEAST_WARM_UPS), _MOST_WARM_UPS)
 
 
 def _last_own_sync(run: Run, steps: Sequence[Any]) -> int:
@@ -184,12 +248,6 @@ def _last_own_sync(run: Run, steps: Sequence[Any]) -> int:
     )
 
 
-@contextmanager
-def _trace() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="bsp-prediction-") as folder:
-        yield Path(folder) / "runs.bsp"
-
-
 # -- the recursive Fourier transform ------------------------------------------------------------
 
 
@@ -205,21 +263,21 @@ def _prepare_fft(bsp: bsplib.Group, shape: Shape) -> Program:
     return program
 
 
-def _memory_of_fft(memory: Memory, shape: Shape) -> float:
-    """Return what streams through memory in a transform: the values, and each combination.
+def _memory_of_fft(memory: Memory, shape: Shape, sharing: int) -> float:
+    """Return what memory delays a transform by: of the values, and of each combination.
 
-    At level d the two halves of N/2^d values are read, and twice as many are written.
-    Every 2^(d-1)-th root of N/2 is read, and with it the line of memory that it is in.
+    At level d the two halves of N/2^d values are read and written. Every 2^(d-1)-th root
+    of N/2 is read, and with it the line of memory that it is in.
     """
     size, nprocs, _ = shape
     own, levels = size // nprocs, round(math.log2(nprocs))
     stride = min(nprocs * _COMPLEX, _LINE)
-    total = memory.seconds(own * stride, size * _COMPLEX)
+    total = memory.delay(own * stride, size * _COMPLEX)
     for level in range(1, levels + 1):
         half = size // 2**level
         roots = min(_COMPLEX * 2 ** (level - 1), _LINE)
-        streamed = half * (4 * _COMPLEX + roots + _COMPLEX)
-        total += memory.seconds(streamed, half * 3 * _COMPLEX + size * _COMPLEX / 2)
+        working_set = half * 3 * _COMPLEX + size * _COMPLEX / 2
+        total += memory.delay(half * (2 * _COMPLEX + roots), sharing * working_set)
     return total
 
 
@@ -235,17 +293,17 @@ def _prepare_sort(bsp: bsplib.Group, shape: Shape) -> Program:
     return program
 
 
-def _memory_of_sort(memory: Memory, shape: Shape) -> float:
-    """Return what streams through memory in a sort: three copies of the block."""
+def _memory_of_sort(memory: Memory, shape: Shape, sharing: int) -> float:
+    """Return what memory delays a sort by: three copies of the block, and two sorts of it."""
     block = shape.size // shape.nprocs * _KEY
-    return memory.seconds(6 * block, 4 * block)
+    return memory.delay(8 * block, sharing * 4 * block)
 
 
 EXPERIMENTS: Mapping[str, Experiment] = {
     "fft": Experiment(
         name="fft",
         prepare=_prepare_fft,
-        computation=("f[0] + f[1]*log2(P) + f[2]*(N/P)*log2(N/P) + f[3]*N*(P-1)/P + f[4]*M"),
+        computation="f[0] + f[1]*log2(P) + f[2]*(N/P)*log2(N/P) + f[3]*N*(P-1)/P + M",
         communication="g[0]*log2(P) + g[1]*N*(P-1)/P",
         memory=_memory_of_fft,
         processes=(2, 4),
@@ -255,11 +313,12 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         name="sort",
         prepare=_prepare_sort,
         computation=(
-            "f[0] + f[1]*P + f[2]*(N/P)*log2(N/P) + f[3]*(N/P)*log2(P) + f[4]*S*log2(S) + f[5]*M"
+            "f[0] + f[1]*P + f[2]*R*(N/P)*log2(N/P) + f[3]*(2-R)*(N/P) "
+            "+ f[4]*S + f[5]*S*log2(P) + M"
         ),
         communication="g[0] + g[1]*P + g[2]*S*(P-1)/P + g[3]*N*(P-1)/P**2",
         memory=_memory_of_sort,
-        processes=(1, 2, 3, 4),
+        processes=(2, 3, 4),  # one does not exchange
         oversamplings=(sample_sort.OVERSAMPLING, 256, 1024),
     ),
 }

@@ -1,8 +1,9 @@
-"""What it takes to stream through memory, by how much of it is used again and again.
+"""What memory delays a program by, by how much of it is used again and again.
 
 A small working set stays in the caches of a core, a larger one in a cache that is
 shared, the largest ones in none. Formulas that are fitted to small runs know nothing of
-what lies beyond: this is measured instead, once for a computer, by adding two arrays.
+what lies beyond: this is measured instead, once for a computer, by the butterflies of a
+Fourier transform, which compute a little with all that they read.
 
 Source: Gonzalez et al., section 2.1: a database of the costs of memory accesses, from
 which the segments of the constants follow.
@@ -17,8 +18,9 @@ import numpy as np
 
 import bsplib
 from apps._metered import Metered
+from apps.fourier import combine
 
-WORKING_SETS = tuple(2**power for power in range(15, 28))
+WORKING_SETS = tuple(round(2 ** (steps / 2)) for steps in range(38, 55))
 """Bytes."""
 
 _TURNS = 15
@@ -34,14 +36,14 @@ class Memory:
     """Bytes; rising."""
     seconds_a_byte: tuple[float, ...]
 
-    def seconds(self, streamed_bytes: float, working_set: float) -> float:
-        """Return what it takes to read or write bytes of a working set.
+    def delay(self, streamed_bytes: float, working_set: float) -> float:
+        """Return how much longer it takes to go through bytes than if they were in a cache.
 
         Between the working sets that were measured it is interpolated over their
         logarithms, beyond them it is that of the last.
         """
         rate = np.interp(np.log2(working_set), np.log2(self.working_sets), self.seconds_a_byte)
-        return float(streamed_bytes * rate)
+        return float(streamed_bytes * (rate - self.seconds_a_byte[0]))
 
 
 def main(bsp: bsplib.Group) -> list[float]:
@@ -57,8 +59,10 @@ def main(bsp: bsplib.Group) -> list[float]:
 
 
 def _seconds_a_byte(bsp: bsplib.Group, working_set: int) -> float:
-    """Add two arrays into a third, all three of which make the working set."""
-    one, other, total = (np.ones(working_set // 24) for _ in range(3))
+    """Combine two halves of an array by roots, which make the working set together."""
+    half = working_set // 48
+    out, roots = np.zeros(2 * half, np.complex128), np.ones(half, np.complex128)
+    out[:] = 1  # the system gives memory when it is written
     passes = max(_PASS_BYTES // working_set, 1)
     bsp.sync()
     metered = Metered(bsp)
@@ -66,7 +70,7 @@ def _seconds_a_byte(bsp: bsplib.Group, working_set: int) -> float:
     for _ in range(_TURNS):
         began = metered.time()
         for _ in range(passes):
-            np.add(one, other, out=total)
+            combine(out, out[:half], out[half:], roots)
         best = min(best, metered.time() - began)
     return float(best) / passes / working_set
 

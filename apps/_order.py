@@ -48,7 +48,7 @@ class Order:
 
         Cost: w = O(m log m); O(m log runs) where there are runs.
         """
-        kind: Kind = "stable" if self.stable or _merges(records.dtype, runs) else None
+        kind: Kind = "stable" if self.stable or merges(records.dtype, runs) else None
         if records.dtype.names is None:
             if out is not records:
                 out[...] = records
@@ -70,7 +70,7 @@ class Order:
         return np.lexsort(columns[::-1])  # column by column: no comparison of whole records
 
 
-def _merges(dtype: np.dtype[Any], runs: int) -> bool:
+def merges(dtype: np.dtype[Any], runs: int) -> bool:
     """Tell whether the stable sort, which finds runs and merges them, is the faster one."""
     if not runs:
         return False

@@ -18,9 +18,10 @@ from apps.command import Place, place_options
 
 Values = NDArray[np.complex128]
 
-_FITS_CACHE = 2**18
-"""From this length on numpy's transform misses a cache of 2 MiB at each of its steps."""
-_ROWS = 32
+_LONG = 2**14
+"""From this length on numpy's transform takes memory of its own, anew each time, and
+misses the cache next to a core."""
+_ROWS = 64
 _CHUNK = 2**14
 """Values that are worked on at once, so that they stay in the cache between two steps."""
 _TOLERANCE = 1e-14
@@ -30,7 +31,7 @@ _TOLERANCE = 1e-14
 class LocalTransform:
     """The transform within one process, prepared for signals of one length.
 
-    Short ones are numpy's. In a long one the values are taken as a matrix of 32 rows,
+    Short ones are numpy's. In a long one the values are taken as a matrix of 64 rows,
     whose columns and then whose rows numpy transforms: each of them fits into the
     cache. What is prepared is what numpy keeps of a length as well: roots of unity.
 
@@ -41,7 +42,7 @@ class LocalTransform:
     def __init__(self, size: int) -> None:
         self.size = size
         self._turns: Values | None = None
-        if size < _FITS_CACHE or size % _ROWS:
+        if size < _LONG or size % _ROWS:
             np.fft.fft(np.zeros(size, np.complex128))  # numpy keeps its roots of this length
             return
         columns = size // _ROWS

@@ -2,8 +2,8 @@
 
 Small runs are recorded and replayed: under OBSP* the time of each is computation and
 communication on the path that decides it. Each of the two is fitted by a formula from
-the analysis of the program, in N values, P processes, S records of a sample, and M, the
-time in which the memory of this computer streams what a process touches. The formulas
+the analysis of the program, in N values, P processes, S records of a sample, R sorts of
+a block, and M, by how much the memory of this computer delays a process. The formulas
 at a large N and P are the prediction; then the large runs are made, and both are
 printed side by side as in the paper's Table 3, computation and communication also apart.
 
@@ -93,7 +93,7 @@ def main(bsp: bsplib.Group, name: str, shape: Shape, *, charged: bool = False) -
     Cost: twice that of the program, and a superstep between.
     Source: Gonzalez et al., Figure 4, the clause ``sync``.
     """
-    _experiments.measured(bsp, name, shape, charged=charged)
+    _experiments.measured(bsp, name, shape, 1, charged=charged)
 
 
 def reference() -> dict[int, float]:
@@ -122,19 +122,16 @@ def predict(
             small runs.
     """
     memory = place.memory(max(shape.nprocs for shape in [*small, *large]))
-    known, asked = (experiment.variables(memory, shapes) for shapes in (small, large))
+    virtual = place.backend == "sim"
+    known, asked = (
+        experiment.variables(memory, shapes, virtual=virtual) for shapes in (small, large)
+    )
     for text in (experiment.computation, experiment.communication):
         for values in (known, asked):
             read_formula(text).columns(values)  # what is wrong is said before it takes long
 
-    def measure(shapes: Sequence[Shape]) -> list[Taken]:
-        taken = []
-        for shape in shapes:
-            taken.append(place.measure(experiment, shape))
-            advance()
-        return taken
-
-    parts = _fitted(experiment, known, measure(small))
+    taken = place.measure(experiment, [*small, *large], advance)
+    parts = _fitted(experiment, known, taken[: len(small)])
     comp, comm = (part.interval(asked) for part in parts)
     rows = [
         Row(shape.size, shape.nprocs, Taken(*predicted), *bounds, taken)
@@ -142,7 +139,7 @@ def predict(
             large,
             zip(comp.predicted.tolist(), comm.predicted.tolist(), strict=True),
             zip((comp.low + comm.low).tolist(), (comp.high + comm.high).tolist(), strict=True),
-            measure(large),
+            taken[len(small) :],
             strict=True,
         )
     ]
@@ -228,7 +225,7 @@ def _predict_all(
         auto_refresh=False,  # no thread: processes are forked from this one
         transient=True,
     ) as progress:
-        total = sum(len(small) + len(large) for _, small, large in runs)
+        total = place.repeats * sum(len(small) + len(large) for _, small, large in runs)
         bar = progress.add_task("measuring", total=total)
 
         def advance() -> None:
@@ -292,8 +289,8 @@ def command(
     """Predict large runs of the FFT and the sample sort from small ones, and make both.
 
     A formula is a sum of parameters times expressions of N values, P processes, S
-    records of a sample, and M, seconds of memory, as in
-    "f[0] + f[1]*log2(P) + f[2]*(N/P)*log2(N/P) + f[3]*M".
+    records of a sample, R sorts of a block, and M, seconds that memory takes, as in
+    "f[0] + f[1]*log2(P) + f[2]*(N/P)*log2(N/P) + M".
     """
     place = Place(**where)
     chosen = [
@@ -328,8 +325,10 @@ def _runs(
     large = [Shape(size, count) for count in counts or (default,) for size in sizes or (2**21,)]
     for shape in large:
         experiment.check(shape)
-    few = None if place.backend == "sim" else sorted({shape.nprocs for shape in large})
-    return experiment.small(small, few), large
+    if place.backend == "sim":
+        return experiment.small(small), large
+    # What real processes do varies more: more runs, of no more processes than are asked for.
+    return experiment.small(small, sorted({shape.nprocs for shape in large}), fine=True), large
 
 
 if __name__ == "__main__":

@@ -19,10 +19,10 @@ from apps.prediction import Row, command, predict, reference
 from bsplib.machine import Machine
 from bsplib.trace import read_trace
 
-FLAT = Memory((2**10, 2**20), (1e-9, 1e-9))
+STEEP = Memory((2**10, 2**30), (1e-9, 5e-9))
 PLACE = Place("sim", "shared-memory", repeats=1)
 
-TRUE = {"f[0]": 1e-4, "f[1]": 3e-5, "f[2]": 5e-10, "f[3]": 2e-9, "f[4]": 1.5}
+TRUE = {"f[0]": 1e-4, "f[1]": 3e-5, "f[2]": 5e-10, "f[3]": 2e-9}
 G = {"fft": 2e-9, "sort": 3e-9}
 
 
@@ -34,23 +34,25 @@ def exactly(experiment, shape):
     size, nprocs, _ = shape
     levels, own = math.log2(nprocs), size / nprocs
     share = size * (nprocs - 1) / nprocs
-    memory = experiment.memory(FLAT, shape)
-    terms = (1, levels, own * math.log2(own), share, memory)
+    terms = (1, levels, own * math.log2(own), share)
     comp = sum(value * term for value, term in zip(TRUE.values(), terms, strict=True))
-    return Taken(comp, 4e-6 * levels + 2e-9 * share)
+    memory = experiment.memory(STEEP, shape, nprocs)  # on virtual processors all share one core
+    return Taken(comp + memory, 4e-6 * levels + 2e-9 * share)
 
 
 @pytest.fixture
 def exact(monkeypatch):
-    """Runs that take just what the formulas say, on a computer of one kind of memory."""
+    """Runs that take just what the formulas say, memory and all."""
     made = []
 
-    def measure(self, experiment, shape):
-        made.append(shape)
-        return exactly(experiment, shape)
+    def measure(self, experiment, shapes, advance):
+        made.extend(shapes)
+        for _ in shapes:
+            advance()
+        return [exactly(experiment, shape) for shape in shapes]
 
     monkeypatch.setattr(Place, "measure", measure)
-    monkeypatch.setattr(Place, "memory", lambda self, nprocs: FLAT)
+    monkeypatch.setattr(Place, "memory", lambda self, nprocs: STEEP)
     return made
 
 
@@ -65,6 +67,8 @@ def test_small_runs_double_their_values_and_sample_no_more_than_there_is():
         *(Shape(2**power, 4, s) for power in (12, 13) for s in (64, 256)),
         *(Shape(2**power, 4, s) for power in (14, 15) for s in (64, 256, 1024)),
     ]
+    fine = EXPERIMENTS["fft"].small(2**12, [2], fine=True)
+    assert [shape.size for shape in fine] == [1024, 1536, 2048, 3072, 4096]
 
 
 def test_where_the_formulas_hold_the_prediction_does(exact):
@@ -104,9 +108,8 @@ def test_the_papers_table_3_has_the_errors_that_it_prints():
 @pytest.mark.parametrize("name", list(EXPERIMENTS))
 @pytest.mark.parametrize("nprocs", [1, 2, 4])
 def test_a_run_is_measured_in_its_parts(backend, name, nprocs):
-    taken = Place(backend, "shared-memory", repeats=2).measure(
-        EXPERIMENTS[name], Shape(2**11, nprocs)
-    )
+    place = Place(backend, "shared-memory", repeats=2)
+    [taken] = place.measure(EXPERIMENTS[name], [Shape(2**11, nprocs)])
     assert taken.comp_s > 0
     assert taken.comm_s >= 0
     assert (taken.comm_s > 0) == (nprocs > 1 or name == "sort")  # whose syncs cost even alone
@@ -115,7 +118,7 @@ def test_a_run_is_measured_in_its_parts(backend, name, nprocs):
 
 def test_virtual_communication_is_what_the_machine_asks():
     """One exchange of the halves, as Gonzalez et al., equation 4: g 16 N/2 + l."""
-    taken = PLACE.measure(EXPERIMENTS["fft"], Shape(2**12, 2))
+    [taken] = PLACE.measure(EXPERIMENTS["fft"], [Shape(2**12, 2)])
     machine = bsplib.run(lambda bsp: bsp.machine, nprocs=1, machine="shared-memory")[0]
     assert taken.comm_s == pytest.approx(machine.price(8 * 2**12), abs=1e-9)
 
@@ -173,11 +176,11 @@ def test_a_metered_sub_group_hides_no_error():
 
 def test_between_working_sets_it_is_interpolated_and_beyond_it_is_the_last():
     memory = Memory((2**10, 2**20), (1e-9, 3e-9))
-    assert memory.seconds(100, 2**10) == pytest.approx(100e-9)
-    assert memory.seconds(100, 2**15) == pytest.approx(200e-9)
-    assert memory.seconds(100, 2**30) == pytest.approx(300e-9)
-    assert memory.seconds(100, 1) == pytest.approx(100e-9)
-    assert memory.seconds(0, 2**12) == 0
+    assert memory.delay(100, 2**10) == 0
+    assert memory.delay(100, 2**15) == pytest.approx(100e-9)
+    assert memory.delay(100, 2**30) == pytest.approx(200e-9)
+    assert memory.delay(100, 1) == 0
+    assert memory.delay(0, 2**12) == 0
 
 
 def test_the_slowest_process_counts_and_smaller_working_sets_take_no_more():
@@ -198,11 +201,21 @@ def test_memory_is_measured(backend, nprocs, monkeypatch):
     assert (np.diff(rates) >= 0).all()
 
 
-def test_a_transform_streams_more_where_more_processes_combine_more():
-    memory = EXPERIMENTS["fft"].memory
-    # By hand for N = 1024, P = 2: 512 values 32 bytes apart; 512 of 16 (4 + 1 + 1) bytes.
-    assert memory(FLAT, Shape(1024, 2)) == pytest.approx((512 * 32 + 512 * 96) * 1e-9)
-    assert memory(FLAT, Shape(1024, 4)) > memory(FLAT, Shape(1024, 2)) - 512 * 32e-9
+def test_memory_delays_a_transform_by_all_that_it_streams():
+    delay = EXPERIMENTS["fft"].memory
+    flat = Memory((1, 2**40), (0.0, 40.0))  # log2 of the working set, for each byte
+    # By hand for N = 1024, P = 2: 512 values 32 bytes apart, of the signal's 2^14 bytes;
+    # 512 of 16 (2 + 1) bytes, of 512 x 48 + 1024 x 8 = 2^15.
+    assert delay(flat, Shape(1024, 2), 1) == pytest.approx(512 * 32 * 14 + 512 * 48 * 15)
+    # Where two share a core, so much as is combined of both is in its caches.
+    assert delay(flat, Shape(1024, 2), 2) == pytest.approx(512 * 32 * 14 + 512 * 48 * 16)
+
+
+def test_memory_delays_a_sort_by_eight_times_its_block():
+    delay = EXPERIMENTS["sort"].memory
+    flat = Memory((1, 2**40), (0.0, 40.0))
+    assert delay(flat, Shape(2**12, 4), 1) == pytest.approx(8 * 2**13 * 15)
+    assert delay(flat, Shape(2**12, 4), 4) == pytest.approx(8 * 2**13 * 17)
 
 
 # -- the command ------------------------------------------------------------------------------
@@ -237,7 +250,7 @@ def test_the_formulas_can_be_said(exact):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--computation", "f[0]*Q"], "formula: Q is no variable here; there are N, P, S, M"),
+        (["--computation", "f[0]*Q"], "formula: Q is no variable here; there are N, P, S, R, M"),
         (["--communication", "f[0]*f[1]"], "is not linear in f[1]"),
         (["--computation", "f[0]/(P-16)"], "no finite number at P = 16"),
         (["--app", "fft", "--nprocs", 3], "fft: 3 processes and 2097152 values are not predicted"),
