@@ -88,7 +88,11 @@ def sections() -> list[Section]:
     }
     return [
         Section(
-            f"OBSP* predicts the {title} from {where}", "run", partial(_cases, name, backend), 5
+            f"OBSP* predicts the {title} from {where}",
+            "run",
+            partial(_cases, name, backend),
+            repeats=3,
+            warm_up=0,  # each turn begins with that of its own runs, and takes a minute
         )
         for backend, where in wheres.items()
         for name, title in names.items()
