@@ -27,6 +27,8 @@ from bsplib.registry import Registration, Registry, decode_dtype
 
 Indices = NDArray[np.int64]
 
+_NEGATIVE = 1 << 63
+"""From here on, what is read as unsigned is a negative number."""
 _FEW = 16
 _MANY = 1000
 """Processes, and words, of a call."""
@@ -38,6 +40,8 @@ class Words(NamedTuple):
     pid: int
     all_indices: Indices
     """Of the words of all processes, in the registered arrays there, C order."""
+    highest: int
+    """Of all these indices."""
     positions: Indices | None
     """Which of them these are, in the arguments of the call, flattened; None for all."""
 
@@ -135,26 +139,40 @@ def sort_by_process(operation: str, pids: Array, indices: Array, nprocs: int) ->
             raise PlaceError(f"{operation}: {name} are integers, not {array.dtype}")
     if not pids.size:
         return []
-    low, high = int(pids.min()), int(pids.max())
-    if low < 0 or high >= nprocs:
+    to, flat = (array.reshape(-1).astype(np.int64, copy=False) for array in (pids, indices))
+    last = _highest(to)
+    if last is None or last >= nprocs:
         raise ProcessRangeError(
-            f"{operation}: there is no process {low if low < 0 else high} among {nprocs} (0 to "
-            f"{nprocs - 1})"
+            f"{operation}: there is no process {_wrong(pids)} among {nprocs} (0 to {nprocs - 1})"
         )
-    if int(indices.min()) < 0:
-        raise BoundsError(f"{operation}: index {int(indices.min())} is negative")
-    flat = indices.reshape(-1).astype(np.int64, copy=False)
-    if low == high:
-        return [Words(low, flat, None)]
-    return list(_split(pids.reshape(-1), flat, nprocs))
+    highest = _highest(flat)
+    if highest is None:
+        wrong = _wrong(indices)
+        what = "is negative" if wrong < 0 else "is larger than any array"
+        raise BoundsError(f"{operation}: index {wrong} {what}")
+    if to[0] == to[-1] and (to == to[0]).all():
+        return [Words(last, flat, highest, None)]
+    return list(_split(to, flat, highest, nprocs))
 
 
-def _split(pids: Array, indices: Indices, nprocs: int) -> Iterator[Words]:
+def _highest(numbers: Indices) -> int | None:
+    """Return the greatest of some numbers; None if one is negative: one pass for both."""
+    highest = int(numbers.view(np.uint64).max())
+    return highest if highest < _NEGATIVE else None
+
+
+def _wrong(numbers: Array) -> int:
+    """Return the least of some numbers if it is negative, or else the greatest."""
+    least = int(numbers.min())
+    return least if least < 0 else int(numbers.max())
+
+
+def _split(pids: Array, indices: Indices, highest: int, nprocs: int) -> Iterator[Words]:
     if nprocs <= _FEW and len(pids) > _MANY:  # to look once for each is faster than to sort
         for pid in range(nprocs):
             positions = np.flatnonzero(pids == pid)
             if len(positions):
-                yield Words(pid, indices, positions)
+                yield Words(pid, indices, highest, positions)
         return
     # Numbers so small numpy sorts by radix, in linear time.
     order = np.argsort(pids.astype(np.uint8 if nprocs <= 256 else np.uint16), kind="stable")
@@ -162,7 +180,7 @@ def _split(pids: Array, indices: Indices, nprocs: int) -> Iterator[Words]:
     start = 0
     for pid, end in enumerate(ends.tolist()):
         if end > start:
-            yield Words(pid, indices, order[start:end])
+            yield Words(pid, indices, highest, order[start:end])
         start = end
 
 
@@ -194,13 +212,12 @@ def check_there(operation: str, registration: Registration, words: list[Words]) 
     extents = registration.extents
     if extents is None:
         return
-    highest_of_all = int(words[0].all_indices.max()) if words else -1
     for its in words:
         pid, extent = its.pid, extents[its.pid]
         if extent is None:
             raise RegistrationError(f"{operation}: process {pid} registered None there")
         size = extent.size
-        if highest_of_all < size:
+        if its.highest < size:
             continue
         indices = its.indices()
         highest = int(indices.max())

@@ -17,7 +17,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from numpy.typing import ArrayLike
 
 from bsplib import group
-from bsplib.backends.base import Card, Port
+from bsplib.backends.base import Port
 from bsplib.group import Group
 from bsplib.outgoing import Early, Outgoing, parcel_bytes
 from bsplib.place import Array
@@ -31,7 +31,7 @@ _CALLER = 2
 _SYNC = Kind.SYNC
 _NOTHING = 0, 0
 _Traffic = tuple[dict[int, Outgoing], dict[int, Early]]
-_pass_on, _end_superstep = Group._pass_on, Group._end_superstep
+_end_superstep = Group._end_superstep
 _put, _get, _send, _read = Group.put, Group.get, Group.send, Group._read
 
 _Arguments = ParamSpec("_Arguments")
@@ -205,6 +205,7 @@ class RecordedGroup(Group):
         self._recorder = recorder
         self._number = recorder.define_group(info)
         self._now = port.now
+        self._is_plain = False
         self._comm_ns = 0
         self._sub_ns = 0
         self._start_ns = self._opened_ns = max(terms.began_ns, port.now())
@@ -218,28 +219,21 @@ class RecordedGroup(Group):
             group._opened_ns = min(group._opened_ns, since)
             group = group._parent
 
-    def _pass_on(self, to: int = 0, card: Card | None = None, stamp: int = 0) -> None:  # noqa: ARG002  # stamped here
+    def _end_superstep(self, kind: Kind, stamp: int) -> None:  # noqa: ARG002  # stamped here
         now = self._now
         arrive = now()
         superstep, traffic = self._superstep, (self._out, self._early)
-        _pass_on(self, to, card, arrive)
+        if kind is not _SYNC:
+            _end_superstep(self, kind, arrive)
+            stack = self._recorder.stack_of_end()
+            self._write(superstep, kind, stack, (arrive, arrive, arrive), traffic)
+            return
+        long = self._changes or self._queue.messages or self._watch is not None
+        if long or not self._end_shortly(arrive):
+            _end_superstep(self, kind, arrive)
         end = now()
         stack = self._recorder.stack_above(sys._getframe(_CALLER))
         self._write(superstep, _SYNC, stack, (arrive, self._port.released, end), traffic)
-
-    _pass_by = _pass_on
-
-    def _end_superstep(self, kind: Kind, stamp: int) -> None:  # noqa: ARG002  # stamped here
-        arrive = self._now()
-        superstep, traffic = self._superstep, (self._out, self._early)
-        _end_superstep(self, kind, arrive)
-        end = self._now()
-        if kind is _SYNC:
-            stack = self._recorder.stack_above(sys._getframe(_CALLER))
-            self._write(superstep, kind, stack, (arrive, self._port.released, end), traffic)
-        else:
-            stack = self._recorder.stack_of_end()
-            self._write(superstep, kind, stack, (arrive, arrive, arrive), traffic)
 
     def _end_oblivious(self, n: int, stamp: int) -> None:  # noqa: ARG002  # stamped here
         arrive = self._now()

@@ -77,6 +77,7 @@ class Supersteps:
         self._parent = parent
         self._superstep = 0
         self._registry = Registry()
+        self._changes = self._registry.changes
         self._out: dict[int, Outgoing] = {}
         self._early: dict[int, Early] = {}
         self._gets: list[Get] = []
@@ -93,32 +94,34 @@ class Supersteps:
 
     # -- what ends a superstep, step by step ------------------------------------------------
 
-    def _pass_by(self) -> None:
-        """End a superstep by a sync where this process has nothing for anybody."""
-        try:
-            came = self._port.pass_by(_SYNC)
-            if came is not None:
-                self._take(came)
-        except BspError as error:
-            self._rest(f"it has failed ({error})")
-            self._fail(error)
-        self._superstep += 1
-        if self._early:
-            self._early = {}
+    def _end_shortly(self, stamp: int) -> bool:
+        """End the superstep by a sync if it has nothing for others, or one small put.
 
-    def _pass_on(self, to: int, card: Card | None, stamp: int = 0) -> None:
-        """End a superstep by a sync where this process has at most a small put, for another one."""
+        Registrations and messages to be forgotten are none, and nothing is watched.
+
+        Returns:
+            Whether it was so.
+        """
+        to, card = 0, None
+        if self._out:
+            if len(self._out) > 1:
+                return False
+            [(to, its)] = self._out.items()
+            card = its.card()
+            if card is None or to == self.pid:
+                return False
         try:
             came = self._port.pass_on(_SYNC, stamp, to, card)
             if came is not None:
                 self._take(came)
         except BspError as error:
-            self._rest(f"it has failed ({error})")
-            self._fail(error)
+            self._fall(error)
         self._superstep += 1
-        self._out = {}
+        if card is not None:
+            self._out = {}
         if self._early:
             self._early = {}
+        return True
 
     def _take(self, came: Arrivals | list[Card]) -> None:
         """Deliver what came the short way; begin the next superstep."""
@@ -139,15 +142,14 @@ class Supersteps:
                 note |= _HAS_GET * bool(self._gets) | _UNRESOLVED * bool(self._unresolved)
                 note |= _HAS_MESSAGES * any(sent.messages for sent in out.values())
                 parcels = self._parcels()
-            common = registry.announcement() if registry.changes else None
+            common = registry.announcement() if self._changes else None
             arrivals = self._port.meet(parcels, note, common, stamp)
             if arrivals is not None or (out and self.pid in out):
                 self._deliver_all(kind, note, arrivals or ([note], [], None))
             elif self._queue.messages:
                 self._queue.fill([])
         except BspError as error:
-            self._rest(f"it has failed ({error})")
-            self._fail(error)
+            self._fall(error)
         self._port.turn()
         self._superstep += 1
         if out:
@@ -245,8 +247,7 @@ class Supersteps:
             write_puts(self._registry, incoming, self._port.fetch)
             self._queue.fill(messages_of(incoming))
         except BspError as error:
-            self._rest(f"it has failed ({error})")
-            self._fail(error)
+            self._fall(error)
         self._unresolved.clear()
         self._port.turn()
         self._superstep += 1
@@ -286,6 +287,11 @@ class Supersteps:
         """Let the group not be used, for a reason, or with None be used again."""
         self._unusable = reason
         self._lanes.clear()
+
+    def _fall(self, error: BspError) -> NoReturn:
+        """Raise an error from a meeting; the group cannot be used any more."""
+        self._rest(f"it has failed ({error})")
+        self._fail(error)
 
     def _check_kinds(self, kind: Kind, notes: list[int]) -> None:
         if {note & _KIND for note in set(notes)} == {kind}:

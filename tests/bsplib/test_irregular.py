@@ -370,6 +370,10 @@ def test_no_words_are_legal_and_do_nothing(run):
 # -- what is refused ------------------------------------------------------------------------------
 
 
+def integers(*numbers):
+    return np.array(numbers, np.uint64 if max(numbers) >= 2**63 else np.int64)
+
+
 @pytest.mark.procs(1, 2)
 @pytest.mark.parametrize("made", ["before", "just now"])
 @pytest.mark.parametrize("operation", ["put_at", "get_at"])
@@ -381,6 +385,7 @@ def test_no_words_are_legal_and_do_nothing(run):
         (9, None),
         (10, r"1 of 3 indices fall outside the array on process 0 \(index 10, size 10\)"),
         (2**62, rf"1 of 3 indices fall outside .* \(index {2**62}, size 10\)"),
+        (2**63, f"index {2**63} is larger than any array"),
     ],
 )
 def test_indices_are_0_to_the_last(run, operation, index, words, made):
@@ -389,9 +394,9 @@ def test_indices_are_0_to_the_last(run, operation, index, words, made):
         if made == "before":
             bsp.sync()
         if operation == "put_at":
-            bsp.put_at(0, [0, index, 3], 1.0, x)
+            bsp.put_at(0, integers(0, index, 3), 1.0, x)
         else:
-            bsp.get_at(0, [0, index, 3], x)
+            bsp.get_at(0, integers(0, index, 3), x)
         bsp.sync()
 
     if words is None:
@@ -402,15 +407,15 @@ def test_indices_are_0_to_the_last(run, operation, index, words, made):
 
 
 @pytest.mark.procs(3)
-@pytest.mark.parametrize("pid", [-1, 3, 1 << 16, 1 << 40])
+@pytest.mark.parametrize("pid", [-1, 3, 1 << 16, 1 << 40, 1 << 63])
 @pytest.mark.parametrize("operation", ["put_at", "get_at"])
 def test_pids_are_those_of_the_group(run, operation, pid):
     def main(bsp):
         x = bsp.zeros(4)
         if operation == "put_at":
-            bsp.put_at([0, pid], 1, 1.0, x)
+            bsp.put_at(integers(0, pid), 1, 1.0, x)
         else:
-            bsp.get_at([0, pid], 1, x)
+            bsp.get_at(integers(0, pid), 1, x)
 
     with pytest.raises(
         bsplib.ProcessRangeError,

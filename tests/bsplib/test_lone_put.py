@@ -12,6 +12,8 @@ from bsplib.trace import read_trace
 pytestmark = pytest.mark.procs(2, 3)
 
 SIZE = 1024
+EARLY = 16
+"""What is put at any time may be looked at in the end only: it has room of its own."""
 
 
 def nothing(bsp, x, to, mark):
@@ -31,7 +33,7 @@ def too_long(bsp, x, to, mark):
 
 
 def staged(bsp, x, to, mark):
-    bsp.put(to, np.full(SIZE, mark, np.uint8), x)
+    bsp.put(to, np.full(SIZE, mark, np.uint8), x[:SIZE])
 
 
 def at_index(bsp, x, to, mark):
@@ -53,7 +55,7 @@ def to_all(bsp, x, to, mark):
 
 
 def early(bsp, x, to, mark):
-    bsp.hpput(to, np.full(3, mark, np.uint8), x, offset=SIZE - 3 * (bsp.pid + 1))
+    bsp.hpput(to, np.full(3, mark, np.uint8), x, offset=SIZE + 3 * bsp.pid)
 
 
 def message(bsp, x, to, mark):
@@ -99,7 +101,7 @@ def expected(x, brings, to, marks):
             staged: slice(0, SIZE),
             at_index: slice(1, 9, 2),
             to_itself: slice(pid, pid + 3),
-            early: slice(SIZE - 3 * (pid + 1), SIZE - 3 * pid),
+            early: slice(SIZE + 3 * pid, SIZE + 3 * (pid + 1)),
             two: [pid, pid + 1, pid + 2, 2, 3],
             to_all: slice(pid, pid + 3),
         }.get(what)
@@ -124,24 +126,26 @@ def test_whatever_others_bring_it_comes_as_the_contract_says(run, nprocs, one):
 
     def main(bsp):
         right = (bsp.pid + 1) % bsp.nprocs
-        x = bsp.zeros(SIZE, np.uint8)
+        x = bsp.zeros(SIZE + EARLY, np.uint8)
         bsp.sync()
         history = []
         for turn, pair in enumerate(turns):
             inbox = superstep(bsp, x, pair[bsp.pid % 2], right, 3 * turn + bsp.pid)
-            history.append((x.copy(), inbox))
-        return history
+            history.append((x[:SIZE].copy(), inbox))
+        bsp.sync()
+        return history, x[SIZE:].copy()
 
-    histories = run(main)
-    x = [np.zeros(SIZE, np.uint8) for _ in histories]
+    histories, tails = zip(*run(main), strict=True)
+    x = [np.zeros(SIZE + EARLY, np.uint8) for _ in histories]
     to = [(pid + 1) % nprocs for pid in range(nprocs)]
     for turn, pair in enumerate(turns):
         brings = [pair[pid % 2] for pid in range(nprocs)]
         x, inboxes = expected(x, brings, to, [3 * turn + pid for pid in range(nprocs)])
         for pid, history in enumerate(histories):
             values, inbox = history[turn]
-            assert np.array_equal(values, x[pid]), (turn, pair)
+            assert np.array_equal(values, x[pid][:SIZE]), (turn, pair)
             assert inbox == inboxes[pid]
+    assert [tail.tolist() for tail in tails] == [values[SIZE:].tolist() for values in x]
 
 
 @pytest.mark.procs(3, 5)

@@ -62,6 +62,12 @@ class _Laid(NamedTuple):
     outbox: Outbox
 
 
+_Slots = tuple[list[int], list[int]]
+_Quick = tuple[memoryview, int, int, list[int], _Slots]
+"""What the short way needs, in one piece; None where it is not open: all words, those of
+this process that say that somebody waits and that it has turned, its slots, others' slots."""
+
+
 class ShmPort(Port):
     """A process's door to its group in shared memory."""
 
@@ -87,9 +93,10 @@ class ShmPort(Port):
         self._oblivious_at = 0  # the last superstep that ended so
         self._parity = 0
         self._floor = members.superstep << SUPERSTEP_SHIFT
-        self._slots: tuple[list[int], list[int]] | None = None  # of others, once all are found
+        self._slots: _Slots | None = None  # of others, once all are found
         self._outbox: Outbox | None = None
         self._laid: list[_Laid] = []
+        self._quick: _Quick | None = None
 
     @classmethod
     def of_root(cls, seat: Seat) -> ShmPort:
@@ -189,15 +196,16 @@ class ShmPort(Port):
 
     def pass_by(self, note: int) -> Arrivals | list[Card] | None:
         """See :meth:`Port.pass_by`: a meeting and a turn with all that is not needed left out."""
-        slots = self._slots
-        if slots is None or self._laid or self._left_over or self._looks_back:
+        quick = self._quick
+        if quick is None or self._laid or self._left_over:
             return super().pass_by(note)
-        words, parity, floor = self._words, self._parity, self._floor
-        mine, word = self._mine[parity], floor | note << 1
+        words, waited, turned, ours, slots = quick
+        parity, floor = self._parity, self._floor
+        mine, word = ours[parity], floor | note << 1
         if not STORES_IN_ORDER:
             self._seat.fence()
         words[mine] = word
-        if words[self._waited]:
+        if words[waited]:
             self._seat.ring()
         nothing_new = True
         for slot in slots[parity]:
@@ -209,7 +217,7 @@ class ShmPort(Port):
             return self._cards(mine, slots[parity])
         members = self._members
         superstep = members.superstep
-        words[self._turned] = superstep
+        words[turned] = superstep
         members.superstep = superstep + 1
         self._floor = floor + _NEXT_SUPERSTEP
         return None
@@ -218,11 +226,12 @@ class ShmPort(Port):
         self, note: int, stamp: int, to: int = 0, card: Card | None = None
     ) -> Arrivals | list[Card] | None:
         """See :meth:`Port.pass_on`: as :meth:`pass_by`, with a card and a stamp."""
-        slots = self._slots
-        if slots is None or self._laid or self._left_over or self._looks_back:
+        quick = self._quick
+        if quick is None or self._laid or self._left_over:
             return super().pass_on(note, stamp, to, card)
-        words, parity, floor = self._words, self._parity, self._floor
-        mine, word = self._mine[parity], floor | note << 1
+        words, waited, _, ours, slots = quick
+        parity, floor = self._parity, self._floor
+        mine, word = ours[parity], floor | note << 1
         if card is not None:
             write_card(self._segment, mine, to, card)
             word |= 1
@@ -230,7 +239,7 @@ class ShmPort(Port):
         if not STORES_IN_ORDER:
             self._seat.fence()
         words[mine] = word
-        if words[self._waited]:
+        if words[waited]:
             self._seat.ring()
         nothing_new = card is None
         for slot in slots[parity]:
@@ -278,7 +287,7 @@ class ShmPort(Port):
     def _whose(self, slot: int) -> int:
         return self._members.others[self._find_all()[self._parity].index(slot)]
 
-    def _find_all(self) -> tuple[list[int], list[int]]:
+    def _find_all(self) -> _Slots:
         """Return the words of all others' slots; wait until they have entered the group."""
         members = self._members
         for pid in reversed(members.others):  # who was started last comes last: one wait, not many
@@ -286,6 +295,8 @@ class ShmPort(Port):
         blocks = [members.find(pid) for pid in members.others]
         first, second = SLOTS
         self._slots = [block + first for block in blocks], [block + second for block in blocks]
+        if not self._looks_back:
+            self._quick = self._words, self._waited, self._turned, self._mine, self._slots
         return self._slots
 
     def _fail_ahead(self, pid: int) -> None:
@@ -367,7 +378,7 @@ class ShmPort(Port):
                 return 0
             return lay_out(self._segment, self._get_outbox(), self.nprocs + 1, rows)
 
-        self._looks_back = True
+        self._looks_back, self._quick = True, None
         self._oblivious_at = self._members.superstep
         self._oblivious.post(write, stamp)
         arrived = self._oblivious.collect(expected)
