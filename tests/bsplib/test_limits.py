@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import time
 
 import numpy as np
 import pytest
@@ -388,3 +389,48 @@ def test_hundreds_of_processes_fit_into_the_shared_memory_of_a_container(with_li
     """)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"{sum(range(128))}\n"
+
+
+# -- memory that is used again --------------------------------------------------------------------
+
+LARGE = 1 << 20
+"""Bytes: what is so large is copied into memory that has been delivered before."""
+
+
+@pytest.mark.procs(2, 3)
+def test_large_puts_follow_each_other_and_each_arrives_whole(run):
+    def main(bsp):
+        right = (bsp.pid + 1) % bsp.nprocs
+        x = bsp.zeros(LARGE, np.uint8)
+        bsp.sync()
+        for turn in range(12):
+            bsp.put(right, np.full(LARGE, 3 * turn + bsp.pid, np.uint8), x)
+            if bsp.pid == turn % bsp.nprocs:
+                time.sleep(0.002)  # not all come to the sync together
+            bsp.sync()
+            left = (bsp.pid - 1) % bsp.nprocs
+            assert (x == 3 * turn + left).all()
+
+    run(main)
+
+
+@pytest.mark.procs(2, 3)
+@pytest.mark.parametrize("with_put", [False, True], ids=["alone", "beside_a_put"])
+def test_a_large_message_can_be_read_while_its_sender_puts_already(run, with_put):
+    def main(bsp):
+        right = (bsp.pid + 1) % bsp.nprocs
+        x = bsp.zeros(LARGE, np.uint8)
+        bsp.sync()
+        for turn in range(6):
+            if with_put:
+                bsp.put(right, np.full(LARGE, 100 + turn, np.uint8), x)
+            bsp.send(right, np.full(LARGE, turn, np.uint8))
+            bsp.sync()
+            bsp.put(right, np.full(LARGE, 200 + turn, np.uint8), x)
+            time.sleep(0.01)  # the left one has put as well, where it is a process
+            _, message = bsp.hpmove()
+            assert (message == turn).all()
+            bsp.sync()
+            assert (x == 200 + turn).all()
+
+    run(main)
