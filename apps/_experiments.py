@@ -43,6 +43,8 @@ class Shape(NamedTuple):
 Program = Callable[[Any], object]
 """Does once what is measured; is given the group."""
 
+_KEPT: dict[int, Program] = {}
+"""By pid, what was run last in this process of the system."""
 _WARM_UP_S = 0.1
 _LEAST_WARM_UPS = 3
 _MOST_WARM_UPS = 400
@@ -204,9 +206,10 @@ def measured(bsp: bsplib.Group, name: str, shape: Shape, warm_ups: int, *, charg
     """Run an experiment some times to warm up, and then from the last sync here on.
 
     Processes that have just been started may share a core, until the system spreads them;
-    memory that has just been given is written for the first time.
+    memory that has just been given is written for the first time. What the program works
+    on outlives it: to give it back takes time, too.
     """
-    program = EXPERIMENTS[name].prepare(bsp, shape)
+    program = _KEPT[bsp.pid] = EXPERIMENTS[name].prepare(bsp, shape)
     if charged:
         bsp.charge(0)  # from here on counts what is charged
     for _ in range(warm_ups):
@@ -264,21 +267,21 @@ def _prepare_fft(bsp: bsplib.Group, shape: Shape) -> Program:
 
 
 def _memory_of_fft(memory: Memory, shape: Shape, sharing: int) -> float:
-    """Return what memory delays a transform by: of the values, and of each combination.
+    """Return what memory delays a transform by.
 
-    At level d the two halves of N/2^d values are read and written. Every 2^(d-1)-th root
-    of N/2 is read, and with it the line of memory that it is in.
+    One after the other all of this is used: N values, the transform, N/2 roots and N/2
+    values from another process, and two arrays of N/P of the transform within a process.
+    That one reads every P-th value, and with it the line of memory that it is in, and goes
+    six times through N/P values. At level d two halves of N/2^d values are written, of which
+    one was there, the other one is read from the message, and every 2^(d-1)-th root is
+    read, likewise with its line.
     """
     size, nprocs, _ = shape
     own, levels = size // nprocs, round(math.log2(nprocs))
-    stride = min(nprocs * _COMPLEX, _LINE)
-    total = memory.delay(own * stride, size * _COMPLEX)
+    streamed = own * (min(nprocs * _COMPLEX, _LINE) + 6 * _COMPLEX)
     for level in range(1, levels + 1):
-        half = size // 2**level
-        roots = min(_COMPLEX * 2 ** (level - 1), _LINE)
-        working_set = half * 3 * _COMPLEX + size * _COMPLEX / 2
-        total += memory.delay(half * (2 * _COMPLEX + roots), sharing * working_set)
-    return total
+        streamed += size // 2**level * (3 * _COMPLEX + min(_COMPLEX * 2 ** (level - 1), _LINE))
+    return memory.delay(streamed, sharing * _COMPLEX * (3 * size + 2 * own))
 
 
 # -- the sample sort ----------------------------------------------------------------------------

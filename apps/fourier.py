@@ -48,7 +48,7 @@ class LocalTransform:
         columns = size // _ROWS
         self._turns = roots_of_unity(size, np.outer(np.arange(_ROWS), np.arange(columns)))
         self._work: Values = np.empty((_ROWS, columns), np.complex128)
-        np.fft.fft(self._work[0])
+        np.fft.fft(np.zeros(columns, np.complex128))  # likewise
 
     def __call__(self, values: Values, out: Values) -> None:
         """Transform ``values`` into ``out``; both have the length that was prepared.

@@ -301,3 +301,12 @@ def test_a_wrong_transform_is_noticed(algorithm, monkeypatch):
     result = CliRunner().invoke(algorithm.command, ["--backend", "sim", "--nprocs", "2"])
     assert result.exit_code == 1
     assert "the transform is wrong: its relative error is" in result.output
+
+
+def test_what_was_in_memory_before_does_not_disturb_the_preparation(monkeypatch):
+    monkeypatch.setattr(np, "empty", lambda shape, dtype=float: np.full(shape, np.nan, dtype))
+    local = fourier.LocalTransform(2**15)  # a warning of a value that is none is an error
+    values = fourier.signal(2**15, 0)
+    out = np.zeros_like(values)
+    local(values, out)
+    assert fourier.error_of(out, np.fft.fft(values)) < 1e-14

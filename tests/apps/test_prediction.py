@@ -204,11 +204,12 @@ def test_memory_is_measured(backend, nprocs, monkeypatch):
 def test_memory_delays_a_transform_by_all_that_it_streams():
     delay = EXPERIMENTS["fft"].memory
     flat = Memory((1, 2**40), (0.0, 40.0))  # log2 of the working set, for each byte
-    # By hand for N = 1024, P = 2: 512 values 32 bytes apart, of the signal's 2^14 bytes;
-    # 512 of 16 (2 + 1) bytes, of 512 x 48 + 1024 x 8 = 2^15.
-    assert delay(flat, Shape(1024, 2), 1) == pytest.approx(512 * 32 * 14 + 512 * 48 * 15)
-    # Where two share a core, so much as is combined of both is in its caches.
-    assert delay(flat, Shape(1024, 2), 2) == pytest.approx(512 * 32 * 14 + 512 * 48 * 16)
+    # By hand for N = 1024, P = 2: 512 values 32 bytes apart, six times 512 of 16 bytes, and
+    # 512 of 16 (3 + 1), in the course of 16 (3 x 1024 + 2 x 512) = 2^16 bytes.
+    streamed = 512 * (32 + 6 * 16 + 64)
+    assert delay(flat, Shape(1024, 2), 1) == pytest.approx(streamed * 16)
+    # Where two share a core, so much as is used of both goes through its caches.
+    assert delay(flat, Shape(1024, 2), 2) == pytest.approx(streamed * 17)
 
 
 def test_memory_delays_a_sort_by_eight_times_its_block():
