@@ -304,7 +304,7 @@ def test_a_wrong_transform_is_noticed(algorithm, monkeypatch):
 
 
 def test_what_was_in_memory_before_does_not_disturb_the_preparation(monkeypatch):
-    monkeypatch.setattr(np, "empty", lambda shape, dtype=float: np.full(shape, np.nan, dtype))
+    monkeypatch.setattr(np, "empty", lambda shape, dtype=float: np.full(shape, np.inf, dtype))
     local = fourier.LocalTransform(2**15)  # a warning of a value that is none is an error
     values = fourier.signal(2**15, 0)
     out = np.zeros_like(values)
