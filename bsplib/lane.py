@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from bsplib.backends.base import Port
-from bsplib.messages import INLINE, pack
+from bsplib.messages import pack
 from bsplib.outgoing import Early, Outgoing
 from bsplib.place import Array, address
 from bsplib.registry import Registration
@@ -83,20 +83,18 @@ class Lane:
             src: the values.
             first: element of the array there at which they begin; None for all of it.
         """
+        if first.__class__ is not int:
+            first = self._first(src, first)
         if src.__class__ is _ndarray:
-            if first.__class__ is not int:
-                first = self._first(src, first)
             count = src.size
             if src.dtype is not self._dtype or not 0 <= first <= self._size - count or not count:
                 return False
             if count != 1:
-                values = src.tobytes() if src.nbytes <= INLINE else pack(src, self._port.stage)
-                self._outgoing(out).add_put((self._slot, first, values))
+                put = self._slot, first, pack(src, self._port.stage)
+                self._outgoing(out).add_put(put)
                 return True
             word = src.tobytes()
         else:
-            if first.__class__ is not int:
-                first = self._first(src, first)
             pack_word = self._packs.get(src.__class__)
             if pack_word is None or not 0 <= first < self._size:
                 return False

@@ -108,10 +108,6 @@ class Outgoing:
             self._close_run()
         return len(self.puts) + len(self.messages) + self._more
 
-    def nbytes(self) -> int:
-        """Return the payload that goes to the other process."""
-        return parcel_bytes(self.parcel())[0]
-
 
 class Early:
     """What one process has done to another's memory before the superstep ends."""

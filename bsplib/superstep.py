@@ -360,7 +360,3 @@ class Supersteps:
                 f"{self.nprocs - 1})",
             )
         return number
-
-
-def _puts(early: Early | None) -> int:
-    return 0 if early is None else early.puts

@@ -100,17 +100,6 @@ def skewed(size=150):
 # -- running -------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def pools():
-    """Real processes that stay: one pool for each number of them."""
-    made = {}
-    try:
-        yield lambda nprocs: made.setdefault(nprocs, bsplib.Pool(nprocs))
-    finally:
-        for pool in made.values():
-            pool.close()
-
-
 def spmd(bsp, program, block, *given):
     result = program(bsp, *(scan(bsp, table, block=block) for table in given))
     return to_arrow(result)

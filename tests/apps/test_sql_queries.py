@@ -26,17 +26,6 @@ SOME = settings(max_examples=25, deadline=None)
 FEW = settings(max_examples=4, deadline=None)
 
 
-@pytest.fixture(scope="module")
-def pools():
-    """Real processes that stay: one pool for each number of them."""
-    made = {}
-    try:
-        yield lambda nprocs: made.setdefault(nprocs, bsplib.Pool(nprocs))
-    finally:
-        for pool in made.values():
-            pool.close()
-
-
 def of_duckdb(tables):
     """TEMP1 to TEMP6 as DuckDB makes them, query by query."""
     made = {}

@@ -330,6 +330,22 @@ def stop(tmp_path):
 STOPPED = [*BETWEEN, *INSIDE, *SYNCING]
 
 
+def continue_when_named(by, capfd, said):
+    """Return what continues process 1 once it has been said that it is stopped."""
+
+    def go_on(os_pid, over):
+        words = f"which is stopped; continue it (kill -CONT {os_pid}) or end the run\n"
+
+        def named():
+            said.append(capfd.readouterr().err)
+            return f"bsplib: {by} waits for process 1, {words}" in "".join(said)
+
+        if eventually(lambda: over.is_set() or named()):
+            os.kill(os_pid, signal.SIGCONT)
+
+    return go_on
+
+
 @pytest.mark.procs(3)
 @pytest.mark.parametrize("phase", STOPPED, ids=lambda phase: phase.__name__)
 def test_a_process_may_be_stopped_in_any_phase_is_named_and_goes_on(
@@ -337,18 +353,7 @@ def test_a_process_may_be_stopped_in_any_phase_is_named_and_goes_on(
 ):
     monkeypatch.setattr(seat, "_NAPS_PER_LOOK", 4)  # two seconds would be long for so many tests
     said = []
-
-    def go_on(os_pid, over):
-        words = f"which is stopped; continue it (kill -CONT {os_pid}) or end the run"
-
-        def named_by_process_0():
-            said.append(capfd.readouterr().err)
-            return f"bsplib: process 0 waits for process 1, {words}" in "".join(said)
-
-        if eventually(lambda: over.is_set() or named_by_process_0()):
-            os.kill(os_pid, signal.SIGCONT)
-
-    happens = stop(go_on)
+    happens = stop(continue_when_named("process 0", capfd, said))
     results = run(lambda bsp: phase(bsp, happens(bsp)), start_method="fork")
     assert results == run(lambda bsp: phase(bsp, nothing))
     assert set(re.findall(r"waits for process (\d+)", "".join(said))) == {"1"}
@@ -367,18 +372,7 @@ def test_a_process_that_is_stopped_after_all_others_have_ended_is_named_by_the_r
 ):
     monkeypatch.setattr(processes, "_LOOK_S", 0.2)
     said = []
-
-    def go_on(os_pid, over):
-        words = f"which is stopped; continue it (kill -CONT {os_pid}) or end the run\n"
-
-        def named():
-            said.append(capfd.readouterr().err)
-            return f"bsplib: the run waits for process 1, {words}" in "".join(said)
-
-        if eventually(lambda: over.is_set() or named()):
-            os.kill(os_pid, signal.SIGCONT)
-
-    happens = stop(go_on)
+    happens = stop(continue_when_named("the run", capfd, said))
     results = run(lambda bsp: phase(bsp, happens(bsp)), start_method="fork")
     assert results == run(lambda bsp: phase(bsp, nothing))
     assert "".join(said).count("waits for") == 1

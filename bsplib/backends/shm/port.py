@@ -436,12 +436,15 @@ class ShmPort(Port):
         memory that nobody remembers: it is worth to ask, and to wait a moment.
         """
         last = self._members.superstep - 1
-        is_last = [laid.last_read == last and not laid.outbox.has_messages for laid in self._laid]
+
+        def is_delivered(laid: _Laid) -> bool:
+            return laid.last_read == last and not laid.outbox.has_messages
+
         patience = range(nbytes // _LARGE)
-        if any(is_last) and all(
+        if any(map(is_delivered, self._laid)) and all(
             any(self.is_settled(pid) for _ in patience) for pid in self._members.others
         ):
-            self._free(lambda laid: laid.last_read == last and not laid.outbox.has_messages)
+            self._free(is_delivered)
 
     def _free(self, is_read: Callable[[_Laid], bool]) -> None:
         still = []
