@@ -151,4 +151,4 @@ def test_puts_and_messages_count_for_an_oblivious_sync_and_gets_do_not():
     out.add_get((0, 0, 1, 8))
     out.add_message(encode(b"123", None, Post().stage))
     assert out.count() == 2
-    assert parcel_bytes(out.parcel()) == (8 + 3, 0)
+    assert parcel_bytes(out.parcel()) == (8 + 3, 8)
