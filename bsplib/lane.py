@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from bsplib.backends.base import Port
+from bsplib.errors import BspError
 from bsplib.messages import pack
 from bsplib.outgoing import Early, Outgoing
 from bsplib.place import Array, address
@@ -90,7 +91,10 @@ class Lane:
             if src.dtype is not self._dtype or not 0 <= first <= self._size - count or not count:
                 return False
             if count != 1:
-                put = self._slot, first, pack(src, self._port.stage)
+                try:
+                    put = self._slot, first, pack(src, self._port.stage)
+                except BspError:  # no room: the long way says so, and where
+                    return False
                 self._outgoing(out).add_put(put)
                 return True
             word = src.tobytes()
