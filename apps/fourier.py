@@ -22,6 +22,9 @@ _LONG = 2**14
 """From this length on numpy's transform takes memory of its own, anew each time, and
 misses the cache next to a core."""
 _ROWS = 64
+_APART = 4
+"""Values between the rows of a matrix: a line of memory. Where rows are a power of two
+apart, the values of a column compete for the same few places of a cache."""
 _CHUNK = 2**14
 """Values that are worked on at once, so that they stay in the cache between two steps."""
 _TOLERANCE = 1e-14
@@ -46,8 +49,8 @@ class LocalTransform:
             np.fft.fft(np.zeros(size, np.complex128))  # numpy keeps its roots of this length
             return
         columns = size // _ROWS
-        self._turns = roots_of_unity(size, np.outer(np.arange(_ROWS), np.arange(columns)))
-        self._work: Values = np.empty((_ROWS, columns), np.complex128)
+        self._turns, self._work = _matrix(columns), _matrix(columns)
+        self._turns[:] = roots_of_unity(size, np.outer(np.arange(_ROWS), np.arange(columns)))
         np.fft.fft(np.zeros(columns, np.complex128))  # likewise
 
     def __call__(self, values: Values, out: Values) -> None:
@@ -61,10 +64,15 @@ class LocalTransform:
             np.fft.fft(values, out=out)
             return
         work = self._work
-        np.fft.fft(values.reshape(work.shape), axis=0, out=work)
+        np.copyto(work, values.reshape(work.shape))
+        np.fft.fft(work, axis=0, out=work)
         np.multiply(work, self._turns, out=work)
         np.fft.fft(work, axis=1, out=work)
         np.copyto(out.reshape(work.shape[::-1]), work.T)
+
+
+def _matrix(columns: int) -> Values:
+    return np.empty((_ROWS, columns + _APART), np.complex128)[:, :columns]
 
 
 def roots_of_unity(size: int, exponents: NDArray[np.int64]) -> Values:
