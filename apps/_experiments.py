@@ -3,8 +3,8 @@
 An experiment is a program that all processes begin together, at a sync, with data and
 memory made before. Its computation and its communication have a formula each, from the
 analysis of the program under OBSP*, in N values, P processes, S records of a sample, R
-sorts of a block, and M: the seconds by which the memory of this computer delays a
-process whose data are too many for the caches.
+sorts of a block, and M and C: the seconds by which the memory of this computer delays
+the computation and the communication of a process whose data are too many for the caches.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import itertools
 import math
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,12 +22,13 @@ import numpy as np
 
 import bsplib
 from apps import _keys, _memory, fft, fourier, sample_sort
-from apps._memory import Memory
+from apps._memory import LINE, Memory, Stream
 from apps._metered import Metered
 from apps._order import merges
 from bsplib.records import Kind, Run
 from bsplib.trace import read_trace
-from profiler.models.repeats import after, undisturbed
+from profiler.models.repeats import between, undisturbed
+from profiler.models.timeline import lay_out
 
 
 class Shape(NamedTuple):
@@ -43,13 +44,20 @@ class Shape(NamedTuple):
 Program = Callable[[Any], object]
 """Does once what is measured; is given the group."""
 
+
+class Streams(NamedTuple):
+    """What a process goes through in its memory."""
+
+    computation: list[Stream]
+    communication: list[Stream]
+
+
 _KEPT: dict[int, Program] = {}
 """By pid, what was run last in this process of the system."""
 _WARM_UP_S = 0.1
 _LEAST_WARM_UPS = 3
 _MOST_WARM_UPS = 400
 _COMPLEX = 16
-_LINE = 64
 _KEYS = np.dtype(np.int64)
 _KEY = _KEYS.itemsize
 
@@ -65,10 +73,10 @@ class Experiment:
     """Formula of the computation."""
     communication: str
     """Formula of communication and synchronisation."""
-    memory: Callable[[Memory, Shape, int], float]
-    """M of a run, and of how many processors one core has the data in its caches."""
+    streams: Callable[[Shape, int], Streams]
+    """Of a run, and of how many processors one core has the data in its caches."""
     processes: tuple[int, ...]
-    """Numbers of processes for small runs on virtual processors."""
+    """Numbers of processes for small runs."""
     oversamplings: tuple[int, ...] = (sample_sort.OVERSAMPLING,)
     """For small runs; where a process has fewer values than it should sample there is none."""
     halves: bool = False
@@ -87,20 +95,19 @@ class Experiment:
                 f"of processes is a power of two that divides the number of values"
             )
 
-    def small(
-        self, most: int, counts: Iterable[int] | None = None, *, fine: bool = False
-    ) -> list[Shape]:
+    def small(self, most: int, within: int | None = None, *, fine: bool = False) -> list[Shape]:
         """Return the small runs: of 2^10 values, twice as many, and so on.
 
         Args:
             most: values.
-            counts: of processes; ``processes`` if None.
+            within: processes; no run has more.
             fine: of half as many values more than these as well.
         """
         sizes = [2**power for power in range(10, most.bit_length())]
         if fine:
             sizes = sorted([*sizes, *(size * 3 // 2 for size in sizes if size * 3 // 2 <= most)])
-        shapes = itertools.product(sizes, counts or self.processes, self.oversamplings)
+        counts = [count for count in self.processes if within is None or count <= within]
+        shapes = itertools.product(sizes, counts or [1], self.oversamplings)
         return [
             Shape(size, count, s)
             for size, count, s in shapes
@@ -110,19 +117,22 @@ class Experiment:
     def variables(
         self, memory: Memory, shapes: Sequence[Shape], *, virtual: bool
     ) -> dict[str, list[float]]:
-        """Return N, P, S, R and M of runs.
+        """Return N, P, S, R, M and C of runs.
 
         Args:
             memory: of this computer.
             shapes: of the runs.
-            virtual: all processors of a run take turns on one core.
+            virtual: all processors of a run take turns on one core, and what they send
+                has a price and takes no time.
         """
+        streams = [self.streams(shape, shape.nprocs if virtual else 1) for shape in shapes]
         return {
             "N": [float(size) for size, _, _ in shapes],
             "P": [float(count) for _, count, _ in shapes],
             "S": [float(s * count**2) for _, count, s in shapes],
             "R": [1.0 if merges(_KEYS, count) else 2.0 for _, count, _ in shapes],
-            "M": [self.memory(memory, shape, shape.nprocs if virtual else 1) for shape in shapes],
+            "M": [memory.delay(computation) for computation, _ in streams],
+            "C": [0.0 if virtual else memory.delay(sent) for _, sent in streams],
         }
 
 
@@ -195,32 +205,34 @@ class Place:
 
 
 def _taken(runs: Sequence[Run]) -> Taken:
-    """Return what the quickest of the stretches of some runs took, from the last own sync on."""
-    quickest = undisturbed(runs)
-    chosen = after(quickest.timeline, _last_own_sync(runs[0], quickest.timeline.steps))
+    """Return what the quickest of the stretches of some runs took between the last own syncs."""
+    first, last = _own_syncs(runs[0])[-2:]
+    quickest = undisturbed(runs, free=[last])
+    chosen = between(quickest.timeline, first, last)
     booking = quickest.booking
     return Taken(float(booking.comp_s[chosen].sum()), float(booking.comm_s[chosen].sum()))
 
 
 def measured(bsp: bsplib.Group, name: str, shape: Shape, warm_ups: int, *, charged: bool) -> None:
-    """Run an experiment some times to warm up, and then from the last sync here on.
+    """Run an experiment some times to warm up, and once more, from sync to sync.
 
     Processes that have just been started may share a core, until the system spreads them;
-    memory that has just been given is written for the first time. What the program works
-    on outlives it: to give it back takes time, too.
+    memory that has just been given is written for the first time; instructions come from
+    memory as well, so that what is measured is a turn of a loop and no special case. What
+    the program works on outlives it: to give it back takes time, too.
     """
     program = _KEPT[bsp.pid] = EXPERIMENTS[name].prepare(bsp, shape)
     if charged:
         bsp.charge(0)  # from here on counts what is charged
-    for _ in range(warm_ups):
-        program(bsp)
     bsp.sync()
-    if not charged:
-        program(bsp)
-        return
-    metered = Metered(bsp)
-    program(metered)
-    metered.charge_since()
+    for _ in range(warm_ups + 1):
+        if charged:
+            metered = Metered(bsp)
+            program(metered)
+            metered.charge_since()
+        else:
+            program(bsp)
+        bsp.sync()
 
 
 def _warm_ups(bsp: bsplib.Group, name: str, shape: Shape) -> int:
@@ -234,8 +246,8 @@ def _warm_ups(bsp: bsplib.Group, name: str, shape: Shape) -> int:
     return min(max(int(_WARM_UP_S / least), _LEAST_WARM_UPS), _MOST_WARM_UPS)
 
 
-def _last_own_sync(run: Run, steps: Sequence[Any]) -> int:
-    """Return the position of the step that :func:`measured` itself ended last."""
+def _own_syncs(run: Run) -> list[int]:
+    """Return the positions of the steps that :func:`measured` itself ended."""
     records = run.records
     own = [
         stack[-1].function == measured.__qualname__ and stack[-1].file == __file__
@@ -243,12 +255,12 @@ def _last_own_sync(run: Run, steps: Sequence[Any]) -> int:
     ]
     ended = (records["group"] == 0) & (records["kind"] == Kind.SYNC)
     ended &= np.array(own)[records["stack"]]
-    superstep = int(records["superstep"][ended].max())
-    return next(
+    supersteps = set(records["superstep"][ended].tolist())
+    return [
         number
-        for number, step in enumerate(steps)
-        if (step.group, step.superstep) == (0, superstep)
-    )
+        for number, step in enumerate(lay_out(run).steps)
+        if step.group == 0 and step.superstep in supersteps
+    ]
 
 
 # -- the recursive Fourier transform ------------------------------------------------------------
@@ -266,22 +278,28 @@ def _prepare_fft(bsp: bsplib.Group, shape: Shape) -> Program:
     return program
 
 
-def _memory_of_fft(memory: Memory, shape: Shape, sharing: int) -> float:
-    """Return what memory delays a transform by.
+def _streams_of_fft(shape: Shape, sharing: int) -> Streams:
+    """Return what a transform goes through.
 
     One after the other all of this is used: N values, the transform, N/2 roots and N/2
     values from another process, and two arrays of N/P of the transform within a process.
-    That one reads every P-th value, and with it the line of memory that it is in, and goes
-    six times through N/P values. At level d two halves of N/2^d values are written, of which
-    one was there, the other one is read from the message, and every 2^(d-1)-th root is
-    read, likewise with its line.
+    That one reads every P-th value, and with it the line of memory that it is in, writes
+    two arrays of N/P, reads another, and goes through one of them four times more. At
+    level d two halves of N/2^d values are written, of which one was there, the other
+    one is read from the message, and as many roots; before, a half is sent.
     """
     size, nprocs, _ = shape
-    own, levels = size // nprocs, round(math.log2(nprocs))
-    streamed = own * (min(nprocs * _COMPLEX, _LINE) + 6 * _COMPLEX)
-    for level in range(1, levels + 1):
-        streamed += size // 2**level * (3 * _COMPLEX + min(_COMPLEX * 2 ** (level - 1), _LINE))
-    return memory.delay(streamed, sharing * _COMPLEX * (3 * size + 2 * own))
+    own, levels = size // nprocs * _COMPLEX, round(math.log2(nprocs))
+    halves = [size // 2**level * _COMPLEX for level in range(1, levels + 1)]
+    whole = sharing * (3 * size * _COMPLEX + 2 * own)
+    lines = own // _COMPLEX * min(nprocs * _COMPLEX, LINE)
+    computation = [
+        Stream(lines, whole, apart=nprocs * _COMPLEX > LINE),
+        Stream(3 * own, whole),
+        Stream(4 * own, 2 * own),
+    ]
+    computation += [Stream(4 * half, whole) for half in halves]
+    return Streams(computation, [Stream(half, whole) for half in halves])
 
 
 # -- the sample sort ----------------------------------------------------------------------------
@@ -296,10 +314,10 @@ def _prepare_sort(bsp: bsplib.Group, shape: Shape) -> Program:
     return program
 
 
-def _memory_of_sort(memory: Memory, shape: Shape, sharing: int) -> float:
-    """Return what memory delays a sort by: three copies of the block, and two sorts of it."""
+def _streams_of_sort(shape: Shape, sharing: int) -> Streams:
+    """Return what a sort goes through: three copies of the block, and two sorts of it."""
     block = shape.size // shape.nprocs * _KEY
-    return memory.delay(8 * block, sharing * 4 * block)
+    return Streams([Stream(8 * block, sharing * 4 * block)], [])
 
 
 EXPERIMENTS: Mapping[str, Experiment] = {
@@ -307,9 +325,9 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         name="fft",
         prepare=_prepare_fft,
         computation="f[0] + f[1]*log2(P) + f[2]*(N/P)*log2(N/P) + f[3]*N*(P-1)/P + M",
-        communication="g[0]*log2(P) + g[1]*N*(P-1)/P",
-        memory=_memory_of_fft,
-        processes=(2, 4),
+        communication="g[0]*log2(P) + g[1]*N*(P-1)/P + C",
+        streams=_streams_of_fft,
+        processes=(1, 2, 4),
         halves=True,
     ),
     "sort": Experiment(
@@ -320,7 +338,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
             "+ f[4]*S + f[5]*S*log2(P) + M"
         ),
         communication="g[0] + g[1]*P + g[2]*S*(P-1)/P + g[3]*N*(P-1)/P**2",
-        memory=_memory_of_sort,
+        streams=_streams_of_sort,
         processes=(2, 3, 4),  # one does not exchange
         oversamplings=(sample_sort.OVERSAMPLING, 256, 1024),
     ),

@@ -11,8 +11,9 @@ which the segments of the constants follow.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,10 +23,22 @@ from apps.fourier import combine
 
 WORKING_SETS = tuple(round(2 ** (steps / 2)) for steps in range(38, 55))
 """Bytes."""
+LINE = 64
+"""Bytes that memory is read by."""
 
 _TURNS = 15
 _PASS_BYTES = 2**24
 """A turn streams as much as this at least."""
+
+
+class Stream(NamedTuple):
+    """Bytes that a program goes through in a row."""
+
+    bytes: float
+    working_set: float
+    """Bytes that it went through since it had them last: what a cache must hold."""
+    apart: bool = False
+    """Lines that are not next to each other, of which not all is used."""
 
 
 @dataclass(frozen=True)
@@ -35,49 +48,74 @@ class Memory:
     working_sets: tuple[int, ...]
     """Bytes; rising."""
     seconds_a_byte: tuple[float, ...]
+    apart_s: float
+    """Seconds for each byte of lines that are not next to each other, in the largest."""
 
-    def delay(self, streamed_bytes: float, working_set: float) -> float:
+    def delay(self, streams: Iterable[Stream]) -> float:
         """Return how much longer it takes to go through bytes than if they were in a cache.
 
         Between the working sets that were measured it is interpolated over their
         logarithms, beyond them it is that of the last.
         """
-        rate = np.interp(np.log2(working_set), np.log2(self.working_sets), self.seconds_a_byte)
-        return float(streamed_bytes * (rate - self.seconds_a_byte[0]))
+        return sum(stream.bytes * self._delay(stream) for stream in streams)
+
+    def _delay(self, stream: Stream) -> float:
+        sizes = np.log2(self.working_sets)
+        delays = np.array(self.seconds_a_byte) - self.seconds_a_byte[0]
+        if stream.apart and delays[-1] > 0:
+            delays *= (self.apart_s - self.seconds_a_byte[0]) / delays[-1]
+        return float(np.interp(np.log2(stream.working_set), sizes, delays))
 
 
 def main(bsp: bsplib.Group) -> list[float]:
     """Measure all working sets, on all processes at once where they are real.
 
     Returns:
-        Seconds a byte of this process, for ``WORKING_SETS``: the least of some turns.
+        Seconds a byte of this process, for ``WORKING_SETS``, and for lines that are not
+        next to each other: the least of some turns.
 
-    Cost: 1 superstep for each working set.
+    Cost: 1 superstep for each.
     """
     bsp.charge(0)  # virtual processors: what counts is what is charged
-    return [_seconds_a_byte(bsp, size) for size in WORKING_SETS]
+    return [*(_combining(bsp, size) for size in WORKING_SETS), _reading_apart(bsp)]
 
 
-def _seconds_a_byte(bsp: bsplib.Group, working_set: int) -> float:
+def _combining(bsp: bsplib.Group, working_set: int) -> float:
     """Combine two halves of an array by roots, which make the working set together."""
     half = working_set // 48
     out, roots = np.zeros(2 * half, np.complex128), np.ones(half, np.complex128)
     out[:] = 1  # the system gives memory when it is written
     passes = max(_PASS_BYTES // working_set, 1)
+
+    def turn() -> None:
+        for _ in range(passes):
+            combine(out, out[:half], out[half:], roots)
+
+    return _seconds(bsp, turn) / passes / working_set
+
+
+def _reading_apart(bsp: bsplib.Group) -> float:
+    """Read one value of every fourth line of the largest working set."""
+    whole = np.ones(WORKING_SETS[-1] // 16, np.complex128)
+    some = whole[:: 4 * LINE // 16]
+    out = np.ones(len(some), np.complex128)
+    return _seconds(bsp, lambda: np.copyto(out, some)) / len(some) / LINE
+
+
+def _seconds(bsp: bsplib.Group, turn: Callable[[], object]) -> float:
     bsp.sync()
     metered = Metered(bsp)
     best = np.inf
     for _ in range(_TURNS):
         began = metered.time()
-        for _ in range(passes):
-            combine(out, out[:half], out[half:], roots)
+        turn()
         best = min(best, metered.time() - began)
-    return float(best) / passes / working_set
+    return float(best)
 
 
 def memory_of(results: Sequence[Sequence[float]]) -> Memory:
     """Return what :func:`main` has found on all processes: the slowest of them counts."""
-    slowest = np.max(results, axis=0)
+    *slowest, apart = np.max(results, axis=0).tolist()
     # What was disturbed took longer: a smaller working set takes no more than a larger.
     rates = np.minimum.accumulate(slowest[::-1])[::-1]
-    return Memory(WORKING_SETS, tuple(rates.tolist()))
+    return Memory(WORKING_SETS, tuple(rates.tolist()), max(apart, float(rates[-1])))

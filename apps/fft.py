@@ -41,8 +41,8 @@ __all__ = ["Plan", "command", "main", "prepare", "reference", "transform"]
 class Plan(NamedTuple):
     """What is computed once for all signals of a length."""
 
-    roots: Values
-    """The first half of the N-th roots of unity."""
+    roots: tuple[Values, ...]
+    """For each level of the recursion, the first half of the roots of unity."""
     local: LocalTransform
     """For the values that this process transforms by itself."""
 
@@ -78,10 +78,12 @@ def main(bsp: bsplib.Group, values: ArrayLike | int, *, seed: int = 0) -> Values
 def prepare(bsp: bsplib.Group, size: int) -> Plan:
     """Compute the roots of unity that transforms of ``size`` values need here."""
     nprocs, pid, own = bsp.nprocs, bsp.pid, size
+    roots = []
     while nprocs > 1 and own % 2 == 0:
+        roots.append(roots_of_unity(own, np.arange(own // 2)))
         own, middle = own // 2, nprocs // 2
         nprocs, pid = (middle, pid) if pid < middle else (nprocs - middle, pid - middle)
-    return Plan(roots_of_unity(size, np.arange(size // 2)), LocalTransform(own))
+    return Plan(tuple(roots), LocalTransform(own))
 
 
 def transform(bsp: bsplib.Group, out: Values, values: Values, plan: Plan) -> None:
@@ -91,8 +93,7 @@ def transform(bsp: bsplib.Group, out: Values, values: Values, plan: Plan) -> Non
         bsp: the group.
         out: contiguous, as long as ``values``.
         values: N values, with any stride.
-        plan: the first ``N / 2`` powers of ``exp(-2 pi i / N)``, with any stride, and
-            the transform within one process.
+        plan: of :func:`prepare` for N values.
 
     Cost: log2 p supersteps; h at most 16 N (1 - 1/p) bytes in all for p a power of two.
     Source: Gonzalez et al., Figure 5.
@@ -105,13 +106,13 @@ def transform(bsp: bsplib.Group, out: Values, values: Values, plan: Plan) -> Non
     is_even = bsp.pid < middle
     mine, place = (even, 0) if is_even else (odd, 1)
     with bsp.partition([middle, bsp.nprocs]) as sub:
-        transform(sub, mine, values[place::2], plan._replace(roots=plan.roots[::2]))
+        transform(sub, mine, values[place::2], plan._replace(roots=plan.roots[1:]))
         among, number = sub.nprocs, sub.pid
     first = middle if is_even else 0
     for partner in range(first + number, first + bsp.nprocs - among, among):
         bsp.send(partner, mine)
     theirs = receive(bsp)
-    fourier.combine(out, *((mine, theirs) if is_even else (theirs, mine)), plan.roots)
+    fourier.combine(out, *((mine, theirs) if is_even else (theirs, mine)), plan.roots[0])
 
 
 def receive(bsp: bsplib.Group) -> Values:

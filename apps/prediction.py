@@ -3,9 +3,10 @@
 Small runs are recorded and replayed: under OBSP* the time of each is computation and
 communication on the path that decides it. Each of the two is fitted by a formula from
 the analysis of the program, in N values, P processes, S records of a sample, R sorts of
-a block, and M, by how much the memory of this computer delays a process. The formulas
-at a large N and P are the prediction; then the large runs are made, and both are
-printed side by side as in the paper's Table 3, computation and communication also apart.
+a block, and M and C, by how much the memory of this computer delays the computation and
+the communication of a process. The formulas at a large N and P are the prediction; then
+the large runs are made, and both are printed side by side as in the paper's Table 3,
+computation and communication also apart.
 
 Of every run some repeats are made, and each stretch counts as long as it took at least:
 other programs disturb, for the small runs and for the large. Virtual processors are
@@ -82,7 +83,7 @@ class Prediction:
 
 
 def main(bsp: bsplib.Group, name: str, shape: Shape, *, charged: bool = False) -> None:
-    """Run what is predicted: once to warm up, once to be measured, from sync to end.
+    """Run what is predicted: once to warm up, once to be measured, from sync to sync.
 
     Args:
         bsp: the group.
@@ -149,13 +150,18 @@ def predict(
 def _fitted(
     experiment: Experiment, known: dict[str, list[float]], taken: Sequence[Taken]
 ) -> tuple[Calibrated, Calibrated]:
-    """Fit both formulas to small runs, and try them on these."""
+    """Fit both formulas to small runs, and try them on these.
+
+    Runs that do not communicate, since they have one process, tell nothing of that.
+    """
     formulas = {"comp_s": experiment.computation, "comm_s": experiment.communication}
     found = []
     for part, formula in formulas.items():
-        times = [getattr(run, part) for run in taken]
-        fitted = fit(formula, known, times, divide_by=("N/P",))
-        found.append(calibrate(fitted, known, times, size="N"))
+        times = np.array([getattr(run, part) for run in taken])
+        some = times > 0
+        values = {name: np.array(column)[some] for name, column in known.items()}
+        fitted = fit(formula, values, times[some], divide_by=("N/P",))
+        found.append(calibrate(fitted, values, times[some], size="N"))
     return found[0], found[1]
 
 
@@ -289,8 +295,8 @@ def command(
     """Predict large runs of the FFT and the sample sort from small ones, and make both.
 
     A formula is a sum of parameters times expressions of N values, P processes, S
-    records of a sample, R sorts of a block, and M, seconds that memory takes, as in
-    "f[0] + f[1]*log2(P) + f[2]*(N/P)*log2(N/P) + M".
+    records of a sample, R sorts of a block, and M and C, seconds that memory delays
+    the one and the other, as in "f[0] + f[1]*log2(P) + f[2]*(N/P)*log2(N/P) + M".
     """
     place = Place(**where)
     chosen = [
@@ -328,7 +334,7 @@ def _runs(
     if place.backend == "sim":
         return experiment.small(small), large
     # What real processes do varies more: more runs, of no more processes than are asked for.
-    return experiment.small(small, sorted({shape.nprocs for shape in large}), fine=True), large
+    return experiment.small(small, max(shape.nprocs for shape in large), fine=True), large
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ class _Turn:
 
     def _predict(self) -> Prediction:
         virtual = self._place.backend == "sim"
-        small = self._experiment.small(SMALL, None if virtual else [2], fine=not virtual)
+        small = self._experiment.small(SMALL, None if virtual else 2, fine=not virtual)
         return predict(self._experiment, self._place, small, VIRTUAL if virtual else REAL)
 
 

@@ -36,11 +36,13 @@ class Undisturbed(NamedTuple):
     """Communication and synchronisation are one; ``sync_s`` is 0."""
 
 
-def undisturbed(runs: Sequence[Run]) -> Undisturbed:
+def undisturbed(runs: Sequence[Run], free: Sequence[int] = ()) -> Undisturbed:
     """Return a run of which every stretch took as long as the quickest of several.
 
     Args:
         runs: at least one, of one program with the same arguments.
+        free: steps of the timeline whose synchronisation is not to count, since it ends
+            what is measured.
 
     Raises:
         ValueError: there is none, or they did not make the same supersteps.
@@ -55,7 +57,7 @@ def undisturbed(runs: Sequence[Run]) -> Undisturbed:
         if not _alike(timeline, first):
             raise ValueError("the runs did not make the same supersteps")
     comp_s = np.minimum.reduce([timeline.ahead_s for timeline in timelines])
-    comm_s = np.minimum.reduce([_communication_s(timeline) for timeline in timelines])
+    comm_s = np.minimum.reduce([_communication_s(timeline, free) for timeline in timelines])
     rows = np.arange(len(comp_s))
     timeline = replace(
         first,
@@ -68,19 +70,18 @@ def undisturbed(runs: Sequence[Run]) -> Undisturbed:
     return Undisturbed(timeline, replay(timeline, "OBSP*", _AS_IT_WAS))
 
 
-def after(timeline: Timeline, step: int) -> NDArray[np.bool_]:
-    """Return which records of a run, in its own order, come after a step."""
+def between(timeline: Timeline, first: int, last: int) -> NDArray[np.bool_]:
+    """Return which records of a run, in its own order, come after a step, up to another."""
     chosen = np.zeros(len(timeline.position), bool)
-    chosen[timeline.position] = timeline.step > step
+    chosen[timeline.position] = (timeline.step > first) & (timeline.step <= last)
     return chosen
 
 
-def _communication_s(timeline: Timeline) -> NDArray[np.float64]:
+def _communication_s(timeline: Timeline, free: Sequence[int]) -> NDArray[np.float64]:
     """Return for each record its time in primitives and from the release to the end."""
     records = timeline.run.records[timeline.position]
-    seconds: NDArray[np.float64] = (
-        records["comm_calls"] + records["end"] - records["released"]
-    ) / 1e9
+    delivery = np.where(np.isin(timeline.step, free), 0, records["end"] - records["released"])
+    seconds: NDArray[np.float64] = (records["comm_calls"] + delivery) / 1e9
     return seconds
 
 

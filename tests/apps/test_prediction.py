@@ -12,14 +12,14 @@ from click.testing import CliRunner
 import bsplib
 from apps import prediction
 from apps._experiments import EXPERIMENTS, Place, Shape, Taken
-from apps._memory import WORKING_SETS, Memory, memory_of
+from apps._memory import WORKING_SETS, Memory, Stream, memory_of
 from apps._memory import main as measure_memory
 from apps._metered import Metered
 from apps.prediction import Row, command, predict, reference
 from bsplib.machine import Machine
 from bsplib.trace import read_trace
 
-STEEP = Memory((2**10, 2**30), (1e-9, 5e-9))
+STEEP = Memory((2**10, 2**30), (1e-9, 5e-9), apart_s=9e-9)
 PLACE = Place("sim", "shared-memory", repeats=1)
 
 TRUE = {"f[0]": 1e-4, "f[1]": 3e-5, "f[2]": 5e-10, "f[3]": 2e-9}
@@ -36,8 +36,8 @@ def exactly(experiment, shape):
     share = size * (nprocs - 1) / nprocs
     terms = (1, levels, own * math.log2(own), share)
     comp = sum(value * term for value, term in zip(TRUE.values(), terms, strict=True))
-    memory = experiment.memory(STEEP, shape, nprocs)  # on virtual processors all share one core
-    return Taken(comp + memory, 4e-6 * levels + 2e-9 * share)
+    streams = experiment.streams(shape, nprocs)  # on virtual processors all share one core
+    return Taken(comp + STEEP.delay(streams.computation), 4e-6 * levels + 2e-9 * share)
 
 
 @pytest.fixture
@@ -60,15 +60,23 @@ SMALL = EXPERIMENTS["fft"].small(2**17)
 
 
 def test_small_runs_double_their_values_and_sample_no_more_than_there_is():
-    assert [Shape(2**power, count) for power in range(10, 18) for count in (2, 4)] == SMALL
-    sorts = EXPERIMENTS["sort"].small(2**15, [4])
+    assert [Shape(2**power, count) for power in range(10, 18) for count in (1, 2, 4)] == SMALL
+    sorts = [shape for shape in EXPERIMENTS["sort"].small(2**15) if shape.nprocs == 4]
     assert sorts == [
         *(Shape(2**power, 4, 64) for power in (10, 11)),
         *(Shape(2**power, 4, s) for power in (12, 13) for s in (64, 256)),
         *(Shape(2**power, 4, s) for power in (14, 15) for s in (64, 256, 1024)),
     ]
-    fine = EXPERIMENTS["fft"].small(2**12, [2], fine=True)
-    assert [shape.size for shape in fine] == [1024, 1536, 2048, 3072, 4096]
+    fine = EXPERIMENTS["fft"].small(2**12, fine=True)
+    assert [shape.size for shape in fine if shape.nprocs == 2] == [1024, 1536, 2048, 3072, 4096]
+
+
+@pytest.mark.parametrize(
+    ("name", "within", "counts"),
+    [("fft", 2, {1, 2}), ("fft", 3, {1, 2}), ("sort", 3, {2, 3}), ("sort", 1, {1})],
+)
+def test_small_runs_have_no_more_processes_than_are_asked_for(name, within, counts):
+    assert {shape.nprocs for shape in EXPERIMENTS[name].small(2**12, within)} == counts
 
 
 def test_where_the_formulas_hold_the_prediction_does(exact):
@@ -174,49 +182,100 @@ def test_a_metered_sub_group_hides_no_error():
 # -- memory -----------------------------------------------------------------------------------
 
 
+def delay(memory, *stream, **more):
+    return memory.delay([Stream(*stream, **more)])
+
+
 def test_between_working_sets_it_is_interpolated_and_beyond_it_is_the_last():
-    memory = Memory((2**10, 2**20), (1e-9, 3e-9))
-    assert memory.delay(100, 2**10) == 0
-    assert memory.delay(100, 2**15) == pytest.approx(100e-9)
-    assert memory.delay(100, 2**30) == pytest.approx(200e-9)
-    assert memory.delay(100, 1) == 0
-    assert memory.delay(0, 2**12) == 0
+    memory = Memory((2**10, 2**20), (1e-9, 3e-9), apart_s=9e-9)
+    assert delay(memory, 100, 2**10) == 0
+    assert delay(memory, 100, 2**15) == pytest.approx(100e-9)
+    assert delay(memory, 100, 2**30) == pytest.approx(200e-9)
+    assert delay(memory, 100, 1) == 0
+    assert delay(memory, 0, 2**12) == 0
+
+
+def test_streams_add_up_and_lines_apart_are_delayed_in_proportion():
+    memory = Memory((2**10, 2**20), (1e-9, 3e-9), apart_s=9e-9)
+    assert delay(memory, 100, 2**10, apart=True) == 0
+    assert delay(memory, 100, 2**15, apart=True) == pytest.approx(400e-9)
+    assert delay(memory, 100, 2**30, apart=True) == pytest.approx(800e-9)
+    both = [Stream(100, 2**15), Stream(100, 2**30, apart=True)]
+    assert memory.delay(both) == pytest.approx(900e-9)
+
+
+def test_memory_that_is_as_fast_as_a_cache_delays_nothing():
+    assert delay(Memory((2**10, 2**20), (1e-9, 1e-9), apart_s=1e-9), 100, 2**15, apart=True) == 0
 
 
 def test_the_slowest_process_counts_and_smaller_working_sets_take_no_more():
-    rows = [[2.0] * len(WORKING_SETS), [1.0] * len(WORKING_SETS)]
+    rows = [[2.0] * (len(WORKING_SETS) + 1), [1.0] * (len(WORKING_SETS) + 1)]
     rows[1][0] = 9.0  # disturbed: all larger working sets took 2
-    rows[0][-1] = 5.0
-    expected = [2.0] * (len(WORKING_SETS) - 1) + [5.0]
-    assert list(memory_of(rows).seconds_a_byte) == expected
+    rows[0][-2] = 5.0
+    rows[1][-1] = 7.0
+    memory = memory_of(rows)
+    assert list(memory.seconds_a_byte) == [2.0] * (len(WORKING_SETS) - 1) + [5.0]
+    assert memory.apart_s == 7.0
+    rows[1][-1] = 3.0
+    assert memory_of(rows).apart_s == 5.0  # no less than lines that follow each other
 
 
 @pytest.mark.parametrize(("backend", "nprocs"), [("sim", 1), ("shm", 2)])
 def test_memory_is_measured(backend, nprocs, monkeypatch):
     monkeypatch.setattr("apps._memory._TURNS", 1)
     results = bsplib.run(measure_memory, nprocs=nprocs, backend=backend)
-    rates = np.array(memory_of(results).seconds_a_byte)
+    memory = memory_of(results)
+    rates = np.array(memory.seconds_a_byte)
     assert len(rates) == len(WORKING_SETS)
     assert (rates > 0).all()
     assert (np.diff(rates) >= 0).all()
+    assert memory.apart_s >= rates[-1]
+
+
+FLAT = Memory((1, 2**40), (0.0, 40.0), apart_s=80.0)  # log2 of the working set, for each byte
 
 
 def test_memory_delays_a_transform_by_all_that_it_streams():
-    delay = EXPERIMENTS["fft"].memory
-    flat = Memory((1, 2**40), (0.0, 40.0))  # log2 of the working set, for each byte
-    # By hand for N = 1024, P = 2: 512 values 32 bytes apart, six times 512 of 16 bytes, and
-    # 512 of 16 (3 + 1), in the course of 16 (3 x 1024 + 2 x 512) = 2^16 bytes.
-    streamed = 512 * (32 + 6 * 16 + 64)
-    assert delay(flat, Shape(1024, 2), 1) == pytest.approx(streamed * 16)
-    # Where two share a core, so much as is used of both goes through its caches.
-    assert delay(flat, Shape(1024, 2), 2) == pytest.approx(streamed * 17)
+    streams = EXPERIMENTS["fft"].streams
+    # By hand for N = 1024, P = 2: in the course of 16 (3 x 1024 + 2 x 512) = 2^16 bytes 512
+    # values 32 bytes apart, three times 512 of 16 bytes, and four times to combine; and four
+    # times 512 of two arrays. 512 are sent.
+    far, near = 512 * (32 + 3 * 16 + 4 * 16), 512 * 4 * 16
+    computation, communication = streams(Shape(1024, 2), 1)
+    assert FLAT.delay(computation) == pytest.approx(far * 16 + near * 14)
+    assert FLAT.delay(communication) == pytest.approx(512 * 16 * 16)
+    # Where two share a core, so much as is used of both goes through its caches; what a
+    # process goes through at once is its own.
+    computation, communication = streams(Shape(1024, 2), 2)
+    assert FLAT.delay(computation) == pytest.approx(far * 17 + near * 14)
+    assert FLAT.delay(communication) == pytest.approx(512 * 16 * 17)
+
+
+def test_a_transform_by_more_than_four_processes_reads_lines_apart():
+    apart = {
+        nprocs: [
+            stream.bytes
+            for stream in EXPERIMENTS["fft"].streams(Shape(1024, nprocs), 1)[0]
+            if stream.apart
+        ]
+        for nprocs in (1, 2, 4, 8, 16)
+    }
+    assert apart == {1: [], 2: [], 4: [], 8: [128 * 64], 16: [64 * 64]}
 
 
 def test_memory_delays_a_sort_by_eight_times_its_block():
-    delay = EXPERIMENTS["sort"].memory
-    flat = Memory((1, 2**40), (0.0, 40.0))
-    assert delay(flat, Shape(2**12, 4), 1) == pytest.approx(8 * 2**13 * 15)
-    assert delay(flat, Shape(2**12, 4), 4) == pytest.approx(8 * 2**13 * 17)
+    streams = EXPERIMENTS["sort"].streams
+    for sharing, working_set in ((1, 15), (4, 17)):
+        computation, communication = streams(Shape(2**12, 4), sharing)
+        assert FLAT.delay(computation) == pytest.approx(8 * 2**13 * working_set)
+        assert not communication
+
+
+@pytest.mark.parametrize("virtual", [False, True])
+def test_memory_delays_what_real_processes_send(virtual):
+    variables = EXPERIMENTS["fft"].variables(STEEP, [Shape(2**20, 2)], virtual=virtual)
+    assert variables["M"][0] > 0
+    assert (variables["C"][0] == 0) == virtual
 
 
 # -- the command ------------------------------------------------------------------------------
@@ -229,7 +288,7 @@ def ask(*arguments):
 def test_the_command_prints_the_table(exact):
     done = ask("--app", "fft", "--size", 2**21, "--size", 3 * 2**19, "--nprocs", 16, "--nprocs", 8)
     assert done.exit_code == 0, done.output
-    assert "recursive FFT, virtual processors on shared-memory, from 16 small runs" in done.output
+    assert "recursive FFT, virtual processors on shared-memory, from 24 small runs" in done.output
     assert "f[2] = 5e-10" in done.output
     assert "mean error 0.0% (the paper's own, FFT on a Cray T3E: 4.8%)" in done.output
     rows = [line.split() for line in done.output.splitlines() if " total " in line]
@@ -251,7 +310,7 @@ def test_the_formulas_can_be_said(exact):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--computation", "f[0]*Q"], "formula: Q is no variable here; there are N, P, S, R, M"),
+        (["--computation", "f[0]*Q"], "formula: Q is no variable here; there are N, P, S, R, M, C"),
         (["--communication", "f[0]*f[1]"], "is not linear in f[1]"),
         (["--computation", "f[0]/(P-16)"], "no finite number at P = 16"),
         (["--app", "fft", "--nprocs", 3], "fft: 3 processes and 2097152 values are not predicted"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bsplib.records import Kind
-from profiler.models.repeats import after, undisturbed
+from profiler.models.repeats import between, undisturbed
 
 
 def twice(script, first, second, **more):
@@ -57,13 +57,21 @@ def test_a_run_alone_takes_what_it_took_where_all_communicate_alike(script):
     assert total_ns([program.run()]) == pytest.approx(max(program.clock))
 
 
-def test_what_comes_after_a_step_is_told_apart(script):
+def test_what_comes_between_two_steps_is_told_apart(script):
     runs = twice(script, [10, 40, 5, 1], [30, 20, 2, 9])
     quickest = undisturbed(runs)
-    assert after(quickest.timeline, 0).tolist() == [False, False, True, True]
-    assert after(quickest.timeline, 1).tolist() == [False] * 4
-    later = quickest.booking.comp_s[after(quickest.timeline, 0)]
+    assert between(quickest.timeline, 0, 1).tolist() == [False, False, True, True]
+    assert between(quickest.timeline, -1, 0).tolist() == [True, True, False, False]
+    assert between(quickest.timeline, 1, 1).tolist() == [False] * 4
+    later = quickest.booking.comp_s[between(quickest.timeline, 0, 1)]
     assert later.sum() * 1e9 == pytest.approx(2)
+
+
+def test_a_sync_may_be_free_and_what_was_put_before_it_is_not(script):
+    runs = twice(script, [10, 40, 5, 1], [10, 40, 5, 1], calls=[3, 3], transfer=7)
+    assert undisturbed(runs).booking.comm_s.sum() * 1e9 == pytest.approx(3 + 7)
+    assert undisturbed(runs, free=[0]).booking.comm_s.sum() * 1e9 == pytest.approx(3)
+    assert undisturbed(runs, free=[1]).booking.comm_s.sum() * 1e9 == pytest.approx(3 + 7)
 
 
 def test_the_order_of_the_records_makes_no_difference(script):
