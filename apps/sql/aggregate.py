@@ -33,7 +33,7 @@ def aggregate(bsp: bsplib.Group, relation: Relation, **aggregates: Aggregate) ->
     """
     check(relation, aggregates, "aggregate")
     parts = parts_of(aggregates)
-    made = accumulate(_all_in_one, relation.rows, relation, parts, 1).parts
+    made = accumulate(_all_in_one, relation.rows, relation, parts, 1).null_where_absent()
     mine = Relation({f"part {number}": made[part] for number, part in enumerate(parts)})
     (come,) = exchange(bsp, [mine, *[mine.take(slice(0))] * (bsp.nprocs - 1)])
     partial = {part: come[f"part {number}"] for number, part in enumerate(parts)}

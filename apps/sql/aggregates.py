@@ -14,15 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.sql.column import Column, Mask
+from apps.sql.column import CHUNK, Column, Mask
 from apps.sql.errors import QueryError
 from apps.sql.relation import Relation
 
 Index = NDArray[np.int64]
 """For each row the number of its group."""
 
-CHUNK = 1 << 16
-"""Rows that are worked on at once, so that what is made of them stays in the cache."""
 _LOW = np.int64(2**32 - 1)
 
 
@@ -95,6 +93,11 @@ class Made(NamedTuple):
     present: Mask
     """Whether a group has a row."""
     parts: dict[Part, Column]
+    """Of a group that has none, anything."""
+
+    def null_where_absent(self) -> dict[Part, Column]:
+        """Return the parts, NULL for a group that has no row."""
+        return {part: column.where(self.present) for part, column in self.parts.items()}
 
     def of(self, groups: Any) -> Made:
         """Return what has been made of some groups."""
@@ -127,18 +130,15 @@ def accumulate(
         _Tally(None if name is None else rows[name], of_name, size)
         for name, of_name in _by_column(parts).items()
     ]
-    witness = next((maker for tally in tallies if (maker := tally.witness())), None)
-    present = np.zeros(size, bool)
+    presence = _Presence(tallies, size)
     for start in range(0, length, CHUNK):
-        stop = min(start + CHUNK, length)
-        numbers = index(start, stop)
-        if witness is None:
-            present[numbers] = True
+        chunk = slice(start, min(start + CHUNK, length))
+        numbers = index(chunk.start, chunk.stop)
+        presence.add(numbers, chunk)
         for tally in tallies:
-            tally.add(numbers, slice(start, stop))
-    present = present if witness is None else witness.values() > 0
-    made = {part: column for tally in tallies for part, column in tally.columns(present)}
-    return Made(present, {part: made[part] for part in parts})
+            tally.add(numbers, chunk)
+    made = {part: column for tally in tallies for part, column in tally.columns()}
+    return Made(presence.mask(), {part: made[part] for part in parts})
 
 
 def slices_of(index: Index) -> Callable[[int, int], Index]:
@@ -198,21 +198,20 @@ class _Tally:
     def witness(self) -> _Maker | None:
         """Return a maker whose values are above 0 for just the groups that have a row.
 
-        Counts are, and so are sums of numbers above 0: one need not look again.
+        Counts are, and so are sums, as long as :meth:`is_positive`.
         """
         if self._valid is not None:
             return None
         for part, maker in self._makers:
-            if part.function == "count" or (part.function == "sum" and self._is_positive()):
+            if part.function == "count" or (part.function == "sum" and isinstance(maker, _Fold)):
                 return maker
         return None
 
-    def _is_positive(self) -> bool:
+    def is_positive(self, rows: slice) -> bool:
+        """Tell whether some rows have integers above 0; true of no column."""
         column = self._column
-        return (
-            column is not None
-            and column.kind == "integer"
-            and bool(column.values.min(initial=1) > 0)
+        return column is None or (
+            column.kind == "integer" and bool(column.values[rows].min(initial=1) > 0)
         )
 
     def add(self, index: Index, rows: slice) -> None:
@@ -225,16 +224,41 @@ class _Tally:
         for _, maker in self._makers:
             maker.add(index, values)
 
-    def columns(self, present: Mask) -> Iterator[tuple[Part, Column]]:
-        """Return what has been made of each group; NULL where it has no value."""
-        seen = present if self._seen is None else self._seen
+    def columns(self) -> Iterator[tuple[Part, Column]]:
+        """Return what has been made of each group; NULL where it has rows and no value."""
         for part, maker in self._makers:
             values = maker.values()
             if part.function == "count" or self._column is None:
                 yield part, Column(values)
             else:
                 like = values if part.function == "sum" else self._column.values
-                yield part, Column(_as(like.dtype, values), None, self._column.words).where(seen)
+                made = Column(_as(like.dtype, values), None, self._column.words)
+                yield part, made if self._seen is None else made.where(self._seen)
+
+
+class _Presence:
+    """Finds the groups that have a row.
+
+    Where some part tells, one need not look by oneself: a sum of numbers above 0 is
+    above 0. From the first that is not on, one does.
+    """
+
+    def __init__(self, tallies: Sequence[_Tally], size: int) -> None:
+        telling = ((tally, maker) for tally in tallies if (maker := tally.witness()) is not None)
+        self._told_by = next(telling, None)
+        self._seen = np.zeros(size, bool)
+
+    def add(self, index: Index, rows: slice) -> None:
+        """Take some rows into account, before their tallies do."""
+        if self._told_by is not None and not self._told_by[0].is_positive(rows):
+            self._seen = self.mask()
+            self._told_by = None
+        if self._told_by is None:
+            self._seen[index] = True
+
+    def mask(self) -> Mask:
+        """Return which groups have a row."""
+        return self._seen if self._told_by is None else self._told_by[1].values() > 0
 
 
 def _as(dtype: np.dtype[Any], values: NDArray[Any]) -> NDArray[Any]:

@@ -24,6 +24,8 @@ Words = NDArray[np.object_]
 
 KINDS = {"i": "integer", "u": "integer", "f": "float", "M": "date"}
 """By numpy's kind of dtype; strings are integers that have words."""
+CHUNK = 1 << 16
+"""Rows that are worked on at once, so that what is made of them stays in the cache."""
 CODE = np.dtype(np.int32)
 """Of the positions of strings among their words."""
 

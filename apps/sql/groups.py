@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from apps.sql.aggregates import (
-    CHUNK,
     Aggregate,
     Index,
     Made,
@@ -18,7 +17,7 @@ from apps.sql.aggregates import (
     finish,
     slices_of,
 )
-from apps.sql.column import Column
+from apps.sql.column import CHUNK, Column
 from apps.sql.keys import Encoding, Keys
 from apps.sql.relation import Relation
 

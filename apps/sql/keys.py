@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bsplib
-from apps.sql.column import Column
+from apps.sql.column import CHUNK, Column, Mask
 from apps.sql.errors import QueryError
 
 Keys = NDArray[Any]
@@ -209,11 +209,18 @@ def _range_of(columns: Sequence[Column]) -> tuple[int, int, int]:
         values = column.values if column.valid is None else column.values[column.valid]
         nulls |= int(len(values) < len(column))
         if len(values):
-            ends = Column(np.array([values.min(), values.max()]), None, column.words)
+            ends = Column(_ends(values), None, column.words)
             low, high = ordinals(ends)
             lows.append(int(low))
             highs.append(int(high))
     return min(lows), max(highs), nulls
+
+
+def _ends(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the least and the greatest of some values, which come from memory once; or NaN."""
+    chunks = [values[start : start + CHUNK] for start in range(0, len(values), CHUNK)]
+    ends = np.array([[chunk.min(), chunk.max()] for chunk in chunks])
+    return np.array([ends[:, 0].min(), ends[:, 1].max()])
 
 
 def _digits(digit: Digit, column: Column, dtype: np.dtype[Any]) -> Keys:
@@ -244,7 +251,7 @@ def _less(values: NDArray[Any], low: int, dtype: np.dtype[Any]) -> Keys:
 def _undigit(digit: Digit, here: Keys, like: Column) -> Column:
     """Return the column that digits were made of."""
     wide = here.astype(np.int64)
-    known = np.ones(len(wide), bool)
+    known = None
     if digit.nulls:
         known = wide != (0 if digit.nulls_first else digit.size)
         wide = wide - int(digit.nulls_first)
@@ -253,7 +260,8 @@ def _undigit(digit: Digit, here: Keys, like: Column) -> Column:
     return _from_ordinals(wide.view(np.uint64) + np.uint64(digit.low), known, like)
 
 
-def _from_ordinals(ordinal: Ordinals, known: NDArray[np.bool_], like: Column) -> Column:
+def _from_ordinals(ordinal: Ordinals, known: Mask | None, like: Column) -> Column:
+    """Return the column of some ordinals; no value is NULL if ``known`` is None."""
     if like.kind == "float":
         bits = np.where(ordinal & _TOP, ordinal ^ _TOP, ~ordinal)
         values = bits.view(np.float64).astype(like.values.dtype)
@@ -261,5 +269,5 @@ def _from_ordinals(ordinal: Ordinals, known: NDArray[np.bool_], like: Column) ->
         signed = (ordinal ^ _TOP).view(np.int64)
         dtype = like.values.dtype
         values = signed.view(dtype) if dtype.kind == "M" else signed.astype(dtype)
-    values = np.where(known, values, np.zeros((), values.dtype))
-    return Column(values, None if known.all() else known, like.words)
+    column = Column(values, None, like.words)
+    return column if known is None else column.where(known)

@@ -152,6 +152,33 @@ def test_groups_whose_sum_is_zero_are_there():
     assert dict(zip(made["k"], made["t"], strict=True)) == {1: 0, 2: 0}
 
 
+@MANY
+@given(
+    rows=st.lists(st.tuples(st.integers(-4, 4), st.integers(1, 3) | st.integers(-3, 3))),
+    chunk=st.integers(1, 5),
+)
+def test_groups_are_there_wherever_their_sum_becomes_zero(rows, chunk):
+    """Sums above 0 tell which groups have a row, up to the chunk where one is not above 0."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("aggregates", "keys"):
+            patch.setattr(f"apps.sql.{module}.CHUNK", chunk)
+        columns = {name: [row[place] for row in rows] for place, name in enumerate("kv")}
+        made = group({name: np.array(c, np.int32) for name, c in columns.items()}, 1, t=total("v"))
+    expected = {}
+    for key, value in rows:
+        expected[key] = expected.get(key, 0) + value
+    assert dict(zip(made["k"], made["t"], strict=True)) == expected
+
+
+@pytest.mark.parametrize("place", [0, 3, 8])
+def test_a_nan_is_found_wherever_it_is(place, monkeypatch):
+    monkeypatch.setattr("apps.sql.keys.CHUNK", 3)
+    keys = np.arange(9.0)
+    keys[place] = np.nan
+    with pytest.raises(QueryError, match="a float is NaN"):
+        group({"k": keys, "v": np.ones(9)}, 1, t=total("v"))
+
+
 def test_infinity_is_a_value_and_minus_zero_is_zero():
     columns = {"k": [0.0, -0.0, math.inf, -math.inf, math.inf], "v": [1, 2, 3, 4, 5]}
     made = group(columns, t=total("v"))
