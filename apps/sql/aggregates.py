@@ -191,6 +191,7 @@ class _Tally:
 
     def __init__(self, column: Column | None, parts: Sequence[Part], size: int) -> None:
         self._column = column
+        self._is_integer = column is not None and column.kind == "integer"
         self._valid = None if column is None else column.valid
         self._seen = None if self._valid is None else np.zeros(size, bool)
         self._makers = [(part, _maker(part, column, size)) for part in parts]
@@ -198,21 +199,21 @@ class _Tally:
     def witness(self) -> _Maker | None:
         """Return a maker whose values are above 0 for just the groups that have a row.
 
-        Counts are, and so are sums, as long as :meth:`is_positive`.
+        Counts are, and so are sums of integers, as long as it :meth:`trusts` them.
         """
         if self._valid is not None:
             return None
         for part, maker in self._makers:
-            if part.function == "count" or (part.function == "sum" and isinstance(maker, _Fold)):
+            is_sum = part.function == "sum" and isinstance(maker, _Fold)
+            if isinstance(maker, _Count) or (is_sum and self._is_integer):
                 return maker
         return None
 
-    def is_positive(self, rows: slice) -> bool:
-        """Tell whether some rows have integers above 0; true of no column."""
-        column = self._column
-        return column is None or (
-            column.kind == "integer" and bool(column.values[rows].min(initial=1) > 0)
-        )
+    def trusts(self, maker: _Maker, rows: slice) -> bool:
+        """Tell whether a witness will be right with these rows as well."""
+        if isinstance(maker, _Count) or self._column is None:
+            return True
+        return bool(self._column.values[rows].min(initial=1) > 0)
 
     def add(self, index: Index, rows: slice) -> None:
         """Take some rows into account."""
@@ -244,21 +245,23 @@ class _Presence:
     """
 
     def __init__(self, tallies: Sequence[_Tally], size: int) -> None:
-        telling = ((tally, maker) for tally in tallies if (maker := tally.witness()) is not None)
-        self._told_by = next(telling, None)
+        witnesses = ((tally, maker) for tally in tallies if (maker := tally.witness()) is not None)
+        self._witness = next(witnesses, None)
         self._seen = np.zeros(size, bool)
 
     def add(self, index: Index, rows: slice) -> None:
         """Take some rows into account, before their tallies do."""
-        if self._told_by is not None and not self._told_by[0].is_positive(rows):
+        if self._witness is not None:
+            tally, maker = self._witness
+            if tally.trusts(maker, rows):
+                return
             self._seen = self.mask()
-            self._told_by = None
-        if self._told_by is None:
-            self._seen[index] = True
+            self._witness = None
+        self._seen[index] = True
 
     def mask(self) -> Mask:
         """Return which groups have a row."""
-        return self._seen if self._told_by is None else self._told_by[1].values() > 0
+        return self._seen if self._witness is None else self._witness[1].values() > 0
 
 
 def _as(dtype: np.dtype[Any], values: NDArray[Any]) -> NDArray[Any]:
