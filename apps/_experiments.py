@@ -160,7 +160,10 @@ class Place:
     def memory(self, nprocs: int) -> Memory:
         """Measure the memory: with as many processes as compute at once."""
         count = 1 if self.backend == "sim" else nprocs
-        return _memory.memory_of(bsplib.run(_memory.main, nprocs=count, backend=self.backend))
+        runs = range(self.repeats)
+        return _memory.memory_of(
+            [bsplib.run(_memory.main, nprocs=count, backend=self.backend) for _ in runs]
+        )
 
     def measure(
         self,

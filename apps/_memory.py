@@ -113,9 +113,15 @@ def _seconds(bsp: bsplib.Group, turn: Callable[[], object]) -> float:
     return float(best)
 
 
-def memory_of(results: Sequence[Sequence[float]]) -> Memory:
-    """Return what :func:`main` has found on all processes: the slowest of them counts."""
-    *slowest, apart = np.max(results, axis=0).tolist()
+def memory_of(runs: Sequence[Sequence[Sequence[float]]]) -> Memory:
+    """Return what :func:`main` has found.
+
+    Args:
+        runs: results of all processes, of one run or more. Of a run the slowest process
+            counts, and of all runs the quickest: where the system puts the pages of a run,
+            they may fit into a cache or not.
+    """
+    *quickest, apart = np.min([np.max(results, axis=0) for results in runs], axis=0).tolist()
     # What was disturbed took longer: a smaller working set takes no more than a larger.
-    rates = np.minimum.accumulate(slowest[::-1])[::-1]
+    rates = np.minimum.accumulate(quickest[::-1])[::-1]
     return Memory(WORKING_SETS, tuple(rates.tolist()), max(apart, float(rates[-1])))

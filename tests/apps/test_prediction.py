@@ -213,18 +213,26 @@ def test_the_slowest_process_counts_and_smaller_working_sets_take_no_more():
     rows[1][0] = 9.0  # disturbed: all larger working sets took 2
     rows[0][-2] = 5.0
     rows[1][-1] = 7.0
-    memory = memory_of(rows)
+    memory = memory_of([rows])
     assert list(memory.seconds_a_byte) == [2.0] * (len(WORKING_SETS) - 1) + [5.0]
     assert memory.apart_s == 7.0
     rows[1][-1] = 3.0
-    assert memory_of(rows).apart_s == 5.0  # no less than lines that follow each other
+    assert memory_of([rows]).apart_s == 5.0  # no less than lines that follow each other
+
+
+def test_the_quickest_run_counts_for_each_working_set():
+    count = len(WORKING_SETS)
+    one, other = [1.0] + [3.0] * count, [2.0] * (count + 1)
+    memory = memory_of([[one], [other]])
+    assert list(memory.seconds_a_byte) == [1.0] + [2.0] * (count - 1)
+    assert memory.apart_s == 2.0
 
 
 @pytest.mark.parametrize(("backend", "nprocs"), [("sim", 1), ("shm", 2)])
 def test_memory_is_measured(backend, nprocs, monkeypatch):
     monkeypatch.setattr("apps._memory._TURNS", 1)
     results = bsplib.run(measure_memory, nprocs=nprocs, backend=backend)
-    memory = memory_of(results)
+    memory = memory_of([results])
     rates = np.array(memory.seconds_a_byte)
     assert len(rates) == len(WORKING_SETS)
     assert (rates > 0).all()
