@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +81,17 @@ def eventually(condition):
             return False
         time.sleep(0.005)
     return True
+
+
+@contextmanager
+def standard_error(path):
+    """Give what reads all that this process, and those forked from it, write on standard error.
+
+    It may read while they write. What ``capfd`` has read it takes away, with a line that
+    comes just then.
+    """
+    with path.open("a") as stream, redirect_stderr(stream):
+        yield path.read_text
 
 
 def state_of(os_pid):

@@ -34,6 +34,7 @@ from .phases import (
     in_a_partition,
     nothing,
     something_elsewhere,
+    standard_error,
     state_of,
     waiting_at_the_end,
 )
@@ -330,17 +331,15 @@ def stop(tmp_path):
 STOPPED = [*BETWEEN, *INSIDE, *SYNCING]
 
 
-def continue_when_named(by, capfd, said):
+def continue_when_named(by, said):
     """Return what continues process 1 once it has been said that it is stopped."""
 
     def go_on(os_pid, over):
-        words = f"which is stopped; continue it (kill -CONT {os_pid}) or end the run\n"
-
-        def named():
-            said.append(capfd.readouterr().err)
-            return f"bsplib: {by} waits for process 1, {words}" in "".join(said)
-
-        if eventually(lambda: over.is_set() or named()):
+        named = (
+            f"bsplib: {by} waits for process 1, which is stopped; continue it "
+            f"(kill -CONT {os_pid}) or end the run\n"
+        )
+        if eventually(lambda: over.is_set() or named in said()):
             os.kill(os_pid, signal.SIGCONT)
 
     return go_on
@@ -349,14 +348,14 @@ def continue_when_named(by, capfd, said):
 @pytest.mark.procs(3)
 @pytest.mark.parametrize("phase", STOPPED, ids=lambda phase: phase.__name__)
 def test_a_process_may_be_stopped_in_any_phase_is_named_and_goes_on(
-    run, nothing_is_left, stop, capfd, monkeypatch, phase
+    run, nothing_is_left, stop, tmp_path, monkeypatch, phase
 ):
     monkeypatch.setattr(seat, "_NAPS_PER_LOOK", 4)  # two seconds would be long for so many tests
-    said = []
-    happens = stop(continue_when_named("process 0", capfd, said))
-    results = run(lambda bsp: phase(bsp, happens(bsp)), start_method="fork")
+    with standard_error(tmp_path / "said") as said:
+        happens = stop(continue_when_named("process 0", said))
+        results = run(lambda bsp: phase(bsp, happens(bsp)), start_method="fork")
     assert results == run(lambda bsp: phase(bsp, nothing))
-    assert set(re.findall(r"waits for process (\d+)", "".join(said))) == {"1"}
+    assert set(re.findall(r"waits for process (\d+)", said())) == {"1"}
 
 
 def handing_over_its_result(bsp, happens):
@@ -368,14 +367,14 @@ def handing_over_its_result(bsp, happens):
     "phase", [waiting_at_the_end, handing_over_its_result], ids=lambda phase: phase.__name__
 )
 def test_a_process_that_is_stopped_after_all_others_have_ended_is_named_by_the_run(
-    run, nothing_is_left, stop, capfd, monkeypatch, phase
+    run, nothing_is_left, stop, tmp_path, monkeypatch, phase
 ):
     monkeypatch.setattr(processes, "_LOOK_S", 0.2)
-    said = []
-    happens = stop(continue_when_named("the run", capfd, said))
-    results = run(lambda bsp: phase(bsp, happens(bsp)), start_method="fork")
+    with standard_error(tmp_path / "said") as said:
+        happens = stop(continue_when_named("the run", said))
+        results = run(lambda bsp: phase(bsp, happens(bsp)), start_method="fork")
     assert results == run(lambda bsp: phase(bsp, nothing))
-    assert "".join(said).count("waits for") == 1
+    assert said().count("waits for") == 1
 
 
 @pytest.mark.procs(3)

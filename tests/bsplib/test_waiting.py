@@ -16,7 +16,7 @@ from bsplib.backends.shm.control import ASLEEP
 from bsplib.backends.shm.seat import Seat
 from bsplib.backends.shm.segment import PAGE, Segment
 
-from .phases import eventually, state_of
+from .phases import eventually, standard_error, state_of
 
 pytestmark = pytest.mark.real_processes
 
@@ -269,9 +269,7 @@ def test_the_caller_of_a_run_uses_next_to_no_processor(run):
 @pytest.mark.parametrize(
     ("meet", "wait"), [(by_sync, "auto"), (by_oblsync, "block"), (by_sync, "spin")]
 )
-def test_a_stopped_process_is_named_and_the_run_goes_on_when_it_does(
-    run, capfd, tmp_path, wait, meet
-):
+def test_a_stopped_process_is_named_and_the_run_goes_on_when_it_does(run, tmp_path, wait, meet):
     def main(bsp):
         bsp.sync()
         if bsp.pid == 0:
@@ -280,30 +278,24 @@ def test_a_stopped_process_is_named_and_the_run_goes_on_when_it_does(
         meet(bsp)
         return bsp.pid
 
-    said = []
-
     def continue_it():
         path = tmp_path / "stopped"
         eventually(lambda: path.exists() and path.read_text())
         os_pid = int(path.read_text())
         eventually(lambda: state_of(os_pid) == "T")
-
-        def named_by_both():
-            said.append(capfd.readouterr().err)
-            return "".join(said).count("or end the run") >= 2
-
-        eventually(named_by_both)
+        eventually(lambda: said().count("or end the run") >= 2)
         os.kill(os_pid, signal.SIGCONT)
 
-    helper = threading.Thread(target=continue_it)
-    helper.start()
-    results = run(main, wait=wait, start_method="fork")
-    helper.join()
+    with standard_error(tmp_path / "said") as said:
+        helper = threading.Thread(target=continue_it)
+        helper.start()
+        results = run(main, wait=wait, start_method="fork")
+        helper.join()
     assert results == [0, 1, 2]
     os_pid = (tmp_path / "stopped").read_text()
     for pid in (1, 2):
         assert (
-            "".join(said).count(
+            said().count(
                 f"bsplib: process {pid} waits for process 0, which is stopped; continue it "
                 f"(kill -CONT {os_pid}) or end the run"
             )
