@@ -15,7 +15,7 @@ from bsplib.errors import BspError, MessageError, ProcessDiedError, SyncMismatch
 from bsplib.group import Group
 from bsplib.machine import Machine
 from bsplib.recorder import RecordedGroup, Recorder
-from bsplib.records import GroupInfo
+from bsplib.records import root_group
 from bsplib.spool import Spool
 from bsplib.superstep import Terms
 
@@ -78,8 +78,7 @@ def _recorded_group(task: Task, spool: Spool, port: Port, terms: Terms) -> Group
     code = getattr(task.main, "__code__", None)
     recorder = Recorder(spool, port.pid, _call_main.__code__, code)
     recorder.began_ns = port.released
-    info = GroupInfo(-1, 0, 0, 0, 0, port.nprocs)
-    return RecordedGroup(port, terms, None, recorder, info)
+    return RecordedGroup(port, terms, None, recorder, root_group(port.nprocs))
 
 
 def _call_main(task: Task, group: Group) -> Any:

@@ -27,6 +27,7 @@ from bsplib.delivery import Incoming
 from bsplib.errors import OverlapError
 from bsplib.messages import Fetch, unpack
 from bsplib.place import Array, address, extent, from_wire
+from bsplib.records import Members
 from bsplib.registry import Registry
 from bsplib.transfer import check_arrival
 
@@ -134,7 +135,7 @@ def check_overlaps(
     watched: list[Watched],
     registry: Registry,
     fetch: Fetch,
-    first: int,
+    members: Members,
     pid: int,
 ) -> None:
     """Compare all that the transfers of a superstep do to the memory of this process.
@@ -144,19 +145,19 @@ def check_overlaps(
         watched: arrays of this process that it gave to its own transfers.
         registry: of the group.
         fetch: for what is in the parcels.
-        first: process 0 of the group in root numbering.
+        members: processes of the group in root numbering, by pid.
         pid: this process.
 
     Raises:
         OverlapError: two of them may not meet.
         BoundsError: one leaves its array, which an oblivious superstep finds out here.
     """
-    named = _Named(registry, fetch)
-    calls = [call for parcel in incoming for call in named.puts(parcel, first)]
-    calls += [call for parcel in incoming for call in named.gets(parcel, first)]
+    named = _Named(registry, fetch, members)
+    calls = [call for parcel in incoming for call in named.puts(parcel)]
+    calls += [call for parcel in incoming for call in named.gets(parcel)]
     for array, _, (operation, place) in watched:
         use, what = _HERE[operation]
-        calls.append(_Call(use, _words(what, first + pid, place), array, None))
+        calls.append(_Call(use, _words(what, members[pid], place), array, None))
     for together in _that_may_overlap(calls):
         _compare(together)
 
@@ -168,24 +169,28 @@ def _words(operation: str, process: int, place: str) -> str:
 class _Named:
     """What transfers name in the arrays of this process."""
 
-    def __init__(self, registry: Registry, fetch: Fetch) -> None:
+    def __init__(self, registry: Registry, fetch: Fetch, members: Members) -> None:
         self._registry = registry
         self._fetch = fetch
+        self._members = members
 
-    def puts(self, parcel: Incoming, first: int) -> Iterator[_Call]:
+    def puts(self, parcel: Incoming) -> Iterator[_Call]:
         sites = parcel.sites[0] if parcel.sites else ()
         for put, (operation, place) in zip(parcel.puts, sites, strict=True):
             check_arrival(self._registry, parcel.source, put, self._fetch)
             use = _Use.HP_WRITE if operation == "hpput" else _Use.PUT
             if len(put) == 5 and put[2] is not None:
                 use = _Use.COMBINE
-            yield _Call(use, _words(operation, first + parcel.source, place), *self._part(put))
+            yield _Call(use, self._words(operation, parcel, place), *self._part(put))
 
-    def gets(self, parcel: Incoming, first: int) -> Iterator[_Call]:
+    def gets(self, parcel: Incoming) -> Iterator[_Call]:
         sites = parcel.sites[1] if parcel.sites else ()
         for get, (operation, place) in zip(parcel.gets, sites, strict=True):
             use = _Use.HP_READ if operation == "hpget" else _Use.READ
-            yield _Call(use, _words(operation, first + parcel.source, place), *self._part(get))
+            yield _Call(use, self._words(operation, parcel, place), *self._part(get))
+
+    def _words(self, operation: str, parcel: Incoming, place: str) -> str:
+        return _words(operation, self._members[parcel.source], place)
 
     def _part(self, transfer: tuple[Any, ...]) -> tuple[Array, NDArray[np.int64] | None]:
         """Return an array, and which elements of it a transfer names; None for all."""

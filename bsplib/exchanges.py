@@ -117,12 +117,7 @@ class Exchanges(CollectiveMail):
         the largest and the sum of all but the smallest.
         """
         self._check_usable()
-        data, pickled = self._pack("allgather", x)
-        for pid in self._others():
-            self.send(pid, data, CollectiveTag("allgather", pickled))
-        own = unpack(copied(data), pickled=pickled)
-        self.sync()
-        return self._by_pid(self._arrived("allgather", range(self.nprocs)), own)
+        return self._exchange("allgather", x)
 
     # -- parts ----------------------------------------------------------------------------
 
@@ -179,6 +174,15 @@ class Exchanges(CollectiveMail):
         return self._by_pid(self._taken("alltoall"), own)
 
     # -- inside ---------------------------------------------------------------------------------
+
+    def _exchange(self, operation: str, x: Any) -> list[Any]:
+        """Do what :meth:`allgather` does, for any operation that needs it."""
+        data, pickled = self._pack(operation, x)
+        for pid in self._others():
+            self.send(pid, data, CollectiveTag(operation, pickled))
+        own = unpack(copied(data), pickled=pickled)
+        self.sync()
+        return self._by_pid(self._arrived(operation, range(self.nprocs)), own)
 
     def _check_parts(self, operation: str, parts: Any) -> None:
         try:

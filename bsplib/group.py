@@ -11,7 +11,7 @@ import operator
 from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import NoReturn, Self
+from typing import Any, NoReturn, Self
 
 from bsplib.arrays import Arrays
 from bsplib.backends.base import Port
@@ -156,11 +156,52 @@ class Group(Arrays, RemoteAccess, Mailbox, Collectives):
         self._check_usable()
         bounds = self._check_ends(ends)
         index = next(i for i, end in enumerate(bounds) if self.pid < end)
-        first = bounds[index - 1] if index else 0
-        sub = self._open(index, first, bounds[index] - first)
-        self._partitions += 1
-        self._rest("a sub-group of it is open; leave the sub-group first (done)")
-        return sub
+        return self._enter(index, range(bounds[index - 1] if index else 0, bounds[index]))
+
+    def split(self, colour: Any, key: Any = 0) -> Group | NoGroup:
+        """Split the group into sub-groups of any processes: those of one colour.
+
+        Collective. Use it as ``with bsp.split(colour) as sub:``, or call ``sub.done()``;
+        until then this group rests. As in a collective, pending puts take effect at its
+        sync, and messages that the program sent before can be read afterwards.
+
+        Args:
+            colour: an integer, a string or any other hashable value; the processes
+                that give equal ones form a sub-group. None for no sub-group: then
+                ``sub`` is None, and this group rests until the block ends.
+            key: the processes of a sub-group are numbered by rising key, those of
+                equal keys by their pid here; numbers, or anything that can be ordered.
+
+        Returns:
+            The sub-group, or for None what rests until the end of its block.
+
+        Raises:
+            PartitionError: a colour is not hashable or not equal to itself, or the
+                keys of a sub-group cannot be ordered.
+            MessageError: ``colour`` or ``key`` cannot be pickled.
+            SyncMismatchError: a process is in no split.
+
+        Supersteps: 1.
+        Cost: (p - 1) n g + l, where n is the bytes of the pickled colour and key.
+        Source: MPI_Comm_split of the MPI standard; PUB, bsp_partition for the rest.
+        """
+        self._check_usable()
+        self._check_colour(colour)
+        choices = self._exchange("split", (colour, key))
+        colours = list(dict.fromkeys(other for other, _ in choices if other is not None))
+        if colour is None:
+            self._partitions += 1
+            self._rest("this process is in no sub-group of a split; end its block first (done)")
+            return NoGroup(self)
+        pids = [pid for pid, (other, _) in enumerate(choices) if other == colour]
+        try:
+            pids.sort(key=lambda pid: choices[pid][1])
+        except TypeError as error:
+            keys = [choices[pid][1] for pid in pids]
+            raise self._error(
+                PartitionError, f"split: the keys {keys} cannot be ordered: {error}"
+            ) from None
+        return self._enter(colours.index(colour), pids)
 
     def done(self) -> None:
         """Leave a sub-group; the group that was partitioned is in use again.
@@ -194,12 +235,19 @@ class Group(Arrays, RemoteAccess, Mailbox, Collectives):
 
     # -- sub-groups, inside -------------------------------------------------------------
 
-    def _open(self, index: int, first: int, size: int) -> Group:
-        return Group(self._split(index, first, size), self._terms, self)
+    def _enter(self, index: int, pids: Sequence[int]) -> Group:
+        """Open a sub-group of some processes of this group, which rests until it is left."""
+        sub = self._open(index, pids)
+        self._partitions += 1
+        self._rest("a sub-group of it is open; leave the sub-group first (done)")
+        return sub
 
-    def _split(self, index: int, first: int, size: int) -> Port:
+    def _open(self, index: int, pids: Sequence[int]) -> Group:
+        return Group(self._open_port(index, pids), self._terms, self)
+
+    def _open_port(self, index: int, pids: Sequence[int]) -> Port:
         try:
-            return self._port.split(self._partitions, index, first, size)
+            return self._port.split(self._partitions, index, pids)
         except BspError as error:
             self._fail(error)
 
@@ -213,6 +261,18 @@ class Group(Arrays, RemoteAccess, Mailbox, Collectives):
         self._close()
 
     # -- checks ---------------------------------------------------------------------------
+
+    def _check_colour(self, colour: Any) -> None:
+        try:
+            sound = hash(colour) is not None and bool(colour == colour)  # noqa: PLR0124  # NaN
+        except (TypeError, ValueError):
+            sound = False
+        if not sound:
+            raise self._error(
+                PartitionError,
+                f"split: colour is {colour!r}; it is an integer, a string or another hashable "
+                f"value, or None for no sub-group",
+            )
 
     def _check_ends(self, ends: Sequence[int]) -> list[int]:
         try:
@@ -229,3 +289,26 @@ class Group(Arrays, RemoteAccess, Mailbox, Collectives):
                 f"number of processes",
             )
         return bounds
+
+
+class NoGroup:
+    """Stands for the sub-group of a process that is in none: of ``split(None)``.
+
+    ``with bsp.split(None) as sub:`` gives None as ``sub``; the group that was split rests
+    until the block ends, or until :meth:`done`.
+    """
+
+    def __init__(self, parent: Group) -> None:
+        self._parent: Group | None = parent
+
+    def done(self) -> None:
+        """Let the group that was split be used again."""
+        if self._parent is not None:
+            self._parent._rest(None)
+            self._parent = None
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: object) -> None:
+        self.done()

@@ -10,18 +10,18 @@ from __future__ import annotations
 import functools
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import CodeType, FrameType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from numpy.typing import ArrayLike
 
-from bsplib import group
+from bsplib import group, where
 from bsplib.backends.base import Port
 from bsplib.group import Group
 from bsplib.outgoing import Early, Outgoing, parcel_bytes
 from bsplib.place import Array
-from bsplib.records import Direction, Frame, GroupInfo, Kind, Stack
+from bsplib.records import NO_CPU, Direction, Frame, GroupInfo, Kind, Stack
 from bsplib.spool import Spool
 from bsplib.superstep import Supersteps, Terms
 
@@ -87,17 +87,14 @@ class Recorder:
         if code is None:  # main returned without a sync, and is no function
             return self._number((), (Frame("", "main", 0, 0),))
         last = max((line for *_, line in code.co_lines() if line), default=code.co_firstlineno)
-        frame = Frame(code.co_filename, code.co_qualname, code.co_firstlineno, last)
-        return self._number((id(code),), (frame,))
+        return self._number((id(code),), (_frame_of(code, last),))
 
     def _define(self, key: tuple[int, ...], frame: FrameType | None) -> int:
         frames = []
         while frame is not None and frame.f_code is not self._outermost:
             code = frame.f_code
             self._codes.append(code)
-            frames.append(
-                Frame(code.co_filename, code.co_qualname, code.co_firstlineno, frame.f_lineno)
-            )
+            frames.append(_frame_of(code, frame.f_lineno))
             frame = frame.f_back
         self._main = self._codes[-1]
         return self._number(key, tuple(reversed(frames)))
@@ -113,6 +110,12 @@ class Recorder:
         """Write down what the superstep to be recorded next exchanged with a partner."""
         spool = self._spool
         spool.traffic.append(spool.records.count, partner, direction, nbytes, messages)
+
+
+def _frame_of(code: CodeType, line: int) -> Frame:
+    """Describe a call for the records."""
+    library = where.is_own(code)
+    return Frame(code.co_filename, code.co_qualname, code.co_firstlineno, line, library)
 
 
 def _timed(
@@ -270,6 +273,7 @@ class RecordedGroup(Group):
             end - began,
             comm_ns,
             self._sub_ns,
+            NO_CPU,
             own_bytes,
             own_messages,
         )
@@ -282,23 +286,16 @@ class RecordedGroup(Group):
         own_bytes, own_messages = map(
             operator.add, sent.pop(self.pid, _NOTHING), got.pop(self.pid, _NOTHING)
         )
-        first = self._port.first
+        members = self._port.members
         for direction, partners in ((Direction.OUT, sent), (Direction.IN, got)):
             for pid, (nbytes, messages) in partners.items():
                 if messages:
-                    self._recorder.traffic(first + pid, direction, nbytes, messages)
+                    self._recorder.traffic(members[pid], direction, nbytes, messages)
         return own_bytes, own_messages
 
-    def _open(self, index: int, first: int, size: int) -> Group:
-        info = GroupInfo(
-            self._number,
-            self._superstep,
-            self._partitions,
-            index,
-            self._port.first + first,
-            size,
-        )
-        port = self._split(index, first, size)
+    def _open(self, index: int, pids: Sequence[int]) -> Group:
+        port = self._open_port(index, pids)
+        info = GroupInfo(self._number, self._superstep, self._partitions, index, port.members)
         return RecordedGroup(port, self._terms, self, self._recorder, info)
 
     def _leave(self) -> None:

@@ -7,6 +7,8 @@ times are nanoseconds since the barrier before ``main``, all sizes are bytes.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -43,27 +45,68 @@ class Frame(NamedTuple):
     """Where the function begins."""
     line: int
     """Where in it the next call, or for the last frame the sync, stands."""
+    library: bool = False
+    """The function is bsplib's own, such as a collective, and not the program's."""
 
 
 Stack = tuple[Frame, ...]
 """From ``main`` down to the function that called sync."""
 
 
+Members = range | tuple[int, ...]
+"""Pids in the root group of the processes of a group, by their pid in that group; a
+range wherever they are evenly spaced, as :func:`as_members` makes it."""
+
+
+def as_members(pids: Sequence[int]) -> Members:
+    """Return pids in the one form in which equal members are equal."""
+    first, step = pids[0], pids[1] - pids[0] if len(pids) > 1 else 1
+    if step:
+        evenly = range(first, first + step * len(pids), step)
+        if all(map(operator.eq, evenly, pids)):
+            return evenly
+    return tuple(pids)
+
+
 class GroupInfo(NamedTuple):
-    """One group of processes: the root, or a sub-group of a partition."""
+    """One group of processes: the root, or a sub-group of a partition or split."""
 
     parent: int
     """Position of the parent in the run's list of groups; -1 for the root."""
     superstep: int
-    """Superstep of the parent in which the partition was opened."""
+    """Superstep of the parent in which the sub-group was opened."""
     ordinal: int
-    """Which partition of the parent it was, counted over the whole run."""
+    """Which partition or split of the parent it was, counted over the whole run."""
     index: int  # type: ignore[assignment]  # hides tuple.index, which nobody calls
-    """Which sub-group of that partition."""
-    first: int
-    """Its lowest process, in root numbering."""
-    size: int
-    """Number of its processes: ``first .. first + size - 1``."""
+    """Which sub-group of that partition or split."""
+    members: Members
+    """Its processes, in root numbering, by their pid in the group."""
+
+    @property
+    def size(self) -> int:
+        """Number of its processes."""
+        return len(self.members)
+
+    def to_json(self) -> list[Any]:
+        """Return it in values of JSON; members that are evenly spaced take three numbers."""
+        members: Any = self.members
+        if isinstance(members, range):
+            members = {"first": members[0], "count": len(members), "step": members.step}
+        return [*self[:4], members]
+
+    @classmethod
+    def of_json(cls, row: list[Any]) -> GroupInfo:
+        """Return the group that :meth:`to_json` described."""
+        parent, superstep, ordinal, index, members = row
+        if isinstance(members, dict):
+            first, step = members["first"], members["step"]
+            members = range(first, first + step * members["count"], step)
+        return cls(parent, superstep, ordinal, index, as_members(members))
+
+
+def root_group(nprocs: int) -> GroupInfo:
+    """Return the group of all processes of a run."""
+    return GroupInfo(-1, 0, 0, 0, range(nprocs))
 
 
 RECORD = np.dtype(
@@ -79,11 +122,17 @@ RECORD = np.dtype(
         ("end", np.int64),  # ns: sync returned
         ("comm_calls", np.int64),  # ns inside put, get, send and their kin
         ("sub", np.int64),  # ns spent in sub-groups
+        ("cpu", np.int64),  # ns of CPU time from start to arrive without sub-groups; see below
         ("self_bytes", np.int64),  # payload to itself, no part of h
         ("self_messages", np.int64),
     ]
 )
-"""A superstep of a process. For kind END ``arrive``, ``released`` and ``end`` agree."""
+"""A superstep of a process. For kind END ``arrive``, ``released`` and ``end`` agree.
+``cpu`` is ``NO_CPU`` where CPU time was not measured: it is measured only where the run
+has more processes than cores."""
+
+NO_CPU = -1
+"""The field ``cpu`` of a record whose CPU time was not measured."""
 
 TRAFFIC = np.dtype(
     [

@@ -89,7 +89,7 @@ class Spool:
 
     def define_group(self, group: GroupInfo) -> None:
         """Give a group the next number; its parent is a number of this process."""
-        self._define("group", group)
+        self._define("group", group.to_json())
 
     def _define(self, what: str, value: Any) -> None:
         json.dump([what, value], self._definitions)
@@ -149,7 +149,7 @@ def _read_definitions(
             stack = tuple(Frame(*frame) for frame in value)
             stack_of.append(stacks.setdefault(stack, len(stacks)))
         else:
-            group = GroupInfo(*value)
+            group = GroupInfo.of_json(value)
             if group.parent >= 0:
                 group = group._replace(parent=group_of[group.parent])
             group_of.append(groups.setdefault(group, len(groups)))

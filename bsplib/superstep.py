@@ -307,7 +307,7 @@ class Supersteps:
         """Compare what all transfers of the superstep do to the memory of this process."""
         assert self._watch is not None
         watched, port = self._watch.take(), self._port
-        check_overlaps(incoming, watched, self._registry, port.fetch, port.first, self.pid)
+        check_overlaps(incoming, watched, self._registry, port.fetch, port.members, self.pid)
 
     def _check_nothing_pending(self, what: str) -> None:
         pending = sum(out.count() + len(out.gets) for out in self._out.values())
@@ -324,7 +324,7 @@ class Supersteps:
 
     def _error(self, kind: type[BspError], text: str) -> BspError:
         """Return an error that says where it happened."""
-        process = self._port.first + self.pid
+        process = self._port.members[self.pid]
         place = where.place()
         error = kind(f"{text} [process {process}, superstep {self._superstep}, {place}]")
         error.pid, error.superstep = process, self._root_superstep()

@@ -5,16 +5,19 @@ A trace is a zip archive whose members are stored, not compressed, and just thes
 ``trace.json``
     UTF-8, at most 64 MiB::
 
-        {"format": "bsplib trace", "version": 1, "runs": [RUN, ...]}
+        {"format": "bsplib trace", "version": 2, "runs": [RUN, ...]}
 
         RUN = {"nprocs": P,              1 .. 65536
                "complete": true/false,   false where the run ended in an error
                "meta": {...},            any JSON object, nested at most 32 deep
-               "groups": [[parent, superstep, ordinal, index, first, size], ...],
-               "frames": [[file, function, first_line, line], ...],
+               "groups": [[parent, superstep, ordinal, index, MEMBERS], ...],
+               "frames": [[file, function, first_line, line, library], ...],
                "stacks": [[position in frames, ...], ...],
                "records": N,             length of the arrays
                "traffic": M}
+
+        MEMBERS = [pid, ...]             in root numbering, each process once
+                | {"first": pid, "count": N, "step": number other than 0}
 
     Numbers are finite, and texts outside of meta have at most 4096 characters.
 
@@ -22,13 +25,15 @@ A trace is a zip archive whose members are stored, not compressed, and just thes
     numpy's npy format 1.0, one-dimensional, of dtypes ``bsplib.records.RECORD`` and
     ``TRAFFIC`` in little-endian order. The header is the one text that ``_npy_header``
     makes; a reader compares it and parses nothing. Times, sizes and numbers in them
-    are at most 2**53, so that floats hold them.
+    are at most 2**53, so that floats hold them. ``cpu`` is -1 where it was not measured.
 
 ``bsplib.records`` says what the fields mean. A reader checks ranges, positions and
 order, so that the profiler may trust a Trace that was read. Since nothing is
 compressed, reading takes memory in proportion to the file.
 
-A change of the format gets another version; a reader takes only its own.
+A change of the format gets another version; a reader takes only its own. Version 2
+knows a group by the list of its members, marks the frames of bsplib itself, and has
+CPU time.
 """
 
 from __future__ import annotations
@@ -46,13 +51,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bsplib.errors import TraceError
-from bsplib.records import RECORD, TRAFFIC, Direction, Frame, GroupInfo, Kind, Run, Stack, Trace
+from bsplib.records import (
+    NO_CPU,
+    RECORD,
+    TRAFFIC,
+    Direction,
+    Frame,
+    GroupInfo,
+    Kind,
+    Members,
+    Run,
+    Stack,
+    Trace,
+    as_members,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FORMAT = "bsplib trace"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 MAX_JSON_BYTES = 64 * 2**20
 MAX_META_NESTING = 32
@@ -138,7 +156,7 @@ def _document(trace: Trace) -> dict[str, Any]:
                 "nprocs": run.nprocs,
                 "complete": run.complete,
                 "meta": run.meta,
-                "groups": run.groups,
+                "groups": [group.to_json() for group in run.groups],
                 "frames": list(frames),
                 "stacks": stacks,
                 "records": len(run.records),
@@ -253,24 +271,44 @@ def _groups(value: object, nprocs: int) -> tuple[GroupInfo, ...]:
     groups: list[GroupInfo] = []
     for position, row in enumerate(_list(value, "groups")):
         what = f"group {position}"
-        fields = _list(row, what, len(GroupInfo._fields))
-        group = GroupInfo(*(_int(field, what, -1, MAX_NUMBER) for field in fields))
+        *fields, members = _list(row, what, len(GroupInfo._fields))
+        parent, superstep, ordinal, index = (_int(field, what, -1, MAX_NUMBER) for field in fields)
+        group = GroupInfo(parent, superstep, ordinal, index, _members(members, what, nprocs))
         if position == 0:
-            sound = (group.parent, group.first, group.size) == (-1, 0, nprocs)
+            sound = (group.parent, group.members) == (-1, range(nprocs))
         else:
-            sound = min(group) >= 0 and group.parent < position
-            sound = sound and _contains(groups[group.parent], group)
+            sound = min(group[:4]) >= 0 and group.parent < position
+            sound = sound and _contains(groups[group.parent].members, group.members)
         if not sound:
-            raise TraceError(f"{what} cannot be {tuple(group)} among {nprocs} processes")
+            shown = reprlib.repr(tuple(group))
+            raise TraceError(f"{what} cannot be {shown} among {nprocs} processes")
         groups.append(group)
     if not groups:
         raise TraceError("there is no group")
     return tuple(groups)
 
 
-def _contains(parent: GroupInfo, group: GroupInfo) -> bool:
+def _members(value: object, what: str, nprocs: int) -> Members:
+    """The processes of a group, each of them once."""
+    if isinstance(value, dict) and value.keys() == {"first", "count", "step"}:
+        first = _int(value["first"], what, 0, nprocs - 1)
+        count = _int(value["count"], what, 1, nprocs)
+        step = _int(value["step"], what, -nprocs, nprocs)
+        if step and 0 <= first + step * (count - 1) < nprocs:
+            return as_members(range(first, first + step * count, step))
+    elif isinstance(value, list) and value:
+        pids = [_int(pid, what, 0, nprocs - 1) for pid in value]
+        if len(set(pids)) == len(pids):
+            return as_members(pids)
+    raise TraceError(f"{what} has the members {reprlib.repr(value)}, no processes of {nprocs}")
+
+
+def _contains(parent: Members, members: Members) -> bool:
     """Whether all processes of a group are its parent's."""
-    return parent.first <= group.first and group.first + group.size <= parent.first + parent.size
+    if isinstance(parent, range) and isinstance(members, range):
+        # Of evenly spaced ones the first two and the last tell of all.
+        return all(pid in parent for pid in (*members[:2], members[-1]))
+    return set(members) <= set(parent)
 
 
 def _frames(value: object) -> list[Frame]:
@@ -278,12 +316,14 @@ def _frames(value: object) -> list[Frame]:
     frames = []
     for position, row in enumerate(_list(value, "frames")):
         what = f"frame {position}"
-        file, function, first_line, line = _list(row, what, len(Frame._fields))
+        file, function, first_line, line, library = _list(row, what, len(Frame._fields))
         for text in (file, function):
             if not isinstance(text, str) or len(text) > MAX_TEXT:
                 raise TraceError(f"{what} is named {reprlib.repr(text)}, no text or too long")
-        lines = (_int(number, what, 0, 2**31 - 1) for number in (first_line, line))
-        frames.append(Frame(file, function, *lines))
+        if not isinstance(library, bool):
+            raise TraceError(f"{what} holds {reprlib.repr(library)}, not true or false")
+        first_line, line = (_int(number, what, 0, 2**31 - 1) for number in (first_line, line))
+        frames.append(Frame(file, function, first_line, line, library))
     return frames
 
 
@@ -305,9 +345,9 @@ def _check_records(run: Run) -> None:
     ends = {"pid": run.nprocs, "group": len(run.groups)}
     ends |= {"kind": len(Kind), "stack": len(run.stacks)}
     for name in RECORD.fields or ():
-        _check_range("record", records, name, ends.get(name, MAX_NUMBER + 1))
-    first, size = _extents(run)[records["group"]].T
-    outside = (records["pid"] < first) | (records["pid"] >= first + size)
+        least = NO_CPU if name == "cpu" else 0
+        _check_range("record", records, name, least, ends.get(name, MAX_NUMBER + 1))
+    outside = ~_are_members(run, records["group"], records["pid"])
     _refuse("record", records, outside, "a process outside its group")
     start, arrive, end = records["start"], records["arrive"], records["end"]
     disorder = (start > arrive) | (arrive > records["released"]) | (records["released"] > end)
@@ -334,22 +374,36 @@ def _check_traffic(run: Run) -> None:
     traffic = run.traffic
     ends = {"record": len(run.records), "partner": run.nprocs, "direction": len(Direction)}
     for name in TRAFFIC.fields or ():
-        _check_range("traffic row", traffic, name, ends.get(name, MAX_NUMBER + 1))
+        _check_range("traffic row", traffic, name, 0, ends.get(name, MAX_NUMBER + 1))
     asker, partner = run.records[traffic["record"]], traffic["partner"]
-    first, size = _extents(run)[asker["group"]].T
-    wrong = (partner < first) | (partner >= first + size) | (partner == asker["pid"])
+    wrong = ~_are_members(run, asker["group"], partner) | (partner == asker["pid"])
     _refuse("traffic row", traffic, wrong, "a partner that is not another of its group")
 
 
-def _extents(run: Run) -> NDArray[np.int64]:
-    """First process and size of each group."""
-    return np.array([(group.first, group.size) for group in run.groups], np.int64)
+def _are_members(run: Run, groups: NDArray[np.int32], pids: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Whether processes belong to groups, pair by pair."""
+    evenly = [_rising(group.members) for group in run.groups]
+    first, last, step = np.array(evenly, np.int64)[groups].T
+    found: NDArray[np.bool_] = (first <= pids) & (pids <= last) & ((pids - first) % step == 0)
+    for position, group in enumerate(run.groups):
+        if isinstance(group.members, tuple):
+            rows = np.flatnonzero(groups == position)
+            found[rows] = np.isin(pids[rows], group.members)
+    return found
 
 
-def _check_range(what: str, rows: NDArray[np.void], name: str, end: int) -> None:
-    """Refuse values of a field outside 0 .. end - 1."""
+def _rising(members: Members) -> tuple[int, int, int]:
+    """First, last and step of a range in rising order; of a list a range around it."""
+    if isinstance(members, range):
+        return min(members[0], members[-1]), max(members[0], members[-1]), abs(members.step)
+    return min(members), max(members), 1
+
+
+def _check_range(what: str, rows: NDArray[np.void], name: str, least: int, end: int) -> None:
+    """Refuse values of a field outside least .. end - 1."""
     values = rows[name]
-    _refuse(what, rows, (values < 0) | (values >= end), f"a {name} outside 0 .. {end - 1}")
+    fault = f"a {name} outside {least} .. {end - 1}"
+    _refuse(what, rows, (values < least) | (values >= end), fault)
 
 
 def _refuse(what: str, rows: NDArray[np.void], wrong: NDArray[np.bool_], fault: str) -> None:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 _CALLS_MAIN = "run_task"
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
+def is_own(code: CodeType) -> bool:
+    """Tell whether code is bsplib's own, and not the program's."""
+    return code.co_filename.startswith(_HERE)
+
+
 def caller() -> FrameType | None:
     """Return the innermost frame of the program; None once ``main`` has returned."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_HERE):
+    while frame is not None and is_own(frame.f_code):
         if frame.f_code.co_name == _CALLS_MAIN:
             return None
         frame = frame.f_back

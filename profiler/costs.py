@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bsplib.records import Direction, Run
+from bsplib.records import NO_CPU, Direction, Run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,6 +32,23 @@ def superstep_numbers(run: Run) -> NDArray[np.int64]:
     return numbers
 
 
+def computation_ns(run: Run) -> NDArray[np.float64]:
+    """Computation w of each record, in nanoseconds.
+
+    It is the time W from the start to the arrival without calls and sub-groups; where
+    CPU time was measured at most that CPU time's share ``cpu * W / (W + calls)``, so
+    that waiting for a core is no computation.
+    """
+    records = run.records
+    calls, cpu = records["comm_calls"].astype(np.float64), records["cpu"]
+    spent = (records["arrive"] - records["start"] - records["comm_calls"] - records["sub"]).astype(
+        np.float64
+    )
+    share = spent / np.maximum(spent + calls, 1.0)
+    w: NDArray[np.float64] = np.where(cpu == NO_CPU, spent, np.minimum(spent, cpu * share))
+    return w
+
+
 def record_costs(run: Run) -> NDArray[np.float64]:
     """Cost of each record in each metric.
 
@@ -44,7 +61,7 @@ def record_costs(run: Run) -> NDArray[np.float64]:
     Source: Jarvis et al. 2002, section 2.1; time in sub-groups is in their own records.
     """
     records = run.records
-    comp = records["arrive"] - records["start"] - records["comm_calls"] - records["sub"]
+    comp = computation_ns(run)
     comm = records["comm_calls"] + (records["end"] - records["released"])
     idle = records["released"] - records["arrive"]
     return np.stack([comp, comm, idle, np.maximum(*h_relation(run))]).astype(np.float64)

@@ -23,6 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsplib.records import Members
+
 Ticket = tuple[Any, int]
 """Where a large payload waits, and its size in bytes."""
 
@@ -49,8 +51,8 @@ class Port(ABC):
     pid: int
     """This process in the numbering of the group."""
     nprocs: int
-    first: int
-    """Process 0 of the group in root numbering."""
+    members: Members
+    """Pids in the root group of the group's processes, by pid."""
     released: int
     """Latest arrival, in ns, among those the last :meth:`meet` waited for; kept
     only where the meeting was given a stamp."""
@@ -167,14 +169,13 @@ class Port(ABC):
         """Begin the next superstep: staged payloads now belong to their receivers."""
 
     @abstractmethod
-    def split(self, ordinal: int, index: int, first: int, size: int) -> Port:
+    def split(self, ordinal: int, index: int, pids: Sequence[int]) -> Port:
         """Open the port of a sub-group without communication.
 
         Args:
-            ordinal: which partition of this group it is, counted over the run.
-            index: which sub-group of that partition.
-            first: its process 0, in the numbering of this group.
-            size: number of its processes.
+            ordinal: which partition or split of this group it is, counted over the run.
+            index: which sub-group of it.
+            pids: its processes in the numbering of this group; this one is among them.
         """
 
     @abstractmethod

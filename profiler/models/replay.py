@@ -22,6 +22,7 @@ of the run add up to the total.
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -151,22 +152,21 @@ class _Barriers:
 
     def _end(self, number: int, step: Step) -> None:
         """Add the cost of a superstep to its group."""
-        first, size = self._groups[step.group].first, self._groups[step.group].size
+        members = self._groups[step.group].members
         rows = slice(step.start, step.stop)
         if step.opened:
-            computed = np.zeros(size)
-            computed[self._timeline.pid[rows] - first] = self._w_s[rows]
+            computed = dict.fromkeys(members, 0.0)
+            computed.update(zip(self._timeline.pid[rows].tolist(), self._w_s[rows], strict=True))
             for child in step.opened:
-                info = self._groups[child]
-                computed[info.first - first :][: info.size] += self._totals[child]
-            process = int(np.argmax(computed))
-            longest = computed[process]
-            found = np.flatnonzero(self._timeline.pid[rows] == first + process)
+                for pid in self._groups[child].members:
+                    computed[pid] += self._totals[child]
+            process, longest = max(computed.items(), key=operator.itemgetter(1))
+            found = np.flatnonzero(self._timeline.pid[rows] == process)
             record = step.start + int(found[0]) if len(found) else -1
         else:
             record = step.start + int(np.argmax(self._w_s[rows]))
-            process, longest = int(self._timeline.pid[record]) - first, self._w_s[record]
-        self._deciding.append((first + process, record))
+            process, longest = int(self._timeline.pid[record]), self._w_s[record]
+        self._deciding.append((process, record))
         self._totals[step.group] += longest
         if step.kind != Kind.END:
             greatest = self._h[rows].max()
@@ -178,8 +178,7 @@ class _Barriers:
         if record >= 0:
             self._books.computed(record, self._w_s[record])
         for child in step.opened:
-            info = self._groups[child]
-            on_path[child] = info.first <= process < info.first + info.size
+            on_path[child] = process in self._groups[child].members
         if step.kind != Kind.END:
             record = step.start + int(np.argmax(self._h[step.start : step.stop]))
             transfer_s = self._g[number] * self._h[record]

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.errors import UsageError
+from bsplib.records import NO_CPU
+from profiler.costs import computation_ns
 from profiler.models.prediction import MEASURED, Prediction, predict
 from profiler.models.prices import Prices, recorded_machine
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from bsplib.machine import Machine
     from bsplib.records import Run
     from profiler.tune.app import App
@@ -126,9 +126,11 @@ def quietest(runs: Sequence[Run]) -> Run:
     best = min(runs, key=lambda run: int(run.records["end"].max(initial=0)))
     if not all(_made_alike(run, best) for run in runs):
         return best
-    excess = _computations(best) - np.minimum.reduce([_computations(run) for run in runs])
+    least = np.minimum.reduce([computation_ns(run) for run in runs])
     records = best.records.copy()
-    records["comm_calls"] += excess
+    computed = records["arrive"] - records["start"] - records["comm_calls"] - records["sub"]
+    records["comm_calls"] += computed - least.astype(np.int64)
+    records["cpu"] = NO_CPU  # what is left is the computation
     return replace(best, records=records)
 
 
@@ -137,15 +139,6 @@ def _made_alike(run: Run, other: Run) -> bool:
     return run.stacks == other.stacks and np.array_equal(
         run.records[columns], other.records[columns]
     )
-
-
-def _computations(run: Run) -> NDArray[np.int64]:
-    """Nanoseconds of each record."""
-    records = run.records
-    spent: NDArray[np.int64] = (
-        records["arrive"] - records["start"] - records["comm_calls"] - records["sub"]
-    )
-    return spent
 
 
 @contextlib.contextmanager

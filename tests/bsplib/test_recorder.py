@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bsplib
-from bsplib.records import Direction, Kind
+from bsplib.records import Direction, Kind, root_group
 from bsplib.trace import read_trace
 
 
@@ -221,20 +221,18 @@ def test_groups_of_partitions_are_recorded(record, nprocs):
     run = record(busy)
     half = nprocs // 2
     root, *others = run.groups
-    assert root == (-1, 0, 0, 0, 0, nprocs)
+    assert root == root_group(nprocs)
     middle = {group for group in others if group.parent == 0}
-    expected = {(0, 5, 0, 1, half, nprocs - half)}
+    expected = {(0, 5, 0, 1, range(half, nprocs))}
     if half:
-        expected.add((0, 5, 0, 0, 0, half))
+        expected.add((0, 5, 0, 0, range(half)))
     assert middle == expected
     singles = [group for group in others if group.parent != 0]
-    assert sorted((group.first, group.size) for group in singles) == [
-        (pid, 1) for pid in range(nprocs)
-    ]
+    assert sorted(tuple(group.members) for group in singles) == [(pid,) for pid in range(nprocs)]
     assert {(group.superstep, group.ordinal) for group in singles} == {(1, 0)}
     for group in singles:
         parent = run.groups[group.parent]
-        assert group.index == group.first - parent.first
+        assert parent.members[group.index] == group.members[0]
 
 
 def test_partitions_of_one_group_are_counted_over_the_run(record):
@@ -320,7 +318,7 @@ def test_partners_in_a_sub_group_are_numbered_as_in_the_run(record, nprocs):
             sub.sync()
 
     run = record(main)
-    groups = {group.first: number for number, group in enumerate(run.groups) if number}
+    groups = {group.members[0]: number for number, group in enumerate(run.groups) if number}
     assert traffic(run, 1, 0, groups[0]) == {("OUT", 0): (2, 1)}
     assert traffic(run, nprocs - 1, 0, groups[2]) == {("OUT", 2): (2, 1)}
 
@@ -481,7 +479,7 @@ def test_a_run_that_broke_off_in_a_sub_group_keeps_what_was_whole(run, tmp_path)
 
     recorded = crash(run, tmp_path / "file.bsp", main)
     whole = whole_supersteps(recorded)
-    first = next(number for number, group in enumerate(recorded.groups) if group[:5:4] == (0, 0))
+    first = [group.members for group in recorded.groups].index(range(2))
     assert (0, 0) in whole
     assert (0, 1) not in whole
     assert {superstep for group, superstep in whole if group == first} >= {0, 1, 2}

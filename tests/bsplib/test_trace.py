@@ -12,9 +12,21 @@ import numpy as np
 import pytest
 
 from bsplib.errors import TraceError
-from bsplib.records import RECORD, TRAFFIC, Direction, Frame, GroupInfo, Kind, Run, Trace
+from bsplib.records import (
+    RECORD,
+    TRAFFIC,
+    Direction,
+    Frame,
+    GroupInfo,
+    Kind,
+    Run,
+    Trace,
+    as_members,
+    root_group,
+)
 from bsplib.trace import FORMAT_VERSION, MAX_META_NESTING, MAX_TEXT, read_trace, write_trace
 
+ROOT = [-1, 0, 0, 0, {"first": 0, "count": 2, "step": 1}]
 MAIN = Frame("sort.py", "main", 3, 9)
 SORT = Frame("größe\udcff [red].py", "Sorter.<lambda>", 20, 31)
 
@@ -24,21 +36,21 @@ def run():
     """Two processes, a superstep each in a sub-group of their own, one together, the end."""
     records = np.array(
         [
-            # pid, group, superstep, kind, stack, start..end, calls, sub, to self
-            (0, 1, 0, Kind.SYNC, 1, 10, 20, 20, 25, 3, 0, 8, 1),
-            (1, 2, 0, Kind.SYNC, 1, 12, 30, 30, 31, 0, 0, 0, 0),
-            (0, 0, 0, Kind.SYNC, 0, 0, 40, 50, 60, 4, 15, 0, 0),
-            (1, 0, 0, Kind.OBLSYNC, 0, 0, 50, 50, 60, 0, 19, 0, 0),
-            (0, 0, 1, Kind.END, 0, 60, 70, 70, 70, 0, 0, 0, 0),
-            (1, 0, 1, Kind.END, 0, 60, 80, 80, 80, 0, 0, 0, 0),
+            # pid, group, superstep, kind, stack, start..end, calls, sub, cpu, to self
+            (0, 1, 0, Kind.SYNC, 1, 10, 20, 20, 25, 3, 0, 5, 8, 1),
+            (1, 2, 0, Kind.SYNC, 1, 12, 30, 30, 31, 0, 0, -1, 0, 0),
+            (0, 0, 0, Kind.SYNC, 0, 0, 40, 50, 60, 4, 15, -1, 0, 0),
+            (1, 0, 0, Kind.OBLSYNC, 0, 0, 50, 50, 60, 0, 19, -1, 0, 0),
+            (0, 0, 1, Kind.END, 0, 60, 70, 70, 70, 0, 0, -1, 0, 0),
+            (1, 0, 1, Kind.END, 0, 60, 80, 80, 80, 0, 0, -1, 0, 0),
         ],
         RECORD,
     )
     traffic = np.array([(2, 1, Direction.OUT, 16, 1), (3, 0, Direction.IN, 0, 2)], TRAFFIC)
     groups = (
-        GroupInfo(-1, 0, 0, 0, 0, 2),
-        GroupInfo(0, 0, 0, 0, 0, 1),
-        GroupInfo(0, 0, 0, 1, 1, 1),
+        root_group(2),
+        GroupInfo(0, 0, 0, 0, range(1)),
+        GroupInfo(0, 0, 0, 1, range(1, 2)),
     )
     meta = {"program": "sort.py", "arguments": [1, 2.5, None, {"deep": ["er"]}], "host": "\x1b[0m"}
     return Run(2, groups, ((MAIN,), (MAIN, SORT)), records, traffic, False, meta)
@@ -48,7 +60,7 @@ def run():
 def path(tmp_path, run):
     """The trace of two runs."""
     path = tmp_path / "sort.trace"
-    empty = Run(3, (GroupInfo(-1, 0, 0, 0, 0, 3),), (), np.empty(0, RECORD), np.empty(0, TRAFFIC))
+    empty = Run(3, (root_group(3),), (), np.empty(0, RECORD), np.empty(0, TRAFFIC))
     write_trace(path, Trace((run, empty)))
     return path
 
@@ -319,17 +331,23 @@ def test_metadata_may_nest_as_deep_as_it_says_and_no_deeper(path):
     ("groups", "fault"),
     [
         ([], "run 0: there is no group"),
-        ([[0, 0, 0, 0, 0, 2]], "group 0 cannot be"),
-        ([[-1, 0, 0, 0, 0, 3]], "group 0 cannot be"),
-        ([[-1, 0, 0, 0, 1, 1]], "group 0 cannot be"),
-        ([[-1, 0, 0, 0, 0, 2], [1, 0, 0, 0, 0, 1]], "group 1 cannot be"),
-        ([[-1, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 1]], "group 1 cannot be"),
-        ([[-1, 0, 0, 0, 0, 2], [-1, 0, 0, 0, 0, 2]], "group 1 cannot be"),
-        ([[-1, 0, 0, 0, 0, 2], [0, 0, 0, 0, 1, 2]], "group 1 cannot be"),
-        ([[-1, 0, 0, 0, 0, 2], [0, 0, 0, 0, 0, -1]], "group 1 cannot be"),
-        ([[-1, 0, 0, 0, 0, 2], [0, 0, 0, 0, 1, 1], [1, 0, 0, 0, 0, 1]], "group 2 cannot be"),
-        ([[-1, 0, 0, 0, 0, 2], [0, 0, 0, 0, 0]], "group 1 is .* not an array of 6"),
-        ([[-1, 0, 0, 0, 0, 2], [0, 0, 0, 0, 0, True]], "group 1 holds True"),
+        ([[0, 0, 0, 0, [0, 1]]], "group 0 cannot be"),
+        ([[-1, 0, 0, 0, [0]]], "group 0 cannot be"),
+        ([[-1, 0, 0, 0, [1, 0]]], "group 0 cannot be"),
+        ([ROOT, [1, 0, 0, 0, [0]]], "group 1 cannot be"),
+        ([ROOT, [2, 0, 0, 0, [0]]], "group 1 cannot be"),
+        ([ROOT, [-1, 0, 0, 0, [0, 1]]], "group 1 cannot be"),
+        ([ROOT, [0, 0, 0, 0, [1]], [1, 0, 0, 0, [0]]], "group 2 cannot be"),
+        ([ROOT, [0, 0, 0, 0]], "group 1 is .* not an array of 5"),
+        ([ROOT, [0, 0, 0, True, [0]]], "group 1 holds True"),
+        ([ROOT, [0, 0, 0, 0, [True]]], "group 1 holds True"),
+        ([ROOT, [0, 0, 0, 0, [2]]], "group 1 holds 2"),
+        ([ROOT, [0, 0, 0, 0, []]], "group 1 has the members"),
+        ([ROOT, [0, 0, 0, 0, [1, 1]]], "group 1 has the members"),
+        ([ROOT, [0, 0, 0, 0, {"first": 1, "count": 2, "step": 1}]], "group 1 has the members"),
+        ([ROOT, [0, 0, 0, 0, {"first": 1, "count": 0, "step": 1}]], "group 1 holds 0"),
+        ([ROOT, [0, 0, 0, 0, {"first": 0, "count": 2, "step": 0}]], "group 1 has the members"),
+        ([ROOT, [0, 0, 0, 0, {"first": 0, "count": 2}]], "group 1 has the members"),
     ],
 )
 def test_groups_that_make_no_tree_are_refused(path, groups, fault):
@@ -338,10 +356,23 @@ def test_groups_that_make_no_tree_are_refused(path, groups, fault):
         read_trace(path)
 
 
-def test_empty_sub_groups_are_legal(path):
-    more = [[0, 0, 1, 0, 0, 0], [0, 0, 1, 1, 2, 0]]
-    change_document(path, lambda document: document["runs"][0]["groups"].extend(more))
-    assert read_trace(path).runs[0].groups[-1].size == 0
+def test_sub_groups_of_any_processes_are_read(tmp_path):
+    evenly = [range(0, 12, 3), range(11, 0, -2), range(5, 6)]
+    groups = [root_group(12), *(GroupInfo(0, 0, 0, 0, each) for each in evenly)]
+    groups.append(GroupInfo(0, 0, 1, 0, (7, 0, 3)))
+    groups.append(GroupInfo(4, 0, 0, 0, (3, 7)[::-1]))
+    run = Run(12, tuple(groups), (), np.empty(0, RECORD), np.empty(0, TRAFFIC))
+    write_trace(tmp_path / "split.trace", Trace((run,)))
+    (found,) = read_trace(tmp_path / "split.trace").runs
+    assert [list(group.members) for group in found.groups] == [
+        list(group.members) for group in groups
+    ]
+
+
+def test_equal_members_are_equal_however_they_are_given():
+    assert as_members([3, 5, 7]) == as_members((3, 5, 7)) == as_members(range(3, 8, 2))
+    assert as_members([4]) == range(4, 5)
+    assert as_members([2, 0, 1]) == (2, 0, 1)
 
 
 @pytest.mark.parametrize("stack", [[], [2], [-1], [0.0], ["0"], 0])
@@ -358,7 +389,7 @@ def test_absurd_numbers_of_processes_are_refused(path, number):
         read_trace(path)
 
 
-SIGNED = [name for name in RECORD.names if name != "kind"]
+SIGNED = [name for name in RECORD.names if name not in ("kind", "cpu")]
 
 
 @pytest.mark.parametrize(
@@ -542,7 +573,7 @@ def test_reading_takes_memory_in_proportion_to_the_file(path):
     count = 100_000
     records = np.zeros(count, RECORD)
     records["superstep"] = np.arange(count)
-    group = GroupInfo(-1, 0, 0, 0, 0, 1)
+    group = root_group(1)
     write_trace(path, Trace((Run(1, (group,), ((MAIN,),), records, np.empty(0, TRAFFIC)),)))
     tracemalloc.start()
     try:

@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from bsplib.records import RECORD, TRAFFIC, Direction, Frame, GroupInfo, Kind, Run, Stack
+from bsplib.records import (
+    NO_CPU,
+    RECORD,
+    TRAFFIC,
+    Direction,
+    Frame,
+    GroupInfo,
+    Kind,
+    Run,
+    Stack,
+    as_members,
+    root_group,
+)
 from profiler.callgraph import build
 
 if TYPE_CHECKING:
@@ -28,7 +40,7 @@ class Script:
     """
 
     def __init__(self, nprocs: int) -> None:
-        self.groups = [GroupInfo(-1, 0, 0, 0, 0, nprocs)]
+        self.groups = [root_group(nprocs)]
         self.rows: list[tuple[int, ...]] = []
         self.traffic: list[tuple[int, ...]] = []
         self.stacks: dict[Stack, int] = {}
@@ -65,8 +77,8 @@ class Script:
             group: as ``partition`` gives it.
             kind: how the superstep ends.
         """
-        first, size = self.groups[group].first, self.groups[group].size
-        pids = range(first, first + size)
+        pids = self.groups[group].members
+        size = len(pids)
         stacks = [stacks] * size if isinstance(stacks, str) else stacks
         w, calls = (by if not isinstance(by, int) else [by] * size for by in (w, calls))
         arrive = [self.clock[pid] + w[i] + calls[i] for i, pid in enumerate(pids)]
@@ -80,7 +92,7 @@ class Script:
             site = self.stacks.setdefault(self._parse(stack), len(self.stacks))
             asked[pid] = len(self.rows)
             times = (start, arrive[i], released, end, calls[i], self.sub.pop((group, pid), 0))
-            self.rows.append((pid, group, self.superstep[group], kind, site, *times, 0, 0))
+            self.rows.append((pid, group, self.superstep[group], kind, site, *times, NO_CPU, 0, 0))
             self.clock[pid] = self.begun[group, pid] = end
         for source, target, size_bytes in puts:
             self.traffic.append((asked[source], target, Direction.OUT, size_bytes, 1))
@@ -91,15 +103,22 @@ class Script:
     @contextmanager
     def partition(self, *sizes: int, group: int = 0) -> Iterator[list[int]]:
         """Open sub-groups of these sizes, from the group's first process on."""
-        parent = self.groups[group]
-        first, numbers, entered = parent.first, [], {}
-        for index, size in enumerate(sizes):
+        members = self.groups[group].members
+        ends = [sum(sizes[: index + 1]) for index in range(len(sizes))]
+        chosen = [members[end - size : end] for end, size in zip(ends, sizes, strict=True)]
+        with self.split(*chosen, group=group) as numbers:
+            yield numbers
+
+    @contextmanager
+    def split(self, *members: Sequence[int], group: int = 0) -> Iterator[list[int]]:
+        """Open sub-groups of these processes of the run."""
+        numbers, entered = [], {}
+        for index, pids in enumerate(members):
             numbers.append(len(self.groups))
-            place = (group, self.superstep[group], self.partitions[group], index, first, size)
-            self.groups.append(GroupInfo(*place))
-            for pid in range(first, first + size):
+            place = (group, self.superstep[group], self.partitions[group], index)
+            self.groups.append(GroupInfo(*place, as_members(pids)))
+            for pid in pids:
                 entered[pid] = self.begun[numbers[-1], pid] = self.clock[pid]
-            first += size
         self.partitions[group] += 1
         yield numbers
         for pid, time in entered.items():

@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bsplib.records import RECORD, TRAFFIC, Direction, Frame, GroupInfo, Kind, Run, Trace
+from bsplib.records import (
+    NO_CPU,
+    RECORD,
+    TRAFFIC,
+    Direction,
+    Frame,
+    Kind,
+    Run,
+    Trace,
+    root_group,
+)
 
 NS = 1_000_000_000
 HOSTILE_NAMES = (
@@ -39,6 +49,7 @@ class RunMaker:
         rows = np.zeros(self.nprocs, dtype=RECORD)
         rows["pid"] = np.arange(self.nprocs)
         rows["superstep"] = self.superstep
+        rows["cpu"] = NO_CPU
         rows["kind"] = kind
         rows["stack"] = self.stacks.setdefault(stack, len(self.stacks))
         rows["comm_calls"] = np.round(np.asarray(calls_s) * NS)
@@ -57,7 +68,7 @@ class RunMaker:
         complete = meta.pop("complete", True)
         return Run(
             nprocs=self.nprocs,
-            groups=(GroupInfo(-1, 0, 0, 0, 0, self.nprocs),),
+            groups=(root_group(self.nprocs),),
             stacks=tuple(self.stacks),
             records=np.concatenate(self.records),
             traffic=np.array(self.traffic, dtype=TRAFFIC),

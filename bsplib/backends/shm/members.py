@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bsplib.backends.shm.control import (
     BLOCK_WORDS,
     BLOCKS,
@@ -14,27 +16,41 @@ from bsplib.backends.shm.control import (
     WORD,
 )
 from bsplib.backends.shm.seat import Seat
+from bsplib.backends.words import named
+from bsplib.records import Members as Pids
+from bsplib.records import as_members
 
 _KEY_MASK = (1 << 62) - 1
 
 
 class Members:
-    """A group: where the block of each process lies, and how far it has come."""
+    """A group: where the block of each process lies, and how far it has come.
+
+    Args:
+        seat: of this process.
+        above: the processes of the group in the numbering of the parent, by pid; of the
+            whole run their own numbers.
+        pid: this process.
+        parent: the group that this one is a sub-group of; None for the whole run.
+        ordinal: which partition or split of the parent it is, counted over the run.
+        index: which sub-group of it.
+    """
 
     def __init__(
         self,
         seat: Seat,
+        above: Sequence[int],
         pid: int,
-        nprocs: int,
-        first: int = 0,
         parent: Members | None = None,
         ordinal: int = 0,
         index: int = 0,
     ) -> None:
         self.seat = seat
         self.pid = pid
-        self.nprocs = nprocs
-        self.first = first
+        self.nprocs = nprocs = len(above)
+        self.roots: Pids = as_members(
+            above if parent is None else [parent.roots[each] for each in above]
+        )
         self.others = [other for other in range(nprocs) if other != pid]
         self.superstep = 1  # a slot's word of 0 has never been posted
         self.closed = False
@@ -43,7 +59,8 @@ class Members:
         """Sub-groups that this process is in, or looks at still."""
         self._words = seat.words
         self._parent = parent
-        self._ordinal = ordinal  # which partition of the parent this is
+        self._above = above
+        self._ordinal = ordinal
         self._key = ROOT_KEY + 4 * seat.runs
         if parent is not None:
             # Equal on all members without asking: they came here by the same partitions.
@@ -55,11 +72,11 @@ class Members:
 
     def root(self, pid: int) -> int:
         """Return a process's number in the root group."""
-        return self.first + pid
+        return self.roots[pid]
 
-    def span(self) -> str:
-        """Say which processes these are."""
-        return f"{self.first} to {self.first + self.nprocs - 1}"
+    def named(self) -> str:
+        """Return words for the processes of the group, in root numbering."""
+        return named(self.roots)
 
     # -- blocks -------------------------------------------------------------------------
 
@@ -109,7 +126,7 @@ class Members:
         parent = self._parent
         if parent is None:
             return False
-        above = self.root(pid) - parent.first
+        above = self._above[pid]
         if parent.closed:  # its blocks may serve another group by now
             return parent.has_left(above)
         block = parent.find(above)
@@ -122,11 +139,12 @@ class Members:
     def why_absent(self, pid: int) -> str | None:
         """Say where a process is, if it is not on its way to a sync of this group."""
         if self.has_left(pid):
-            return f"has left the sub-group of processes {self.span()}"
+            return f"has left the sub-group of {self.named()}"
         members, parent = self, self._parent
         while parent is not None:
-            if parent.ended(self.root(pid) - parent.first) >= parent.superstep:
-                return f"is at a sync outside the sub-group of processes {members.span()}"
+            pid = members._above[pid]
+            if parent.ended(pid) >= parent.superstep:
+                return f"is at a sync outside the sub-group of {members.named()}"
             members, parent = parent, parent._parent
         return None
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,7 +74,7 @@ class ShmPort(Port):
     def __init__(self, seat: Seat, members: Members, parent: ShmPort | None = None) -> None:
         self.pid = members.pid
         self.nprocs = members.nprocs
-        self.first = members.first
+        self.members = members.roots
         self.released = 0
         self.now = time.perf_counter_ns  # type: ignore[method-assign]  # one call less
         self._seat = seat
@@ -101,7 +101,7 @@ class ShmPort(Port):
     @classmethod
     def of_root(cls, seat: Seat) -> ShmPort:
         """Return a process's door to the whole run."""
-        return cls(seat, Members(seat, seat.pid, seat.nprocs))
+        return cls(seat, Members(seat, range(seat.nprocs), seat.pid))
 
     # -- memory ---------------------------------------------------------------------
 
@@ -455,20 +455,13 @@ class ShmPort(Port):
                 still.append(laid)
         self._laid = still
 
-    def split(self, ordinal: int, index: int, first: int, size: int) -> ShmPort:
+    def split(self, ordinal: int, index: int, pids: Sequence[int]) -> ShmPort:
         """See :meth:`Port.split`."""
         self._seat.sweep()
         if not self._seat.has_block():
             self._wait_for_block()
-        members = Members(
-            self._seat,
-            self.pid - first,
-            size,
-            self.first + first,
-            self._members,
-            ordinal,
-            index,
-        )
+        pid = pids.index(self.pid)
+        members = Members(self._seat, pids, pid, self._members, ordinal, index)
         return ShmPort(self._seat, members, self)
 
     def _wait_for_block(self) -> None:

@@ -77,7 +77,7 @@ def _run(task: Task, arguments: bytes, world: World, process: Process, nprocs: i
     args, kwargs = pickle.loads(arguments)  # made above
     process.clock.resume()
     own = replace(task, args=args, kwargs=kwargs)
-    result = run_task(own, SimPort(world, process, process.pid, nprocs))
+    result = run_task(own, SimPort(world, process, process.pid, range(nprocs)))
     process.clock.pause()
     try:
         return pickle.loads(pickle.dumps(result, 5))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from bsplib.backends.base import Arrivals, Card, Parcel, Port, Ticket
 from bsplib.backends.sim.world import Process, World
+from bsplib.backends.words import named
 from bsplib.errors import SyncMismatchError
 from bsplib.outgoing import parcel_bytes
-from bsplib.records import Kind
+from bsplib.records import Kind, Members, as_members
 
 _ALIGNMENT = 64
 _KIND = 3  # of a note: how the superstep ends
@@ -102,8 +103,7 @@ class SimPort(Port):
         world: all processors.
         process: this one.
         pid: its number in the group.
-        nprocs: size of the group.
-        first: process 0 of the group in root numbering.
+        members: processes of the group in root numbering, by pid.
         key: the partitions that led to the group; empty for the root.
     """
 
@@ -112,13 +112,12 @@ class SimPort(Port):
         world: World,
         process: Process,
         pid: int,
-        nprocs: int,
-        first: int = 0,
+        members: Members,
         key: tuple[int, ...] = (),
     ) -> None:
         self.pid = pid
-        self.nprocs = nprocs
-        self.first = first
+        self.nprocs = len(members)
+        self.members = members
         self.released = 0
         self._world = world
         self._process = process
@@ -126,8 +125,7 @@ class SimPort(Port):
         self._key = key
         self._gathering: _Gathering = world.gatherings.setdefault(key, _Gathering())
         self._superstep = 0
-        group = "the sub-group of processes" if key else "processes"
-        self._span = f"{group} {first} to {first + nprocs - 1}"
+        self._span = f"the sub-group of {named(members)}" if key else named(members)
         self._in_sync = f"in a sync of {self._span}"
         self._first_meeting = True  # of this superstep: the one that is priced
         self._before_main = not key  # the first barrier of all is time 0
@@ -241,8 +239,8 @@ class SimPort(Port):
         for pid, post in sorted(posts.items()):
             if post.superstep != self._superstep:
                 raise SyncMismatchError(
-                    f"sync: process {self.first + pid} is at another sync than process "
-                    f"{self.first + self.pid}; one of them has ended a superstep by oblsync"
+                    f"sync: process {self.members[pid]} is at another sync than process "
+                    f"{self.members[self.pid]}; one of them has ended a superstep by oblsync"
                 )
 
     def _price(self, posts: dict[int, _Post]) -> int:
@@ -287,7 +285,8 @@ class SimPort(Port):
         if count > expected:
             raise SyncMismatchError(
                 f"oblsync: {count} messages have come from processes "
-                f"{[self.first + pid for pid in sources]}, and {expected} were expected from others"
+                f"{[self.members[pid] for pid in sources]}, and {expected} were expected from "
+                f"others"
             )
         self._unseen.append((number, [pid for pid in range(self.nprocs) if pid not in sent]))
         self.released = max([mine.stamp, *(sent[pid].stamp for pid in sources)])
@@ -322,8 +321,8 @@ class SimPort(Port):
             late = [pid for pid in pids if pid in sent and self.pid in sent[pid].parcels]
             if late:
                 raise SyncMismatchError(
-                    f"oblsync: process {self.first + late[0]} sent process "
-                    f"{self.first + self.pid} more messages than it waited for"
+                    f"oblsync: process {self.members[late[0]]} sent process "
+                    f"{self.members[self.pid]} more messages than it waited for"
                 )
             pids = [pid for pid in pids if pid not in sent]  # noqa: PLW2901  # what is left of them
             if pids:
@@ -342,10 +341,11 @@ class SimPort(Port):
         self._superstep += 1
         self._first_meeting = True
 
-    def split(self, ordinal: int, index: int, first: int, size: int) -> SimPort:
+    def split(self, ordinal: int, index: int, pids: Sequence[int]) -> SimPort:
         """See :meth:`Port.split`."""
+        members = as_members([self.members[pid] for pid in pids])
         key = (*self._key, ordinal, index)
-        return SimPort(self._world, self._process, self.pid - first, size, self.first + first, key)
+        return SimPort(self._world, self._process, pids.index(self.pid), members, key)
 
     def close(self) -> None:
         """See :meth:`Port.close`."""

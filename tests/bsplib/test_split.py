@@ -1,0 +1,183 @@
+"""Splitting a group into sub-groups of any processes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bsplib
+from bsplib import MessageError, PartitionError, SyncMismatchError
+
+
+def test_processes_of_one_colour_make_a_sub_group(run, nprocs):
+    def main(bsp):
+        with bsp.split(bsp.pid % 2) as sub:
+            return sub.allgather(bsp.pid), sub.pid, sub.nprocs
+
+    for pid, found in enumerate(run(main)):
+        members = list(range(pid % 2, nprocs, 2))
+        assert found == (members, members.index(pid), len(members))
+
+
+def test_a_key_orders_the_processes_of_a_sub_group(run, nprocs):
+    def main(bsp):
+        with bsp.split("all", key=-bsp.pid) as sub:
+            return sub.allgather(bsp.pid)
+
+    assert run(main) == [list(range(nprocs))[::-1]] * nprocs
+
+
+def test_processes_of_equal_keys_keep_their_order(run, nprocs):
+    def main(bsp):
+        with bsp.split(0, key=bsp.pid // 2 % 2) as sub:
+            return sub.allgather(bsp.pid)
+
+    expected = sorted(range(nprocs), key=lambda pid: pid // 2 % 2)
+    assert run(main) == [expected] * nprocs
+
+
+def test_a_process_without_a_colour_is_in_no_sub_group(run, nprocs):
+    def main(bsp):
+        with bsp.split(None if bsp.pid == 0 else "others") as sub:
+            if sub is None:
+                with pytest.raises(PartitionError, match="no sub-group"):
+                    bsp.sync()
+                return None
+            return sub.allgather(bsp.pid)
+
+    assert run(main) == [None, *[list(range(1, nprocs))] * (nprocs - 1)]
+
+
+@pytest.mark.procs(2, 3)
+def test_the_group_is_used_again_after_the_block(run, nprocs):
+    def main(bsp):
+        with bsp.split(None if bsp.pid else 0):
+            pass
+        rest = bsp.split(None if bsp.pid else 0)
+        rest.done()
+        return bsp.allgather(bsp.pid)
+
+    assert run(main) == [list(range(nprocs))] * nprocs
+
+
+@pytest.mark.procs(4, 8)
+def test_rows_and_columns_of_a_grid_exchange_apart(run, nprocs):
+    def main(bsp):
+        columns = bsp.nprocs // 2
+        row, column = divmod(bsp.pid, columns)
+        with bsp.split(row) as along:
+            across = along.allreduce(bsp.pid)
+        with bsp.split(column) as down:
+            x = down.zeros(2)
+            down.put(1 - down.pid, [bsp.pid] * 2, x)
+            down.sync()
+            other = int(x[0])
+        return across, other
+
+    columns = nprocs // 2
+    for pid, (across, other) in enumerate(run(main)):
+        row = pid // columns
+        assert across == sum(range(row * columns, (row + 1) * columns))
+        assert other == (pid + columns) % nprocs
+
+
+@pytest.mark.procs(4, 8)
+def test_sub_groups_of_a_split_are_split_again(run, nprocs):
+    def main(bsp):
+        with bsp.split(bsp.pid % 2) as odd, odd.split(odd.pid % 2) as quarter:
+            quarter.send(quarter.nprocs - 1 - quarter.pid, bsp.pid)
+            quarter.oblsync(1)
+            return quarter.move()
+
+    found = run(main)
+    for pid in range(nprocs):
+        members = list(range(pid % 4, nprocs, 4))
+        assert found[pid] == members[::-1][members.index(pid)]
+
+
+@pytest.mark.procs(3)
+def test_messages_sent_before_a_split_are_read_after_it(run):
+    def main(bsp):
+        bsp.send(0, bsp.pid)
+        with bsp.split(bsp.pid) as sub:
+            sub.sync()
+        return [payload for _, _, payload in bsp.messages()]
+
+    assert run(main) == [[0, 1, 2], [], []]
+
+
+@pytest.mark.procs(2)
+def test_a_colour_that_names_nothing_is_refused(run):
+    def main(bsp):
+        for colour in ([1], float("nan"), np.zeros(2)):
+            with pytest.raises(PartitionError, match="split: colour is .*hashable"):
+                bsp.split(colour)
+        return bsp.allgather(1)
+
+    assert run(main) == [[1, 1]] * 2
+
+
+@pytest.mark.procs(2)
+def test_keys_without_an_order_are_refused(run):
+    def main(bsp):
+        bsp.split(0, key=["a", 1][bsp.pid])
+
+    with pytest.raises(PartitionError, match=r"split: the keys \['a', 1\] cannot be ordered"):
+        run(main)
+
+
+@pytest.mark.procs(2)
+def test_a_colour_that_cannot_be_pickled_is_refused(run):
+    def main(bsp):
+        bsp.split(lambda: 0)
+
+    with pytest.raises(MessageError, match="split: a value of type tuple cannot be pickled"):
+        run(main)
+
+
+@pytest.mark.procs(2)
+def test_a_process_that_does_not_split_is_found(run):
+    def main(bsp):
+        if bsp.pid:
+            bsp.allgather(0)
+        else:
+            bsp.split(0)
+
+    with pytest.raises(SyncMismatchError, match="in the same superstep"):
+        run(main)
+
+
+@pytest.mark.procs(2, 3)
+def test_errors_name_processes_by_their_pid_in_the_run(run, nprocs):
+    def main(bsp):
+        with bsp.split(0, key=-bsp.pid) as sub:
+            x = sub.zeros(1)
+            sub.sync()
+            if sub.pid == 0:
+                sub.put(0, 1.0, x, offset=1)
+
+    with pytest.raises(bsplib.BoundsError, match=rf"\[process {nprocs - 1}, superstep 1,") as info:
+        run(main)
+    assert info.value.pid == nprocs - 1
+
+
+@pytest.mark.procs(4)
+def test_a_split_is_recorded_with_its_members(record):
+    def main(bsp):
+        with bsp.split(bsp.pid % 2, key=-bsp.pid) as sub:
+            sub.send(0, b"123")
+            sub.sync()
+
+    run = record(main)
+    root, *others = run.groups
+    assert root.members == range(4)
+    assert {
+        (group.parent, group.superstep, group.index, tuple(group.members)) for group in others
+    } == {
+        (0, 1, 0, (2, 0)),
+        (0, 1, 1, (3, 1)),
+    }
+    [row] = [
+        row for row in run.traffic if row["bytes"] == 3 and run.records["pid"][row["record"]] == 0
+    ]
+    assert row["partner"] == 2
