@@ -148,11 +148,11 @@ class Arrays(Supersteps):
         used after the sync that follows the end of the scope.
         """
         self._check_usable()
-        before = self._registry.allocated()
+        before = {registration.slot for registration in self._registry.allocated()}
         yield
         self._check_usable()
         for registration in self._registry.allocated():
-            if registration not in before:
+            if registration.slot not in before:
                 self._registry.pop(registration.handle)
 
     def _check_dtype(self, dtype: np.dtype[Any], operation: str) -> None:

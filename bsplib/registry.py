@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bsplib.errors import RegistrationError, SyncMismatchError
+from bsplib.identities import Identities
 from bsplib.place import Array, Region, address, extent, region_of
 
 DtypeCode = str | bytes
@@ -82,6 +83,8 @@ class Registration:
         self.extent = (0, 0) if array is None else extent(array)
         """First byte of the array in memory, and the first beyond it."""
         self.itemsize = 0 if array is None else array.itemsize
+        self.key = _key(self.handle)
+        """What every array object has that names the same elements; see :meth:`is_of`."""
         self.bytes = _bytes_of(array)
         """The elements in C order, where the array has no gaps."""
 
@@ -97,19 +100,16 @@ class Registration:
 
     def is_of(self, handle: Any) -> bool:
         """Tell whether it registered this very array, or handed out this stand-in."""
-        if self.array is None or not isinstance(handle, np.ndarray):
-            return handle is self.handle
-        return self.array is handle or (
-            self.array.shape == handle.shape
-            and self.address == address(handle)
-            and _steps(self.array) == _steps(handle)
-            and self.array.dtype == handle.dtype
-        )
+        return handle is self.handle or _key(handle) == self.key
 
 
-def _steps(array: Array) -> list[int]:
-    """Return the strides that mean something: those of axes longer than 1."""
-    return [s for s, n in zip(array.strides, array.shape, strict=True) if n > 1]
+def _key(handle: Any) -> tuple[Any, ...]:
+    """Return what tells the elements that an array or a stand-in names from others."""
+    if not isinstance(handle, np.ndarray):
+        return (id(handle),)
+    # Only the strides of axes longer than 1 mean something.
+    steps = tuple(s for s, n in zip(handle.strides, handle.shape, strict=True) if n > 1)
+    return address(handle), handle.shape, steps, handle.dtype
 
 
 def _bytes_of(array: Array | None) -> memoryview | None:
@@ -131,9 +131,12 @@ class Registry:
 
     def __init__(self) -> None:
         self._active: dict[int, Registration] = {}  # by slot; the latest last
-        self._of_object: dict[int, Registration] = {}  # by id() of the array, for speed
-        self._pushed: list[Registration] = []
-        self._popped: list[Registration] = []
+        self._identities = Identities()
+        self._pushed: dict[int, Registration] = {}  # by slot, as all that follow
+        self._popped: dict[int, Registration] = {}
+        self._unannounced: dict[int, Registration] = {}
+        self._stacks: dict[tuple[Any, ...], list[Registration]] = {}
+        """By key: what is active or pushed and not popped, the latest last."""
         self.changes: list[tuple[Any, ...]] = []
         """What is to be announced at the next global sync."""
         self._next_slot = 0
@@ -141,7 +144,7 @@ class Registry:
     def push(self, array: Array | None, place: int | None = None) -> Registration:
         """Register an array, which lies at a place, from the next global sync on."""
         registration = self._new("push_reg", array, None, place)
-        self._pushed.append(registration)
+        self._pushed[registration.slot] = registration
         return registration
 
     def allocate(self, array: Array, memory: memoryview, place: int | None = None) -> Registration:
@@ -156,11 +159,18 @@ class Registry:
         Raises:
             RegistrationError: it has none.
         """
-        for registration in [*self._active.values(), *self._pushed][::-1]:
-            if registration.is_of(handle) and registration not in self._popped:
-                self._popped.append(registration)
-                self.changes.append(("pop_reg", registration.slot))
-                return
+        stack = self._stacks.get(_key(handle)) or self._stack_of_object(handle)
+        registration = stack.pop()
+        if not stack:
+            del self._stacks[registration.key]
+        self._popped[registration.slot] = registration
+        self.changes.append(("pop_reg", registration.slot))
+
+    def _stack_of_object(self, handle: Any) -> list[Registration]:
+        """Find an array whose shape the program has changed since it was registered."""
+        for stack in self._stacks.values():
+            if stack[-1].handle is handle:
+                return stack
         raise RegistrationError("pop_reg: the array is not registered")
 
     def note(self, *operation: Any) -> None:
@@ -176,7 +186,7 @@ class Registry:
 
         Where none does as basic slices go, that is the latest around it.
         """
-        registration = self._of_object.get(id(handle))
+        registration = self._identities.get(handle)
         if registration is not None:
             return Found(registration, None)
         if not isinstance(handle, np.ndarray):
@@ -210,7 +220,7 @@ class Registry:
 
     def named_by(self, array: Any) -> Registration | None:
         """Return the registration that this very object names, if it does."""
-        return self._of_object.get(id(array))
+        return self._identities.get(array)
 
     def is_alone(self, registration: Registration) -> bool:
         """Tell whether no other registered array shares memory with a registered one."""
@@ -222,16 +232,15 @@ class Registry:
 
     def is_pending(self, handle: Any) -> bool:
         """Tell whether an array was pushed in this superstep."""
-        return any(registration.is_of(handle) for registration in self._pushed)
+        return any(pushed.is_of(handle) for pushed in self._pushed.values())
 
     def announcement(self) -> tuple[Any, ...] | None:
         """Return what to announce at a global sync; None if nothing changes."""
         if not self.changes:
             return None
-        made = [r for r in [*self._active.values(), *self._pushed] if r.extents is None]
-        extents = {r.slot: r.announcement() for r in made}
+        made = self._unannounced
         return tuple(
-            (*operation, _plain(extents[operation[1]]))
+            (*operation, _plain(made[operation[1]].announcement()))
             if operation[0] in ("push_reg", "allocation")
             else operation
             for operation in self.changes
@@ -249,34 +258,40 @@ class Registry:
         mine = self.announcement() or ()
         for pid, theirs in enumerate(announcements):
             _compare(mine, theirs or (), pid)
-        made = {r.slot: r for r in [*self._active.values(), *self._pushed] if r.extents is None}
         for number, operation in enumerate(mine):
             if operation[0] in ("push_reg", "allocation"):
-                registration = made[operation[1]]
+                registration = self._unannounced[operation[1]]
                 extents = [_extent(theirs[number][2]) for theirs in announcements]
                 first = extents[0]
                 registration.extents = extents
                 registration.alike = first is not None and all(map(first.is_like, extents))
-        for registration in self._pushed:
+        for registration in self._pushed.values():
             self._activate(registration)
         self._pushed.clear()
+        self._unannounced.clear()
         self.changes.clear()
 
     def drop_popped(self) -> list[memoryview]:
         """Let the pops of this superstep take effect; return memory that is free now."""
-        for registration in self._popped:
+        simple = True
+        for registration in self._popped.values():
             del self._active[registration.slot]
-        if self._popped:
-            active, self._active, self._of_object = self._active, {}, {}
-            for registration in active.values():
-                self._activate(registration)
-        freed = [r.memory for r in self._popped if r.memory is not None]
+            simple &= self._identities.remove(registration)
+        if not simple:  # what lay in a popped array may be named by itself again
+            self._identities.clear()
+            for registration in self._active.values():
+                self._identities.add(registration)
+        freed = [r.memory for r in self._popped.values() if r.memory is not None]
         self._popped.clear()
         return freed
 
     def allocated(self) -> list[Registration]:
         """Return what the runtime made and nobody has popped, the latest last."""
-        return [r for r in self._active.values() if r.memory is not None and r not in self._popped]
+        return [
+            registration
+            for slot, registration in self._active.items()
+            if registration.memory is not None and slot not in self._popped
+        ]
 
     def memories(self) -> list[memoryview]:
         """Return all shared memory that the group allocated."""
@@ -287,19 +302,14 @@ class Registry:
     ) -> Registration:
         registration = Registration(self._next_slot, array, memory, place)
         self.changes.append((operation, self._next_slot))
+        self._unannounced[self._next_slot] = registration
+        self._stacks.setdefault(registration.key, []).append(registration)
         self._next_slot += 1
         return registration
 
     def _activate(self, registration: Registration) -> None:
         self._active[registration.slot] = registration
-        if registration.array is not None:
-            # What lies in it is named through it from now on, hence not found by identity.
-            low, high = registration.extent
-            for earlier in list(self._of_object.values()):
-                start, stop = earlier.extent
-                if low <= start < stop <= high:
-                    del self._of_object[id(earlier.handle)]
-        self._of_object[id(registration.handle)] = registration
+        self._identities.add(registration)
 
 
 def _plain(extent: Extent | None) -> tuple[Any, ...] | None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -282,6 +284,79 @@ def test_an_array_is_popped_as_often_as_it_was_pushed_and_no_more(run):
 
     with pytest.raises(bsplib.RegistrationError, match=r"pop_reg: the array is not registered"):
         run(main)
+
+
+@pytest.mark.procs(1)
+@pytest.mark.parametrize("backwards", [False, True])
+def test_twenty_thousand_arrays_are_pushed_and_popped_in_any_order(run, backwards):
+    """With a search for each of them this would take minutes, not a second."""
+
+    def main(bsp):
+        room = np.zeros((20_000, 2))
+        arrays = list(room)
+        for x in arrays:
+            bsp.push_reg(x)
+        bsp.sync()
+        for number in (0, 7, 19_999):
+            bsp.put(0, [number, number], arrays[number])
+        for x in reversed(arrays) if backwards else arrays:
+            bsp.pop_reg(x)
+        bsp.sync()
+        with pytest.raises(bsplib.RegistrationError, match="not registered"):
+            bsp.pop_reg(arrays[7])
+        return room[[0, 7, 19_999], 1].tolist()
+
+    assert run(main) == [[0, 7, 19_999]]
+
+
+@pytest.mark.procs(1)
+def test_two_thousand_arrays_are_popped_one_a_superstep(run):
+    def main(bsp):
+        arrays = [np.zeros(1) for _ in range(2000)]
+        for x in arrays:
+            bsp.push_reg(x)
+        bsp.sync()
+        for x, following in pairwise(arrays):
+            bsp.pop_reg(x)
+            bsp.put(0, 1.0, following)
+            bsp.sync()
+        return sum(x[0] for x in arrays)
+
+    assert run(main) == [1999]
+
+
+@pytest.mark.procs(1, 3)
+def test_what_lies_in_a_popped_array_is_named_by_itself_again(run):
+    def main(bsp):
+        outer, empty = np.zeros(6), np.zeros(0)
+        inner = outer[2:4]
+        for array in (inner, empty, outer, empty):
+            bsp.push_reg(array)
+        bsp.sync()
+        bsp.put(bsp.pid, 1.0, inner, offset=0)  # of the array that was registered last
+        bsp.pop_reg(outer)
+        bsp.pop_reg(empty)
+        bsp.sync()
+        bsp.put(bsp.pid, 2.0, inner, offset=0)
+        bsp.put(bsp.pid, [], empty)
+        bsp.sync()
+        return outer.tolist()
+
+    assert all(result == [1, 0, 2, 0, 0, 0] for result in run(main))
+
+
+@pytest.mark.procs(1, 3)
+def test_an_array_whose_shape_has_changed_is_popped_by_its_identity(run):
+    def main(bsp):
+        x = bsp.push_reg(np.zeros(6))
+        bsp.sync()
+        x.resize((2, 3), refcheck=False)
+        bsp.pop_reg(x)
+        bsp.sync()
+        with pytest.raises(bsplib.RegistrationError, match="not registered"):
+            bsp.pop_reg(x)
+
+    run(main)
 
 
 @pytest.mark.procs(1, 3)
