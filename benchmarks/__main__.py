@@ -1,6 +1,13 @@
 """Measure everything: ``python -m benchmarks``."""
 
-from benchmarks import bench_faults, bench_primitives, bench_programs, bench_recording, bench_start
+from benchmarks import (
+    bench_faults,
+    bench_primitives,
+    bench_programs,
+    bench_recording,
+    bench_registration,
+    bench_start,
+)
 from benchmarks.command import run
 
 if __name__ == "__main__":
@@ -8,6 +15,7 @@ if __name__ == "__main__":
         [
             bench_primitives.BENCHMARK,
             bench_recording.BENCHMARK,
+            bench_registration.BENCHMARK,
             bench_start.BENCHMARK,
             bench_programs.BENCHMARK,
             bench_faults.BENCHMARK,

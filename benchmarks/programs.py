@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bsplib
-from benchmarks.timing import seconds_each
+from benchmarks.timing import seconds_each, seconds_of
 
 Numbers = NDArray[np.float64]
 
@@ -176,3 +176,20 @@ def compute(numbers: Numbers, rounds: int) -> Numbers:
 def _check(found: NDArray[Any], expected: NDArray[Any]) -> None:
     if not np.array_equal(found, expected):
         raise RuntimeError("the words that were put are not those that are there")
+
+
+def registrations(bsp: bsplib.Group, count: int, *, each_superstep: bool) -> float:
+    """Register arrays, then remove them in the same order; return the seconds of one."""
+    arrays = list(np.zeros((count, 2)))
+
+    def push_and_pop() -> None:
+        for array in arrays:
+            bsp.push_reg(array)
+        bsp.sync()
+        for array in arrays:
+            bsp.pop_reg(array)
+            if each_superstep:
+                bsp.sync()
+        bsp.sync()
+
+    return seconds_of(push_and_pop) / count
