@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import reprlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
@@ -19,6 +20,16 @@ from bsplib.errors import (
 )
 from bsplib.place import Array
 from bsplib.superstep import Supersteps
+
+
+def _unsuitable(value: object) -> str:
+    """Say why transfers cannot write into a value."""
+    if isinstance(value, np.ndarray):
+        return "a read-only array cannot be written to; register a copy of it"
+    return (
+        f"{reprlib.repr(value)} cannot be written to: a {type(value).__name__} is no array; make "
+        f"one with bsp.array, or with numpy.array and register that"
+    )
 
 
 class Arrays(Supersteps):
@@ -49,8 +60,7 @@ class Arrays(Supersteps):
         self._check_usable()
         if array is not None:
             if not isinstance(array, np.ndarray) or not array.flags.writeable:
-                kind = "a read-only array" if isinstance(array, np.ndarray) else repr(array)
-                raise self._error(RegistrationError, f"push_reg: {kind} cannot be written to")
+                raise self._error(RegistrationError, f"push_reg: {_unsuitable(array)}")
             self._check_dtype(array.dtype, "push_reg")
         place = None if array is None else self._port.place_of(array)
         return self._registry.push(array, place).handle
@@ -94,7 +104,7 @@ class Arrays(Supersteps):
             DtypeError: the dtype holds Python objects.
             OutOfSharedMemoryError: it does not fit into /dev/shm.
         """
-        return self._allocate("zeros", shape, np.dtype(dtype), zero=True)
+        return self._allocate("zeros", shape, self._dtype("zeros", dtype), zero=True)
 
     def _allocate(
         self,
@@ -106,9 +116,14 @@ class Arrays(Supersteps):
     ) -> Array:
         self._check_usable()
         self._check_dtype(dtype, operation)
-        size = tuple(
-            operator.index(n) for n in (shape if isinstance(shape, Iterable) else (shape,))
-        )
+        try:
+            sizes = shape if isinstance(shape, Iterable) else (shape,)
+            size = tuple(operator.index(n) for n in sizes)
+        except TypeError:
+            raise self._error(
+                ShapeError,
+                f"{operation}: shape {shape!r} is none; it is an integer, or one for each axis",
+            ) from None
         if any(n < 0 for n in size):
             raise self._error(ShapeError, f"{operation}: shape {size} has a negative size")
         try:
@@ -124,7 +139,7 @@ class Arrays(Supersteps):
 
         Its content is whatever was there.
         """
-        return self._allocate("empty", shape, np.dtype(dtype))
+        return self._allocate("empty", shape, self._dtype("empty", dtype))
 
     def array(self, data: ArrayLike, dtype: DTypeLike | None = None) -> Array:
         """Copy data into a new array in shared memory and register it.
@@ -154,6 +169,14 @@ class Arrays(Supersteps):
         for registration in self._registry.allocated():
             if registration.slot not in before:
                 self._registry.pop(registration.handle)
+
+    def _dtype(self, operation: str, dtype: DTypeLike) -> np.dtype[Any]:
+        try:
+            return np.dtype(dtype)
+        except TypeError:
+            raise self._error(
+                DtypeError, f"{operation}: {dtype!r} is no dtype; say float, int or numpy.int32"
+            ) from None
 
     def _check_dtype(self, dtype: np.dtype[Any], operation: str) -> None:
         if dtype.hasobject:

@@ -17,6 +17,7 @@
     ├── SyncMismatchError        processes disagree on what ends the superstep
     ├── AbortError               a process called abort
     ├── ProcessDiedError         a process exited or was killed
+    ├── RunTimeoutError          the run took longer than its timeout
     ├── OutOfSharedMemoryError   /dev/shm cannot hold what the program asks for
     └── TraceError               a file is no trace, or not a whole one
 
@@ -90,6 +91,10 @@ class AbortError(BspError):
 
 class ProcessDiedError(BspError):
     """A process exited or was killed before its ``main`` returned."""
+
+
+class RunTimeoutError(BspError, TimeoutError):
+    """A run took longer than ``timeout``; the text says where every process was."""
 
 
 class OutOfSharedMemoryError(BspError, MemoryError):

@@ -7,6 +7,7 @@ told plain values that are known to be right.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from contextlib import suppress
@@ -27,6 +28,13 @@ from bsplib.records import Kind
 from bsplib.remote import RemoteAccess
 
 _SYNC = Kind.SYNC  # an attribute of an enumeration takes its time
+
+
+def _is_time(seconds: object) -> bool:
+    try:
+        return 0 <= seconds < math.inf  # type: ignore[operator]  # that is the question
+    except TypeError:
+        return False
 
 
 class Group(Arrays, RemoteAccess, Mailbox, Collectives):
@@ -60,8 +68,10 @@ class Group(Arrays, RemoteAccess, Mailbox, Collectives):
         Args:
             seconds: 0 or more.
         """
-        if not seconds >= 0:
-            raise self._error(UsageError, f"charge: {seconds} is no time; it is 0 or more seconds")
+        if not _is_time(seconds):
+            raise self._error(
+                UsageError, f"charge: {seconds!r} is no time; it is 0 or more seconds, and finite"
+            )
         since = self._port.charge(seconds)
         if since is not None:
             self._forget_measured(since)
@@ -132,7 +142,7 @@ class Group(Arrays, RemoteAccess, Mailbox, Collectives):
         Source: PUB, bsp_oblsync; Gonzalez et al., section 2.
         """
         self._check_usable()
-        self._end_oblivious(n, 0)
+        self._end_oblivious(self._check_number(n), 0)
 
     # -- sub-groups -------------------------------------------------------------------
 
@@ -273,6 +283,19 @@ class Group(Arrays, RemoteAccess, Mailbox, Collectives):
                 f"split: colour is {colour!r}; it is an integer, a string or another hashable "
                 f"value, or None for no sub-group",
             )
+
+    def _check_number(self, n: int) -> int:
+        try:
+            number = operator.index(n)
+        except TypeError:
+            number = -1
+        if number < 0:
+            raise self._error(
+                UsageError,
+                f"oblsync: n is {n!r}; it is the number of messages to wait for, an integer of "
+                f"0 or more",
+            )
+        return number
 
     def _check_ends(self, ends: Sequence[int]) -> list[int]:
         try:

@@ -20,6 +20,7 @@ from bsplib.backends.sim import launch as sim
 from bsplib.body import Task
 from bsplib.errors import UsageError
 from bsplib.machine import Machine
+from bsplib.program import check_program
 from bsplib.records import Trace
 from bsplib.setting import Setting, choose
 from bsplib.spool import collect
@@ -36,6 +37,7 @@ class Overrides:
     profile: str | None = None
     machine: Machine | None = None
     check: bool = False
+    timeout: float | None = None
     label: bool = False
     report_times: Callable[[sim.Times], None] | None = None
     """Is told the virtual times of each run."""
@@ -58,6 +60,7 @@ def run(  # noqa: PLR0913  # each has a name at the call
     wait: str = "auto",
     start_method: str | None = None,
     sim_seed: int = 0,
+    timeout: float | None = None,
     **kwargs: Any,
 ) -> list[Any]:
     """Run ``main(bsp, *args, **kwargs)`` in every process of a BSP machine.
@@ -83,6 +86,7 @@ def run(  # noqa: PLR0913  # each has a name at the call
         start_method: ``"fork"``, ``"forkserver"`` or ``"spawn"``; fork where the
             calling process has one thread, else forkserver, if None.
         sim_seed: of the order in which virtual processors run.
+        timeout: seconds that the run may take; it takes as long as it takes if None.
         **kwargs: given to ``main`` in every process.
 
     Returns:
@@ -91,12 +95,16 @@ def run(  # noqa: PLR0913  # each has a name at the call
     Raises:
         ProcessRangeError: ``nprocs`` is not 1 to 256, on virtual processors 4096.
         UsageError: there is no such backend, Machine, way to wait, start method, or
-            folder for the profile.
+            folder for the profile; ``main`` cannot take the arguments, would not run when
+            called, or has a parameter of the name of a keyword above.
+        RunTimeoutError: the run took longer than ``timeout``; the text says where every
+            process was.
         ProcessDiedError: a process exited or was killed.
         SyncMismatchError: processes did not sync alike.
         Exception: what ``main`` raised, in its own type, with the remote traceback
             as its cause; of several errors that of the lowest (superstep, pid).
     """
+    check_program(main, args, kwargs)
     setting = choose(
         backend=overrides.backend or backend,
         nprocs=nprocs if overrides.nprocs is None else overrides.nprocs,
@@ -105,6 +113,7 @@ def run(  # noqa: PLR0913  # each has a name at the call
         wait=wait,
         start_method=start_method,
         seed=sim_seed,
+        timeout=timeout if overrides.timeout is None else overrides.timeout,
     )
     task = Task(main, setting.machine, args, kwargs, check=setting.check, label=overrides.label)
     target = overrides.profile or profile

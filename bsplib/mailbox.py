@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -110,15 +111,26 @@ class Mailbox(Supersteps):
         Source: Hill et al. 1998, bsp_set_tagsize.
         """
         self._check_usable()
-        if size < 0:
-            raise self._error(MessageError, f"set_tagsize: a tag cannot have {size} bytes")
-        self._registry.note("set_tagsize", int(size))
-        self._next_tag_size = int(size)
+        nbytes = self._check_tag_size(size)
+        self._registry.note("set_tagsize", nbytes)
+        self._next_tag_size = nbytes
         return self._tag_size
 
     def _read(self) -> tuple[int, Any, Any]:
         source, wire = self._queue.take()
         return source, messages.decode_tag(wire), messages.decode(wire, self._port.fetch)
+
+    def _check_tag_size(self, size: int) -> int:
+        try:
+            nbytes = int(operator.index(size))
+        except TypeError:
+            nbytes = -1
+        if nbytes < 0:
+            raise self._error(
+                MessageError,
+                f"set_tagsize: a tag cannot have {size!r} bytes; say an integer, 0 or more",
+            )
+        return nbytes
 
     def _check_tag(self, tag: Any) -> None:
         if type(tag) is messages.CollectiveTag:

@@ -11,6 +11,7 @@ from bsplib.backends.shm.processes import Processes
 from bsplib.body import Task
 from bsplib.errors import UsageError
 from bsplib.machine import Machine
+from bsplib.program import check_program
 from bsplib.setting import Setting, choose
 
 
@@ -66,11 +67,12 @@ class Pool:
             What ``main`` returned, by pid.
 
         Raises:
-            UsageError: the pool is closed.
+            UsageError: the pool is closed, or ``main`` cannot be run with the arguments.
             Exception: as :func:`bsplib.run`.
         """
         if self._closed:
             raise UsageError("this pool is closed; make another one")
+        check_program(main, args, kwargs, ("timeout",))
         task = Task(main, self._setting.machine, args, kwargs, check=self._setting.check)
         try:
             return self._ready().run(task)

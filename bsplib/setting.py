@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import operator
 import os
+import threading
 from dataclasses import dataclass
 
 from bsplib.backends.shm.launch import MOST_PROCESSES as MOST_REAL
@@ -30,6 +31,7 @@ class Setting:
     wait: str
     start_method: str | None
     seed: int
+    timeout: float | None = None
 
 
 def choose(
@@ -41,6 +43,7 @@ def choose(
     wait: str = "auto",
     start_method: str | None = None,
     seed: int = 0,
+    timeout: float | None = None,
 ) -> Setting:
     """Check what a caller says, and fill in what it does not say.
 
@@ -52,8 +55,7 @@ def choose(
     _check_name("wait", wait, WAITS)
     if start_method is not None:
         _check_name("start_method", start_method, multiprocessing.get_all_start_methods())
-    chosen = _MACHINE[backend] if machine is None else machine
-    chosen = chosen if isinstance(chosen, Machine) else load_machine(chosen)
+    chosen = _machine(_MACHINE[backend] if machine is None else machine)
     if backend == "sim":
         chosen.need("l")  # every sync will
     return Setting(
@@ -63,8 +65,45 @@ def choose(
         check=check,
         wait=wait,
         start_method=start_method,
-        seed=seed,
+        seed=_seed(seed),
+        timeout=_timeout(timeout),
     )
+
+
+def _machine(machine: object) -> Machine:
+    if isinstance(machine, Machine):
+        return machine
+    if isinstance(machine, os.PathLike):
+        machine = os.fspath(machine)
+    if isinstance(machine, str):
+        return load_machine(machine)
+    raise UsageError(
+        f"machine is {machine!r}; it is a bsplib.Machine, the name of one, or a .toml file"
+    )
+
+
+def _seed(seed: object) -> int:
+    try:
+        number = operator.index(seed)  # type: ignore[arg-type]  # that is the question
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise UsageError(f"sim_seed is {seed!r}; it is an integer, 0 or more")
+    return number
+
+
+def _timeout(timeout: object) -> float | None:
+    if timeout is None:
+        return None
+    try:
+        seconds = float(timeout)  # type: ignore[arg-type]  # that is the question
+    except (TypeError, ValueError):
+        seconds = 0.0
+    if isinstance(timeout, str) or not seconds > 0:
+        raise UsageError(
+            f"timeout is {timeout!r}; it is a number of seconds greater than 0, or None"
+        )
+    return min(seconds, threading.TIMEOUT_MAX)
 
 
 def _check_name(what: str, name: str, names: tuple[str, ...] | list[str]) -> None:
@@ -75,7 +114,12 @@ def _check_name(what: str, name: str, names: tuple[str, ...] | list[str]) -> Non
 def _count(nprocs: int | None, most: int, backend: str) -> int:
     if nprocs is None:
         return min(len(os.sched_getaffinity(0)), most)
-    count = operator.index(nprocs)
+    try:
+        count = operator.index(nprocs)
+    except TypeError:
+        raise ProcessRangeError(
+            f"nprocs is {nprocs!r}; it is an integer, 1 to {most} on {backend}"
+        ) from None
     if not 1 <= count <= most:
         raise ProcessRangeError(f"nprocs is {count}; it may be 1 to {most} on {backend}")
     return count

@@ -1,0 +1,143 @@
+"""Whether ``main`` can be run with the arguments that a caller gives, before anything starts."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from bsplib.errors import UsageError
+
+KEYWORDS = (
+    "nprocs",
+    "backend",
+    "machine",
+    "profile",
+    "check",
+    "timeout",
+    "start_method",
+    "wait",
+    "sim_seed",
+)
+"""What :func:`bsplib.run` takes for itself."""
+
+_NEVER_RUNS = (
+    (inspect.isgeneratorfunction, "a generator function: its body has a yield"),
+    (inspect.iscoroutinefunction, "an async function"),
+    (inspect.isasyncgenfunction, "an async generator function"),
+)
+
+
+def check_program(
+    main: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    keywords: Sequence[str] = KEYWORDS,
+) -> None:
+    """Check that ``main(bsp, *args, **kwargs)`` can be called and does something.
+
+    Args:
+        main: what is to be the program.
+        args: for it, after the group.
+        kwargs: for it.
+        keywords: names that the caller keeps for itself.
+
+    Raises:
+        UsageError: it is no function, takes other arguments, has a parameter of one of
+            these names, or would not run its body when it is called.
+    """
+    if not callable(main):
+        raise UsageError(f"run: main is {_brief(main)}, which is no function; {_way_out(main)}")
+    name = _name(main)
+    for never_runs, kind in _NEVER_RUNS:
+        if never_runs(_innermost(main)):
+            raise UsageError(
+                f"run: {name} is {kind}, so that a call does not run it; write a function "
+                f"that syncs and returns its result"
+            )
+    signature = _signature(main)
+    if signature is None:
+        return
+    _check_names(name, signature, keywords)
+    try:
+        signature.bind(None, *args, **kwargs)
+    except TypeError as reason:
+        raise UsageError(
+            f"run: {name}{signature} cannot take {_call(args, kwargs)}: {reason}"
+            f"{_hint(args, kwargs, signature, keywords)}"
+        ) from None
+
+
+def _innermost(main: Callable[..., Any]) -> Any:
+    while isinstance(main, functools.partial):
+        main = main.func
+    is_object = not inspect.isroutine(main) and not inspect.isclass(main)
+    return getattr(main, "__call__", main) if is_object else main  # noqa: B004  # itself is wanted
+
+
+def _signature(main: Callable[..., Any]) -> inspect.Signature | None:
+    """Return the parameters of ``main``; None where it cannot be asked, as some builtins."""
+    try:
+        return inspect.signature(main)
+    except (TypeError, ValueError):
+        return None
+
+
+def _check_names(name: str, signature: inspect.Signature, keywords: Sequence[str]) -> None:
+    several = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+    parameters = signature.parameters.values()
+    taken = [p.name for p in parameters if p.name in keywords and p.kind not in several]
+    if taken:
+        raise UsageError(
+            f"run: {name} has a parameter {taken[0]!r}, a keyword that run takes for itself; "
+            f"give the parameter another name"
+        )
+
+
+def _hint(
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    signature: inspect.Signature,
+    keywords: Sequence[str],
+) -> str:
+    """Return what the caller may have meant."""
+    for word in kwargs:
+        if word not in signature.parameters:
+            near = difflib.get_close_matches(word, [*keywords, *signature.parameters], 1)
+            return f"; write {near[0]}= if that is meant by {word}=" if near else ""
+    if not signature.parameters:
+        return "; its first parameter is the group, as in def main(bsp)"
+    if "nprocs" in keywords and args and type(args[-1]) is int:
+        return f"; write nprocs={args[-1]} if that is to be the number of processes"
+    return ""
+
+
+def _call(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """Return the arguments of a call in words."""
+    values = [_brief(value) for value in args]
+    values += [f"{word}={_brief(value)}" for word, value in kwargs.items()]
+    return f"({', '.join(['bsp', *values])})"
+
+
+def _name(main: Callable[..., Any]) -> str:
+    return getattr(_innermost(main), "__name__", None) or type(main).__name__
+
+
+def _brief(value: Any) -> str:
+    """Return a value in a few characters, whatever its ``repr`` does."""
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001  # anything may go wrong in a foreign __repr__
+        text = ""
+    short = len(text) <= 40 and "\n" not in text
+    return text if text and short else f"<{type(value).__name__}>"
+
+
+def _way_out(main: Any) -> str:
+    if inspect.iscoroutine(main) or inspect.isgenerator(main):
+        return "run takes the function itself, not what a call of it returns"
+    if main is None:
+        return "write run(main), not run(main()), which would call it at once"
+    return "write run(main, ...) with a function whose first parameter is the group"
