@@ -15,6 +15,8 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import DTypeLike
 
+from bsplib.output_file import special_kind
+
 PAGE = mmap.PAGESIZE
 """Offsets, lengths and addresses are multiples of it where the page cache is passed by."""
 _MAGIC = npy.magic(1, 0)
@@ -51,9 +53,12 @@ def find_keys(path: str | os.PathLike[str], dtype: DTypeLike | None = None) -> K
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it has no keys in one row, is shorter than it says, or the keys are
-            of another dtype or of none that lies in a file.
+        ValueError: it has no keys in one row, is shorter or longer than its header
+            says, or the keys are of another dtype or of none that lies in a file.
     """
+    kind = special_kind(Path(path))
+    if kind not in ("", "a folder"):  # to open a folder is an error of its own
+        raise ValueError(f"{path} is {kind}; keys lie in a file")
     with open(path, "rb") as file:
         is_npy = file.read(len(_MAGIC))[:-2] == _MAGIC[:-2]
         file.seek(0)
@@ -65,6 +70,12 @@ def find_keys(path: str | os.PathLike[str], dtype: DTypeLike | None = None) -> K
             f"{path} breaks off: {keys.count} keys of dtype {keys.dtype} end at byte "
             f"{keys.place(keys.count)}, and it has {os.path.getsize(path)}"
         )
+    if os.path.getsize(path) > keys.place(keys.count):
+        raise ValueError(
+            f"{path} has more than its header says: {keys.count} keys of dtype {keys.dtype} end "
+            f"at byte {keys.place(keys.count)}, and it has {os.path.getsize(path)}; a sort would "
+            "lose what follows"
+        )
     return keys
 
 
@@ -75,6 +86,8 @@ def _read_header(file: Any, path: str) -> KeyFile:
         raise ValueError(f"{path} has a damaged header of .npy: {error}") from None
     if len(shape) != 1:
         raise ValueError(f"keys have one dimension, and those of {path} have shape {shape}")
+    if shape[0] < 0:
+        raise ValueError(f"{path} has a damaged header of .npy: its shape is {shape}")
     _check_dtype(path, dtype)
     return KeyFile(path, dtype, shape[0], file.tell())
 

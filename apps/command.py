@@ -88,6 +88,7 @@ def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 _OPTIONS = (
     click.option(
+        "-n",
         "--nprocs",
         type=click.IntRange(1),
         help="Number of processes; the cores of this machine if not said.",

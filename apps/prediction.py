@@ -274,6 +274,7 @@ def _predict_all(
     help="Values of a large run; may be given again; 2^21 if not said.",
 )
 @click.option(
+    "-n",
     "--nprocs",
     "counts",
     multiple=True,

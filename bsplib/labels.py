@@ -1,68 +1,149 @@
-"""Lines that carry the pid of the process that printed them."""
+"""Lines that arrive whole, with the pid of the process that printed them in front or without.
+
+Processes that share a terminal, a pipe or a file would mix their lines: a buffer is
+written when it is full, in the middle of a line, and ``print(..., end="")`` writes a
+piece. Here a line is written when it has its end, in one piece.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import io
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import IO, Any, TextIO
 
 WhoPrints = Callable[[], int | None]
 
 
-class _Labelled(io.TextIOBase):
-    """A text stream that writes whole lines, each with the pid in front."""
+class WholeLines(io.TextIOBase):
+    """A text stream that writes whole lines.
 
-    def __init__(self, stream: TextIO, who: WhoPrints) -> None:
-        self._stream = stream
-        self._who = who
-        self._begun: dict[int | None, str] = {}  # lines without an end yet, by pid
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, text: str) -> int:
-        pid = self._who()
-        *lines, rest = (self._begun.get(pid, "") + text).split("\n")
-        self._begun[pid] = rest
-        for line in lines:
-            self._stream.write(line + "\n" if pid is None else f"[{pid}] {line}\n")
-        if lines:
-            self._stream.flush()
-        return len(text)
-
-    def flush(self) -> None:
-        self._stream.flush()
-
-    def fileno(self) -> int:
-        return self._stream.fileno()
-
-    def close(self) -> None:
-        for pid, line in self._begun.items():
-            if line:
-                self._stream.write(f"[{pid}] {line}\n")
-        self._begun.clear()
-
-
-def label_streams(who: WhoPrints) -> tuple[TextIO, TextIO]:
-    """Return standard output and error so that every line begins with a pid.
+    What has no end of line yet waits for it. Without labels ``flush`` writes it too,
+    so that a program can show a bar that grows.
 
     Args:
-        who: tells which process prints; None for none, whose lines stay as they are.
+        stream: takes the lines.
+        who: tells which process prints; None for none, whose lines get no label.
+        label: whether the pid stands in front of a line.
     """
-    # A text stream in all but the type: only what print needs is there.
-    return _Labelled(sys.stdout, who), _Labelled(sys.stderr, who)  # type: ignore[return-value]
+
+    def __init__(self, stream: TextIO, who: WhoPrints, *, label: bool) -> None:
+        self._stream = stream
+        self._who = who
+        self._label = label
+        self._begun: dict[int | None, list[str]] = {}  # lines without an end yet, by pid
+        self._lock = _lock_of(stream)
+
+    def write(self, text: str) -> int:
+        """Write the lines that are whole, and keep the rest."""
+        pid = self._who()
+        begun = self._begun.setdefault(pid, [])
+        lines, end, rest = text.rpartition("\n")
+        if end:
+            self._write("".join([*begun, lines, end]), pid)
+            begun.clear()
+        begun.append(rest)
+        return len(text)
+
+    def _write(self, text: str, pid: int | None) -> None:
+        if self._label and pid is not None:
+            text = "".join(f"[{pid}] {line}\n" for line in text.split("\n")[:-1])
+        with _held(self._lock):
+            self._stream.write(text)
+            self._stream.flush()
+
+    def flush(self) -> None:
+        """Write what has no end of line yet, if lines have no labels."""
+        if not self._label and (rest := "".join(self._begun.pop(self._who(), []))):
+            self._write(rest, None)
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Write what has no end of line yet."""
+        for pid, begun in self._begun.items():
+            if rest := "".join(begun):
+                self._write(f"{rest}\n" if self._label else rest, pid)
+        self._begun.clear()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def writable(self) -> bool:
+        """Tell that it can be written to."""
+        return True
+
+    def fileno(self) -> int:
+        """Return the file descriptor of the stream."""
+        return self._stream.fileno()
+
+    def isatty(self) -> bool:
+        """Tell whether the stream is a terminal."""
+        return self._stream.isatty()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # TextIOBase has None here
+        """Of the stream."""
+        return self._stream.encoding
+
+    @property
+    def errors(self) -> str | None:  # type: ignore[override]
+        """Of the stream."""
+        return self._stream.errors
+
+    @property
+    def buffer(self) -> IO[bytes]:
+        """Bytes written to it are no lines, and go out as they come."""
+        return self._stream.buffer
+
+    def reconfigure(self, **how: Any) -> None:
+        """Change the encoding, or another property, of the stream."""
+        self._stream.reconfigure(**how)  # type: ignore[attr-defined]
+
+
+def _lock_of(stream: TextIO) -> int | None:
+    """Return a descriptor of a stream's file that no other process has, for locking it.
+
+    The system writes a line in one piece only up to a certain length (4096 bytes on a
+    pipe); a lock keeps longer ones whole. None where the stream is no file, or its
+    file cannot be opened once more: then only short lines are sure to be whole.
+    """
+    try:
+        flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+        return os.open(f"/proc/self/fd/{stream.fileno()}", flags)
+    except (OSError, ValueError):
+        return None
 
 
 @contextmanager
-def labelled_lines(who: WhoPrints) -> Iterator[None]:
-    """Label all lines that are printed inside."""
-    before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = label_streams(who)
+def _held(lock: int | None) -> Iterator[None]:
+    if lock is None:
+        yield
+        return
+    fcntl.flock(lock, fcntl.LOCK_EX)
     try:
         yield
     finally:
-        for stream in (sys.stdout, sys.stderr):
+        fcntl.flock(lock, fcntl.LOCK_UN)
+
+
+@contextmanager
+def whole_lines(who: WhoPrints, *, label: bool) -> Iterator[None]:
+    """Write the lines that are printed inside to standard output and error as whole ones.
+
+    Args:
+        who: tells which process prints; None for none.
+        label: whether the pid stands in front of a line.
+    """
+    before = sys.stdout, sys.stderr
+    # A program without a terminal may have no streams at all.
+    made = [stream and WholeLines(stream, who, label=label) for stream in before]
+    sys.stdout, sys.stderr = made  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        for stream in filter(None, made):
             stream.close()
         sys.stdout, sys.stderr = before

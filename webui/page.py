@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import jinja2
 from markupsafe import Markup
 
+from bsplib.output_file import written_whole
 from webui.services import Json, Views
 
 if TYPE_CHECKING:
@@ -85,15 +86,10 @@ def write_html(trace: Trace, out_path: str | os.PathLike[str]) -> None:
         out_path: the file to write; it appears whole or not at all.
 
     Raises:
-        OSError: the file cannot be written.
+        OSError: the file cannot be written, or it is a folder, a device or a pipe.
     """
-    path = Path(out_path)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
+    with written_whole(out_path) as unfinished:
         unfinished.write_text(saved_page(trace), encoding="utf-8")
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def embedded_json(data: Json) -> Markup:

@@ -223,7 +223,7 @@ def schema() -> None:
 
 @cli.command()
 @generator_options
-@click.option("--nprocs", default=16, show_default=True, type=click.IntRange(2))
+@click.option("-n", "--nprocs", default=16, show_default=True, type=click.IntRange(2))
 @click.option(
     "--machine",
     default="shared-memory",

@@ -6,7 +6,6 @@ stands in place of a file of that name only when it is whole.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from apps.sql.column import CODE, Column, Mask
 from apps.sql.errors import QueryError
 from apps.sql.relation import Relation
+from bsplib.output_file import written_whole
 
 FORMATS = (".csv", ".parquet")
 _HEAD = 120
@@ -107,20 +107,16 @@ def write_tables(tables: Iterable[pa.Table], path: Path) -> int:
         QueryError: the file is of another kind, or cannot be written.
     """
     _check_format(path)
-    temporary = path.with_name(f".{path.stem}.{secrets.token_hex(4)}{path.suffix}")
     rows = 0
     try:
-        with ExitStack() as stack:
+        with written_whole(path) as temporary, ExitStack() as stack:
             writer = None
             for table in tables:
                 writer = writer or stack.enter_context(_writer(temporary, table.schema))
                 writer.write_table(table)
                 rows += table.num_rows
-        temporary.replace(path)
     except OSError as error:
         raise QueryError(f"{path} cannot be written: {error.strerror or _head(error)}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
     return rows
 
 

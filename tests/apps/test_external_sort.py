@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import bsplib
-from apps import _keycheck, _keyfile, _keys, _stream, external_sort
+from apps import _keycheck, _keyfile, _keys, _stream, _workspace, external_sort
 from apps._blocks import Level, Pair, Table, levels, not_greater
 from bsplib.trace import read_trace
 from profiler.costs import h_relation
@@ -390,6 +390,74 @@ def test_a_result_keeps_the_permissions_and_goes_where_a_link_points(source, tmp
     assert source.stat().st_mode & 0o777 == 0o640
 
 
+@pytest.mark.parametrize("shape", ["(-1,)", "(-5000,)"])
+def test_a_header_with_a_negative_shape_is_refused_and_the_file_untouched(source, shape):
+    content = source.read_bytes()
+    width = len("(5000,), ")
+    before = content.replace(b"(5000,), ", f"{shape},".ljust(width).encode()[:width], 1)
+    assert before != content
+    source.write_bytes(before)
+    with pytest.raises(ValueError, match=r"damaged header of \.npy: its shape is \(-"):
+        external_sort.sort_file(source, nprocs=2, backend="sim", **SMALL)
+    assert_untouched(source, before)
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_keys_beyond_the_count_of_the_header_are_refused_and_the_file_untouched(
+    source, tmp_path, in_place
+):
+    before = source.read_bytes() + bytes(16)
+    source.write_bytes(before)
+    target = None if in_place else tmp_path / "sorted.npy"
+    with pytest.raises(ValueError, match="end at byte 40128, and it has 40144"):
+        external_sort.sort_file(source, target, nprocs=2, backend="sim", **SMALL)
+    assert_untouched(source, before)
+
+
+def test_a_target_that_is_no_regular_file_is_refused_and_stays(source, tmp_path):
+    before = source.read_bytes()
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for target, kind in ((pipe, "a named pipe"), (Path("/dev/null"), "a device")):
+        with pytest.raises(ValueError, match=f"is {kind}; choose the name of a file"):
+            external_sort.sort_file(source, target, nprocs=2, backend="sim", **SMALL)
+    with pytest.raises(ValueError, match="pipe is a named pipe; keys lie in a file"):
+        external_sort.sort_file(pipe, source, nprocs=2, backend="sim", **SMALL)
+    pipe.unlink()
+    assert_untouched(source, before)
+
+
+def test_the_folder_of_a_killed_sort_is_removed_by_the_next_one(source):
+    code = (
+        "import os, signal; from apps import external_sort\n"
+        "external_sort.merge = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
+        f"external_sort.sort_file({str(source)!r}, nprocs=2, backend='sim', memory=5000)\n"
+    )
+    root = Path(external_sort.__file__).parents[1]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, timeout=60, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert len(os.listdir(source.parent)) == 2
+    external_sort.sort_file(source, nprocs=2, backend="sim", **SMALL)
+    assert os.listdir(source.parent) == [source.name]
+
+
+def test_the_folder_of_a_sort_that_is_running_is_left_alone(source):
+    with _workspace.workspace(_keyfile.find_keys(source), source) as files:
+        external_sort.sort_file(source, nprocs=2, backend="sim", **SMALL)
+        assert Path(files.scratch.path).exists()
+        Path(files.result.path).write_bytes(source.read_bytes())
+    assert os.listdir(source.parent) == [source.name]
+
+
+def test_a_folder_with_files_of_others_is_named_and_stays(source):
+    folder = source.parent / ".bsp-sort-other"
+    folder.mkdir()
+    (folder / "letter.txt").write_text("not of a sort")
+    with pytest.warns(RuntimeWarning, match="bsp-sort-other .* cannot be removed"):
+        external_sort.sort_file(source, nprocs=2, backend="sim", **SMALL)
+    assert (folder / "letter.txt").exists()
+
+
 # -- files that cannot be sorted ------------------------------------------------------------------
 
 
@@ -409,7 +477,7 @@ class TestCommandLine:
         keys = np.random.default_rng(0).integers(0, 99, 3000).astype(">i4")
         keys.tofile(tmp_path / "keys")
         line = [tmp_path / "keys", tmp_path / "sorted", "--dtype", ">i4", "--memory", "4KiB"]
-        result = invoke(*line, "--descending", "--check", "--nprocs", 2)
+        result = invoke(*line, "--descending", "--check", "-n", 2)
         assert result.exit_code == 0, result.output
         got = np.fromfile(tmp_path / "sorted", ">i4")
         np.testing.assert_array_equal(got, np.sort(keys)[::-1])

@@ -103,6 +103,28 @@ def test_the_installed_command_answers(bsp):
     assert (done.returncode, done.stdout) == (0, f"bsp, version {bsplib.__version__}\n")
 
 
+def test_the_module_is_the_command(program):
+    line = [sys.executable, "-m", "bsplib", "run", "-n", "1", str(program)]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "[0] hello from 0 0" in done.stdout
+
+
+def test_the_module_starts_processes_that_are_not_forked(script):
+    source = script("""
+        import bsplib
+
+        def main(bsp):
+            return bsp.pid
+
+        if __name__ == "__main__":
+            print(bsplib.run(main, nprocs=2, start_method="spawn"))
+    """)
+    line = [sys.executable, "-m", "bsplib", "run", str(source)]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[0, 1]\n", "")
+
+
 # -- bsp run ------------------------------------------------------------------------------------
 
 

@@ -21,7 +21,7 @@ from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.seat import Seat, Stopped
 from bsplib.backends.shm.segment import Segment
 from bsplib.body import Task, failure_of, run_task, unpicklable_result
-from bsplib.labels import label_streams
+from bsplib.labels import whole_lines
 
 READY = b"ready"
 """Said once by a process that was not forked: it has mapped the segment."""
@@ -79,20 +79,14 @@ def _do(work: Task | bytes, seat: Seat, frame: Task | None = None) -> bytes:
         frame: what else makes up the task.
     """
     outcome: Any
-    streams = sys.stdout, sys.stderr
     try:
         task = work if isinstance(work, Task) else _unpack(work, frame)
-        if task.label:
-            sys.stdout, sys.stderr = label_streams(lambda: seat.pid)
-        outcome = (run_task(task, ShmPort.of_root(seat)),)
+        with whole_lines(lambda: seat.pid, label=task.label):
+            outcome = (run_task(task, ShmPort.of_root(seat)),)
     except Stopped:
         outcome = None
     except BaseException as error:  # noqa: BLE001  # whatever it is, the parent is told
         outcome = failure_of(error, seat.pid)
-    if streams != (sys.stdout, sys.stderr):
-        sys.stdout.close()  # writes what has no end of line yet
-        sys.stderr.close()
-        sys.stdout, sys.stderr = streams
     try:
         return pickle.dumps(outcome, 5)
     except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__

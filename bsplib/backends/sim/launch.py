@@ -11,7 +11,7 @@ import cloudpickle
 from bsplib.backends.sim.port import SimPort
 from bsplib.backends.sim.world import Process, Stopped, World
 from bsplib.body import Failure, Task, failure_of, run_task, unpicklable_result
-from bsplib.labels import labelled_lines
+from bsplib.labels import whole_lines
 
 MOST_PROCESSES = 4096
 
@@ -63,10 +63,7 @@ def launch(task: Task, nprocs: int, seed: int) -> tuple[list[Any], Times]:
 
     for _ in range(nprocs):
         world.add(body)
-    if task.label:
-        with labelled_lines(lambda: world.current.pid if world.current else None):
-            world.run()
-    else:
+    with whole_lines(lambda: world.current.pid if world.current else None, label=task.label):
         world.run()
     if failures:
         raise min(failures, key=Failure.rank).error

@@ -1,0 +1,101 @@
+"""Files are written whole or not at all, and nothing but regular files is replaced."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+import pytest
+
+from bsplib.output_file import obstacle, written_whole
+
+
+def write(path, text="new"):
+    with written_whole(path) as temporary:
+        temporary.write_text(text)
+
+
+def test_a_new_file_gets_its_name_and_leaves_no_other(tmp_path):
+    write(tmp_path / "new.txt")
+    assert os.listdir(tmp_path) == ["new.txt"]
+
+
+def test_the_older_file_stays_where_writing_fails(tmp_path):
+    path = tmp_path / "file.txt"
+    path.write_text("older")
+
+    def fail():
+        with written_whole(path) as temporary:
+            temporary.write_text("half")
+            raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        fail()
+    assert (path.read_text(), os.listdir(tmp_path)) == ("older", ["file.txt"])
+
+
+def test_a_link_stays_and_the_file_it_points_to_is_replaced(tmp_path):
+    target, link = tmp_path / "there" / "file.txt", tmp_path / "link.txt"
+    target.parent.mkdir()
+    target.write_text("older")
+    link.symlink_to(target)
+    write(link)
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+
+
+def test_a_link_that_points_nowhere_makes_the_file(tmp_path):
+    link = tmp_path / "link.txt"
+    link.symlink_to(tmp_path / "file.txt")
+    write(link)
+    assert link.is_symlink()
+    assert (tmp_path / "file.txt").read_text() == "new"
+
+
+@pytest.fixture
+def places(tmp_path):
+    """What is no regular file, by what it is."""
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "device").symlink_to("/dev/null")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "socket"))
+        yield {
+            "a folder": tmp_path / "folder",
+            "a named pipe": tmp_path / "pipe",
+            "a device": tmp_path / "device",
+            "a socket": tmp_path / "socket",
+        }
+
+
+def test_nothing_but_a_regular_file_is_replaced(places):
+    for kind, path in places.items():
+        assert obstacle(path) == f"{path} is {kind}; choose the name of a file"
+        with pytest.raises(OSError, match=f"it is {kind}, not a file"):
+            write(path)
+        assert path.exists()
+    assert not os.path.isfile("/dev/null")
+
+
+def test_what_stands_in_the_way_is_said_beforehand(tmp_path):
+    (tmp_path / "file").write_text("text")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    assert obstacle(tmp_path / "new.txt") == ""
+    assert obstacle(tmp_path / "file") == ""
+    assert obstacle(tmp_path / "no" / "x") == f"there is no folder {tmp_path / 'no'}"
+    assert obstacle(tmp_path / "file" / "x") == f"there is no folder {tmp_path / 'file'}"
+    assert "Too many levels of symbolic links" in obstacle(tmp_path / "loop")
+    assert "cannot be written: embedded null byte" in obstacle(tmp_path / "a\0b")
+    assert "cannot be written: File name too long" in obstacle(tmp_path / ("x" * 300))
+
+
+def test_a_folder_without_permission_is_said_beforehand(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)  # the system lets root write anywhere
+    assert obstacle(tmp_path / "x") == (
+        f"no files can be made in the folder {tmp_path}: permission denied"
+    )
+
+
+def test_a_name_of_the_greatest_length_can_be_written(tmp_path):
+    write(tmp_path / ("x" * 251 + ".txt"))
+    assert len(os.listdir(tmp_path)) == 1
