@@ -140,7 +140,7 @@ def whole_lines(who: WhoPrints, *, label: bool) -> Iterator[None]:
     before = sys.stdout, sys.stderr
     # A program without a terminal may have no streams at all.
     made = [stream and WholeLines(stream, who, label=label) for stream in before]
-    sys.stdout, sys.stderr = made  # type: ignore[assignment]
+    sys.stdout, sys.stderr = made
     try:
         yield
     finally:

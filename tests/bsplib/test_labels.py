@@ -99,7 +99,7 @@ def test_the_stream_is_what_it_was_for_those_who_ask(monkeypatch, tmp_path):
     assert (tmp_path / "out.txt").read_text() == "bytes and text\n"
 
 
-def test_no_descriptor_stays_open(capfd):  # noqa: ARG001  # with files as standard streams
+def test_no_descriptor_stays_open(capfd):  # with files as standard streams
     before = len(os.listdir("/proc/self/fd"))
     with whole_lines(lambda: 0, label=False):
         print("line")
