@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import errno
+import secrets
 import socket
 import threading
 import webbrowser
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import flask
@@ -20,10 +21,24 @@ from webui.page import SERVED_POLICY, STATIC, served_page
 from webui.services import Views
 
 if TYPE_CHECKING:
+    import werkzeug
+
     from bsplib.records import Trace
 
 HOST = "127.0.0.1"
 TRUSTED_HOSTS = (HOST, "localhost")
+
+LIMITS: dict[str, Any] = {
+    "threads": 8,
+    "connection_limit": 512,
+    "channel_timeout": 10,
+    "cleanup_interval": 2,
+    "max_request_header_size": 2**14,
+    "max_request_body_size": 0,
+    "asyncore_use_poll": True,
+}
+"""Of the server: a connection on which nothing comes for 10 s is closed, so that
+connections that ask for nothing leave room for those that do."""
 
 _HEADERS = {
     "Content-Security-Policy": SERVED_POLICY,
@@ -45,15 +60,21 @@ class _InOrder(DefaultJSONProvider):
     sort_keys = False
 
 
-def create_app(trace: Trace) -> flask.Flask:
+def create_app(trace: Trace, *, token: str = "") -> flask.Flask:
     """Make the application that shows a trace.
 
     Routes: ``/`` is the page, ``/static/NAME`` its files, ``/runs/N.json`` what it
     shows of run N (404 where the trace has none). Requests for another host than this
     machine's loopback are refused, so that no other site can read a trace by renaming
     itself to 127.0.0.1.
+
+    Args:
+        trace: what was recorded.
+        token: first part of every address. Other users of this machine can reach its
+            loopback too; who does not know the token gets nothing.
     """
-    app = flask.Flask(__name__, static_folder=STATIC, static_url_path="/static")
+    root = f"/{token}" if token else ""
+    app = flask.Flask(__name__, static_folder=STATIC, static_url_path=f"{root}/static")
     app.json = _InOrder(app)
     views = Views(trace)
 
@@ -67,11 +88,11 @@ def create_app(trace: Trace) -> flask.Flask:
         response.headers.update(_HEADERS)
         return response
 
-    @app.get("/")
+    @app.get(f"{root}/")
     def page() -> str:
         return served_page(views)
 
-    @app.get("/runs/<int:number>.json")
+    @app.get(f"{root}/runs/<int:number>.json")
     def run(number: int) -> flask.Response:
         try:
             return flask.jsonify(views.run(number))
@@ -81,10 +102,31 @@ def create_app(trace: Trace) -> flask.Flask:
     return app
 
 
+def add_single_use_address(app: flask.Flask, address: str, target: str) -> None:
+    """Lead from an address to another one, the first time that it is asked for.
+
+    A browser is started with an address on its command line, which every user of the
+    machine can read. So it gets one that is worth nothing once the browser has used it.
+
+    Args:
+        app: gets the route.
+        address: the path that leads there once.
+        target: the path that it leads to.
+    """
+    unused = [target]
+
+    @app.get(address)
+    def lead_on() -> werkzeug.Response:
+        try:
+            return flask.redirect(unused.pop(), 303)
+        except IndexError:
+            flask.abort(404, "This address has been used: take the one that bsp view printed.")
+
+
 def serve(trace: Trace, *, port: int = 0, open_browser: bool = True) -> None:
     """Serve the pages of a trace on this machine's loopback until Ctrl-C.
 
-    Prints the address once the port is bound.
+    Prints the address, which holds a secret token, once the port is bound.
 
     Args:
         trace: what was recorded.
@@ -96,14 +138,15 @@ def serve(trace: Trace, *, port: int = 0, open_browser: bool = True) -> None:
     """
     connections: dict[int, object] = {}
     with _listening(port) as listener:
-        server = waitress.create_server(
-            create_app(trace), map=connections, sockets=[listener], threads=8
-        )
-        url = f"http://{HOST}:{listener.getsockname()[1]}/"
-        click.echo(f"The profile is at {url} until Ctrl-C.")
+        token, once = secrets.token_urlsafe(16), f"/open/{secrets.token_urlsafe(16)}"
+        app = create_app(trace, token=token)
+        add_single_use_address(app, once, f"/{token}/")
+        server = waitress.create_server(app, map=connections, sockets=[listener], **LIMITS)
+        site = f"http://{HOST}:{listener.getsockname()[1]}"
+        click.echo(f"The profile is at {site}/{token}/ until Ctrl-C.")
         if open_browser:
             # Some browsers are programs that return when they are closed.
-            threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+            threading.Thread(target=webbrowser.open, args=(site + once,), daemon=True).start()
         try:
             server.run()  # returns on Ctrl-C
         finally:

@@ -6,13 +6,14 @@ import socket
 import threading
 import urllib.request
 import webbrowser
+from contextlib import ExitStack
 
 import click
 import pytest
 
 import webui
 from bsplib.errors import BspError
-from webui import page
+from webui import app, page
 
 
 @pytest.fixture
@@ -77,6 +78,32 @@ def test_nothing_can_be_changed_through_the_pages(client):
     assert client.post("/").status_code == 405
 
 
+@pytest.mark.parametrize(
+    "path", ["/", "/runs/0.json", "/static/main.js", "/wrong/", "/wrong/runs/0.json"]
+)
+def test_who_does_not_know_the_token_gets_nothing(several_runs_trace, path):
+    client = webui.create_app(several_runs_trace, token="secret").test_client()
+    answer = client.get(path)
+    assert answer.status_code == 404
+    assert "svg" not in answer.text
+    assert client.get("/secret/").status_code == 200
+    assert client.get("/secret/runs/0.json").json["nprocs"] == 4
+    with client.get("/secret/static/main.js") as file:
+        assert file.status_code == 200
+
+
+def test_an_address_for_one_use_leads_on_once(several_runs_trace):
+    flask_app = webui.create_app(several_runs_trace, token="secret")
+    app.add_single_use_address(flask_app, "/open/key", "/secret/")
+    client = flask_app.test_client()
+    assert client.get("/open/key", headers={"Host": "evil.example"}).status_code == 403
+    first, second = client.get("/open/key"), client.get("/open/key")
+    assert (first.status_code, first.headers["Location"]) == (303, "/secret/")
+    assert second.status_code == 404
+    assert "secret" not in second.text
+    assert client.get("/open/other").status_code == 404
+
+
 @pytest.fixture
 def taken_port():
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -105,7 +132,7 @@ def visits(monkeypatch):
 
     def announce(text):
         echo(text)
-        url = re.search(r"http://127\.0\.0\.1:\d+/", text).group()
+        url = re.search(r"http://127\.0\.0\.1:\d+/\S+/", text).group()
         threading.Thread(target=visit, args=(url,)).start()
 
     monkeypatch.setattr(click, "echo", announce)
@@ -118,7 +145,7 @@ def test_serve_says_where_it_is_and_ends_on_ctrl_c(broadcast_trace, visits, caps
     ((url, status),) = visits
     assert status == 200
     assert capsys.readouterr().out == f"The profile is at {url} until Ctrl-C.\n"
-    port = int(url.split(":")[2].strip("/"))
+    port = int(re.search(r":(\d+)/", url).group(1))
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port))
 
@@ -127,13 +154,68 @@ def test_serve_opens_the_browser_at_the_page(broadcast_trace, visits, monkeypatc
     opened = queue.SimpleQueue()
     monkeypatch.setattr(webbrowser, "open", opened.put)
     webui.serve(broadcast_trace)
-    assert opened.get(timeout=30) == visits[0][0]
+    token = visits[0][0].split("/")[3]
+    assert token not in opened.get(timeout=30)  # who else is here can read it
+
+
+def test_the_address_that_the_browser_gets_leads_to_the_page(broadcast_trace, monkeypatch):
+    seen = queue.SimpleQueue()
+
+    def browse(url):
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            seen.put((answer.url, answer.status))
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(webbrowser, "open", browse)
+    webui.serve(broadcast_trace)
+    url, status = seen.get(timeout=30)
+    assert status == 200
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{22}/", url)
+
+
+@pytest.fixture
+def crowd():
+    """Connects so many times to the port of an address, and asks for nothing."""
+    with ExitStack() as stack:
+
+        def connect(url, count):
+            port = int(re.search(r":(\d+)/", url).group(1))
+            for _ in range(count):
+                waiting = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+                waiting.sendall(b"GET / HTTP/1.1\r\n")
+
+        yield connect
+
+
+@pytest.mark.parametrize(("limit", "count"), [(512, 300), (20, 60)])
+def test_connections_that_ask_for_nothing_do_not_keep_others_out(
+    broadcast_trace, monkeypatch, crowd, limit, count
+):
+    monkeypatch.setitem(app.LIMITS, "connection_limit", limit)
+    if count > limit:
+        monkeypatch.setitem(app.LIMITS, "channel_timeout", 1)
+        monkeypatch.setitem(app.LIMITS, "cleanup_interval", 1)
+    seen = []
+
+    def browse(url):
+        try:
+            crowd(url, count)
+            with urllib.request.urlopen(url, timeout=30) as answer:
+                seen.append(answer.status)
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(webbrowser, "open", browse)
+    webui.serve(broadcast_trace)
+    assert seen == [200]
 
 
 def test_a_port_may_be_chosen_and_used_again(broadcast_trace, visits, free_port):
     for _ in range(2):
         webui.serve(broadcast_trace, port=free_port, open_browser=False)
-    assert {url for url, _ in visits} == {f"http://127.0.0.1:{free_port}/"}
+    addresses = {url for url, _ in visits}
+    assert {url.rsplit("/", 2)[0] for url in addresses} == {f"http://127.0.0.1:{free_port}"}
+    assert len(addresses) == 2  # each has a token of its own
 
 
 @pytest.fixture
