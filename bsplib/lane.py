@@ -184,7 +184,10 @@ class Lane:
         shape = src.shape if src.__class__ is _ndarray else _ONE
         if shape != view.shape or shape == _EMPTY:
             return -1
-        first, rest = divmod(_address_of_line(view) - origin, step[0])
+        try:
+            first, rest = divmod(_address_of_line(view) - origin, step[0])
+        except (TypeError, ValueError):  # a read-only view, or a dtype that buffers lack
+            return -1
         return -1 if rest else first
 
     def _first(self, src: Any, first: Any) -> int:

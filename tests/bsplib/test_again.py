@@ -55,6 +55,41 @@ def test_a_word_lands_however_it_and_its_place_are_given(run, operation, place, 
 
 
 @pytest.mark.parametrize("operation", ["put", "hpput"])
+def test_a_read_only_view_names_a_place_each_time(run, operation):
+    def main(bsp):
+        x = opened(bsp)
+        view = x[3:5]
+        view.flags.writeable = False
+        for _ in range(3):
+            getattr(bsp, operation)(right(bsp), np.ones(2), view)
+        bsp.sync()
+        into = np.zeros(2)
+        for _ in range(3):
+            bsp.get(right(bsp), view, into)
+        bsp.sync()
+        return x.tolist(), into.tolist()
+
+    assert all(found == ([0, 0, 0, 1, 1, 0, 0, 0], [1, 1]) for found in run(main))
+
+
+@pytest.mark.parametrize("dtype", ["M8[s]", "m8[D]", "U3", "S5", "f2", "c16", "?", "i4,f8"])
+def test_views_of_every_dtype_name_a_place_each_time(run, dtype):
+    def main(bsp):
+        x = opened(bsp, dtype=dtype)
+        values = np.ones(2, np.int8).astype(x.dtype)
+        for _ in range(3):
+            bsp.put(right(bsp), values, x[3:5])
+        bsp.sync()
+        into = np.zeros(2, x.dtype)
+        for _ in range(3):
+            bsp.get(right(bsp), x[3:5], into)
+        bsp.sync()
+        return (x[3:5] == values).all() and (into == values).all() and (x[5:] == x[0]).all()
+
+    assert all(run(main))
+
+
+@pytest.mark.parametrize("operation", ["put", "hpput"])
 @pytest.mark.parametrize("step", [1, 2, -1])
 def test_strides_of_the_source_do_not_matter(run, operation, step):
     def main(bsp):

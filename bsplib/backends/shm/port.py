@@ -404,13 +404,17 @@ class ShmPort(Port):
 
         What was laid out at a sync has been read when all come to the next one. A post
         may be looked at until then, by those who did not wait for it.
+
+        What others have consumed is freed before this superstep's outbox is added: the
+        messages in it that this process sent to itself are in its queue now, and are
+        read until it ends the next superstep. Those of the supersteps before are gone.
         """
+        if len(self._laid) > 1:
+            self._reclaim_consumed()
         synced = self._oblivious_at != self._members.superstep
         last_read = self._members.superstep if synced else _NOT_YET
         self._laid.append(_Laid(last_read, self._oblivious.ended + synced, outbox))
         self._outbox = None
-        if len(self._laid) > 2:
-            self._reclaim_consumed()
 
     def _reclaim(self) -> None:
         """Everybody has come to this superstep: what was laid out earlier has been read."""

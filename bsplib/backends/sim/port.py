@@ -144,9 +144,11 @@ class SimPort(Port):
 
     def allocate(self, nbytes: int, *, zero: bool) -> memoryview:  # noqa: ARG002  # always
         """See :meth:`Port.allocate`."""
-        room = np.zeros(nbytes + _ALIGNMENT, np.uint8)
-        start = -room.ctypes.data % _ALIGNMENT
-        return room[start : start + nbytes].data
+        # No numpy array: a view of an array in it names that array as its base, as it does
+        # in shared memory.
+        room = bytearray(nbytes + _ALIGNMENT)
+        start = -np.frombuffer(room, np.uint8).ctypes.data % _ALIGNMENT
+        return memoryview(room)[start : start + nbytes]
 
     def release(self, memory: memoryview) -> None:
         """See :meth:`Port.release`."""
