@@ -19,6 +19,7 @@
     ├── ProcessDiedError         a process exited or was killed
     ├── RunTimeoutError          the run took longer than its timeout
     ├── OutOfSharedMemoryError   /dev/shm cannot hold what the program asks for
+    ├── StartError               the system does not allow so many processes or files
     └── TraceError               a file is no trace, or not a whole one
 
 Every class takes its message alone, so that an error crosses process borders by
@@ -99,6 +100,10 @@ class RunTimeoutError(BspError, TimeoutError):
 
 class OutOfSharedMemoryError(BspError, MemoryError):
     """The shared memory of this machine cannot hold what the run needs."""
+
+
+class StartError(BspError, OSError):
+    """The system does not allow the processes or the files that a run needs."""
 
 
 class TraceError(BspError, ValueError):

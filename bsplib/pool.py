@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from multiprocessing.util import Finalize
 from types import TracebackType
 from typing import Any, Self
 
 from bsplib.backends.shm.processes import Processes
+from bsplib.backends.shm.signals import held_back
 from bsplib.body import Task
 from bsplib.errors import UsageError
 from bsplib.machine import Machine
@@ -20,7 +22,8 @@ class Pool:
 
     Use it as ``with bsplib.Pool(nprocs=4) as pool: pool.run(main, ...)``. Globals of
     modules stay as a run left them; arrays of a run do not outlive it. After a run
-    that ended in an error the processes are started afresh.
+    that ended in an error the processes are started afresh. Runs that several threads
+    ask for are done one after the other: each waits for its turn.
 
     Args:
         nprocs: number of processes; the cores that this process may use if None.
@@ -49,6 +52,10 @@ class Pool:
         self._processes: Processes | None = None
         self._finalize: Finalize | None = None
         self._closed = False
+        self._turn = threading.Lock()
+        self._thread = 0  # that has the turn
+        self._is_sound = True
+        """The processes wait for a task: no run is going on, or ended badly."""
 
     @property
     def nprocs(self) -> int:
@@ -67,38 +74,75 @@ class Pool:
             What ``main`` returned, by pid.
 
         Raises:
-            UsageError: the pool is closed, or ``main`` cannot be run with the arguments.
+            UsageError: the pool is closed, this thread is in a run of it already, or
+                ``main`` cannot be run with the arguments.
             Exception: as :func:`bsplib.run`.
         """
-        if self._closed:
-            raise UsageError("this pool is closed; make another one")
         check_program(main, args, kwargs, ("timeout",))
         task = Task(main, self._setting.machine, args, kwargs, check=self._setting.check)
-        try:
-            return self._ready().run(task)
-        except BaseException:
-            self._end()
-            raise
+        self._check_thread("run")
+        with self._turn:
+            self._thread = threading.get_ident()
+            try:
+                processes = self._ready()
+                self._is_sound = False
+                results = processes.run(task)
+                self._is_sound = True
+            except BaseException:
+                self._end()
+                raise
+            finally:
+                self._thread = 0
+        return results
 
     def close(self) -> None:
-        """End the processes."""
-        self._closed = True
-        self._let_go()
+        """End the processes, after the runs that other threads are in.
+
+        Raises:
+            UsageError: this thread is in a run of the pool.
+        """
+        self._check_thread("close")
+        with self._turn, held_back():
+            self._closed = True
+            self._let_go()
+
+    def _check_thread(self, operation: str) -> None:
+        """Refuse what would wait for itself, as a signal handler may do."""
+        if self._thread == threading.get_ident():
+            raise UsageError(
+                f"Pool.{operation}: this thread is in a run of the pool already; use another "
+                f"pool, or wait until the run has ended"
+            )
 
     def _ready(self) -> Processes:
+        if self._closed:
+            raise UsageError("this pool is closed; make another one")
+        if not self._is_sound:  # a run was interrupted, and then the end of its processes
+            self._end()
         if self._processes is None:
-            setting = self._setting
-            made = Processes(setting.nprocs, setting.start_method, setting.wait)
-            self._processes = made
-            # A program that forgets to close would wait for its processes for ever.
-            self._finalize = Finalize(self, made.close, exitpriority=0)
-            made.start()
+            with held_back():
+                self._processes = self._start()
+                # A program that forgets to close would wait for its processes for ever.
+                self._finalize = Finalize(self, self._processes.close, exitpriority=0)
+                self._is_sound = True
         return self._processes
 
+    def _start(self) -> Processes:
+        setting = self._setting
+        made = Processes(setting.nprocs, setting.start_method, setting.wait)
+        try:
+            made.start()
+        except BaseException:
+            made.stop()
+            made.close()
+            raise
+        return made
+
     def _end(self) -> None:
-        if self._processes is not None:
-            self._processes.stop()
-            self._let_go()
+        with held_back():
+            if self._processes is not None:
+                self._processes.stop()
+                self._let_go()
 
     def _let_go(self) -> None:
         if self._finalize is not None:
@@ -106,7 +150,8 @@ class Pool:
         self._finalize = self._processes = None
 
     def __enter__(self) -> Self:
-        self._ready()
+        with self._turn:
+            self._ready()
         return self
 
     def __exit__(

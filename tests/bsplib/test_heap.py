@@ -35,7 +35,7 @@ def memory():
 
 @pytest.fixture
 def heap(memory):
-    return Heap(memory, START, STOP)
+    return Heap(memory, [(START, STOP)])
 
 
 def test_blocks_are_aligned_and_apart(heap):
@@ -92,7 +92,7 @@ def test_no_more_is_reserved_than_is_used_and_a_step(memory, heap):
 
 
 def test_the_last_pages_are_given_out_even_where_no_step_fits():
-    heap = Heap(Memory(limit=8192), START, STOP)
+    heap = Heap(Memory(limit=8192), [(START, STOP)])
     heap.allocate(8192)
     with pytest.raises(OutOfSharedMemoryError):
         heap.allocate(1)
@@ -115,7 +115,7 @@ def test_a_block_that_did_not_fit_takes_nothing(heap):
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 3000)), max_size=80))
 def test_blocks_never_overlap_and_nothing_is_lost(steps):
     memory = Memory()
-    heap = Heap(memory, START, STOP)
+    heap = Heap(memory, [(START, STOP)])
     blocks, given_out = {}, set()
     for allocates, number in steps:
         if allocates or not blocks:
@@ -198,7 +198,7 @@ def test_a_discarded_outbox_gives_everything_back(memory, heap):
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 200_000), max_size=8), max_size=8))
 def test_two_outboxes_in_turn_never_overlap(supersteps):
-    heap = Heap(Memory(), START, START + (1 << 30))
+    heap = Heap(Memory(), [(START, START + (1 << 30))])
     boxes = [Outbox(heap), Outbox(heap)]
     kept = [[], []]
     for number, sizes in enumerate(supersteps):

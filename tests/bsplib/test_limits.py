@@ -151,7 +151,7 @@ def reserved(bsp):
 
 
 def _blocks(bsp):
-    return os.fstat(bsp._port._segment.memory._fd).st_blocks * 512
+    return os.fstat(bsp._port._segment.descriptor).st_blocks * 512
 
 
 def test_what_a_run_reserves_grows_with_its_processes_and_not_with_their_square():

@@ -248,7 +248,7 @@ def test_more_than_a_hundred_runs_in_a_row_do_not_grow():
 
     def blocks(bsp):
         bsp.sync()
-        return os.fstat(bsp._port._segment.memory._fd).st_blocks
+        return os.fstat(bsp._port._segment.descriptor).st_blocks
 
     with bsplib.Pool(2) as pool:
         pool.run(main, 0)

@@ -12,9 +12,9 @@ import pytest
 
 import bsplib
 from bsplib.backends.shm import seat
-from bsplib.backends.shm.control import ASLEEP
+from bsplib.backends.shm.control import ASLEEP, PAGE
 from bsplib.backends.shm.seat import Seat
-from bsplib.backends.shm.segment import PAGE, Segment
+from bsplib.backends.shm.segment import Segment
 
 from .phases import eventually, standard_error, state_of
 
@@ -149,7 +149,7 @@ def take_seats():
     """Seat both processes of a run here, where one waits and the other one is us."""
     segment = Segment(2)
     for pid in range(2):
-        segment.reserve(segment.area(pid), PAGE)
+        segment.reserve(segment.control(pid), PAGE)
     seats = []
 
     def take(wait):
@@ -158,7 +158,6 @@ def take_seats():
         return seats
 
     yield take
-    segment.unlink()
     for each in seats:
         del each.words
     segment.close()

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import fcntl
 import functools
 import gc
-import multiprocessing
 import os
 import pickle
 import signal
 import sys
-import threading
-from collections.abc import Sequence
 from dataclasses import replace
-from multiprocessing.connection import Connection, wait
-from multiprocessing.synchronize import Semaphore
+from multiprocessing.connection import Connection
 from typing import Any
 
+from bsplib.backends.shm.doorbell import doorbells
+from bsplib.backends.shm.lifeline import Lifeline
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.seat import Seat, Stopped
 from bsplib.backends.shm.segment import Segment
+from bsplib.backends.shm.signals import keep_own_handlers
 from bsplib.body import Task, failure_of, run_task, unpicklable_result
 from bsplib.labels import whole_lines
 
@@ -37,7 +35,8 @@ processes forked later hold it open.)"""
 def be_process(
     segment: Segment,
     pid: int,
-    doorbells: Sequence[Semaphore],
+    nprocs: int,
+    lifeline: Lifeline,
     pipe: Connection,
     wait_by: str,
     task: Task | None,
@@ -47,15 +46,21 @@ def be_process(
     Args:
         segment: shared memory of the run.
         pid: of this process.
-        doorbells: of all processes.
-        pipe: to the parent.
+        nprocs: number of processes.
+        lifeline: by which this process ends with its caller.
+        pipe: to the caller.
         wait_by: how to wait, see :class:`Seat`.
         task: the only one; None where tasks come, pickled, through the pipe.
     """
     gc.freeze()  # what was inherited stays as it is, and its pages stay shared
+    keep_own_handlers()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
-    _end_with_parent()
-    seat = Seat(segment, pid, doorbells, wait_by)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    lifeline.bind()
+    # A process that the program forks lives on its own: were the pipe open there as well,
+    # the end of this process could not be seen while a message is cut short.
+    os.register_at_fork(after_in_child=pipe.close)
+    seat = Seat(segment, pid, doorbells(segment, nprocs), wait_by)
     if task is not None:
         pipe.send_bytes(_do(task, seat))
         return
@@ -104,33 +109,3 @@ def _unpack(work: bytes, frame: Task | None) -> Task:
         # Let instances of the classes that came along be pickled by name, as in the script.
         vars(sys.modules["__main__"]).update(getattr(main, "__globals__", {}))
     return replace(frame, main=task_main, args=args, kwargs=kwargs)
-
-
-def _end_with_parent() -> None:
-    """End this process when its parent is gone, in whatever way it went."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    if sys.platform == "linux":
-        _end_by_signal(parent.sentinel)
-    else:
-        threading.Thread(
-            target=_end_after, args=(parent.sentinel,), name="bsp-parent", daemon=True
-        ).start()
-
-
-def _end_by_signal(sentinel: int) -> None:
-    """Have the system send a signal, which ends this process, once a pipe is closed.
-
-    No thread has to be started for it, and the program's own code cannot hold it up.
-    """
-    signal.signal(signal.SIGIO, signal.SIG_DFL)
-    fcntl.fcntl(sentinel, fcntl.F_SETOWN, os.getpid())
-    flags = fcntl.fcntl(sentinel, fcntl.F_GETFL)
-    fcntl.fcntl(sentinel, fcntl.F_SETFL, flags | os.O_ASYNC)
-    if wait([sentinel], timeout=0):  # it was closed before
-        os._exit(1)
-
-
-def _end_after(sentinel: int) -> None:
-    wait([sentinel])
-    os._exit(1)

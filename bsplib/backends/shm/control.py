@@ -1,4 +1,4 @@
-"""The words by which processes see each other, at the start of each one's area.
+"""The words by which processes see each other, in the first pages of the segment.
 
 Every word has one writer (``WAITED`` alone is set by anyone and cleared by its
 owner), is aligned, and only grows while a reader may look at it, so that plain
@@ -29,7 +29,9 @@ left the first one, which is seen from CLOSED in the parent's blocks.
 
 from __future__ import annotations
 
-from bsplib.backends.shm.segment import PAGE
+import mmap
+
+PAGE = mmap.PAGESIZE
 
 WORD = 8
 
@@ -45,6 +47,8 @@ OS_PID = 65
 """Its number in the operating system."""
 WAITED = 72
 """On a cache line of its own: somebody sleeps until this process posts."""
+BELL = 80
+"""On a cache line of its own: the semaphore that wakes this process."""
 FIRST_BLOCK = 128
 
 SLOTS = (0, 32)
@@ -64,9 +68,8 @@ RING = 64
 """Oblivious supersteps that a process may be ahead of the slowest of its group."""
 BLOCK_WORDS = RING_START + 2 * RING
 
-AREA_WORDS = FIRST_BLOCK + BLOCKS * BLOCK_WORDS
-CONTROL_BYTES = -(-AREA_WORDS * WORD // PAGE) * PAGE
-"""What the control words take of an area; the heap begins behind them."""
+CONTROL_BYTES = -(-(FIRST_BLOCK + BLOCKS * BLOCK_WORDS) * WORD // PAGE) * PAGE
+"""Of all control words of a process; those of further groups are reserved when needed."""
 
 ROOT_KEY = 1
 """Of the first run; that of each further run of a pool is greater by 4."""

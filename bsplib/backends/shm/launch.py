@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bsplib.backends.shm.processes import Processes
+from bsplib.backends.shm.signals import held_back
 from bsplib.body import Task
 
 MOST_PROCESSES = 256
@@ -25,11 +26,12 @@ def launch(
     Raises:
         BaseException: the error of the lowest (superstep, pid), in its own type.
     """
-    processes = Processes(nprocs, start_method, wait_by)
-    try:
-        return processes.run_once(task)
-    except BaseException:
-        processes.stop()
-        raise
-    finally:
-        processes.close()
+    with held_back():
+        processes = Processes(nprocs, start_method, wait_by)
+        try:
+            return processes.run_once(task)
+        except BaseException:
+            processes.stop()
+            raise
+        finally:
+            processes.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bsplib.backends.shm.heap import ALIGNMENT, Heap
 
-_FIRST_CHUNK = 1 << 16
+_FIRST_CHUNK = 1 << 13
 
 
 class Outbox:

@@ -108,24 +108,24 @@ class ShmPort(Port):
     def allocate(self, nbytes: int, *, zero: bool) -> memoryview:
         """See :meth:`Port.allocate`."""
         start, is_zero = self._seat.heap.allocate(nbytes)
-        memory = self._segment.buffer[start : start + nbytes]
+        memory = self._segment.view(start, nbytes)
         if zero and not is_zero:
             np.frombuffer(memory, np.uint8)[:] = 0
         return memory
 
     def release(self, memory: memoryview) -> None:
         """See :meth:`Port.release`."""
-        self._seat.heap.release(address(np.frombuffer(memory, np.uint8)) - self._seat.base)
+        start = self._segment.byte_at(address(np.frombuffer(memory, np.uint8)))
+        assert start is not None  # it was given out
+        self._seat.heap.release(start)
 
     def place_of(self, array: NDArray[Any]) -> int | None:
         """See :meth:`Port.place_of`."""
-        place = address(array) - self._seat.base
-        inside = 0 <= place <= len(self._segment.bytes) - array.nbytes
-        return place if inside and array.flags.c_contiguous else None
+        return self._segment.byte_at(address(array)) if array.flags.c_contiguous else None
 
     def reach(self, place: int, nbytes: int) -> memoryview:
         """See :meth:`Port.reach`."""
-        return self._segment.buffer[place : place + nbytes]
+        return self._segment.view(place, nbytes)
 
     def is_settled(self, pid: int) -> bool:
         """See :meth:`Port.is_settled`."""
@@ -143,7 +143,7 @@ class ShmPort(Port):
         if nbytes >= _LARGE and self._outbox is None:
             self._reclaim_delivered(nbytes)
         start = self._get_outbox().room(nbytes)
-        return (start, nbytes), self._segment.bytes[start : start + nbytes]
+        return (start, nbytes), self._segment.view_array(start, nbytes)
 
     def stage_message(self, nbytes: int) -> tuple[Ticket, NDArray[np.uint8]]:
         """See :meth:`Port.stage_message`."""
@@ -154,7 +154,7 @@ class ShmPort(Port):
     def fetch(self, ticket: Ticket) -> memoryview:
         """See :meth:`Port.fetch`."""
         start, nbytes = ticket
-        return self._segment.buffer[start : start + nbytes]
+        return self._segment.view(start, nbytes)
 
     def _get_outbox(self) -> Outbox:
         if self._outbox is None:

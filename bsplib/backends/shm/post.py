@@ -19,9 +19,10 @@ from typing import Any
 from bsplib.backends.base import Card, Parcel
 from bsplib.backends.shm.control import INDEX, LETTER, LETTER_BYTES, WORD
 from bsplib.backends.shm.outbox import Outbox
-from bsplib.backends.shm.segment import Segment
+from bsplib.backends.shm.segment import CHUNK_SHIFT, Segment
 
 _ROW = 3
+_ROW_BYTES = _ROW * WORD
 _IS_LETTER = 1 << 63
 _IS_CARD = 1 << 62
 RECEIVER_SHIFT = 32
@@ -29,6 +30,7 @@ _NBYTES = (1 << RECEIVER_SHIFT) - 1
 _PUT_BYTES = 2 * WORD  # of a card: what stands before the values
 _HEAD = WORD * INDEX
 _read_put = Struct("Qqq").unpack_from
+_read_row = Struct("QQQ").unpack_from
 
 
 def letter_to(receiver: int) -> int:
@@ -107,16 +109,15 @@ def lay_out(
     Returns:
         The byte at which the index begins.
     """
-    buffer = segment.buffer
-    index = array("Q", bytes(_ROW * WORD * rows))
+    index = array("Q", bytes(_ROW_BYTES * rows))
     for row, messages, parcel in parcels:
         blob = marshal.dumps(parcel)  # type: ignore[arg-type]  # plain values, see base
         start = outbox.room(len(blob))
-        buffer[start : start + len(blob)] = blob
+        segment.view(start, len(blob))[:] = blob
         index[_ROW * row : _ROW * row + _ROW] = array("Q", (start, len(blob), messages))
     raw = index.tobytes()
     start = outbox.room(len(raw))
-    buffer[start : start + len(raw)] = raw
+    segment.view(start, len(raw))[:] = raw
     return start
 
 
@@ -124,8 +125,8 @@ def open_row(segment: Segment, index: int, row: int) -> tuple[int, Any]:
     """Return the messages in a parcel, and the parcel; (0, None) where there is none."""
     if not index:
         return 0, None
-    at = index // WORD + _ROW * row
-    start, nbytes, messages = segment.words[at : at + _ROW]
+    first, buffer, _ = segment.windows[index >> CHUNK_SHIFT]
+    start, nbytes, messages = _read_row(buffer, index - first + _ROW_BYTES * row)
     if not nbytes:
         return 0, None
-    return messages, marshal.loads(segment.buffer[start : start + nbytes])
+    return messages, marshal.loads(segment.view(start, nbytes))

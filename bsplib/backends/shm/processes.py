@@ -13,11 +13,12 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import lru_cache
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from multiprocessing.synchronize import Semaphore
 from types import FunctionType
 from typing import Any
 
@@ -31,14 +32,19 @@ from bsplib.backends.shm.control import (
     ASLEEP,
     FIRST_BLOCK,
     LATEST,
+    PAGE,
     SLOTS,
     SUPERSTEP_SHIFT,
     WORD,
 )
+from bsplib.backends.shm.doorbell import Doorbell, doorbells
+from bsplib.backends.shm.lifeline import Lifeline
+from bsplib.backends.shm.limits import check_descriptors, close_pipes, not_started
 from bsplib.backends.shm.seat import is_stopped
-from bsplib.backends.shm.segment import PAGE, Segment
+from bsplib.backends.shm.segment import Segment
+from bsplib.backends.shm.signals import let_through, without_interrupt
 from bsplib.body import Failure, Task
-from bsplib.errors import BspError, ProcessDiedError
+from bsplib.errors import ProcessDiedError
 
 _LOOK_S = 2.0
 """Without news for so long the parent asks whether somebody is stopped."""
@@ -69,35 +75,32 @@ class Processes:
         self._context = multiprocessing.get_context(start_method or _start_method())
         self._nprocs = nprocs
         self._wait_by = wait_by
-        self._segment = Segment(nprocs)
-        self._named = True
         self._processes: list[BaseProcess] = []
         self._pipes: list[Connection] = []
         self._frame: Task | None = None  # that the processes were told
         self._told: set[int] = set()
         self._sources: dict[int, int] = {}  # pid, by what its news comes through
-        try:
-            self._reserve_control()
-        except BspError:
-            self.close()
-            raise
-        if self._forks():
-            self._unlink()  # the processes inherit the mapping
-        self._doorbells: list[Semaphore] = [self._context.Semaphore(0) for _ in range(nprocs)]
+        with ExitStack() as given:
+            check_descriptors(nprocs)
+            self._segment = Segment(nprocs)
+            given.callback(self._segment.close)
+            self._lifeline = Lifeline()
+            given.callback(self._lifeline.close)
+            self._doorbells = self._reserve_control()
+            self._given = given.pop_all()
 
     def _forks(self) -> bool:
         return self._context.get_start_method() == "fork"
 
-    def _reserve_control(self) -> None:
+    def _reserve_control(self) -> list[Doorbell]:
+        """Reserve what is written before anything can be checked: labels, the root's block."""
         self._segment.reserve(0, PAGE)
         for pid in range(self._nprocs):
-            # The labels, the root's block: what is written before anything can be checked.
-            self._segment.reserve(self._segment.area(pid), PAGE)
-
-    def _unlink(self) -> None:
-        if self._named:
-            self._segment.unlink()
-            self._named = False
+            self._segment.reserve(self._segment.control(pid), PAGE)
+        bells = doorbells(self._segment, self._nprocs)
+        for bell in bells:
+            bell.hang()
+        return bells
 
     # -- a run ----------------------------------------------------------------------------
 
@@ -105,30 +108,29 @@ class Processes:
         """Start the processes for one task, return its results by pid."""
         if self._forks():
             self._start(task)
-            return self._finish(last=True)
+            with let_through():
+                return self._finish(last=True)
         self.start()
         return self.run(task)
 
     def start(self) -> None:
         """Start processes that wait for tasks."""
         self._start(None)
-        for pid, pipe in enumerate(self._pipes):
-            wait([pipe, self._processes[pid].sentinel])
-            try:
-                said = pipe.recv_bytes()
-            except EOFError:
-                raise self._death(pid).error from None
-            assert said == READY
-        self._unlink()
+        with let_through():
+            for pid, pipe in enumerate(self._pipes):
+                wait([pipe, self._processes[pid].sentinel])
+                if not pipe.poll() or _received(pipe) != READY:
+                    raise self._death(pid).error
 
     def run(self, task: Task) -> list[Any]:
         """Give a task to processes that wait for one, return its results by pid."""
         frame = replace(task, main=_nothing, args=(), kwargs={})
-        if frame != self._frame:
-            self._send(FRAME + pickle.dumps(frame, 5))
-            self._frame = frame
-        self._send(_dump((task.main, task.args, task.kwargs)))
-        return self._finish(last=False)
+        with let_through():
+            if frame != self._frame:
+                self._send(FRAME + pickle.dumps(frame, 5))
+                self._frame = frame
+            self._send(_dump((task.main, task.args, task.kwargs)))
+            return self._finish(last=False)
 
     def _send(self, work: bytes) -> None:
         for pipe in self._pipes:
@@ -136,21 +138,54 @@ class Processes:
                 pipe.send_bytes(work)
 
     def _start(self, task: Task | None) -> None:
-        with _one_blas_thread(), warnings.catch_warnings():
+        if self._context.get_start_method() == "forkserver":
+            forkserver.ensure_running()  # not with SIGINT blocked: it serves others, too
+        with _one_blas_thread(), warnings.catch_warnings(), without_interrupt():
             # 3.12 and later warn of threads that numpy's BLAS has; it survives a fork.
             warnings.simplefilter("ignore", DeprecationWarning)
             for pid in range(self._nprocs):
-                ours, theirs = self._context.Pipe()
-                process = self._context.Process(  # type: ignore[attr-defined]
-                    target=be_process,
-                    args=(self._segment, pid, self._doorbells, theirs, self._wait_by, task),
-                    name=f"bsp-{pid}",
-                )
-                process.start()
-                theirs.close()
-                self._processes.append(process)
-                self._pipes.append(ours)
-                self._sources[ours.fileno()] = self._sources[process.sentinel] = pid
+                try:
+                    self._start_one(pid, task)
+                except (OSError, EOFError) as error:  # EOFError: the fork server has ended
+                    close_pipes(error)
+                    self.stop()  # gives room to the threads of BLAS, which come back now
+                    raise not_started(pid, self._nprocs, error) from error
+
+    def _start_one(self, pid: int, task: Task | None) -> None:
+        ours, theirs = self._context.Pipe()
+        self._pipes.append(ours)
+        with theirs:
+            process = self._context.Process(  # type: ignore[attr-defined]
+                target=be_process,
+                args=(
+                    self._segment,
+                    pid,
+                    self._nprocs,
+                    self._lifeline,
+                    theirs,
+                    self._wait_by,
+                    task,
+                ),
+                name=f"bsp-{pid}",
+            )
+            process.start()
+        self._processes.append(process)
+        self._watch(process)
+        self._sources[ours.fileno()] = self._sources[process.sentinel] = pid
+
+    def _watch(self, process: BaseProcess) -> None:
+        """Let the sentinel of a process be the process itself, where the system can do that.
+
+        Otherwise it is a pipe, which processes that the program forks hold open, too: it
+        would tell of the end of the last one of them. (The fork server writes into its
+        pipe how a process ended, whoever else has it.)
+        """
+        if hasattr(os, "pidfd_open") and self._context.get_start_method() != "forkserver":
+            assert process.pid is not None  # it was started
+            with contextlib.suppress(OSError):
+                itself = os.pidfd_open(process.pid)
+                os.dup2(itself, process.sentinel, inheritable=False)
+                os.close(itself)
 
     def _finish(self, *, last: bool) -> list[Any]:
         """Wait for all outcomes; stop everybody once one of them is a failure."""
@@ -185,10 +220,7 @@ class Processes:
         ready = {self._sources[source] for source, _ in news.poll(1000 * timeout)}
         for pid in ready:
             pipe = self._pipes[pid]
-            try:
-                said = pipe.recv_bytes() if pipe.poll() else b""
-            except (EOFError, OSError):
-                said = b""
+            said = _received(pipe) if pipe.poll() else b""
             # From a process of this run, hence safe to unpickle.
             outcomes[pid] = pickle.loads(said) if said else self._death(pid)
             news.unregister(pipe.fileno())
@@ -229,7 +261,7 @@ class Processes:
 
     def _superstep(self, pid: int) -> int:
         """Return the superstep of the root group that a process was in."""
-        block = self._segment.area(pid) // WORD + FIRST_BLOCK
+        block = self._segment.control(pid) // WORD + FIRST_BLOCK
         words = self._segment.words
         ended = max(words[block + slot] >> SUPERSTEP_SHIFT for slot in SLOTS)
         # The barrier before main is 1 there, the program's superstep 0 is 2.
@@ -240,15 +272,16 @@ class Processes:
     def _tell_to_stop(self) -> None:
         self._segment.words[ABORT] = 1
         for pid, bell in enumerate(self._doorbells):
-            if self._segment.words[self._segment.area(pid) // WORD + ASLEEP]:
+            if self._segment.words[self._segment.control(pid) // WORD + ASLEEP]:
                 bell.release()
 
     def stop(self) -> None:
         """Bring all processes to an end, by force where they are not at one."""
         if self._processes:
             self._tell_to_stop()
+        self._lifeline.cut()
         for process in self._processes:
-            process.kill()
+            process.kill()  # it may not be bound to the lifeline yet
         for process in self._processes:
             process.join()
 
@@ -261,10 +294,17 @@ class Processes:
         for process in self._processes:
             process.join()
             process.close()
-        self._pipes, self._processes = [], []
+        self._pipes, self._processes, self._doorbells = [], [], []
         self._sources.clear()
-        self._unlink()
-        self._segment.close()
+        self._given.close()
+
+
+def _received(pipe: Connection) -> bytes:
+    """Return what a process said; nothing where it ended before it had said all."""
+    try:
+        return pipe.recv_bytes()
+    except (EOFError, OSError):
+        return b""
 
 
 def _start_method() -> str:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import platform
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
-from multiprocessing.synchronize import Semaphore
 from pathlib import Path
 from typing import Protocol
 
-from bsplib.backends.shm.control import ABORT, ASLEEP, BLOCKS, CONTROL_BYTES, OS_PID, WAITED, WORD
+from bsplib.backends.shm.control import ABORT, ASLEEP, BLOCKS, OS_PID, WAITED, WORD
+from bsplib.backends.shm.doorbell import Doorbell
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.outbox import Outbox
 from bsplib.backends.shm.segment import Segment
-from bsplib.place import address
 
 _MOST_SPINS = 1000
 """Looks before the first yield, about 50 us: longer than any meeting takes."""
@@ -59,18 +59,18 @@ class Seat:
         self,
         segment: Segment,
         pid: int,
-        doorbells: Sequence[Semaphore],
+        doorbells: Sequence[Doorbell],
         wait_by: str = "auto",
     ) -> None:
         self.segment = segment
         self.pid = pid
         self.nprocs = len(doorbells)
         self.words = segment.words
-        self.base = address(segment.bytes)
-        area = segment.area(pid)
-        self.heap = Heap(segment, area + CONTROL_BYTES, area + segment.area_bytes)
+        self.heap = Heap(segment, segment.area(pid))
         self._doorbells = doorbells
-        self._control = [segment.area(other) // WORD for other in range(self.nprocs)]
+        self._order = threading.Lock()
+        self._order.acquire()
+        self._control = [segment.control(other) // WORD for other in range(self.nprocs)]
         self.waited = self._control[pid] + WAITED
         self._asleep = self._control[pid] + ASLEEP
         self._outboxes: list[Outbox] = []
@@ -120,13 +120,12 @@ class Seat:
     def fence(self) -> None:
         """Order the stores before against the loads and stores after, on any machine.
 
-        On x86 this is not needed; elsewhere the semaphore's atomic operations
+        On x86 this is not needed; elsewhere the atomic operations of a lock
         (release, then acquire) are the one fence that Python has.
         """
         if not STORES_IN_ORDER:
-            bell = self._doorbells[self.pid]
-            bell.release()
-            bell.acquire()
+            self._order.release()
+            self._order.acquire()
 
     def ring_if_waited(self) -> None:
         """Wake those who wait for what this process has just posted."""

@@ -1,0 +1,113 @@
+"""How the processes of a run end when its caller does, whatever they do at that moment.
+
+The caller holds the writing end of a pipe, alone: processes that it forks close theirs at
+once, and no other process ever receives it. When the caller ends, in whatever way, the
+system closes that end, and sends SIGKILL to every process that has bound itself to the
+other one. The signal cannot be blocked or handled, needs no thread, and reaches a process
+in a long call of C.
+
+``PR_SET_PDEATHSIG`` would be shorter, but it follows the *thread* that forked: a run that
+was started from a thread would be killed with that thread, and under ``forkserver`` it
+would tell of the death of the fork server instead of the caller's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import signal
+import threading
+from multiprocessing.reduction import DupFd
+from typing import Any, Self
+from weakref import WeakSet
+
+
+class Lifeline:
+    """A pipe by which the processes of one run end with their caller."""
+
+    def __init__(self) -> None:
+        self._reads, self._writes = os.pipe()
+        _held.add(self)
+
+    @classmethod
+    def _received(cls, descriptor: Any) -> Self:
+        """Return the lifeline of a process that was not forked."""
+        lifeline = cls.__new__(cls)
+        lifeline._reads, lifeline._writes = descriptor.detach(), -1
+        return lifeline
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel to a process that was not forked: the reading end goes, and nothing else."""
+        return self._received, (DupFd(self._reads),)
+
+    def bind(self) -> None:
+        """End this process when the caller has ended."""
+        if not _have_signal_sent(self._reads):
+            threading.Thread(
+                target=_end_after, args=(self._reads,), name="bsp-lifeline", daemon=True
+            ).start()
+
+    def cut(self) -> None:
+        """Kill every process that is bound to it."""
+        if self._writes >= 0:
+            os.close(self._writes)
+            self._writes = -1
+
+    def close(self) -> None:
+        """Give the pipe back; processes that are bound to it end."""
+        _held.discard(self)
+        self.cut()
+        if self._reads >= 0:
+            os.close(self._reads)
+            self._reads = -1
+
+
+_held: WeakSet[Lifeline] = WeakSet()
+"""Those whose writing end this process holds."""
+
+
+def _let_go_of_callers() -> None:
+    for lifeline in list(_held):
+        lifeline.cut()
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_let_go_of_callers)
+
+
+def _have_signal_sent(reads: int) -> bool:
+    """Have the system kill this process once a pipe is closed; False where it cannot."""
+    if not hasattr(fcntl, "F_SETSIG"):
+        return False
+    try:
+        # The owner who gets the signal belongs to the open file, which forked processes
+        # share: each process opens the pipe once more for itself.
+        own = os.open(f"/proc/self/fd/{reads}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.fcntl(own, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(own, fcntl.F_SETSIG, signal.SIGKILL)
+        fcntl.fcntl(own, fcntl.F_SETFL, os.O_NONBLOCK | os.O_ASYNC)
+    except OSError:
+        os.close(own)
+        return False
+    if _is_closed(own):  # it was before the signal was asked for
+        os._exit(1)
+    return True
+
+
+def _is_closed(reads: int) -> bool:
+    look = select.poll()
+    look.register(reads, 0)
+    return bool(look.poll(0))
+
+
+def _end_after(reads: int) -> None:
+    look = select.poll()
+    look.register(reads, 0)
+    with contextlib.suppress(OSError):
+        look.poll()
+    os._exit(1)

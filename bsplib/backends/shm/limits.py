@@ -1,0 +1,71 @@
+"""What the system allows a run, and the errors that say so."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import resource
+from multiprocessing import popen_fork
+from traceback import walk_tb
+
+from bsplib.errors import StartError
+
+_PER_PROCESS = 3
+"""File descriptors of the caller for each process: a pipe, and two of multiprocessing."""
+_FOR_ALL = 12
+"""The segment, the lifeline, and what is open for a moment while a process starts."""
+
+
+def check_descriptors(nprocs: int) -> None:
+    """Make sure, before anything starts, that the caller may open as many files as needed.
+
+    Raises:
+        StartError: it may not.
+    """
+    needed = _PER_PROCESS * nprocs + _FOR_ALL
+    taken: list[int] = []
+    try:
+        taken.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+        taken.extend(os.dup(taken[0]) for _ in range(needed - 1))
+    except OSError as error:
+        raise _too_many_files(nprocs, needed, len(taken)) from error
+    finally:
+        for descriptor in taken:
+            os.close(descriptor)
+
+
+def _too_many_files(nprocs: int, needed: int, left: int) -> StartError:
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return StartError(
+        f"run: {nprocs} processes need {needed} file descriptors, and this process may open "
+        f"{left} more (ulimit -n is {limit}); raise the limit or ask for fewer processes"
+    )
+
+
+def not_started(pid: int, nprocs: int, error: Exception) -> StartError:
+    """Return the error for a process that the system did not start."""
+    code = error.errno if isinstance(error, OSError) else None
+    if code == errno.EAGAIN:
+        limit = resource.getrlimit(resource.RLIMIT_NPROC)[0]
+        allowed = "" if limit < 0 else f" (ulimit -u is {limit})"
+        why = (
+            f"there may be no more processes and threads{allowed}; raise the limit or ask "
+            f"for fewer processes"
+        )
+    elif code == errno.ENOMEM:
+        why = "there is no memory for it; ask for fewer processes"
+    elif code is None or isinstance(error, ConnectionError):
+        why = "the fork server has ended, which starts it; run again"
+    else:
+        why = str(error)
+    return StartError(f"run: process {pid} of {nprocs} cannot be started: {why}")
+
+
+def close_pipes(error: Exception) -> None:
+    """Close what multiprocessing leaves open where it could not fork: its pipes."""
+    for frame, _ in walk_tb(error.__traceback__):
+        if frame.f_code is popen_fork.Popen._launch.__code__:  # type: ignore[attr-defined]
+            for name in ("parent_r", "child_w", "child_r", "parent_w"):
+                with contextlib.suppress(KeyError, OSError):
+                    os.close(frame.f_locals[name])

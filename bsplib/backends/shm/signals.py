@@ -1,0 +1,125 @@
+"""Signals that are held back while processes are started and ended.
+
+A Python signal handler may raise anywhere; ``KeyboardInterrupt`` is the usual case.
+Raised between ``fork`` and the line that notes the new process, or in the middle of the
+clean-up, it would leave processes, file descriptors or memory behind. So the handlers
+of the program are replaced, while a run begins and ends, by one that only notes the
+signal; the noted signals are handled where the run waits, or once everything is given
+back.
+
+Blocking the signals (``pthread_sigmask``) would not do: another thread of the caller, one
+of the BLAS library for example, takes the signal then, and Python runs the handler in the
+main thread all the same. Signals without a Python handler keep their meaning.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, Self
+
+_Handler = Callable[[int, FrameType | None], Any]
+
+
+class held_back:  # noqa: N801  # reads as the statement that it is
+    """Note signals instead of handling them, inside a ``with`` block of the main thread.
+
+    In another thread it does nothing, since Python runs no handlers there.
+    """
+
+    def __init__(self) -> None:
+        self._handlers: dict[int, _Handler] = {}
+        self._noted: list[int] = []
+        self._holds = False
+        self._before: held_back | None = None
+
+    def __enter__(self) -> Self:
+        global _current  # as signal handlers are: one state for the process
+        if threading.current_thread() is threading.main_thread():
+            # A handler may raise until the last line; those of ours that are in place
+            # then pass everything on.
+            for number in range(1, signal.NSIG):
+                handler = signal.getsignal(number)
+                if callable(handler):
+                    self._handlers[number] = handler
+                    signal.signal(number, self._handle)
+            self._before, _current = _current, self
+            self._holds = True
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and issubclass(kind, KeyboardInterrupt):
+            # A second Ctrl-C while the first one was served asks for nothing more.
+            self._noted = [number for number in self._noted if number != signal.SIGINT]
+        self.end()
+        self._handle_noted()
+
+    def end(self) -> None:
+        """Put the handlers of the program back; what is noted stays noted."""
+        global _current  # noqa: PLW0603
+        if _current is not self:  # in a thread that is not the main one
+            return
+        _current = self._before
+        # From here on a handler may raise. Where it does before all are put back, ours
+        # stays in place of the others, and passes everything on.
+        self._holds = False
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+
+    @contextmanager
+    def let_through(self) -> Iterator[None]:
+        """Handle signals at once inside the block, those noted before it first.
+
+        Once a handler has raised, signals are held back again: no second one can
+        interrupt the clean-up after the first.
+        """
+        self._holds = False
+        try:
+            self._handle_noted()
+            yield
+        finally:
+            self._holds = _current is self
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self._holds:
+            self._noted.append(number)
+            return
+        self._holds = _current is self
+        self._handlers[number](number, frame)
+        self._holds = False
+
+    def _handle_noted(self) -> None:
+        while self._noted:
+            self._handle(self._noted.pop(0), None)
+
+
+_current: held_back | None = None
+
+
+@contextmanager
+def let_through() -> Iterator[None]:
+    """Handle signals inside the block, also where they are held back around it."""
+    if _current is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    with _current.let_through():
+        yield
+
+
+def keep_own_handlers() -> None:
+    """In a process that was forked while signals were held back: have the handlers as before."""
+    while _current is not None:
+        _current.end()
+
+
+@contextmanager
+def without_interrupt() -> Iterator[None]:
+    """Start processes with SIGINT blocked: they ignore it before they unblock it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
