@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import time
+from struct import Struct
 
 from bsplib.backends.shm.control import BELL, WORD
 from bsplib.backends.shm.segment import Segment
@@ -20,10 +21,6 @@ SIZE_BYTES = 32
 _CLOCK_MONOTONIC = 1
 
 
-class _Time(ctypes.Structure):
-    _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
-
-
 _library = ctypes.CDLL(None)
 _init = _library.sem_init
 _init.argtypes = (ctypes.c_void_p, ctypes.c_int, ctypes.c_uint)
@@ -32,10 +29,14 @@ _post.argtypes = (ctypes.c_void_p,)
 _has_clock = hasattr(_library, "sem_clockwait")  # glibc 2.30 and later
 if _has_clock:
     _wait = _library.sem_clockwait
-    _wait.argtypes = (ctypes.c_void_p, ctypes.c_int, ctypes.POINTER(_Time))
+    _wait.argtypes = (ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
 else:
     _wait = _library.sem_timedwait
-    _wait.argtypes = (ctypes.c_void_p, ctypes.POINTER(_Time))
+    _wait.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
+
+
+_write_time = Struct("qq").pack_into  # a struct timespec
+_now_ns = time.monotonic_ns if _has_clock else time.time_ns
 
 
 class Doorbell:
@@ -45,10 +46,13 @@ class Doorbell:
         address: of :data:`SIZE_BYTES` bytes of shared memory, aligned to eight.
     """
 
-    __slots__ = ("_address",)
+    __slots__ = ("_address", "_arguments", "_until")
 
     def __init__(self, address: int) -> None:
         self._address = address
+        self._until = ctypes.create_string_buffer(16)
+        until = ctypes.addressof(self._until)
+        self._arguments = (address, _CLOCK_MONOTONIC, until) if _has_clock else (address, until)
 
     def hang(self) -> None:
         """Make it, once, before any process uses it."""
@@ -64,14 +68,9 @@ class Doorbell:
         It also returns after ``timeout`` seconds, and when a signal has come: whoever
         waits looks again in any case.
         """
-        if _has_clock:
-            _wait(self._address, _CLOCK_MONOTONIC, _in(timeout, time.monotonic_ns()))
-        else:
-            _wait(self._address, _in(timeout, time.time_ns()))
-
-
-def _in(timeout: float, now_ns: int) -> _Time:
-    return _Time(*divmod(now_ns + int(timeout * 1e9), 1_000_000_000))
+        seconds, nanoseconds = divmod(_now_ns() + int(timeout * 1e9), 1_000_000_000)
+        _write_time(self._until, 0, seconds, nanoseconds)
+        _wait(*self._arguments)
 
 
 def doorbells(segment: Segment, nprocs: int) -> list[Doorbell]:
