@@ -66,10 +66,7 @@ def _times_reported() -> Iterator[None]:
 
 
 def _print_times(times: Times) -> None:
-    click.echo(
-        f"virtual time: parallel {times.parallel_s:.4g} s, sequential "
-        f"{times.sequential_s:.4g} s, speedup {times.speedup:.3g}"
-    )
+    click.echo(times)
 
 
 def place_options(command: Callable[..., Any]) -> Callable[..., Any]:

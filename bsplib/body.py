@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bsplib.backends.base import Port
 from bsplib.errors import BspError, MessageError, ProcessDiedError, SyncMismatchError
@@ -18,6 +18,9 @@ from bsplib.recorder import RecordedGroup, Recorder
 from bsplib.records import root_group
 from bsplib.spool import Spool
 from bsplib.superstep import Terms
+from bsplib.virtual_group import in_virtual_time
+
+_Group = TypeVar("_Group", bound=Group)
 
 _AFTER_ALL = 1 << 62
 """The superstep of what goes wrong after the last one."""
@@ -63,12 +66,18 @@ def run_task(task: Task, port: Port) -> Any:
     port.turn()
     terms = Terms(port.released, task.machine, task.check)
     if task.spool is None:
-        return _run_main(task, Group(port, terms))
+        return _run_main(task, _kind(Group, port)(port, terms))
     with closing(Spool(task.spool, port.pid)) as spool:
         return _run_main(task, _recorded_group(task, spool, port, terms))
 
 
+def _kind(kind: type[_Group], port: Port) -> type[_Group]:
+    """Return the class of the groups of a run."""
+    return kind if port.clock is None else in_virtual_time(kind)  # type: ignore[arg-type]  # mypy: a class is not hashable
+
+
 def _run_main(task: Task, group: Group) -> Any:
+    group._begin()
     result = _call_main(task, group)
     group._finish()
     return result
@@ -78,7 +87,8 @@ def _recorded_group(task: Task, spool: Spool, port: Port, terms: Terms) -> Group
     code = getattr(task.main, "__code__", None)
     recorder = Recorder(spool, port.pid, _call_main.__code__, code)
     recorder.began_ns = port.released
-    return RecordedGroup(port, terms, None, recorder, root_group(port.nprocs))
+    kind = _kind(RecordedGroup, port)
+    return kind(port, terms, None, recorder, root_group(port.nprocs))
 
 
 def _call_main(task: Task, group: Group) -> Any:

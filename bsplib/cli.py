@@ -21,6 +21,7 @@ from bsplib.backends.sim.launch import Times
 from bsplib.errors import BspError
 from bsplib.machine import load_machine
 from bsplib.setting import BACKENDS, choose
+from bsplib.speedup import run_with_speedup
 from bsplib.version import __version__
 
 if TYPE_CHECKING:
@@ -54,6 +55,11 @@ def main() -> None:
 @click.option("--profile", type=_TRACE, help="Record the run in this file.")
 @click.option("--machine", metavar="NAME", help="Machine that prices virtual processors.")
 @click.option("--check", is_flag=True, help="Report overlapping transfers and early changes.")
+@click.option(
+    "--speedup",
+    is_flag=True,
+    help="Run SCRIPT once more on one virtual processor, and print T(1)/T(P).",
+)
 @click.argument("script", type=click.Path(exists=True, dir_okay=False))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run(
@@ -62,6 +68,7 @@ def run(
     profile: Path | None,
     machine: str | None,
     check: bool,
+    speedup: bool,
     script: str,
     arguments: tuple[str, ...],
 ) -> None:
@@ -69,7 +76,7 @@ def run(
 
     What is said here wins over what the script says. Lines that a process prints
     begin with its pid. Virtual processors (--backend sim) report the time that the
-    program would take, that of one processor, and the speedup.
+    program would take and the total computation of all processes.
     """
     launch.overrides.nprocs = nprocs
     launch.overrides.backend = backend
@@ -87,17 +94,16 @@ def run(
     launch.overrides.report_times = _print_times
     sys.argv = [script, *arguments]
     sys.path[0] = str(Path(script).absolute().parent)
-    runpy.run_path(script, run_name="__main__")
+    if speedup:
+        run_with_speedup(script, lambda line: click.echo(line, err=True))
+    else:
+        runpy.run_path(script, run_name="__main__")
     if profile is not None and launch.is_recorded(profile):
         click.echo(f"recorded in {profile}: bsp report {profile}, bsp view {profile}", err=True)
 
 
 def _print_times(times: Times) -> None:
-    click.echo(
-        f"virtual time: parallel {times.parallel_s:.4g} s, sequential "
-        f"{times.sequential_s:.4g} s, speedup {times.speedup:.3g}",
-        err=True,
-    )
+    click.echo(times, err=True)
 
 
 @main.command()

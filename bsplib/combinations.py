@@ -62,7 +62,7 @@ class Combinations(CollectiveMail):
         if not job.cut and self.pid != receiver:
             self._operands(job, [])
             return None
-        result = job.fold(self._operands(job, range(self.nprocs)))
+        result = self._combine(job.fold, self._operands(job, range(self.nprocs)))
         if not job.cut:
             return result
         if self.pid != receiver:
@@ -101,7 +101,7 @@ class Combinations(CollectiveMail):
         everyone = range(self.nprocs)
         self._send_operand(job, everyone)
         self.sync()
-        result = job.fold(self._operands(job, everyone))
+        result = self._combine(job.fold, self._operands(job, everyone))
         if not job.cut:
             return result
         for pid in self._others():
@@ -141,8 +141,8 @@ class Combinations(CollectiveMail):
         self._send_operand(job, everyone if job.cut else everyone[self.pid :])
         self.sync()
         if not job.cut:
-            return job.fold(self._operands(job, everyone[: self.pid + 1]))
-        prefixes = job.prefixes(self._operands(job, everyone))
+            return self._combine(job.fold, self._operands(job, everyone[: self.pid + 1]))
+        prefixes = self._combine(job.prefixes, self._operands(job, everyone))
         for pid in self._others():
             self.send(pid, prefixes[pid], CollectiveTag("scan"))
         kept = self._queue.copy_left(self._port.fetch)
@@ -213,6 +213,10 @@ class Combinations(CollectiveMail):
                 pids.setdefault(shapes[pid], []).append(pid)
             words = ", ".join(f"{shape} on {_processes(pids[shape])}" for shape in pids)
             raise self._error(ShapeError, f"{job.operation}: the shapes of x differ: {words}")
+
+    def _combine(self, function: Callable[[list[Any]], Any], operands: list[Any]) -> Any:
+        """Combine operands: computation of this process, not communication."""
+        return function(operands)
 
     def _joined(self, job: _Combination, arrived: dict[int, WireMessage], own: Any) -> Any:
         """Put the pieces of a result together."""

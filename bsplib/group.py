@@ -59,22 +59,24 @@ class Group(Arrays, RemoteAccess, Mailbox, Collectives):
         return (self._port.now() - self._terms.began_ns) * 1e-9
 
     def charge(self, seconds: float) -> None:
-        """Count computation that a virtual processor is to have done.
+        """Advance this process's clock by computation, on virtual processors.
 
-        From the first call on the virtual time of this process moves by what is
-        charged alone, so that a trace is the same in every run. Where processes are
-        real their time is, and this does nothing.
+        From the first call on the clock of the process advances by charges alone (and
+        by what communication costs). What was measured before stays. A program that
+        charges from its first line on therefore takes the same time in every run. On
+        real processes this does nothing.
 
         Args:
             seconds: 0 or more.
+
+        Raises:
+            UsageError: ``seconds`` is negative or no number.
         """
         if not _is_time(seconds):
             raise self._error(
                 UsageError, f"charge: {seconds!r} is no time; it is 0 or more seconds, and finite"
             )
-        since = self._port.charge(seconds)
-        if since is not None:
-            self._forget_measured(since)
+        self._port.charge(seconds)
 
     def abort(self, message: str) -> NoReturn:
         """Stop every process of the run.
@@ -253,7 +255,7 @@ class Group(Arrays, RemoteAccess, Mailbox, Collectives):
         return sub
 
     def _open(self, index: int, pids: Sequence[int]) -> Group:
-        return Group(self._open_port(index, pids), self._terms, self)
+        return type(self)(self._open_port(index, pids), self._terms, self)
 
     def _open_port(self, index: int, pids: Sequence[int]) -> Port:
         try:

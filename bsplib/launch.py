@@ -23,6 +23,7 @@ from bsplib.machine import Machine
 from bsplib.program import check_program
 from bsplib.records import Trace
 from bsplib.setting import Setting, choose
+from bsplib.speed import own_speed, time_scale
 from bsplib.spool import collect
 from bsplib.trace import read_trace, write_trace
 from bsplib.version import __version__
@@ -39,6 +40,8 @@ class Overrides:
     check: bool = False
     timeout: float | None = None
     label: bool = False
+    records: bool = True
+    """False: nothing is recorded, whatever the script says."""
     report_times: Callable[[sim.Times], None] | None = None
     """Is told the virtual times of each run."""
 
@@ -117,7 +120,7 @@ def run(  # noqa: PLR0913  # each has a name at the call
     )
     task = Task(main, setting.machine, args, kwargs, check=setting.check, label=overrides.label)
     target = overrides.profile or profile
-    if target is None:
+    if target is None or not overrides.records:
         return _launch(task, setting)
     return _run_recorded(task, setting, Path(target).absolute())
 
@@ -125,7 +128,8 @@ def run(  # noqa: PLR0913  # each has a name at the call
 def _launch(task: Task, setting: Setting) -> list[Any]:
     if setting.backend == "shm":
         return shm.launch(task, setting.nprocs, setting.start_method, setting.wait)
-    results, times = sim.launch(task, setting.nprocs, setting.seed)
+    scale = time_scale(setting.machine)
+    results, times = sim.launch(task, setting.nprocs, setting.seed, scale)
     if overrides.report_times is not None:
         overrides.report_times(times)
     return results
@@ -164,7 +168,8 @@ def _add(path: Path, trace: Trace) -> None:
 
 
 def _meta(task: Task, setting: Setting) -> dict[str, Any]:
-    return {
+    virtual = {"virtual_time": _scaling(setting.machine)} if setting.backend == "sim" else {}
+    return virtual | {
         "program": os.path.basename(sys.argv[0]) or "python",
         "main": getattr(task.main, "__qualname__", repr(task.main)),
         "arguments": sys.argv[1:],
@@ -177,4 +182,14 @@ def _meta(task: Task, setting: Setting) -> dict[str, Any]:
         "python": platform.python_version(),
         "numpy": np.__version__,
         "bsplib": __version__,
+    }
+
+
+def _scaling(machine: Machine) -> dict[str, Any]:
+    """Return how the CPU time of this computer became virtual time."""
+    known = machine.speed is not None
+    return {
+        "seconds_per_cpu_second": time_scale(machine),
+        "speed_here": own_speed() if known else None,
+        "speed_there": machine.speed,
     }

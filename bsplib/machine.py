@@ -14,6 +14,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+
 from bsplib import machine_text
 from bsplib.errors import UsageError
 from bsplib.machine_text import PATTERNS
@@ -39,7 +41,11 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Machine:
-    """What a superstep costs: ``max w + h g + l``."""
+    """What a superstep costs: ``max w + h g + l``.
+
+    The rule ``h`` says what g was fitted to, and so what h has to be wherever this g
+    multiplies it: the greater of the bytes into and out of a process, or their sum.
+    """
 
     name: str
     source: str
@@ -51,7 +57,7 @@ class Machine:
     p: int | None = None
     """Processes that it has; None where any number may be asked of it."""
     h: str = "max"
-    """``max`` or ``sum``: of the bytes in and the bytes out."""
+    """Rule for h: ``max`` or ``sum`` of the bytes in and the bytes out of a process."""
     speed: float | None = None
     """flop/s of one process while all compute; None is a gap."""
     word_bytes: int = 8
@@ -98,20 +104,54 @@ class Machine:
         how = say.format(figure=letter, example="1e-5" if letter == "l" else "3e8")
         raise UsageError(f"machine: {self.name} has no {figure} ({source}, {why}); say one {how}")
 
-    def relation(self, h_in: int, h_out: int) -> int:
-        """Return the h of a process from its bytes in and out.
+    def relation(self, h_in: Any, h_out: Any) -> Any:
+        """Return the h of a process from its bytes in and out; of many, for arrays.
+
+        g is only worth what its rule says: where g was fitted to the sum of in and out,
+        h has to be that sum.
 
         Source: Roda et al. 1999, equation 1: in @ out.
         """
-        return h_in + h_out if self.h == "sum" else max(h_in, h_out)
+        return h_in + h_out if self.h == "sum" else np.maximum(h_in, h_out)
+
+    def costs(self, pattern: str | None = None) -> tuple[float, float]:
+        """Return g and l, or those of a pattern.
+
+        Raises:
+            UsageError: l is a gap, or nothing is known of the pattern.
+        """
+        if pattern is None:
+            return self.g, self.need("l")
+        if pattern not in self.patterns:
+            known = ", ".join(self.patterns) or "no pattern"
+            raise UsageError(
+                f"machine: {self.name} has no g and L of {pattern}; it has those of {known}"
+            )
+        return self.patterns[pattern].g, self.need(f"l of {pattern}", "in its file")
+
+    def parts(self, h: Any, pattern: str | None = None) -> tuple[Any, float]:
+        """Return the seconds that a superstep takes to communicate, and to synchronise.
+
+        This is the one price of a superstep: virtual processors and all cost models
+        that replay a trace ask for it here.
+
+        Args:
+            h: bytes of the h-relation by the Machine's rule; a number, or an array.
+            pattern: whose g and L hold; the Machine's own g and l if None.
+
+        Raises:
+            UsageError: l is a gap, or nothing is known of the pattern.
+        """
+        g, latency = self.costs(pattern)
+        return g * h, latency
 
     def price(self, h: int) -> float:
-        """Return the seconds of communication and synchronisation, g h + l.
+        """Return the seconds of a superstep besides computation, g h + l.
 
         Raises:
             UsageError: l is a gap.
         """
-        return self.g * h + self.need("l")
+        return float(sum(self.parts(h)))
 
     def two_stages_pay(self, nbytes: int, nprocs: int) -> bool:
         """Tell whether a broadcast is faster in two stages than in one.

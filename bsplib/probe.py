@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from bsplib.machine import PATTERNS, Machine, Pattern
 from bsplib.pool import Pool
+from bsplib.speed import VECTOR, axpy_flops
 
 if TYPE_CHECKING:
     from bsplib.group import Group
@@ -38,8 +39,6 @@ RELATIONS = tuple(4**power for power in range(3, 11))
 
 _BATCH_S = 2e-3
 _MOST_SUPERSTEPS = 200
-_VECTOR = 16384
-_AXPY_REPEATS = 40
 
 
 @dataclass(frozen=True)
@@ -135,14 +134,9 @@ def measure_round(bsp: Group) -> tuple[float, NDArray[np.float64]]:
 
 
 def _speed(bsp: Group) -> float:
-    """Return the flop/s of y + a x on vectors that a cache holds, while all compute."""
-    x, y, product_ = np.ones(_VECTOR), np.zeros(_VECTOR), np.empty(_VECTOR)
+    """Return the flop/s of this process while all compute."""
     bsp.sync()
-    began = bsp.time()
-    for _ in range(_AXPY_REPEATS):
-        np.multiply(x, 0.5, out=product_)
-        np.add(y, product_, out=y)
-    return 2 * _VECTOR * _AXPY_REPEATS / (bsp.time() - began)
+    return axpy_flops(bsp.time)
 
 
 def _superstep_s(
@@ -226,7 +220,7 @@ def _machine(name: str, nprocs: int, speed: float, fits: dict[str, Fit]) -> Mach
         speed=speed,
         patterns={pattern: Pattern(fit.g, fit.l) for pattern, fit in fits.items()},
         sources={
-            "speed": f"y + a x on {_VECTOR} doubles in numpy, all processes at once",
+            "speed": f"y + a x on {VECTOR} doubles in numpy, all processes at once",
             "g": "fitted to the all-to-all",
             "l": "fitted to the all-to-all",
         },

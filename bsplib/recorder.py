@@ -16,17 +16,20 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from numpy.typing import ArrayLike
 
-from bsplib import group, where
+from bsplib import group, virtual_group, where
 from bsplib.backends.base import Port
 from bsplib.group import Group
 from bsplib.outgoing import Early, Outgoing, parcel_bytes
 from bsplib.place import Array
 from bsplib.records import NO_CPU, Direction, Frame, GroupInfo, Kind, Stack
 from bsplib.spool import Spool
-from bsplib.superstep import Supersteps, Terms
+from bsplib.superstep import Terms
 
 _CALLER = 2
 """Frames above those that end a superstep here: the primitive, and who called it."""
+
+_LEAVES_GROUPS = group.__file__, virtual_group.__file__
+"""Files with functions that leave a group at the end of a ``with`` statement."""
 
 _SYNC = Kind.SYNC
 _NOTHING = 0, 0
@@ -94,7 +97,8 @@ class Recorder:
         while frame is not None and frame.f_code is not self._outermost:
             code = frame.f_code
             self._codes.append(code)
-            frames.append(_frame_of(code, frame.f_lineno))
+            if code.co_filename != virtual_group.__file__:  # on virtual processors only
+                frames.append(_frame_of(code, frame.f_lineno))
             frame = frame.f_back
         self._main = self._codes[-1]
         return self._number(key, tuple(reversed(frames)))
@@ -213,15 +217,6 @@ class RecordedGroup(Group):
         self._sub_ns = 0
         self._start_ns = self._opened_ns = max(terms.began_ns, port.now())
 
-    def _forget_measured(self, since: int) -> None:
-        group: Supersteps | None = self
-        while isinstance(group, RecordedGroup):
-            if group._start_ns > since:
-                group._start_ns = since
-                group._comm_ns = group._sub_ns = 0
-            group._opened_ns = min(group._opened_ns, since)
-            group = group._parent
-
     def _end_superstep(self, kind: Kind, stamp: int) -> None:  # noqa: ARG002  # stamped here
         now = self._now
         arrive = now()
@@ -257,8 +252,6 @@ class RecordedGroup(Group):
         arrive, released, end = times
         start, recorder = self._start_ns, self._recorder
         began = recorder.began_ns
-        # Where time was charged less may have passed than was measured in primitives.
-        comm_ns = min(self._comm_ns, arrive - start - self._sub_ns) if self._comm_ns else 0
         out, early = traffic
         own_bytes, own_messages = self._write_traffic(out, early) if out or early else _NOTHING
         recorder.append(
@@ -271,7 +264,7 @@ class RecordedGroup(Group):
             arrive - began,
             released - began,
             end - began,
-            comm_ns,
+            self._comm_ns,
             self._sub_ns,
             NO_CPU,
             own_bytes,
@@ -296,12 +289,12 @@ class RecordedGroup(Group):
     def _open(self, index: int, pids: Sequence[int]) -> Group:
         port = self._open_port(index, pids)
         info = GroupInfo(self._number, self._superstep, self._partitions, index, port.members)
-        return RecordedGroup(port, self._terms, self, self._recorder, info)
+        return type(self)(port, self._terms, self, self._recorder, info)
 
     def _leave(self) -> None:
         arrive = self._now()
         caller: FrameType | None = sys._getframe(_CALLER)
-        while caller is not None and caller.f_code.co_filename == group.__file__:
+        while caller is not None and caller.f_code.co_filename in _LEAVES_GROUPS:
             caller = caller.f_back  # the end of a with statement
         stack = self._recorder.stack_above(caller)
         super()._leave()

@@ -265,6 +265,9 @@ class Supersteps:
             for pid, sent in self._out.items()
         }
 
+    def _begin(self) -> None:
+        """Begin ``main``: what follows is computation of the program."""
+
     def _finish(self) -> None:
         """End ``main``: all processes have to, with nothing pending."""
         self._check_usable()
@@ -277,9 +280,6 @@ class Supersteps:
             self._port.close()
         except BspError as error:
             self._fail(error)
-
-    def _forget_measured(self, since: int) -> None:
-        """Forget times from a moment on; only a group that records has any."""
 
     # -- checks and errors --------------------------------------------------------------
 

@@ -18,7 +18,8 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +46,28 @@ as (source, parcel), in order of source; what each process announced to all, by 
 None where nobody announced anything."""
 
 
+class VirtualClock(Protocol):
+    """The clock of a process whose time is virtual: it runs between primitives only."""
+
+    empty_ns: int
+    """What the clock measures, in ns, between two primitives with nothing in between."""
+
+    def now(self) -> int:
+        """Return the virtual time in ns."""
+
+    def pause(self) -> None:
+        """Enter a primitive."""
+
+    def resume(self) -> None:
+        """Leave a primitive."""
+
+    def settle(self) -> None:
+        """Count all that was measured: the time is to be read."""
+
+    def computing(self) -> AbstractContextManager[None]:
+        """Run inside a primitive, while a function of the program does."""
+
+
 class Port(ABC):
     """One process's door to the other processes of one group."""
 
@@ -56,19 +79,15 @@ class Port(ABC):
     released: int
     """Latest arrival, in ns, among those the last :meth:`meet` waited for; kept
     only where the meeting was given a stamp."""
+    clock: VirtualClock | None = None
+    """The clock of this process where its time is virtual."""
 
     def now(self) -> int:
         """Return this process's time in ns."""
         return time.perf_counter_ns()
 
-    def charge(self, seconds: float) -> int | None:  # noqa: ARG002  # real time does not care
-        """Count computation that was not done.
-
-        Returns:
-            Time in ns since when nothing counts that was measured; None where time is
-            real and charging means nothing.
-        """
-        return None
+    def charge(self, seconds: float) -> None:  # noqa: B027  # not abstract: most do nothing
+        """Advance virtual time by computation that was not done; real time does not change."""
 
     @abstractmethod
     def allocate(self, nbytes: int, *, zero: bool) -> memoryview:

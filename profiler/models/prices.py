@@ -37,42 +37,33 @@ class Prices:
         self, h_in: NDArray[np.float64], h_out: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return in @ out by the Machine's rule (Roda et al. 1999, equation 6)."""
-        return h_in + h_out if self.machine.h == "sum" else np.maximum(h_in, h_out)
+        relation: NDArray[np.float64] = self.machine.relation(h_in, h_out)
+        return relation
 
-    def of_steps(
-        self, timeline: Timeline, *, patterns: bool
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return g and l for each step.
-
-        Args:
-            timeline: the run.
-            patterns: g and L of a pattern hold, where one is chosen.
+    def patterns_of(self, timeline: Timeline) -> list[str | None]:
+        """Return for each step the pattern whose g and L hold; None: the Machine's g and l.
 
         Raises:
             UsageError: the Machine lacks one of them.
         """
-        if not patterns or self.pattern is None:
-            each = [self._costs(None)] * len(timeline.steps)
-        elif self.pattern == RECOGNISE:
-            each = [self._costs(self._known(recognise(timeline, step))) for step in timeline.steps]
+        steps = timeline.steps
+        if self.pattern == RECOGNISE:
+            found = [self._known(recognise(timeline, step)) for step in steps]
         else:
-            each = [self._costs(self.pattern)] * len(timeline.steps)
-        g, latency = np.array(each, np.float64).reshape(-1, 2).T
-        return g, latency
+            found = [self.pattern] * len(steps)
+        for pattern in set(found):
+            self._check(pattern)
+        return found
+
+    def _check(self, pattern: str | None) -> None:
+        """Raise where g or L of a pattern, or of the Machine, is not known."""
+        if pattern is None:
+            self.machine.need("l", "by --{figure} {example}")
+        else:
+            self.machine.costs(pattern)
 
     def _known(self, pattern: str | None) -> str | None:
         return pattern if pattern in self.machine.patterns else None
-
-    def _costs(self, pattern: str | None) -> tuple[float, float]:
-        machine = self.machine
-        if pattern is None:
-            return machine.g, machine.need("l", "by --{figure} {example}")
-        if pattern not in machine.patterns:
-            known = ", ".join(machine.patterns) or "no pattern"
-            raise UsageError(
-                f"machine: {machine.name} has no g and L of {pattern}; it has those of {known}"
-            )
-        return machine.patterns[pattern].g, machine.need(f"l of {pattern}", "in its file")
 
 
 def recognise(timeline: Timeline, step: Step) -> str | None:
@@ -142,7 +133,7 @@ def choose_prices(
 
 def _ratio(recorded: Machine | None, machine: Machine, speed: str | None) -> float:
     """Return the seconds there for each second that was recorded."""
-    if speed is None and recorded is not None and machine.name == recorded.name:
+    if speed is None and recorded is not None and _as_fast(recorded, machine):
         return 1.0
     if speed is not None and speed.endswith("x"):
         return 1 / _positive(speed, speed[:-1])
@@ -155,6 +146,16 @@ def _ratio(recorded: Machine | None, machine: Machine, speed: str | None) -> flo
     if speed is not None:
         return recorded.speed / _positive(speed, speed)
     return recorded.speed / machine.need("speed", "by --{figure} {example} or --{figure} 0.5x")
+
+
+def _as_fast(recorded: Machine, machine: Machine) -> bool:
+    """Tell whether a Machine is the recorded one, as far as its speed goes.
+
+    A run on virtual processors was scaled to the speed of its Machine when it was
+    recorded: it must not be scaled to that speed again.
+    """
+    speeds = {recorded.speed, machine.speed} - {None}
+    return machine.name == recorded.name and len(speeds) < 2
 
 
 def _positive(said: str, text: str) -> float:

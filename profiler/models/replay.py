@@ -3,14 +3,16 @@
 ======= ======================================================================
 model   a superstep costs
 ======= ======================================================================
-BSP     max w + g max max(in, out) + l
-BSPWB   max w + max(g h + L), h = in @ out (Roda et al., equations 5 and 6)
+BSP     max w + g max h + l
+BSPWB   max w + max(g h + L) (Roda et al., equations 5 and 6)
 MPM     Phi_i = max{Phi_j + w_j} + g h_i + L over j in Omega_i, which is i and
         those that send to i; h_i is the greatest over Omega_i (equations 7-10)
 OBSP*   MPM with Omega_i = everyone after a global sync (Gonzalez et al., 1-3)
 ======= ======================================================================
 
-@ is the Machine's rule, max or sum. What sub-groups do is computation of the superstep
+The h of a process is in @ out: @ is the Machine's rule, max or sum, since its g was
+fitted to h by this rule. The price of a superstep is :meth:`bsplib.machine.Machine.parts`,
+which virtual processors use, too. What sub-groups do is computation of the superstep
 of their parent that contains them. BSP and BSPWB price a sub-group by itself, as if
 its processes entered together, and add that to the w of each; MPM and OBSP* let every
 process enter at its own time xi_i and leave at its own.
@@ -23,7 +25,7 @@ of the run add up to the total.
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -130,9 +132,10 @@ class _Barriers:
         self._timeline = timeline
         self._groups = timeline.run.groups
         self._w_s = timeline.w_s * prices.ratio
-        inside = (timeline.h_in, timeline.h_out)
-        self._h = np.maximum(*inside) if model == "BSP" else prices.relation(*inside)
-        self._g, self._l = prices.of_steps(timeline, patterns=model != "BSP")
+        self._h = prices.relation(timeline.h_in, timeline.h_out)
+        self._machine = prices.machine
+        chosen = replace(prices, pattern=None) if model == "BSP" else prices
+        self._pattern = chosen.patterns_of(timeline)
         self._books = _Books(timeline, prices.ratio)
         self._totals = np.zeros(len(self._groups))
         self._deciding: list[tuple[int, int]] = []
@@ -169,8 +172,8 @@ class _Barriers:
         self._deciding.append((process, record))
         self._totals[step.group] += longest
         if step.kind != Kind.END:
-            greatest = self._h[rows].max()
-            self._totals[step.group] += self._g[number] * greatest + self._l[number]
+            price = self._machine.parts(self._h[rows].max(), self._pattern[number])
+            self._totals[step.group] += sum(price)
 
     def _book(self, number: int, step: Step, on_path: NDArray[np.bool_]) -> None:
         """Book what decided a superstep, and see which sub-groups did."""
@@ -181,8 +184,8 @@ class _Barriers:
             on_path[child] = process in self._groups[child].members
         if step.kind != Kind.END:
             record = step.start + int(np.argmax(self._h[step.start : step.stop]))
-            transfer_s = self._g[number] * self._h[record]
-            self._books.communicated(record, transfer_s, self._l[number])
+            price = self._machine.parts(self._h[record], self._pattern[number])
+            self._books.communicated(record, *price)
 
 
 # -- MPM and OBSP* --------------------------------------------------------------------------
@@ -196,7 +199,8 @@ class _Messages:
         self._ahead_s = timeline.ahead_s * prices.ratio
         self._h = prices.relation(timeline.h_in, timeline.h_out)
         self._barriers = model == "OBSP*"
-        self._g, self._l = prices.of_steps(timeline, patterns=True)
+        self._machine = prices.machine
+        self._pattern = prices.patterns_of(timeline)
         self._books = _Books(timeline, prices.ratio)
         self._clock = np.zeros(timeline.run.nprocs)
         count = len(timeline.position)
@@ -230,7 +234,8 @@ class _Messages:
             arrive[:] = arrive[latest]
         else:
             arrive = self._wait_for_senders(step, arrive)
-        self._clock[pid] = arrive + self._g[number] * self._relation[rows] + self._l[number]
+        transfer_s, sync_s = self._machine.parts(self._relation[rows], self._pattern[number])
+        self._clock[pid] = arrive + transfer_s + sync_s
 
     def _wait_for_senders(self, step: Step, arrive: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return when each process has all that was sent to it."""
@@ -254,8 +259,8 @@ class _Messages:
         while record >= 0:
             number = self._timeline.step[record]
             if self._timeline.steps[number].kind != Kind.END:
-                transfer_s = self._g[number] * self._relation[record]
-                self._books.communicated(record, transfer_s, self._l[number])
+                price = self._machine.parts(self._relation[record], self._pattern[number])
+                self._books.communicated(record, *price)
             record = int(self._cause[record])
             self._books.came_to(record)
             record = int(self._timeline.before[record])

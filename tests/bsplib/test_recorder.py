@@ -123,7 +123,7 @@ def test_an_oblivious_superstep_is_released_by_those_it_waited_for(record):
         assert of(run, pid)[0]["released"] == of(run, pid)[0]["arrive"]
 
 
-def test_time_in_primitives_and_in_sub_groups_is_told_apart(record, nprocs):
+def test_time_in_primitives_and_in_sub_groups_is_told_apart(record, backend, nprocs):
     def main(bsp):
         with bsp.partition([bsp.nprocs]) as sub:
             for _ in range(20):
@@ -138,7 +138,8 @@ def test_time_in_primitives_and_in_sub_groups_is_told_apart(record, nprocs):
         assert parent["comm_calls"] == 0
         assert parent["sub"] >= inside[-1]["end"] - inside[0]["start"] > 0
         assert (inside["sub"] == 0).all()
-        assert (inside["comm_calls"][:-1] > 0).all()
+        counted = inside["comm_calls"][:-1] > 0
+        assert counted.all() if backend == "shm" else not counted.any()  # no virtual time passes
 
 
 # -- what a record says ---------------------------------------------------------------------------

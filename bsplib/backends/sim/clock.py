@@ -1,65 +1,104 @@
 """The virtual time of one process.
 
-It runs with the processor while the process computes, stands still while another
-one does, and is set forward by what communication is priced at. From the first
-``charge`` on it moves by what is charged alone, so that it is the same in every run.
+A clock advances by the CPU time that the thread uses while the process computes, and
+by what communication costs. It stands while the process is inside a primitive and while
+another process runs, so that neither the work of the simulator nor a busy computer
+counts. From the first ``charge`` on it advances by charges alone.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_PRELUDE_NS = 200_000
+"""CPU time in ns. Who computes no more than this, and then charges before it has read the
+clock or ended a superstep, has charged from its first line on."""
 
 
 class Clock:
-    """Nanoseconds of one virtual processor."""
+    """Nanoseconds of one virtual processor. A new clock stands.
 
-    def __init__(self) -> None:
+    Args:
+        scale: virtual seconds for each second of CPU time of this computer.
+    """
+
+    def __init__(self, scale: float = 1.0) -> None:
+        self._scale = scale
         self._ns = 0
-        self._resumed_ns: int | None = None  # real time since when it runs; None if it stands
-        self._mark_ns = 0  # where the superstep began
-        self._charged = False
         self._skipped_ns = 0  # not computed: waited, communicated, or before main
+        self._charges = False
+        self._is_prelude = True
+        self._prelude_ns = 0  # measured, and not yet counted
+        self._inside = 1  # primitives that are being executed, one inside the other
+        self._resumed_ns = 0  # CPU time at which the clock last began to run
+        self.empty_ns = 0
+        """CPU time that a stretch is measured to take in which nothing is computed."""
 
     def now(self) -> int:
-        """Return the virtual time."""
-        if self._resumed_ns is None or self._charged:
-            return self._ns
-        return self._ns + time.perf_counter_ns() - self._resumed_ns
+        """Return the virtual time at which the clock was stopped last."""
+        return self._ns
 
     def resume(self) -> None:
-        """The process runs."""
-        self._resumed_ns = time.perf_counter_ns()
+        """Leave a primitive: the clock runs if it was the outermost one."""
+        if self._inside == 1 and not self._charges:
+            self._resumed_ns = time.thread_time_ns()
+        self._inside -= 1
 
-    def pause(self) -> int:
-        """The process waits, or another one runs; return the virtual time."""
-        self._ns = now = self.now()
-        self._resumed_ns = None
-        return now
+    def pause(self) -> None:
+        """Enter a primitive: the clock stands."""
+        self._inside += 1
+        if self._inside == 1 and not self._charges:
+            used_ns = time.thread_time_ns() - self._resumed_ns - self.empty_ns
+            if used_ns > 0:
+                self._measured(used_ns)
+
+    def _measured(self, used_ns: int) -> None:
+        if self._is_prelude:
+            self._prelude_ns += used_ns
+            if self._prelude_ns > _PRELUDE_NS:
+                self.settle()
+        else:
+            self._ns += round(used_ns * self._scale)
+
+    def settle(self) -> None:
+        """Count what was measured so far: the time is read, or a superstep ends."""
+        if self._is_prelude:
+            self._is_prelude = False
+            self._ns += round(self._prelude_ns * self._scale)
+
+    @contextmanager
+    def computing(self) -> Iterator[None]:
+        """Let the clock run inside a primitive, for a function that the program gave it."""
+        inside, self._inside = self._inside, 1
+        self.resume()
+        try:
+            yield
+        finally:
+            self.pause()
+            self._inside = inside
 
     def advance_to(self, moment_ns: int) -> None:
-        """The process goes on at a moment; a new superstep begins."""
+        """Set the clock forward to the end of a superstep, which is no computation."""
         if moment_ns > self._ns:
             self._skipped_ns += moment_ns - self._ns
             self._ns = moment_ns
-        self._mark_ns = self._ns
 
     def restart(self) -> None:
-        """Time begins here."""
-        self._ns = self._mark_ns = self._skipped_ns = 0
+        """Set the clock to 0: the barrier before ``main`` has been passed."""
+        self._ns = self._skipped_ns = 0
 
     def computed_ns(self) -> int:
         """Return for how long the process has computed."""
-        return self.now() - self._skipped_ns
+        return self._ns - self._skipped_ns
 
-    def charge(self, seconds: float) -> int:
-        """The process has computed for so long; what was measured does not count.
+    def charge(self, seconds: float) -> None:
+        """Advance by a charge, and from now on by charges alone.
 
-        Returns:
-            Since when: where the superstep began, or now if it was charged before.
+        What was measured before stays, but for the microseconds before a program charges
+        for the first time: they differ from run to run.
         """
-        if not self._charged:
-            self._charged = True
-            self._ns = self._mark_ns
-        since = self._ns
+        self._charges = True
+        self._is_prelude = False
         self._ns += round(seconds * 1e9)
-        return since

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -23,16 +26,19 @@ class Times(NamedTuple):
     """
 
     parallel_s: float
-    sequential_s: float
-    """All computation, one process after the other."""
+    """Of the run: T(p)."""
+    computation_s: float
+    """All that the processes computed, added up. A program for one process may need more
+    or less than that."""
 
-    @property
-    def speedup(self) -> float:
-        """How many times faster the parallel run is."""
-        return self.sequential_s / self.parallel_s if self.parallel_s else 1.0
+    def __str__(self) -> str:
+        return (
+            f"virtual time: parallel {self.parallel_s:.4g} s, total computation "
+            f"{self.computation_s:.4g} s"
+        )
 
 
-def launch(task: Task, nprocs: int, seed: int) -> tuple[list[Any], Times]:
+def launch(task: Task, nprocs: int, seed: int, scale: float = 1.0) -> tuple[list[Any], Times]:
     """Run a task on ``nprocs`` virtual processors.
 
     Args:
@@ -40,6 +46,7 @@ def launch(task: Task, nprocs: int, seed: int) -> tuple[list[Any], Times]:
             prices communication.
         nprocs: 1 to 4096.
         seed: of the order in which the processes run.
+        scale: virtual seconds for each second of CPU time that a process computes here.
 
     Returns:
         Results by pid, and the virtual times.
@@ -47,7 +54,7 @@ def launch(task: Task, nprocs: int, seed: int) -> tuple[list[Any], Times]:
     Raises:
         BaseException: the error of the lowest (superstep, pid), in its own type.
     """
-    world = World(task.machine, seed)
+    world = World(task.machine, seed, scale)
     results: dict[int, Any] = {}
     failures: list[Failure] = []
     arguments = cloudpickle.dumps((task.args, task.kwargs))
@@ -63,19 +70,34 @@ def launch(task: Task, nprocs: int, seed: int) -> tuple[list[Any], Times]:
 
     for _ in range(nprocs):
         world.add(body)
-    with whole_lines(lambda: world.current.pid if world.current else None, label=task.label):
+    lines = whole_lines(lambda: world.current.pid if world.current else None, label=task.label)
+    with _collector_uncounted(world), lines:
         world.run()
     if failures:
         raise min(failures, key=Failure.rank).error
     return [results[pid] for pid in range(nprocs)], _times(world)
 
 
+@contextmanager
+def _collector_uncounted(world: World) -> Iterator[None]:
+    """Stop the clock of a process while Python collects garbage, that of all processes."""
+
+    def collect(phase: str, _: dict[str, int]) -> None:
+        if world.current is not None:
+            clock = world.current.clock
+            (clock.pause if phase == "start" else clock.resume)()
+
+    gc.callbacks.append(collect)
+    try:
+        yield
+    finally:
+        gc.callbacks.remove(collect)
+
+
 def _run(task: Task, arguments: bytes, world: World, process: Process, nprocs: int) -> Any:
     args, kwargs = pickle.loads(arguments)  # made above
-    process.clock.resume()
     own = replace(task, args=args, kwargs=kwargs)
     result = run_task(own, SimPort(world, process, process.pid, range(nprocs)))
-    process.clock.pause()
     try:
         return pickle.loads(pickle.dumps(result, 5))
     except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -10,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends.base import Arrivals, Card, Parcel, Port, Ticket
+from bsplib.backends.sim.clock import Clock
 from bsplib.backends.sim.world import Process, World
 from bsplib.backends.words import named
 from bsplib.errors import SyncMismatchError
+from bsplib.machine import Machine
 from bsplib.outgoing import parcel_bytes
 from bsplib.records import Kind, Members, as_members
 
@@ -35,6 +38,45 @@ class _Sent(NamedTuple):
 
     parcels: Mapping[int, tuple[int, Parcel]]
     stamp: int
+    expected: int
+    """Messages that it waits for."""
+
+
+@dataclass
+class _Oblivious:
+    """One oblivious superstep of a group."""
+
+    posts: dict[int, _Sent] = field(default_factory=dict)
+    """By pid, of those that have come to its end."""
+    sources: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+    """By receiver: who has sent it something."""
+    count: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    """By receiver: messages that have come for it."""
+    h_in: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    h_out: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+
+    def add(self, pid: int, sent: _Sent) -> None:
+        """A process comes to the end of the superstep."""
+        self.posts[pid] = sent
+        for receiver, (count, parcel) in sent.parcels.items():
+            nbytes, _ = parcel_bytes(parcel)
+            self.sources[receiver].append(pid)
+            self.count[receiver] += count
+            self.h_in[receiver] += nbytes
+            self.h_out[pid] += nbytes
+
+    def is_complete(self, pid: int) -> bool:
+        """Tell whether all that a process waits for has come."""
+        return self.count[pid] >= self.posts[pid].expected
+
+    def is_priced(self, pid: int) -> bool:
+        """Tell whether the h of a process and of all that have sent to it is known."""
+        return all(self.is_complete(each) for each in (pid, *self.sources[pid]))
+
+    def relation(self, machine: Machine, pid: int) -> int:
+        """Return the greatest h of a process and of those that have sent to it."""
+        pids = (pid, *self.sources[pid])
+        return max(int(machine.relation(self.h_in[each], self.h_out[each])) for each in pids)
 
 
 @dataclass
@@ -86,8 +128,8 @@ class _Gathering:
     """Where the processes of one group come together."""
 
     meeting: _Meeting = field(default_factory=_Meeting)
-    oblivious: dict[int, dict[int, _Sent]] = field(default_factory=dict)
-    """By number of the oblivious superstep, by pid."""
+    oblivious: dict[int, _Oblivious] = field(default_factory=dict)
+    """By number of the oblivious superstep."""
     done_with: dict[int, int] = field(default_factory=dict)
     """By the same number: how many processes will not look at it again."""
     waiting: list[Process] = field(default_factory=list)
@@ -121,7 +163,7 @@ class SimPort(Port):
         self.released = 0
         self._world = world
         self._process = process
-        self._clock = process.clock
+        self.clock: Clock = process.clock
         self._key = key
         self._gathering: _Gathering = world.gatherings.setdefault(key, _Gathering())
         self._superstep = 0
@@ -134,11 +176,11 @@ class SimPort(Port):
 
     def now(self) -> int:
         """See :meth:`Port.now`."""
-        return self._clock.now()
+        return self.clock.now()
 
-    def charge(self, seconds: float) -> int | None:
+    def charge(self, seconds: float) -> None:
         """See :meth:`Port.charge`."""
-        return self._clock.charge(seconds)
+        self.clock.charge(seconds)
 
     # -- memory -----------------------------------------------------------------------
 
@@ -170,7 +212,6 @@ class SimPort(Port):
     ) -> Arrivals | None:
         """See :meth:`Port.meet`."""
         self.look_back()
-        self._clock.pause()
         meeting = self._gathering.meeting
         meeting.posts[self.pid] = _Post(self._superstep, note, parcels, common, stamp or self.now())
         self._stop_if_failed()
@@ -182,10 +223,9 @@ class SimPort(Port):
             self._check_together(meeting.posts)
         if self._before_main:
             self._before_main = False
-            self._clock.restart()
+            self.clock.restart()
         else:
             self._go_on(meeting)
-        self._clock.resume()
         return self._arrivals(meeting)
 
     def pass_on(
@@ -200,13 +240,11 @@ class SimPort(Port):
             return super().pass_on(note, stamp, to, card)
         meeting.passes = passes
         meeting.passing.append(self.pid)
-        paused_ns = self._clock.pause()
-        meeting.latest_ns = max(meeting.latest_ns, stamp or paused_ns)
+        meeting.latest_ns = max(meeting.latest_ns, stamp or self.now())
         self._await_all(meeting, self._in_sync)
         if not meeting.together:
             self._check_together(meeting.posts)
         self._go_on(meeting)
-        self._clock.resume()
         if not meeting.nothing_new:
             return self._arrivals(meeting)
         self._superstep += 1
@@ -226,7 +264,7 @@ class SimPort(Port):
         self._world.wake(meeting.waiting)
 
     def _go_on(self, meeting: _Meeting) -> None:
-        self._clock.advance_to(meeting.end_ns)
+        self.clock.advance_to(meeting.end_ns)
         if self._first_meeting:
             self.released = meeting.released_ns
         self._first_meeting = False
@@ -247,8 +285,9 @@ class SimPort(Port):
 
     def _price(self, posts: dict[int, _Post]) -> int:
         """Return g h + l of a superstep in ns."""
+        machine = self._world.machine
         if not posts:
-            return round(self._world.machine.price(0) * 1e9)
+            return _ns(machine.price(0))
         h_in, h_out = [0] * self.nprocs, [0] * self.nprocs
         for pid, post in posts.items():
             for partner, parcel in post.parcels.items():
@@ -257,8 +296,7 @@ class SimPort(Port):
                 h_in[partner] += sent
                 h_in[pid] += got
                 h_out[partner] += got
-        machine = self._world.machine
-        return round(machine.price(max(map(machine.relation, h_in, h_out))) * 1e9)
+        return _ns(machine.price(int(machine.relation(np.array(h_in), np.array(h_out)).max())))
 
     # -- oblivious meetings ---------------------------------------------------------------
 
@@ -267,45 +305,45 @@ class SimPort(Port):
     ) -> list[tuple[int, Any]]:
         """See :meth:`Port.meet_some`."""
         self.look_back()
-        self._clock.pause()
         gathering, number = self._gathering, self._ended
-        sent = gathering.oblivious.setdefault(number, {})
-        mine = sent[self.pid] = _Sent(parcels, stamp or self.now())
+        sent = gathering.oblivious.setdefault(number, _Oblivious())
+        full = {pid: parcel for pid, parcel in parcels.items() if parcel[0]}
+        sent.add(self.pid, _Sent(full, stamp or self.now(), expected))
         self._ended += 1
         self._stop_if_failed()
         self._world.wake(gathering.waiting)
         gathering.waiting = []
-        while (count := self._count(sent)) < expected:
-            if len(sent) == self.nprocs:
+        while not sent.is_priced(self.pid):
+            count = sent.count[self.pid]
+            if len(sent.posts) == self.nprocs and count < expected:
                 raise SyncMismatchError(
                     f"oblsync waits for {expected} messages from others, and all processes "
                     f"have sent theirs: there are {count}"
                 )
-            gathering.waiting.append(self._process)
-            self._world.wait(self._process, f"in an oblsync of {self._span}")
-        sources = [pid for pid in sorted(sent) if self.pid in sent[pid].parcels]
-        if count > expected:
+            self._wait_for_posts()
+        return self._end_oblivious(number, sent)
+
+    def _end_oblivious(self, number: int, sent: _Oblivious) -> list[tuple[int, Any]]:
+        """Go on with all that has come, when this process and its sources have theirs."""
+        sources, mine = sorted(sent.sources[self.pid]), sent.posts[self.pid]
+        if (count := sent.count[self.pid]) > mine.expected:
             raise SyncMismatchError(
                 f"oblsync: {count} messages have come from processes "
-                f"{[self.members[pid] for pid in sources]}, and {expected} were expected from "
+                f"{[self.members[pid] for pid in sources]}, and {mine.expected} were expected from "
                 f"others"
             )
-        self._unseen.append((number, [pid for pid in range(self.nprocs) if pid not in sent]))
-        self.released = max([mine.stamp, *(sent[pid].stamp for pid in sources)])
-        self._clock.advance_to(self.released + self._price_of_some(mine, sent, sources))
-        self._clock.resume()
-        return [(pid, sent[pid].parcels[self.pid][1]) for pid in sources]
-
-    def _count(self, sent: dict[int, _Sent]) -> int:
-        return sum(post.parcels[self.pid][0] for post in sent.values() if self.pid in post.parcels)
-
-    def _price_of_some(self, mine: _Sent, sent: dict[int, _Sent], sources: list[int]) -> int:
-        """Return g h + l in ns: h is the greatest among this process and its sources."""
+        late = [pid for pid in range(self.nprocs) if pid not in sent.posts]
+        self._unseen.append((number, late))
+        self.released = max([mine.stamp, *(sent.posts[pid].stamp for pid in sources)])
         machine = self._world.machine
-        h_in = sum(parcel_bytes(sent[pid].parcels[self.pid][1])[0] for pid in sources)
-        h = machine.relation(h_in, _bytes_out(mine))
-        h = max([h, *(machine.relation(0, _bytes_out(sent[pid])) for pid in sources)])
-        return round(machine.price(h) * 1e9)
+        price = machine.price(sent.relation(machine, self.pid))
+        self.clock.advance_to(self.released + _ns(price))
+        return [(pid, sent.posts[pid].parcels[self.pid][1]) for pid in sources]
+
+    def _wait_for_posts(self) -> None:
+        """Wait until another process ends an oblivious superstep of the group."""
+        self._gathering.waiting.append(self._process)
+        self._world.wait(self._process, f"in an oblsync of {self._span}")
 
     def look_back(self) -> bool:
         """Look at those who posted late: they may have nothing for this process.
@@ -319,7 +357,7 @@ class SimPort(Port):
         oblivious, done_with = self._gathering.oblivious, self._gathering.done_with
         still = []
         for number, pids in self._unseen:
-            sent = oblivious[number]
+            sent = oblivious[number].posts
             late = [pid for pid in pids if pid in sent and self.pid in sent[pid].parcels]
             if late:
                 raise SyncMismatchError(
@@ -363,5 +401,5 @@ class SimPort(Port):
             self._world.wait(self._process, "stopped")
 
 
-def _bytes_out(sent: _Sent) -> int:
-    return sum(parcel_bytes(parcel)[0] for _, parcel in sent.parcels.values())
+def _ns(seconds: float) -> int:
+    return round(seconds * 1e9)

@@ -32,9 +32,11 @@ class LeftGroup(Protocol):
 class Process:
     """One virtual processor."""
 
-    def __init__(self, pid: int, body: Callable[[Process], None], hub: greenlet.greenlet) -> None:
+    def __init__(
+        self, pid: int, clock: Clock, body: Callable[[Process], None], hub: greenlet.greenlet
+    ) -> None:
         self.pid = pid
-        self.clock = Clock()
+        self.clock = clock
         self.doing = "not started"
         """What it waits for, in words."""
         self.left: list[LeftGroup] = []
@@ -48,10 +50,12 @@ class World:
     Args:
         machine: prices their communication.
         seed: of the order in which they run.
+        scale: virtual seconds for each second of CPU time of this computer.
     """
 
-    def __init__(self, machine: Machine, seed: int) -> None:
+    def __init__(self, machine: Machine, seed: int, scale: float) -> None:
         self.machine = machine
+        self._scale = scale
         self.gatherings: dict[tuple[int, ...], Any] = {}
         self.current: Process | None = None
         """Who runs."""
@@ -66,7 +70,7 @@ class World:
 
     def add(self, body: Callable[[Process], None]) -> None:
         """Add a virtual processor that runs ``body``."""
-        process = Process(len(self.processes), body, self._hub)
+        process = Process(len(self.processes), Clock(self._scale), body, self._hub)
         self.processes.append(process)
         self._next_round.append(process)
 

@@ -1,0 +1,180 @@
+"""A group whose process lives in virtual time: its clock stands inside every primitive.
+
+It is a subclass, chosen when the run starts, so that a group in real time pays nothing
+for it. Each primitive is wrapped: the clock is paused when the program enters it, and
+resumed when the program goes on.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from bsplib.backends.base import VirtualClock
+from bsplib.group import Group
+
+_Group = TypeVar("_Group", bound=Group)
+_Method = Callable[..., Any]
+
+_READ_TIME = ("sync", "oblsync", "time")
+"""Primitives that show the time, or that others wait for."""
+_BATCHES, _CALLS = 20, 50
+"""Calls of an empty primitive that show what the clock measures of nothing."""
+
+
+class _VirtualTime(Group):
+    """What every group in virtual time has beside its wrapped primitives."""
+
+    @property
+    def _clock(self) -> VirtualClock:
+        clock = self._port.clock
+        assert clock is not None  # groups in virtual time are made for ports with a clock
+        return clock
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._clock.empty_ns = _empty_stretch_ns(type(self._clock))
+        self._clock.resume()
+
+    def _finish(self) -> None:
+        self._clock.pause()
+        self._clock.settle()
+        super()._finish()
+
+    def _combine(self, function: Callable[..., Any], operands: list[Any]) -> Any:
+        with self._clock.computing():
+            return super()._combine(function, operands)
+
+
+@functools.cache
+def in_virtual_time(kind: type[_Group]) -> type[_Group]:
+    """Return the class of groups that are as ``kind``, for a process in virtual time."""
+    namespace = {name: _wrapped(method) for name, method in _primitives(kind).items()}
+    made = type(f"Virtual{kind.__name__}", (_VirtualTime, kind), namespace)
+    return cast("type[_Group]", made)
+
+
+def _primitives(kind: type[Group]) -> dict[str, _Method]:
+    """Return what a program calls, by name."""
+    methods = inspect.getmembers(kind, inspect.isfunction)
+    return {
+        name: method
+        for name, method in methods
+        if not name.startswith("_") or name in ("__enter__", "__exit__")
+    }
+
+
+def _wrapped(method: _Method) -> _Method:
+    """Return a primitive that pauses the clock while it is executed, and then only."""
+    if inspect.isgeneratorfunction(method):
+        return _pausing_generator(method)
+    if inspect.isgeneratorfunction(getattr(method, "__wrapped__", None)):
+        return _pausing_context(method)
+    return _settling(method) if method.__name__ in _READ_TIME else _pausing(method)
+
+
+def _pausing(method: _Method) -> _Method:
+    @functools.wraps(method)
+    def paused(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        clock = self._port.clock
+        clock.pause()
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            clock.resume()
+
+    return paused
+
+
+def _settling(method: _Method) -> _Method:
+    @functools.wraps(method)
+    def settled(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        clock = self._port.clock
+        clock.pause()
+        clock.settle()
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            clock.resume()
+
+    return settled
+
+
+def _pausing_generator(method: _Method) -> _Method:
+    @functools.wraps(method)
+    def paused(self: Any, /, *args: Any, **kwargs: Any) -> Iterator[Any]:
+        return _Pausing(self._port.clock, method(self, *args, **kwargs))
+
+    return paused
+
+
+class _Pausing(Iterator[Any]):
+    """An iterator that pauses the clock while the next value is found."""
+
+    def __init__(self, clock: VirtualClock, values: Iterator[Any]) -> None:
+        self._clock = clock
+        self._values = values
+
+    def __next__(self) -> Any:
+        self._clock.pause()
+        try:
+            return next(self._values)
+        finally:
+            self._clock.resume()
+
+
+def _pausing_context(method: _Method) -> _Method:
+    @functools.wraps(method)
+    @contextmanager
+    def paused(self: Any, /, *args: Any, **kwargs: Any) -> Iterator[Any]:
+        clock: VirtualClock = self._port.clock
+        clock.pause()
+        try:
+            with method(self, *args, **kwargs) as value, _outside(clock):
+                yield value
+        finally:
+            clock.resume()
+
+    return paused
+
+
+@contextmanager
+def _outside(clock: VirtualClock) -> Iterator[None]:
+    """Resume the clock for the body of a ``with`` statement."""
+    clock.resume()
+    try:
+        yield
+    finally:
+        clock.pause()
+
+
+class _Probe:
+    """Calls an empty primitive."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self._port = self
+        self.clock = clock
+
+    @_pausing
+    def call(self) -> None:
+        """Do nothing."""
+
+
+@functools.cache
+def _empty_stretch_ns(kind: type[VirtualClock]) -> int:
+    """Return what a clock measures between two primitives with nothing in between."""
+    clock = kind()
+    call = _Probe(clock).call
+    clock.settle()
+    clock.resume()
+    seen = [clock.now()]
+    for _ in range(_BATCHES):
+        for _ in range(_CALLS):
+            call()
+        seen.append(clock.now())
+    return round(float(np.median(np.diff(seen))) / _CALLS)
