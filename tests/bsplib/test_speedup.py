@@ -1,0 +1,136 @@
+"""``bsp run --speedup``: T(1)/T(P), with the script run once more on one processor."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from bsplib.trace import read_trace
+
+
+@pytest.fixture
+def bsp(tmp_path):
+    """Run the bsp command on a script in a folder of its own."""
+
+    def run_it(text, *options):
+        (tmp_path / "script.py").write_text(textwrap.dedent(text))
+        return subprocess.run(
+            [Path(sys.executable).parent / "bsp", "run", *options, "script.py"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            cwd=tmp_path,
+        )
+
+    return run_it
+
+
+SHARED_WORK = """
+import sys
+import bsplib
+
+def main(bsp):
+    bsp.charge(8.0 / bsp.nprocs + 0.5)
+    bsp.sync()
+
+if __name__ == "__main__":
+    bsplib.run(main, backend="sim")
+    print("ended")
+    {end}
+"""
+
+
+@pytest.mark.parametrize("end", ["", "sys.exit()", "sys.exit(0)"])
+def test_the_time_of_one_processor_is_that_of_a_run_with_one_processor(bsp, end):
+    """The total computation is 8 + 4 * 0.5 s, and a run with one process takes 8.5 s."""
+    done = bsp(SHARED_WORK.format(end=end), "-n", "4", "--speedup")
+    assert done.returncode == 0
+    assert done.stdout == "ended\n"
+    assert done.stderr.splitlines() == [
+        "virtual time: parallel 2.5 s, total computation 10 s",
+        "speedup: T(1) 8.5 s / T(P) 2.5 s = 3.4",
+    ]
+
+
+def test_both_runs_are_on_the_same_machine(bsp):
+    script = """
+    import bsplib
+
+    def main(bsp):
+        bsp.charge(1.0)
+        bsp.sync()
+
+    bsplib.run(main)
+    """
+    machine = "ideal:l=0.25"
+    done = bsp(script, "--backend", "sim", "-n", "4", "--machine", machine, "--speedup")
+    assert done.stderr.splitlines()[-1] == "speedup: T(1) 1.5 s / T(P) 1.5 s = 1"
+
+
+def test_each_run_of_a_script_has_its_speedup(bsp):
+    script = """
+    import bsplib
+
+    def main(bsp, work):
+        bsp.charge(work / bsp.nprocs)
+
+    for work in (4.0, 8.0):
+        bsplib.run(main, work)
+    """
+    done = bsp(script, "--backend", "sim", "-n", "2", "--speedup")
+    assert done.stderr.splitlines()[-2:] == [
+        "speedup: T(1) 4 s / T(P) 2 s = 2",
+        "speedup: T(1) 8 s / T(P) 4 s = 2",
+    ]
+
+
+def test_only_the_first_run_is_recorded(bsp, tmp_path):
+    script = SHARED_WORK.format(end="").replace('"sim"', '"sim", profile="said.bsp"')
+    for options in ((), ("--profile", "given.bsp")):
+        assert bsp(script, "-n", "3", "--speedup", *options).returncode == 0
+    for name in ("said.bsp", "given.bsp"):
+        assert [run.nprocs for run in read_trace(tmp_path / name).runs] == [3]
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (
+            "bsplib.run(lambda bsp: bsp.partition([1, 2]).done(), backend='sim')",
+            "no speedup: with nprocs = 1 the script ended by PartitionError: partition: ends [1, 2]",
+        ),
+        (
+            "sys.exit(len(bsplib.run(lambda bsp: bsp.charge(1), backend='sim')) - 2)",
+            "no speedup: with nprocs = 1 the script exited with status -1",
+        ),
+        (
+            "[bsplib.run(lambda bsp: bsp.charge(1), backend='sim') for _ in "
+            "bsplib.run(lambda bsp: bsp.charge(1), backend='sim')]",
+            "no speedup: with nprocs = 1 the script made 2 runs on virtual processors instead of 3",
+        ),
+        (
+            "bsplib.run(lambda bsp: bsp.charge(0), backend='sim')",
+            "no speedup: the run took no virtual time",
+        ),
+        (
+            "bsplib.run(lambda bsp: None)",
+            "no speedup: the script ran nothing on virtual processors; say --backend sim",
+        ),
+    ],
+)
+def test_where_there_is_no_speedup_a_line_says_why(bsp, body, reason):
+    done = bsp(f"import sys, bsplib\n{body}", "-n", "2", "--speedup")
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[-1].startswith(reason)
+
+
+def test_a_script_that_fails_fails_as_without_the_option(bsp):
+    script = "import sys, bsplib\nbsplib.run(lambda bsp: None, backend='sim')\nsys.exit(3)"
+    done = bsp(script, "-n", "2", "--speedup")
+    assert done.returncode == 3
+    assert "speedup" not in done.stderr

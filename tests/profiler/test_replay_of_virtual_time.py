@@ -1,0 +1,160 @@
+"""A run on virtual processors, replayed on its own Machine, takes the same time again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import bsplib
+from bsplib import launch
+from bsplib.machine import Machine
+from bsplib.trace import read_trace
+from profiler.models.prices import Prices, choose_prices
+from profiler.models.replay import measured, replay
+from profiler.models.timeline import lay_out
+
+MEASURED, CHARGED = "measured", "charged"
+
+
+def machine(rule):
+    return Machine("by hand", "made up", g=3.1e-9, l=50.3e-9, h=rule)
+
+
+@pytest.fixture
+def simulate(tmp_path, monkeypatch):
+    """Run on virtual processors; return what was recorded and the parallel time in ns."""
+
+    def run_it(main, *args, nprocs, machine, **more):
+        told = []
+        monkeypatch.setattr(launch.overrides, "report_times", told.append)
+        path = tmp_path / "virtual.bsp"
+        bsplib.run(main, *args, nprocs=nprocs, backend="sim", machine=machine, profile=path, **more)
+        return read_trace(path).runs[-1], told[-1].parallel_s * 1e9
+
+    return run_it
+
+
+def compute(bsp, how, amount):
+    """Compute for some time, that is charged or measured."""
+    if how == CHARGED:
+        bsp.charge(amount * 1e-9)
+    else:
+        np.sort(np.arange(amount % 300)[::-1])
+
+
+def exchange(bsp, draw, x, kind):
+    """Let every process send and put some things to some others; all draw alike."""
+    count = int(draw.integers(0, 2 * bsp.nprocs + 1))
+    sources, targets = draw.integers(0, bsp.nprocs, (2, count))
+    sizes, ways = draw.integers(0, 40, count), draw.integers(0, 3, count)
+    for source, target, size, way in np.stack([sources, targets, sizes, ways], 1).tolist():
+        if source != bsp.pid:
+            continue
+        if way == 0 or size == 0:
+            bsp.send(target, bytes(size))
+        elif way == 1 or kind == "oblsync":
+            bsp.put(target, np.ones(size), x, offset=0)
+        else:
+            bsp.get(target, x, np.empty(size), offset=0)
+    if kind == "oblsync":
+        bsp.oblsync(int((targets == bsp.pid).sum()))
+    else:
+        bsp.sync()
+
+
+def perform(bsp, rounds, seed, how):
+    """Compute and communicate by chance, in sub-groups that are entered at different times."""
+    x = bsp.zeros(64)
+    bsp.sync()
+    for kind, salt in rounds:
+        draw = np.random.default_rng([seed, salt, bsp.nprocs])
+        w = draw.integers(0, 2000, (2, bsp.nprocs))
+        compute(bsp, how, int(w[0, bsp.pid]))
+        if kind == "partition" and bsp.nprocs > 1:
+            cut = int(draw.integers(0, bsp.nprocs + 1))
+            with bsp.partition([cut, bsp.nprocs]) as sub:
+                perform(sub, [("oblsync", salt + 1), ("partition", salt + 2)], seed, how)
+        elif kind == "split" and bsp.nprocs > 1:
+            with bsp.split(bsp.pid % 2) as sub:
+                perform(sub, [("sync", salt + 1), ("oblsync", salt + 2)], seed, how)
+        compute(bsp, how, int(w[1, bsp.pid]))
+        exchange(bsp, draw, x, kind)
+
+
+def start(bsp, rounds, seed, how):
+    if how == CHARGED:
+        bsp.charge(0)
+    perform(bsp, rounds, seed, how)
+
+
+def rounds_of(*kinds):
+    return st.lists(st.tuples(st.sampled_from(kinds), st.integers(0, 2**16)), max_size=5)
+
+
+def check(run, parallel_ns, model, own):
+    """The total is that of the trace, within 1 ns a superstep; the end of main has an l more."""
+    again_ns = replay(lay_out(run), model, choose_prices(run)).total_s * 1e9
+    supersteps = len(run.records)
+    assert choose_prices(run) == Prices(own)
+    assert again_ns == pytest.approx(int(run.records["end"].max()), abs=supersteps)
+    assert again_ns + own.l * 1e9 == pytest.approx(parallel_ns, abs=supersteps + 1)
+
+
+ALIKE = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+PROCESSES = st.sampled_from([1, 2, 3, 5, 8])
+RULES = st.sampled_from(["max", "sum"])
+
+
+@pytest.mark.parametrize("how", [CHARGED, MEASURED])
+@ALIKE
+@given(
+    rounds=rounds_of("sync", "oblsync", "partition", "split"),
+    seed=st.integers(0, 99),
+    nprocs=PROCESSES,
+    rule=RULES,
+)
+def test_any_program_takes_the_same_time_under_obsp(simulate, how, rounds, seed, nprocs, rule):
+    own = machine(rule)
+    run, parallel_ns = simulate(start, rounds, seed, how, nprocs=nprocs, machine=own, sim_seed=seed)
+    check(run, parallel_ns, "OBSP*", own)
+    timeline = lay_out(run)
+    assert measured(timeline).total_s * 1e9 == pytest.approx(int(run.records["end"].max()), abs=1)
+
+
+@pytest.mark.parametrize("how", [CHARGED, MEASURED])
+@ALIKE
+@given(rounds=rounds_of("sync"), seed=st.integers(0, 99), nprocs=PROCESSES, rule=RULES)
+def test_a_program_with_global_syncs_only_takes_the_same_time_under_bsp(
+    simulate, how, rounds, seed, nprocs, rule
+):
+    own = machine(rule)
+    run, parallel_ns = simulate(start, rounds, seed, how, nprocs=nprocs, machine=own)
+    check(run, parallel_ns, "BSP", own)
+
+
+def many_calls(bsp):
+    """Put to all, which took the simulator longer than it takes the processors."""
+    x = bsp.zeros(bsp.nprocs)
+    for _ in range(4):
+        for pid in range(bsp.nprocs):
+            bsp.put(pid, 1.0, x, offset=bsp.pid)
+        bsp.sync()
+
+
+@pytest.mark.parametrize("model", ["BSP", "OBSP*"])
+def test_time_in_primitives_makes_no_difference(simulate, model):
+    own = machine("max")
+    run, parallel_ns = simulate(many_calls, nprocs=32, machine=own)
+    check(run, parallel_ns, model, own)
+
+
+def test_computation_is_not_scaled_to_the_speed_of_the_machine_twice(simulate):
+    own = Machine("by hand", "made up", g=3e-9, l=5e-8, speed=1e8)
+    run, parallel_ns = simulate(start, [("sync", 3)] * 3, 1, MEASURED, nprocs=4, machine=own)
+    check(run, parallel_ns, "BSP", own)
+    faster = Machine("by hand", "made up", g=3e-9, l=5e-8, speed=2e8)
+    assert choose_prices(run, faster).ratio == 0.5
