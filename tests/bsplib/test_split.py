@@ -110,7 +110,7 @@ def test_messages_sent_before_a_split_are_read_after_it(run):
 def test_a_colour_that_names_nothing_is_refused(run):
     def main(bsp):
         for colour in ([1], float("nan"), np.zeros(2)):
-            with pytest.raises(PartitionError, match="split: colour is .*hashable"):
+            with pytest.raises(PartitionError, match=r"split: colour is .*hashable"):
                 bsp.split(colour)
         return bsp.allgather(1)
 
