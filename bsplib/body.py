@@ -16,6 +16,7 @@ from bsplib.group import Group
 from bsplib.machine import Machine
 from bsplib.recorder import RecordedGroup, Recorder
 from bsplib.records import root_group
+from bsplib.seeds import Seeds, draw
 from bsplib.spool import Spool
 from bsplib.superstep import Terms
 from bsplib.virtual_group import in_virtual_time
@@ -40,6 +41,8 @@ class Task:
     """Find transfers that overlap, and arrays that are changed too early."""
     label: bool = False
     """Lines that a process prints begin with its pid."""
+    seeds: Seeds = field(default_factory=draw)
+    """Of the global random generators of real processes."""
 
 
 @dataclass(frozen=True)

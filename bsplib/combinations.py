@@ -8,36 +8,40 @@ from typing import Any
 
 import numpy as np
 
-from bsplib import messages
+from bsplib import messages, operations
 from bsplib.collective_mail import CollectiveMail
 from bsplib.errors import ShapeError, UsageError
 from bsplib.messages import CollectiveTag, WireMessage
+from bsplib.operations import Op
 
 _WORD = 8
 """Bytes that an element counts where all processes have to choose alike."""
-
-Op = Callable[[Any, Any], Any]
 
 
 class Combinations(CollectiveMail):
     """Reduce, allreduce and scan."""
 
-    def reduce(self, x: Any, op: Op = np.add, root: int = 0) -> Any:
+    def reduce(self, x: Any, op: Op | str = np.add, root: int = 0) -> Any:
         """Return ``x_0 op x_1 op ... op x_(p-1)`` on process ``root``.
 
         The values are combined in the order of the pids, from the left, element by
         element, so that the result is the same in every run, bit by bit, and ``op``
         need neither commute nor be exactly associative.
 
-        With a ufunc the values are arrays of one shape (or numbers, or what
-        ``numpy.asarray`` takes). The Machine then chooses, as for :meth:`broadcast`
-        and counting 8 bytes for each element: either everything goes to the root,
-        which combines it; or each process combines a piece of all arrays, and the
-        pieces go to the root. Any other function is given the values whole.
+        With a ufunc the values are numbers, or arrays of one shape (or what
+        ``numpy.asarray`` takes). Of Python's own numbers and strings the result is one
+        too: integers do not overflow, bools stay bools, strings add.
+
+        For arrays the Machine chooses, as for :meth:`broadcast` and counting 8 bytes
+        for each element: either everything goes to the root, which combines it; or each
+        process combines a piece of all arrays, and the pieces go to the root. Any other
+        function is given the values whole.
 
         Args:
             x: what this process contributes.
-            op: a binary ufunc, or a function of two values.
+            op: a binary ufunc, its name (``"sum"``, ``"prod"``, ``"min"``, ``"max"``,
+                ``"and"``, ``"or"``, ``"xor"``, ``"all"``, ``"any"``), or a function of
+                two values.
             root: process that receives the result.
 
         Returns:
@@ -72,7 +76,7 @@ class Combinations(CollectiveMail):
         arrived = self._arrived("reduce", range(self.nprocs) if self.pid == receiver else [], kept)
         return self._joined(job, arrived, result) if self.pid == receiver else None
 
-    def allreduce(self, x: Any, op: Op = np.add) -> Any:
+    def allreduce(self, x: Any, op: Op | str = np.add) -> Any:
         """Return ``x_0 op x_1 op ... op x_(p-1)`` on every process.
 
         Order, arguments and choice between two ways are those of :meth:`reduce`:
@@ -81,7 +85,9 @@ class Combinations(CollectiveMail):
 
         Args:
             x: what this process contributes.
-            op: a binary ufunc, or a function of two values.
+            op: a binary ufunc, its name (``"sum"``, ``"prod"``, ``"min"``, ``"max"``,
+                ``"and"``, ``"or"``, ``"xor"``, ``"all"``, ``"any"``), or a function of
+                two values.
 
         Returns:
             The result, the same on all processes, bit by bit.
@@ -111,7 +117,7 @@ class Combinations(CollectiveMail):
         arrived = self._arrived("allreduce", everyone, kept)
         return self._joined(job, arrived, result)
 
-    def scan(self, x: Any, op: Op = np.add) -> Any:
+    def scan(self, x: Any, op: Op | str = np.add) -> Any:
         """Return ``x_0 op ... op x_pid`` on each process: the inclusive prefix.
 
         Order, arguments and choice between two ways are those of :meth:`reduce`:
@@ -120,7 +126,9 @@ class Combinations(CollectiveMail):
 
         Args:
             x: what this process contributes.
-            op: a binary ufunc, or a function of two values.
+            op: a binary ufunc, its name (``"sum"``, ``"prod"``, ``"min"``, ``"max"``,
+                ``"and"``, ``"or"``, ``"xor"``, ``"all"``, ``"any"``), or a function of
+                two values.
 
         Returns:
             The combination of the values of this process and of those before it.
@@ -152,7 +160,11 @@ class Combinations(CollectiveMail):
 
     # -- combination, inside ----------------------------------------------------------------------
 
-    def _check_op(self, operation: str, op: Any) -> None:
+    def _checked_op(self, operation: str, op: Any) -> Any:
+        op = operations.resolve(op)
+        if isinstance(op, str):
+            names = ", ".join(operations.NAMED)
+            raise self._error(UsageError, f"{operation}: op is {op!r}; names are {names}")
         if isinstance(op, np.ufunc) and (op.nin, op.nout) != (2, 1):
             raise self._error(
                 UsageError,
@@ -164,12 +176,16 @@ class Combinations(CollectiveMail):
                 UsageError,
                 f"{operation}: op is {op!r}; it is a binary ufunc or a function of two values",
             )
+        return op
 
-    def _combination(self, operation: str, x: Any, op: Op) -> _Combination:
+    def _combination(self, operation: str, x: Any, op: Any) -> _Combination:
         """Check what a process contributes, and choose how it is combined."""
-        self._check_op(operation, op)
+        op = self._checked_op(operation, op)
         if not isinstance(op, np.ufunc) or op.signature is not None:
-            return _Combination(operation, op, x, elementwise=False, cut=False)
+            return _Combination(operation, op, x)
+        scalar = operations.scalar_of(x)
+        if scalar is not None:
+            return _Scalars(operation, operations.on_scalars(op), scalar)
         values = np.asarray(x)
         cut = self.machine.two_stages_pay(values.size * _WORD, self.nprocs)
         return _Combination(operation, op, values, elementwise=True, cut=cut)
@@ -185,7 +201,7 @@ class Combinations(CollectiveMail):
             elif job.elementwise:
                 job.own = part.copy()
             else:
-                job.own = self._own(job.operation, part)
+                job.own = job.arrived(self._own(job.operation, part))
 
     def _operands(self, job: _Combination, sources: Iterable[int]) -> list[Any]:
         """Return the values to combine, or the pieces of them that are this process's."""
@@ -194,7 +210,7 @@ class Combinations(CollectiveMail):
         self._check_sources(job.operation, arrived, sources)
         views = job.elementwise  # a function may change or keep what it is given
         return [
-            job.own if pid == self.pid else self._unwrap(arrived[pid], copy=not views)
+            job.own if pid == self.pid else job.arrived(self._unwrap(arrived[pid], copy=not views))
             for pid in sources
         ]
 
@@ -234,7 +250,9 @@ class _Combination:
         own: what this process keeps of its own value to combine: all or a piece.
     """
 
-    def __init__(self, operation: str, op: Op, value: Any, *, elementwise: bool, cut: bool) -> None:
+    def __init__(
+        self, operation: str, op: Op, value: Any, *, elementwise: bool = False, cut: bool = False
+    ) -> None:
         self.operation = operation
         self.op = op
         self.value = value
@@ -245,6 +263,10 @@ class _Combination:
     def shape(self) -> str:
         """Return in words what all processes must have alike."""
         return str(self.value.shape) if self.elementwise else "any"
+
+    def arrived(self, payload: Any) -> Any:
+        """Return the value for which a payload has travelled."""
+        return payload
 
     def fold(self, operands: list[Any]) -> Any:
         """Combine values from the left."""
@@ -264,6 +286,21 @@ class _Combination:
         if self.elementwise and type(total) is np.ndarray and total.dtype == value.dtype:
             return self.op(total, value, out=total)  # type: ignore[call-arg]  # a ufunc
         return self.op(total, value)
+
+
+class _Scalars(_Combination):
+    """A combination of scalars, of Python or of numpy."""
+
+    def __init__(self, operation: str, op: Op, scalar: Any) -> None:
+        super().__init__(operation, op, operations.to_wire(scalar))
+
+    def shape(self) -> str:
+        """Return in words what all processes must have alike."""
+        return "()"
+
+    def arrived(self, payload: Any) -> Any:
+        """Return the value for which a payload has travelled."""
+        return operations.from_wire(payload)
 
 
 def _processes(pids: list[int]) -> str:

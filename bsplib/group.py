@@ -14,6 +14,8 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
+import numpy as np
+
 from bsplib.arrays import Arrays
 from bsplib.backends.base import Port
 from bsplib.collectives import Collectives
@@ -57,6 +59,30 @@ class Group(Arrays, RemoteAccess, Mailbox, Collectives):
         Source: Hill et al. 1998, bsp_time.
         """
         return (self._port.now() - self._terms.began_ns) * 1e-9
+
+    def rng(self, seed: int | Sequence[int] | None = None) -> np.random.Generator:
+        """Return a random generator of this process.
+
+        Generators of different processes give independent streams. With one seed a
+        process gets the same stream again, in every run and on every backend.
+
+        Args:
+            seed: what ``numpy.random.SeedSequence`` takes; a stream that is different
+                each time if None.
+
+        Raises:
+            UsageError: ``seed`` is no seed.
+
+        Cost: nothing.
+        """
+        process = self._port.members[self.pid]
+        try:
+            sequence = np.random.SeedSequence(seed, spawn_key=(process,))
+        except (TypeError, ValueError) as error:
+            raise self._error(
+                UsageError, f"rng: seed is {seed!r}; it is an integer of 0 or more ({error})"
+            ) from None
+        return np.random.default_rng(sequence)
 
     def charge(self, seconds: float) -> None:
         """Advance this process's clock by computation, on virtual processors.

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bsplib import operations
 from bsplib.backends.base import Payload
 from bsplib.errors import (
     BoundsError,
@@ -237,6 +238,7 @@ def encode_op(operation: str, op: Any, dtype: np.dtype[Any]) -> bytes | None:
     """
     if op is None:
         return None
+    op = operations.resolve(op)
     if not isinstance(op, np.ufunc) or (op.nin, op.nout) != (2, 1):
         raise DtypeError(f"{operation}: op is a binary ufunc such as numpy.add, not {op!r}")
     try:

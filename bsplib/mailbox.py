@@ -26,7 +26,7 @@ class Mailbox(Supersteps):
             pid: receiving process; may be this one.
             payload: array (shape and dtype are kept), bytes, or any picklable object.
             tag: small picklable object; bytes of the size that :meth:`set_tagsize`
-                set, where it did.
+                set, where it did. None stands for the tag of size 0.
 
         Raises:
             ProcessRangeError: ``pid`` is no process of this group.
@@ -41,7 +41,7 @@ class Mailbox(Supersteps):
         if pid.__class__ is not int or not 0 <= pid < self.nprocs:
             pid = self._check_pid(pid, "send")
         if self._tag_size is not None:
-            self._check_tag(tag)
+            tag = self._check_tag(tag)
         try:
             wire = messages.encode(payload, tag, self._port.stage_message)
         except BspError as error:
@@ -132,10 +132,14 @@ class Mailbox(Supersteps):
             )
         return nbytes
 
-    def _check_tag(self, tag: Any) -> None:
+    def _check_tag(self, tag: Any) -> Any:
+        """Return the tag that travels, where tags have a size."""
         if type(tag) is messages.CollectiveTag:
-            return  # a collective's own, which no program sees
+            return tag  # a collective's own, which no program sees
+        if tag is None and self._tag_size == 0:
+            return b""
         if not isinstance(tag, bytes) or len(tag) != self._tag_size:
             raise self._error(
                 MessageError, f"send: tags are bytes of length {self._tag_size}, not {tag!r}"
             )
+        return tag

@@ -255,7 +255,7 @@ class RemoteAccess(Supersteps):
         indices: ArrayLike,
         values: ArrayLike,
         dst: Any,
-        op: np.ufunc | None = None,
+        op: np.ufunc | str | None = None,
     ) -> None:
         """Write single words into ``dst`` on many processes at the end of the superstep.
 
@@ -268,7 +268,7 @@ class RemoteAccess(Supersteps):
             indices: elements of the array there in C order, none negative.
             values: cast (same_kind) to the dtype of ``dst``.
             dst: registered array, as a whole.
-            op: binary ufunc such as ``numpy.add``.
+            op: binary ufunc such as ``numpy.add``, or its name, as for ``reduce``.
 
         Raises:
             ProcessRangeError: a pid is no process of this group.

@@ -331,12 +331,12 @@ def test_numbers_are_added_in_each_of_the_three_ways(run, nprocs, machine):
     def main(bsp):
         return combined(bsp, bsp.pid + 1), combined(bsp, (bsp.pid + 1) / 2)
 
-    whole = expected_of([np.int64(pid + 1) for pid in range(nprocs)], np.add)
+    whole = expected_of([pid + 1 for pid in range(nprocs)], operator.add)
     half = expected_of([np.float64((pid + 1) / 2) for pid in range(nprocs)], np.add)
     results = run(main, machine=machine)
     assert results == [*zip(whole, half, strict=True)]
-    assert type(results[0][0][1]) is np.int64
-    assert type(results[0][1][2]) is np.float64
+    assert type(results[0][0][1]) is int
+    assert type(results[0][1][2]) is float
 
 
 @BOTH
@@ -497,7 +497,8 @@ def test_shapes_are_named_where_they_lead_to_different_ways(run, nprocs, operati
     [
         (np.sin, "numpy's sin makes 1 values of 1; what combines makes one of two"),
         (np.divmod, "numpy's divmod makes 2 values of 2; what combines makes one of two"),
-        ("add", "op is 'add'; it is a binary ufunc or a function of two values"),
+        ("add", "op is 'add'; names are sum, prod"),
+        (5, "op is 5; it is a binary ufunc or a function of two values"),
     ],
 )
 def test_what_cannot_combine_two_values_is_refused(run, operation, op, words):

@@ -20,6 +20,7 @@ from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.signals import keep_own_handlers
 from bsplib.body import Task, failure_of, run_task, unpicklable_result
 from bsplib.labels import whole_lines
+from bsplib.seeds import plant
 
 READY = b"ready"
 """Said once by a process that was not forked: it has mapped the segment."""
@@ -86,6 +87,7 @@ def _do(work: Task | bytes, seat: Seat, frame: Task | None = None) -> bytes:
     outcome: Any
     try:
         task = work if isinstance(work, Task) else _unpack(work, frame)
+        plant(task.seeds, seat.pid)
         with whole_lines(lambda: seat.pid, label=task.label):
             outcome = (run_task(task, ShmPort.of_root(seat)),)
     except Stopped:
@@ -101,11 +103,11 @@ def _do(work: Task | bytes, seat: Seat, frame: Task | None = None) -> bytes:
 def _unpack(work: bytes, frame: Task | None) -> Task:
     """Return a task from the parent, whose script's functions and classes came by value."""
     assert frame is not None
-    task_main, args, kwargs = pickle.loads(work)
+    task_main, args, kwargs, seeds = pickle.loads(work)
     main = task_main
     while isinstance(main, functools.partial):
         main = main.func
     if getattr(main, "__module__", None) == "__main__":
         # Let instances of the classes that came along be pickled by name, as in the script.
         vars(sys.modules["__main__"]).update(getattr(main, "__globals__", {}))
-    return replace(frame, main=task_main, args=args, kwargs=kwargs)
+    return replace(frame, main=task_main, args=args, kwargs=kwargs, seeds=seeds)

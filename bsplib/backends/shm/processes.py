@@ -45,6 +45,7 @@ from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.signals import let_through, without_interrupt
 from bsplib.body import Failure, Task
 from bsplib.errors import ProcessDiedError
+from bsplib.seeds import Seeds
 
 _LOOK_S = 2.0
 """Without news for so long the parent asks whether somebody is stopped."""
@@ -124,12 +125,12 @@ class Processes:
 
     def run(self, task: Task) -> list[Any]:
         """Give a task to processes that wait for one, return its results by pid."""
-        frame = replace(task, main=_nothing, args=(), kwargs={})
+        frame = replace(task, main=_nothing, args=(), kwargs={}, seeds=Seeds())
         with let_through():
             if frame != self._frame:
                 self._send(FRAME + pickle.dumps(frame, 5))
                 self._frame = frame
-            self._send(_dump((task.main, task.args, task.kwargs)))
+            self._send(_dump((task.main, task.args, task.kwargs, task.seeds)))
             return self._finish(last=False)
 
     def _send(self, work: bytes) -> None:
@@ -329,9 +330,9 @@ def _nothing(bsp: Any) -> None:
 _PLAIN = (int, float, complex, str, bytes, type(None), np.ndarray, np.generic)
 
 
-def _dump(work: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]) -> bytes:
+def _dump(work: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any], Seeds]) -> bytes:
     """Pickle main and its arguments: by name where they can be found so, or by value."""
-    main, args, kwargs = work
+    main, args, kwargs, _ = work
     is_named = isinstance(main, FunctionType) and main.__module__ != "__main__"
     if is_named and all(isinstance(value, _PLAIN) for value in (*args, *kwargs.values())):
         with contextlib.suppress(pickle.PicklingError, AttributeError):  # a function in a function

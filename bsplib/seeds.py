@@ -1,0 +1,48 @@
+"""Seeds of the global random generators, so that real processes do not draw the same.
+
+A process that is forked inherits the state of ``random`` and of ``numpy.random``. Each
+process therefore seeds both anew, from numbers that the parent draws from its own
+generators and from its pid: the processes differ, and a program whose parent has set a
+seed draws the same in every run.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from typing import NamedTuple
+
+import numpy as np
+
+_BITS = 64
+
+
+class Seeds(NamedTuple):
+    """What the parent has drawn for one run."""
+
+    of_random: int = 0
+    of_numpy: int | None = None
+    """None where the parent has not imported ``numpy.random``, and a process that does so
+    gets a state of its own."""
+
+
+def draw() -> Seeds:
+    """Draw the seeds of a run, in its parent."""
+    seed = random.getrandbits(_BITS)
+    numpy_random = sys.modules.get("numpy.random")  # not worth an import
+    if numpy_random is None:
+        return Seeds(seed)
+    return Seeds(seed, int.from_bytes(numpy_random.bytes(_BITS // 8), "little"))
+
+
+def plant(seeds: Seeds, pid: int) -> None:
+    """Seed the global generators of this process.
+
+    Args:
+        seeds: of the run.
+        pid: of this process.
+    """
+    random.seed(f"{seeds.of_random} {pid}")
+    if seeds.of_numpy is not None:
+        words = [seeds.of_numpy & 0xFFFFFFFF, seeds.of_numpy >> 32, pid]
+        np.random.seed(words)  # what is inherited is this legacy state
