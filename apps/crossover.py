@@ -126,14 +126,10 @@ def predict(machine: Machine, nprocs: int) -> float:
 def _relations(machine: Machine, nprocs: int, whole: float, part: float) -> tuple[float, float]:
     """Return the sum of h over the supersteps of one stage, and of two."""
     others = nprocs - 1
-    one = max(_relation(machine, 0, others * whole), _relation(machine, whole, 0))
-    scatter = max(_relation(machine, 0, others * part), _relation(machine, part, 0))
-    exchange = _relation(machine, others * part, others * part)
+    one = max(machine.relation(0, others * whole), machine.relation(whole, 0))
+    scatter = max(machine.relation(0, others * part), machine.relation(part, 0))
+    exchange = machine.relation(others * part, others * part)
     return one, scatter + exchange
-
-
-def _relation(machine: Machine, h_in: float, h_out: float) -> float:
-    return h_in + h_out if machine.h == "sum" else max(h_in, h_out)
 
 
 def main(

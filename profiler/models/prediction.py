@@ -10,6 +10,7 @@ import numpy as np
 
 from bsplib.records import Kind
 from profiler.callgraph import CallGraph, Node, _callers, build
+from profiler.models.prices import recorded_machine
 from profiler.models.replay import MODELS, Booking, measured, replay
 from profiler.models.timeline import lay_out
 
@@ -50,13 +51,25 @@ class Prediction:
     total spent under it: cost centres add up to the total, and so do the callees of a
     function that are called by nothing else."""
 
-    def error_percent(self, model: str) -> float:
-        """100 (measured - predicted) / measured; NaN where nothing was measured.
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the Machine is another one than that of the run: nothing was measured there."""
+        recorded = recorded_machine(self.callgraph.run)
+        return self.prices.machine != recorded or self.prices.ratio != 1
+
+    def error_percent(self, model: str) -> float | None:
+        """Return 100 (measured - predicted) / measured.
+
+        Returns:
+            None where there is no error to speak of: the prediction is for another
+            Machine than the one that was measured, or the run took no time.
 
         Source: Roda et al. 1999, equation 18.
         """
         took = self.totals[MEASURED].total_s
-        return 100 * (took - self.totals[model].total_s) / took if took else float("nan")
+        if self.is_elsewhere or not took:
+            return None
+        return 100 * (took - self.totals[model].total_s) / took
 
 
 def predict(

@@ -82,14 +82,17 @@ def _title(position: int, prediction: Prediction) -> Text:
 
 
 def _totals(prediction: Prediction) -> Table:
-    """One row a model: its total, what it consists of, and the error."""
+    """One row a model: its total, what it consists of, and the error where there is one."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("model")
-    for title in ("total", *_PARTS, "error"):
+    errors = [] if prediction.is_elsewhere else ["error"]
+    for title in ("total", *_PARTS, *errors):
         table.add_column(title, justify="right")
     for name, parts in prediction.totals.items():
-        error = "" if name == MEASURED else f"{prediction.error_percent(name):.1f}%"
-        table.add_row(name, *_texts(name, parts), error)
+        cells = _texts(name, parts)
+        if name != MEASURED and (error := prediction.error_percent(name)) is not None:
+            cells.append(f"{error:.1f}%")
+        table.add_row(name, *cells)
     return table
 
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from profiler.tune.app import App
     from profiler.tune.parameter import Parameter
 
-MODEL = "BSPWB"
-"""What a superstep is priced at: max w + g h + l, with the Machine's own rule for h."""
+MODEL = "BSP"
+"""What a superstep is priced at: max w + g h + l, with h by the Machine's rule."""
 
 
 @dataclass(frozen=True)
