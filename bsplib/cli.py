@@ -109,11 +109,12 @@ def _print_times(times: Times) -> None:
 @main.command()
 @click.option("--path", default="h-imb", show_default=True, help="Critical path to mark.")
 @click.option("--run", "number", type=int, help="Which run of the trace, from 1; all if not said.")
+@click.option("--library", is_flag=True, help="Show the functions of bsplib too.")
 @click.argument("file", type=_TRACE)
-def report(path: str, number: int | None, file: Path) -> None:
+def report(path: str, number: int | None, library: bool, file: Path) -> None:
     """Print the call graph in FILE as a table.
 
-    Costs are shown as max (avg% | min%) over the processes. Critical paths: sync,
+    Costs are shown as max (avg% | min%) over all processes of the run. Critical paths: sync,
     and comp, comm, idle or h followed by -abs, -imb, -rel or -weighted.
     """
     from profiler.critical import PATHS  # noqa: PLC0415  # loaded lazily, see above
@@ -122,7 +123,7 @@ def report(path: str, number: int | None, file: Path) -> None:
     if path not in PATHS:
         raise click.BadParameter(f"{path!r} is none of {', '.join(PATHS)}", param_hint="--path")
     trace = _read(file)
-    print_report(trace, run=_position(trace, number), path=path)
+    print_report(trace, run=_position(trace, number), path=path, library=library)
 
 
 @main.command()

@@ -18,11 +18,9 @@ Stats = NDArray[np.float64]
 
 TOP = slice(0, 5)
 """Greatest of each metric, and how many supersteps."""
-MEAN = slice(5, 9)
-"""Sum of each metric, or mean once it has been divided."""
-LOW = slice(9, 13)
+LOW = slice(5, 9)
 """Least of each metric."""
-_ROWS = 13
+_ROWS = 9
 
 
 class Ledger:
@@ -32,6 +30,8 @@ class Ledger:
         records = run.records
         pairs = records["stack"].astype(np.int64) * len(Kind) + records["kind"]
         places, site = np.unique(pairs, return_inverse=True)
+        self.site = site
+        """Position in ``sites`` of the site of each record."""
         self.sites = [(int(place) // len(Kind), Kind(place % len(Kind))) for place in places]
         """Stack (position in ``run.stacks``) and kind of each site."""
         self._nprocs = run.nprocs
@@ -50,8 +50,8 @@ class Ledger:
         step, site, costs = step[order], site[order], costs[:, order]
         starts = _starts(step, site)
         counts = run.records["kind"][order] != Kind.END
-        self._cells = _merge(np.vstack([costs, counts]), costs, costs, starts)
-        self._cell_size = np.diff(starts, append=len(step))
+        self._cells = _merge(np.vstack([costs, counts]), costs, starts)
+        self._cell_records = np.diff(starts, append=len(step))
         self._cell_site = site[starts]
         self._cell_step = step[starts]
         self._cell_group = run.records["group"][order][starts]
@@ -77,19 +77,25 @@ class Ledger:
         summaries = {}
         for row, metric in enumerate(METRICS):
             unit = 1.0 if metric == "h" else 1e9
-            top, mean, low = (stats[rows][row] / unit for rows in (TOP, MEAN, LOW))
-            pie = tuple((pies[row] / unit).tolist())
-            summaries[metric] = Summary(float(top), float(np.clip(mean, low, top)), float(low), pie)
+            top, low, pie = stats[TOP][row], stats[LOW][row], pies[row]
+            # The limits matter only where a trace lists a process in two sibling groups.
+            mean = np.clip(pie.sum() / self._nprocs, low, top)
+            top, mean, low = (float(value / unit) for value in (top, mean, low))
+            summaries[metric] = Summary(top, mean, low, tuple((pie / unit).tolist()))
         return Cost(count=int(stats[4]), elapsed_s=self._elapsed_ns(chosen) / 1e9, **summaries)
 
     def _group_sums(self, chosen: NDArray[np.bool_]) -> tuple[NDArray[np.int32], Stats]:
-        """Groups with chosen records, in order, and the sums over their own supersteps."""
+        """Groups with chosen records, in order, and the sums over their own supersteps.
+
+        A process without a chosen record in a superstep counts 0 there.
+        """
         cells = np.flatnonzero(chosen[self._cell_site])
         stats = self._cells[:, cells]
         starts = _starts(self._cell_step[cells])
-        stats = _merge(stats[TOP], stats[MEAN], stats[LOW], starts)
-        stats[MEAN] /= np.add.reduceat(self._cell_size[cells], starts)
+        stats = _merge(stats[TOP], stats[LOW], starts)
         groups = self._cell_group[cells[starts]]
+        present = np.add.reduceat(self._cell_records[cells], starts)
+        stats[LOW, present < self._groups.size[groups]] = 0
         starts = _starts(groups)
         return groups[starts], np.add.reduceat(stats, starts, axis=1)
 
@@ -116,6 +122,8 @@ class _Groups:
     def __init__(self, run: Run) -> None:
         self._count = len(run.groups)
         self._parent = np.array([group.parent for group in run.groups])
+        self.size = np.array([group.size for group in run.groups])
+        """Number of processes of each group."""
         ordinal = np.array([group.ordinal for group in run.groups])
         depth = np.zeros(self._count, np.int64)
         for position, group in enumerate(run.groups[1:], start=1):
@@ -131,9 +139,10 @@ class _Groups:
     def total(self, groups: NDArray[np.int32], sums: Stats) -> NDArray[np.float64]:
         """Stats of the root with its sub-groups, from the groups' own sums.
 
-        Sub-groups of one partition run side by side: the greatest, the mean and the
-        least of those that have something count. Partitions follow one another and
-        what their group does itself: these add up.
+        Sub-groups of one partition run side by side: the greatest maximum and the
+        least minimum count, and as minimum 0 where a process of the parent is in none
+        of the groups given. Partitions follow one another and what their group does
+        itself: these add up.
         """
         stats = np.zeros((_ROWS, self._count))
         stats[:, groups] = sums
@@ -143,9 +152,10 @@ class _Groups:
             siblings = level[present[level]]
             starts = _starts(self._partition[siblings])
             beside = stats[:, siblings]
-            beside = _merge(beside[TOP], beside[MEAN], beside[LOW], starts)
-            beside[MEAN] /= np.diff(starts, append=len(siblings))
+            beside = _merge(beside[TOP], beside[LOW], starts)
             parents = self._parent[siblings[starts]]
+            covered = np.add.reduceat(self.size[siblings], starts)
+            beside[LOW, covered < self.size[parents]] = 0
             starts = _starts(parents)
             stats[:, parents[starts]] += np.add.reduceat(beside, starts, axis=1)
             present[parents] = True
@@ -153,15 +163,10 @@ class _Groups:
         return total
 
 
-def _merge(top: Stats, mean: Stats, low: Stats, starts: NDArray[np.intp]) -> Stats:
-    """Greatest, sum and least of each stretch of columns that begins at ``starts``."""
-    return np.vstack(
-        [
-            np.maximum.reduceat(top, starts, axis=1),
-            np.add.reduceat(mean, starts, axis=1),
-            np.minimum.reduceat(low, starts, axis=1),
-        ]
-    )
+def _merge(top: Stats, low: Stats, starts: NDArray[np.intp]) -> Stats:
+    """Greatest and least of each stretch of columns that begins at ``starts``."""
+    merged = np.maximum.reduceat(top, starts, axis=1), np.minimum.reduceat(low, starts, axis=1)
+    return np.vstack(merged)
 
 
 def _changes(*keys: NDArray[np.integer]) -> NDArray[np.bool_]:

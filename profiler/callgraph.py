@@ -3,10 +3,12 @@
 Every record belongs to a site, a call stack with the kind of sync at its end, and
 whatever the graph says of a node, an edge or a path is the cost of the records at
 the sites that pass there. Nothing is estimated, and nothing is divided among callers.
+Functions of bsplib itself are left out, so that a cost centre is a line of the program.
 """
 
 from __future__ import annotations
 
+import hashlib
 import posixpath
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -30,17 +32,18 @@ COMPREHENSIONS = frozenset({"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"
 
 @dataclass(frozen=True)
 class Node:
-    """A function, or a cost centre: the line of a sync."""
+    """A function, or a cost centre: the line of the program that ended a superstep."""
 
     id: str
-    """``n0``, ``n1``, ... down the call tree; ``n0`` is the root."""
+    """Made from the other fields: the same in every run in which they are the same."""
     kind: str
     """``function`` or ``cost_centre``."""
     name: str
-    """Qualified name of a function; ``sort.py line 31`` of a cost centre."""
+    """Qualified name of a function. Of a cost centre ``sort.py line 31``, and where that
+    line called no sync but, say, a collective, ``cg.py line 12 · allreduce``."""
     file: str
     line: int
-    """First line of a function; line of the sync."""
+    """First line of a function; line of the call that ended the superstep."""
     sync: str
     """``sync``, ``oblsync`` or ``end`` (the end of ``main``) of a cost centre, else empty."""
 
@@ -53,8 +56,8 @@ class CallGraph:
     """Nodes are the ids, with attributes ``node`` (a Node) and ``cost`` (a Cost);
     edges have the ``cost`` of that part of the callee that came through this caller.
 
-    Of the edges into a node the pies add up to the pie of the node, and so do maximum,
-    average, minimum and count where all that a superstep of the root group contains
+    Of the edges into a node the pies and averages add up to those of the node, and so
+    do maximum, minimum and count where all that a superstep of the root group contains
     has one stack. On a stack where a function recurs it has one caller, that of the
     outermost call."""
     root: str
@@ -63,6 +66,8 @@ class CallGraph:
     _ledger: Ledger = field(repr=False)
     _ways: tuple[tuple[str, ...], ...] = field(repr=False)
     """For each site of the ledger the nodes from the root to its leaf."""
+    _passing: dict[str, frozenset[int]] = field(repr=False)
+    """For each node the sites of the ledger that pass there."""
 
     def onward(self, way: Sequence[str]) -> dict[str, Cost]:
         """What came through a way from the root, by the node it went to next.
@@ -90,16 +95,23 @@ class _Key(NamedTuple):
     line: int
     sync: str
 
+    def id(self) -> str:
+        """Return the id of the node, fit for DOT, HTML and addresses."""
+        text = "\0".join(map(str, self)).encode(errors="surrogatepass")
+        return "n" + hashlib.blake2b(text, digest_size=8).hexdigest()
+
 
 _Callers = dict[_Key, _Key | None]
 """The nodes of a site, ``main`` first and the leaf last, each with its caller."""
 
 
-def build(run: Run) -> CallGraph:
+def build(run: Run, *, library: bool = False) -> CallGraph:
     """Build the call graph of a run.
 
     Args:
         run: as ``bsplib.trace.read_trace`` returns it, or as well formed.
+        library: also show the functions of bsplib, such as a collective, as nodes;
+            cost centres are then the lines that called sync, wherever they stand.
 
     Returns:
         The graph, with at least a root: where a run has no records, or its stacks do
@@ -108,7 +120,8 @@ def build(run: Run) -> CallGraph:
     Source: Jarvis et al. 2002, sections 3.1 and 3.3.
     """
     ledger = Ledger(run)
-    root, callers = _rooted([_callers(run.stacks[stack], kind) for stack, kind in ledger.sites])
+    callers = [_callers(run.stacks[stack], kind, library) for stack, kind in ledger.sites]
+    root, callers = _rooted(callers)
     passing: defaultdict[_Key, set[int]] = defaultdict(set, {root: set()})
     parts: defaultdict[tuple[_Key, _Key], set[int]] = defaultdict(set)
     for site, nodes in enumerate(callers):
@@ -117,29 +130,44 @@ def build(run: Run) -> CallGraph:
             if caller is not None:
                 parts[caller, key].add(site)
 
-    ids = _ids(root, parts)
     graph = networkx.DiGraph()
-    for key, name in ids.items():
-        graph.add_node(name, node=Node(name, *key), cost=ledger.cost(frozenset(passing[key])))
+    for key in _down_the_tree(root, parts):
+        cost = ledger.cost(frozenset(passing[key]))
+        graph.add_node(key.id(), node=Node(key.id(), *key), cost=cost)
     for (caller, key), sites in parts.items():
-        graph.add_edge(ids[caller], ids[key], cost=ledger.cost(frozenset(sites)))
-    ways = tuple(tuple(ids[key] for key in _way(nodes)) for nodes in callers)
-    return CallGraph(graph, ids[root], run, ledger, ways)
+        graph.add_edge(caller.id(), key.id(), cost=ledger.cost(frozenset(sites)))
+    ways = tuple(tuple(key.id() for key in _way(nodes)) for nodes in callers)
+    under = {key.id(): frozenset(sites) for key, sites in passing.items()}
+    return CallGraph(graph, root.id(), run, ledger, ways, under)
 
 
-def _callers(stack: Stack, kind: Kind) -> _Callers:
+def _callers(stack: Stack, kind: Kind, library: bool) -> _Callers:
     """Nodes that a stack passes. Where a function recurs its first caller stays."""
+    shown = stack if library else _of_program(stack)
     callers: _Callers = {}
     caller = None
-    for frame in stack:
+    for frame in shown:
         if frame.function.rpartition(".")[2] not in COMPREHENSIONS:
             key = _Key("function", frame.function, frame.file, frame.first_line, "")
             callers.setdefault(key, caller)
             caller = key
-    file, line = stack[-1].file, stack[-1].line
-    name = f"{posixpath.basename(file)} line {line}"
-    callers[_Key("cost_centre", name, file, line, kind.name.lower())] = caller
+    callers[_cost_centre(stack, shown, kind)] = caller
     return callers
+
+
+def _of_program(stack: Stack) -> Stack:
+    """Return the calls of a stack that are not bsplib's; all if ``main`` is bsplib's."""
+    return tuple(frame for frame in stack if not frame.library) or stack
+
+
+def _cost_centre(stack: Stack, shown: Stack, kind: Kind) -> _Key:
+    """Return the leaf of a stack: the innermost line that is shown, and what it called."""
+    leaf = shown[-1]
+    name = f"{posixpath.basename(leaf.file)} line {leaf.line}"
+    below = len(stack) - stack[::-1].index(leaf)
+    if below < len(stack):
+        name += f" · {stack[below].function.rpartition('.')[2]}"
+    return _Key("cost_centre", name, leaf.file, leaf.line, kind.name.lower())
 
 
 def _rooted(callers: list[_Callers]) -> tuple[_Key, list[_Callers]]:
@@ -155,12 +183,11 @@ def _rooted(callers: list[_Callers]) -> tuple[_Key, list[_Callers]]:
     ]
 
 
-def _ids(root: _Key, edges: Iterable[tuple[_Key, _Key]]) -> dict[_Key, str]:
-    """Name the nodes in the order of the call tree."""
+def _down_the_tree(root: _Key, edges: Iterable[tuple[_Key, _Key]]) -> list[_Key]:
+    """Return the nodes in the order of the call tree."""
     tree = networkx.DiGraph(list(edges))
     tree.add_node(root)
-    order = networkx.dfs_preorder_nodes(tree, root)
-    return {key: f"n{number}" for number, key in enumerate(order)}
+    return list(networkx.dfs_preorder_nodes(tree, root))
 
 
 def _way(callers: _Callers) -> list[_Key]:

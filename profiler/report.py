@@ -26,7 +26,12 @@ _STACKED_WIDTHS = 10, 13
 
 
 def print_report(
-    trace: Trace, *, run: int | None = None, path: str = "h-imb", console: Console | None = None
+    trace: Trace,
+    *,
+    run: int | None = None,
+    path: str = "h-imb",
+    library: bool = False,
+    console: Console | None = None,
 ) -> None:
     """Print for each run a table of its functions and cost centres, in call-tree order.
 
@@ -37,6 +42,7 @@ def print_report(
         trace: what was recorded.
         run: position of the one run to print; all of them if None.
         path: which critical path to mark, one of ``profiler.critical.PATHS``.
+        library: also show the functions of bsplib itself, such as a collective.
         console: where to print; standard output if None.
 
     Raises:
@@ -48,7 +54,7 @@ def print_report(
     console = console or Console()
     chosen = range(len(trace.runs)) if run is None else [run]
     for number in chosen:
-        callgraph = build(trace.runs[number])
+        callgraph = build(trace.runs[number], library=library)
         way = critical_path(callgraph, path)
         console.print(_title(number, callgraph), style="bold", soft_wrap=True)
         table = _table(callgraph, way)

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 class Summary:
     """One metric over the supersteps k and processes i of a part of a run.
 
-    Seconds, or bytes for the h-relation. ``minimum <= average <= maximum``.
+    Seconds, or bytes for the h-relation. ``minimum <= average <= maximum``. In each
+    superstep all processes of its group count, with 0 those that have no record there.
+    Of sub-groups side by side the greatest maximum and the least minimum count.
 
     Source: Jarvis et al. 2002, equations 2-5.
     """
@@ -17,7 +19,7 @@ class Summary:
     maximum: float
     """Sum over k of the greatest over i (equation 2)."""
     average: float
-    """Sum over k of the mean over i (equation 3)."""
+    """Sum over k of the mean over i (equation 3): that of the pie."""
     minimum: float
     """Sum over k of the least over i (equation 4)."""
     pie: tuple[float, ...]

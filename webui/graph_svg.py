@@ -64,11 +64,11 @@ def draw(callgraph: CallGraph) -> str:
     """Lay out the call graph, from left to right.
 
     Returns:
-        An SVG document of bare shapes and text. A node is ``<g id="n3" class="node
-        function">`` (or ``cost_centre``) with a shape and a line of text for its name,
-        its count and each of ``METRICS``; an edge is ``<g class="edge">`` with the id of
-        ``edge_ids``, a line, an arrow head and, where its callee has other callers, a
-        count.
+        An SVG document of bare shapes and text. A node is ``<g id=ID class="node
+        function">`` (or ``cost_centre``), where ID is the node's, with a shape and a
+        line of text for its name, its count and each of ``METRICS``; an edge is ``<g
+        class="edge">`` with the id of ``edge_ids``, a line, an arrow head and, where its
+        callee has other callers, a count.
 
     Raises:
         RuntimeError: the installed ``dot`` failed.

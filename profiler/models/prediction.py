@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bsplib.records import Kind
-from profiler.callgraph import CallGraph, Node, _callers, build
+from profiler.callgraph import CallGraph, build
 from profiler.models.prices import recorded_machine
 from profiler.models.replay import MODELS, Booking, measured, replay
 from profiler.models.timeline import lay_out
@@ -111,21 +110,9 @@ class _Sites:
     """The call stacks of a run, each with the kind of its sync, and the nodes they pass."""
 
     def __init__(self, callgraph: CallGraph) -> None:
-        run = callgraph.run
-        pairs = run.records["stack"].astype(np.int64) * len(Kind) + run.records["kind"]
-        places, self._site = np.unique(pairs, return_inverse=True)
-        self._count = len(places)
-        nodes = callgraph.graph.nodes(data="node")
-        ids = {
-            (node.kind, node.name, node.file, node.line, node.sync): node.id for _, node in nodes
-        }
-        self._under: dict[str, list[int]] = {node.id: [] for _, node in nodes}
-        self._under[callgraph.root] = list(range(self._count))
-        for site, place in enumerate(places.tolist()):
-            stack, kind = divmod(place, len(Kind))
-            for key in _callers(run.stacks[stack], Kind(kind)):
-                if (node := ids[key]) != callgraph.root:
-                    self._under[node].append(site)
+        self._site = callgraph._ledger.site
+        self._count = len(callgraph._ledger.sites)
+        self._under = {node: sorted(sites) for node, sites in callgraph._passing.items()}
 
     def total(self, booking: Booking) -> Parts:
         """The whole."""
@@ -142,8 +129,3 @@ class _Sites:
         """Sums of each part at each site."""
         parts = (booking.comp_s, booking.comm_s, booking.sync_s)
         return np.stack([np.bincount(self._site, part, self._count) for part in parts])
-
-
-def _key(node: Node) -> tuple[str, str, str, int, str]:
-    """All of a node but its id: what the call graph tells nodes apart by."""
-    return (node.kind, node.name, node.file, node.line, node.sync)

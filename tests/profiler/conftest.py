@@ -36,7 +36,8 @@ class Script:
     """What the processes of a run do, in nanoseconds and bytes.
 
     A stack is written ``main foo bcast.py/bcast:34``: functions from ``main`` down, where
-    file (``app.py``) and line (that of the function + 1) may be left out.
+    file (``app.py``) and line (that of the function + 1) may be left out. Functions in
+    a file below ``bsplib/`` are the library's.
     """
 
     def __init__(self, nprocs: int) -> None:
@@ -142,10 +143,12 @@ class Script:
     def _parse(self, text: str) -> Stack:
         frames = []
         for call in text.split():
-            place, _, line = call.partition(":")
-            file, _, function = place.rpartition("/")
+            named, _, line = call.partition(":")
+            file, _, function = named.rpartition("/")
             first = self.first_lines.setdefault(function, 10 * len(self.first_lines) + 1)
-            frames.append(Frame(file or "app.py", function, first, int(line or first + 1)))
+            library = file.startswith("bsplib/")
+            place = (file or "app.py", function, first, int(line or first + 1))
+            frames.append(Frame(*place, library))
         return tuple(frames)
 
 

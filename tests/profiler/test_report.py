@@ -148,3 +148,12 @@ def test_names_are_untrusted_text(script, name, shown):
     assert rows(text)[0][0] == shown
     assert len(rows(text)) == 3
     assert all(char.isprintable() or char == "\n" for char in text)
+
+
+def test_functions_of_bsplib_are_shown_only_on_demand(script):
+    program = script(2)
+    program.step("main:7 bsplib/combinations.py/Group.allreduce:90")
+    trace = Trace((program.run(),))
+    assert [row[0] for row in rows(printed(trace))] == ["main", "app.py line 7 · allreduce"]
+    names = [row[0] for row in rows(printed(trace, library=True))]
+    assert names == ["main", "Group.allreduce", "combinations.py line 90"]

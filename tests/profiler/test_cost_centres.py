@@ -1,0 +1,121 @@
+"""Leaves of the call graph: lines of the program, whatever bsplib called below them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bsplib
+from bsplib.records import Kind
+from bsplib.trace import read_trace
+from profiler.callgraph import build
+
+ALLREDUCE = "bsplib/collectives.py/Collectives.allreduce:90 bsplib/collectives.py/_fold:95"
+
+
+def leaves(callgraph):
+    nodes = callgraph.graph.nodes(data="node")
+    return [node for _, node in nodes if node.kind == "cost_centre"]
+
+
+def test_the_leaf_of_a_collective_is_the_line_that_called_it(script):
+    program = script(2)
+    program.step(f"main solve:15 {ALLREDUCE}", w=[8, 2])
+    reading = program.reading()
+    assert reading.edges() == {"main > solve", "solve > app.py line 15 · allreduce"}
+    assert reading.ns("app.py line 15 · allreduce") == (8, 5, 2)
+    (leaf,) = leaves(reading.callgraph)
+    assert (leaf.file, leaf.line, leaf.sync) == ("app.py", 15, "sync")
+
+
+def test_the_supersteps_of_a_collective_are_one_cost_centre(script):
+    program = script(2)
+    program.step(f"main {ALLREDUCE}", w=1)
+    program.step("main bsplib/collectives.py/Collectives.allreduce:91", w=2)
+    assert program.reading().cost("app.py line 2 · allreduce").count == 2
+
+
+def test_a_sync_and_a_collective_on_one_line_are_two_cost_centres(script):
+    program = script(1)
+    program.step("main:4", w=1)
+    program.step(f"main:4 {ALLREDUCE}", w=2)
+    names = [leaf.name for leaf in leaves(build(program.run()))]
+    assert names == ["app.py line 4", "app.py line 4 · allreduce"]
+
+
+def test_a_function_that_bsplib_calls_back_is_called_by_the_programs(script):
+    program = script(1)
+    program.step("main:4 bsplib/collectives.py/Collectives.reduce combine:25")
+    assert program.reading().edges() == {"main > combine", "combine > app.py line 25"}
+
+
+def test_frames_of_the_library_are_shown_on_demand(script):
+    program = script(1)
+    program.step(f"main {ALLREDUCE}", w=7)
+    callgraph = build(program.run(), library=True)
+    names = [node.name for _, node in callgraph.graph.nodes(data="node")]
+    assert names == ["main", "Collectives.allreduce", "_fold", "collectives.py line 95"]
+
+
+def test_a_main_of_the_library_itself_is_shown(script):
+    program = script(1)
+    program.step("bsplib/probe.py/measure:41")
+    assert program.reading().edges() == {"measure > probe.py line 41"}
+
+
+def test_ids_depend_on_nothing_but_the_node_itself(script):
+    program, other = script(1), script(1)
+    for written in (program, other):
+        written.first_lines = {"main": 1, "foo": 11, "bar": 21}
+    program.step("main foo")
+    other.step("main bar")
+    other.step("main foo", kind=Kind.OBLSYNC)
+    other.step("main foo")
+    reading, another = program.reading(), other.reading()
+    assert reading.ids["foo"] == another.ids["foo"]
+    ids = [node.id for _, node in another.callgraph.graph.nodes(data="node")]
+    assert len(set(ids)) == 6  # the two kinds of sync on one line differ
+    assert all(name.isidentifier() for name in ids)
+
+
+def two_sums(bsp):
+    a = bsp.allreduce(bsp.pid)
+    b = bsp.allreduce(bsp.pid)
+    return a + b
+
+
+COLLECTIVES = {
+    "broadcast": lambda bsp: bsp.broadcast(1),
+    "gather": lambda bsp: bsp.gather(1),
+    "allgather": lambda bsp: bsp.allgather(1),
+    "scatter": lambda bsp: bsp.scatter([1] * bsp.nprocs),
+    "alltoall": lambda bsp: bsp.alltoall([1] * bsp.nprocs),
+    "reduce": lambda bsp: bsp.reduce(1),
+    "allreduce": lambda bsp: bsp.allreduce(np.ones(9)),
+    "scan": lambda bsp: bsp.scan(1),
+    "split": lambda bsp: bsp.split(bsp.pid % 2).done(),
+    "oblsync": lambda bsp: bsp.oblsync(0),
+}
+
+
+def recorded_leaves(main, folder):
+    path = folder / "trace.bsp"
+    bsplib.run(main, nprocs=3, backend="sim", profile=path)
+    (run,) = read_trace(path).runs
+    return [leaf for leaf in leaves(build(run)) if leaf.sync != "end"]
+
+
+def test_two_collectives_are_two_cost_centres_named_by_their_lines(tmp_path):
+    first = two_sums.__code__.co_firstlineno
+    assert [leaf.name for leaf in recorded_leaves(two_sums, tmp_path)] == [
+        f"test_cost_centres.py line {first + 1} · allreduce",
+        f"test_cost_centres.py line {first + 2} · allreduce",
+    ]
+
+
+@pytest.mark.parametrize("name", COLLECTIVES)
+def test_every_primitive_that_ends_supersteps_is_named_at_its_line(name, tmp_path):
+    program = COLLECTIVES[name]
+    line = f"test_cost_centres.py line {program.__code__.co_firstlineno}"
+    shown = line if name == "oblsync" else f"{line} · {name}"
+    assert {leaf.name for leaf in recorded_leaves(program, tmp_path)} == {shown}

@@ -1,0 +1,185 @@
+"""Over which processes a node's maximum, average and minimum go."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bsplib
+from bsplib.records import Kind
+from bsplib.trace import read_trace
+from profiler.callgraph import build
+from profiler.costs import METRICS, record_costs
+from profiler.critical import critical_path
+
+MILLISECOND = 1_000_000
+
+
+def percentages(reading, place, metric="comp"):
+    return reading.cost(place)[metric].percentages()
+
+
+def test_a_sub_group_of_one_process_in_sixteen_is_a_sixteenth_of_the_whole(script):
+    program = script(16)
+    with program.partition(1, 15) as (alone, others):
+        program.step("main", w=10**9, group=alone)
+        program.step("main", group=others)
+    program.step("main")
+    assert percentages(program.reading(), "main") == (6, 0)
+
+
+def test_a_straggler_that_takes_another_branch_is_out_of_balance_there(script):
+    program = script(8)
+    work = [50 * MILLISECOND, *[MILLISECOND] * 7]
+    program.step(["main heavy", *["main light"] * 7], w=work)
+    program.step("main balanced_noise", w=[10 * MILLISECOND + pid for pid in range(8)])
+    reading = program.reading()
+    assert percentages(reading, "heavy") == (12, 0)
+    way = critical_path(reading.callgraph, "comp-imb")
+    assert reading.way(way) == "main > heavy > app.py line 12"
+
+
+def recorded(main, nprocs, folder):
+    """The one run of a program on virtual processors."""
+    path = folder / "trace.bsp"
+    bsplib.run(main, nprocs=nprocs, backend="sim", profile=path)
+    (run,) = read_trace(path).runs
+    return run
+
+
+def test_one_process_that_charges_in_a_sub_group_of_sixteen_processors(read, tmp_path):
+    def main(bsp):
+        bsp.charge(0.0)  # the clocks of all move by charges alone
+        with bsp.partition([1, 16]) as sub:
+            if bsp.pid == 0:
+                sub.charge(1.0)
+            sub.sync()
+
+    reading = read(build(recorded(main, 16, tmp_path)))
+    (root,) = [name for name in reading.ids if name.endswith("main")]
+    assert percentages(reading, root) == (6, 0)
+
+
+def heavy(bsp):
+    bsp.charge(0.05)
+    bsp.sync()
+
+
+def light(bsp):
+    bsp.charge(0.001)
+    bsp.sync()
+
+
+def balanced_noise(bsp):
+    bsp.charge(0.01 + 1e-6 * bsp.pid)
+    bsp.sync()
+
+
+def test_a_charging_straggler_leads_the_critical_path(read, tmp_path):
+    def main(bsp):
+        bsp.charge(0.0)
+        if bsp.pid == 0:
+            heavy(bsp)
+        else:
+            light(bsp)
+        balanced_noise(bsp)
+
+    reading = read(build(recorded(main, 8, tmp_path)))
+    assert percentages(reading, "heavy") == (12, 0)
+    way = critical_path(reading.callgraph, "comp-imb")
+    assert reading.names[way[1]] == "heavy"
+
+
+def test_oblivious_supersteps_are_matched_by_their_number(script):
+    program = script(2)
+    program.step("main:7", w=[10, 40], waits=[5, 0], kind=Kind.OBLSYNC)
+    program.step(["main:7", "main:8"], w=[30, 20], waits=[0, 3], kind=Kind.OBLSYNC)
+    reading = program.reading()
+    assert reading.ns("app.py line 7") == (40 + 30, (10 + 40 + 30) / 2, 10 + 0)
+    assert reading.ns("app.py line 8") == (20, 20 / 2, 0)
+
+
+# -- any run --------------------------------------------------------------------------------
+
+FUNCTIONS = "one", "two", "three"
+
+
+def add_steps(draw, program, group, most):
+    """Let a group end some supersteps, with sub-groups of its processes inside."""
+    pids = list(program.groups[group].members)
+    for _ in range(draw(st.integers(0, most))):
+        if draw(st.booleans()):
+            mixed = draw(st.permutations(pids))
+            marks = sorted(draw(st.sets(st.integers(1, len(pids)), max_size=3)))
+            chosen = [mixed[a:b] for a, b in zip([0, *marks], marks, strict=False)]
+            with program.split(*chosen, group=group) as numbers:
+                for number in numbers:
+                    add_steps(draw, program, number, most - 1)
+        stack = st.sampled_from([f"main {name}" for name in FUNCTIONS])
+        each = {"min_size": len(pids), "max_size": len(pids)}
+        w = draw(st.lists(st.integers(0, 100), **each))
+        program.step(draw(st.lists(stack, **each)), w, group=group)
+
+
+def programs(script):
+    """Runs of up to five processes, with partitions and splits inside one another."""
+
+    @st.composite
+    def program(draw):
+        written = script(draw(st.integers(1, 5)))
+        add_steps(draw, written, 0, 3)
+        return written
+
+    return program()
+
+
+def expected(run, chosen, costs, group=0):
+    """Maximum, average, minimum and count, and whether there is anything: as defined."""
+    pids = run.groups[group].members
+    records = run.records
+    rows = np.flatnonzero(chosen & (records["group"] == group))
+    total = np.zeros(4)
+    for superstep in set(records["superstep"][rows].tolist()):
+        values = [costs[row] for row in rows if records["superstep"][row] == superstep]
+        values += [0] * (len(pids) - len(values))
+        total += [max(values), sum(values) / len(pids), min(values), 1]
+    partitions = {}
+    for number, info in enumerate(run.groups):
+        if info.parent == group:
+            partitions.setdefault(info.ordinal, []).append(number)
+    found = len(rows) > 0
+    for siblings in partitions.values():
+        parts = {sub: expected(run, chosen, costs, sub) for sub in siblings}
+        parts = {sub: total for sub, (total, there) in parts.items() if there}
+        if not parts:
+            continue
+        found = True
+        top, _, low, count = zip(*parts.values(), strict=True)
+        mean = sum(part[1] * run.groups[sub].size for sub, part in parts.items()) / len(pids)
+        covered = sum(run.groups[sub].size for sub in parts) == len(pids)
+        total += [max(top), mean, min(low) if covered else 0, max(count)]
+    return total, found
+
+
+@given(st.data())
+def test_any_run_is_summed_over_all_processes_of_each_group(script, data):
+    program = data.draw(programs(script))
+    run, reading = program.run(), program.reading()
+    comp = record_costs(run)[METRICS.index("comp")]
+    functions = np.array([stack[-1].function for stack in run.stacks])
+    for name in set(functions):
+        chosen = functions[run.records["stack"]] == name
+        top, mean, low, count = expected(run, chosen, comp)[0]
+        assert reading.ns(name) == pytest.approx((top, mean, low))
+        assert reading.cost(name).count == count
+
+
+@given(st.data())
+def test_the_average_of_a_node_is_the_sum_of_its_pie_over_the_processes_of_the_run(script, data):
+    reading = data.draw(programs(script)).reading()
+    for _, cost in reading.callgraph.graph.nodes(data="cost"):
+        for metric in METRICS:
+            pie = cost[metric].pie
+            assert cost[metric].average == pytest.approx(sum(pie) / len(pie))
