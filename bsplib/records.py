@@ -60,6 +60,8 @@ range wherever they are evenly spaced, as :func:`as_members` makes it."""
 
 def as_members(pids: Sequence[int]) -> Members:
     """Return pids in the one form in which equal members are equal."""
+    if isinstance(pids, range):
+        return pids if len(pids) > 1 else range(pids[0], pids[0] + 1)
     first, step = pids[0], pids[1] - pids[0] if len(pids) > 1 else 1
     if step:
         evenly = range(first, first + step * len(pids), step)

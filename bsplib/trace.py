@@ -19,7 +19,8 @@ A trace is a zip archive whose members are stored, not compressed, and just thes
         MEMBERS = [pid, ...]             in root numbering, each process once
                 | {"first": pid, "count": N, "step": number other than 0}
 
-    Numbers are finite, and texts outside of meta have at most 4096 characters.
+    Numbers are finite, texts outside of meta have at most 4096 characters, and stacks
+    at most 1000 frames.
 
 ``run-0/records.npy``, ``run-0/traffic.npy``, ``run-1/records.npy``, ...
     numpy's npy format 1.0, one-dimensional, of dtypes ``bsplib.records.RECORD`` and
@@ -38,6 +39,7 @@ CPU time.
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import os
@@ -67,6 +69,8 @@ from bsplib.records import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
 FORMAT = "bsplib trace"
@@ -76,6 +80,8 @@ MAX_JSON_BYTES = 64 * 2**20
 MAX_META_NESTING = 32
 MAX_NPROCS = 2**16
 MAX_TEXT = 4096
+MAX_STACK = 1000
+"""Frames of a stack; of a deeper one the writer leaves out the middle."""
 MAX_NUMBER = 2**53
 
 _DAMAGE = (
@@ -269,6 +275,7 @@ def _parse(content: bytes) -> dict[str, Any]:
 def _groups(value: object, nprocs: int) -> tuple[GroupInfo, ...]:
     """The groups: the root first, each sub-group inside an earlier one."""
     groups: list[GroupInfo] = []
+    contains = functools.cache(lambda position: _membership(groups[position].members))
     for position, row in enumerate(_list(value, "groups")):
         what = f"group {position}"
         *fields, members = _list(row, what, len(GroupInfo._fields))
@@ -278,7 +285,7 @@ def _groups(value: object, nprocs: int) -> tuple[GroupInfo, ...]:
             sound = (group.parent, group.members) == (-1, range(nprocs))
         else:
             sound = min(group[:4]) >= 0 and group.parent < position
-            sound = sound and _contains(groups[group.parent].members, group.members)
+            sound = sound and contains(group.parent)(group.members)
         if not sound:
             shown = reprlib.repr(tuple(group))
             raise TraceError(f"{what} cannot be {shown} among {nprocs} processes")
@@ -303,12 +310,17 @@ def _members(value: object, what: str, nprocs: int) -> Members:
     raise TraceError(f"{what} has the members {reprlib.repr(value)}, no processes of {nprocs}")
 
 
-def _contains(parent: Members, members: Members) -> bool:
-    """Whether all processes of a group are its parent's."""
-    if isinstance(parent, range) and isinstance(members, range):
-        # Of evenly spaced ones the first two and the last tell of all.
-        return all(pid in parent for pid in (*members[:2], members[-1]))
-    return set(members) <= set(parent)
+def _membership(parent: Members) -> Callable[[Members], bool]:
+    """Return what tells whether all processes of a group are its parent's."""
+    pids = parent if isinstance(parent, range) else frozenset(parent)
+
+    def contains(members: Members) -> bool:
+        if isinstance(parent, range) and isinstance(members, range):
+            # Of evenly spaced ones the first two and the last tell of all.
+            return all(pid in pids for pid in (*members[:2], members[-1]))
+        return len(members) <= len(pids) and all(pid in pids for pid in members)
+
+    return contains
 
 
 def _frames(value: object) -> list[Frame]:
@@ -332,7 +344,9 @@ def _stacks(value: object, frames: list[Frame]) -> tuple[Stack, ...]:
     stacks = []
     for position, row in enumerate(_list(value, "stacks")):
         what = f"stack {position}"
-        places = [_int(place, what, 0, len(frames) - 1) for place in _list(row, what)]
+        if len(_list(row, what)) > MAX_STACK:
+            raise TraceError(f"{what} has {len(row)} frames, more than {MAX_STACK}")
+        places = [_int(place, what, 0, len(frames) - 1) for place in row]
         if not places:
             raise TraceError(f"{what} is empty")
         stacks.append(tuple(frames[place] for place in places))
@@ -385,9 +399,11 @@ def _are_members(run: Run, groups: NDArray[np.int32], pids: NDArray[np.int32]) -
     evenly = [_rising(group.members) for group in run.groups]
     first, last, step = np.array(evenly, np.int64)[groups].T
     found: NDArray[np.bool_] = (first <= pids) & (pids <= last) & ((pids - first) % step == 0)
+    order = np.argsort(groups, kind="stable")
+    bounds = np.searchsorted(groups[order], np.arange(len(run.groups) + 1))
     for position, group in enumerate(run.groups):
-        if isinstance(group.members, tuple):
-            rows = np.flatnonzero(groups == position)
+        rows = order[bounds[position] : bounds[position + 1]]
+        if len(rows) and isinstance(group.members, tuple):
             found[rows] = np.isin(pids[rows], group.members)
     return found
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import networkx
 
 from profiler._ledger import Ledger
+from profiler.limits import check_graph
 from profiler.summary import Cost, Summary
 
 if TYPE_CHECKING:
@@ -117,6 +118,9 @@ def build(run: Run, *, library: bool = False) -> CallGraph:
         The graph, with at least a root: where a run has no records, or its stacks do
         not all begin with one function, that is a node named ``main`` without a place.
 
+    Raises:
+        TooLargeError: it would take gigabytes of memory.
+
     Source: Jarvis et al. 2002, sections 3.1 and 3.3.
     """
     ledger = Ledger(run)
@@ -130,6 +134,7 @@ def build(run: Run, *, library: bool = False) -> CallGraph:
             if caller is not None:
                 parts[caller, key].add(site)
 
+    check_graph(len(passing) + len(parts), run.nprocs, len(run.records))
     graph = networkx.DiGraph()
     for key in _down_the_tree(root, parts):
         cost = ledger.cost(frozenset(passing[key]))

@@ -98,6 +98,8 @@ def create_app(trace: Trace, *, token: str = "") -> flask.Flask:
             return flask.jsonify(views.run(number))
         except IndexError as error:
             flask.abort(404, str(error))
+        except BspError as error:  # too large to show
+            return flask.Response(str(error), 503, mimetype="text/plain")
 
     return app
 

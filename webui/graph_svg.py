@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import threading
+import sys
 import unicodedata
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import graphviz
-import pygraphviz
 
+from bsplib.errors import BspError
 from profiler import format as fmt
 from profiler.costs import METRICS
 
@@ -56,8 +56,27 @@ _KEPT = {
 }
 """Elements and attributes of dot's output that go into the page; no others do."""
 
-_one_at_a_time = threading.Lock()
-"""Graphviz in process has global state, and the pages are served by several threads."""
+LAYOUT_SECONDS = 20
+"""How long a layout may take: of some graphs dot would be busy for hours."""
+_MEMORY_BYTES = 2 << 30
+_LIMITED = f"""
+import os, resource, sys
+try:
+    resource.setrlimit(resource.RLIMIT_AS, ({_MEMORY_BYTES},) * 2)
+except (OSError, ValueError):
+    pass  # this system has no such limit
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+_BUNDLED = """
+import sys, pygraphviz
+graph = pygraphviz.AGraph(string=sys.stdin.buffer.read().decode())
+sys.stdout.buffer.write(graph.draw(format="svg", prog="dot"))
+"""
+"""Lays out by the Graphviz in pygraphviz, in a process that can be ended."""
+
+
+class LayoutError(BspError):
+    """A call graph could not be laid out."""
 
 
 def draw(callgraph: CallGraph) -> str:
@@ -71,9 +90,13 @@ def draw(callgraph: CallGraph) -> str:
         callee has other callers, a count.
 
     Raises:
-        RuntimeError: the installed ``dot`` failed.
+        LayoutError: dot failed, or was not done in time.
     """
-    return _bare(_layout(to_dot(callgraph)))
+    try:
+        return _bare(_layout(to_dot(callgraph)))
+    except LayoutError as error:
+        size = f"{len(callgraph.graph)} nodes and {callgraph.graph.number_of_edges()} edges"
+        raise LayoutError(f"the call graph has {size}, and {error}: see bsp report") from None
 
 
 def to_dot(callgraph: CallGraph) -> str:
@@ -143,17 +166,29 @@ def _columns(char: str) -> int:
 
 
 def _layout(dot: str) -> bytes:
-    """Run the system's dot, or else the one inside pygraphviz."""
+    """Run the system's dot, or else the one inside pygraphviz, with bounded time and memory.
+
+    Raises:
+        LayoutError: it failed, or was not done in time; the text is the end of a sentence.
+    """
     executable = shutil.which("dot")
-    if executable is None:
-        with _one_at_a_time:
-            svg: bytes = pygraphviz.AGraph(string=dot).draw(format="svg", prog="dot")
-            return svg
-    done = subprocess.run(
-        [executable, "-Tsvg"], input=dot.encode(), capture_output=True, check=False
-    )
-    if done.returncode:
-        raise RuntimeError(f"{executable} failed: {done.stderr.decode(errors='replace').strip()}")
+    bundled = [sys.executable, "-P", "-c", _BUNDLED]
+    line = bundled if executable is None else [executable, "-Tsvg"]
+    try:
+        done = subprocess.run(
+            [sys.executable, "-S", "-E", "-c", _LIMITED, *line],
+            input=dot.encode(),
+            capture_output=True,
+            check=False,
+            timeout=LAYOUT_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        raise LayoutError(f"dot did not lay it out within {LAYOUT_SECONDS} s") from None
+    if done.returncode or not done.stdout:
+        *_, last = done.stderr.decode(errors="replace").strip().splitlines() or [""]
+        raise LayoutError(
+            f"dot failed (status {done.returncode}) {fmt.visible(last[-200:])}".rstrip()
+        )
     return done.stdout
 
 

@@ -13,6 +13,7 @@ from profiler import critical
 from profiler import format as fmt
 from profiler.callgraph import build
 from profiler.costs import METRICS
+from profiler.limits import check_product
 from webui.graph_svg import draw, edge_ids, supersteps
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from profiler.callgraph import CallGraph, Cost, Node, Summary
 
 Json = dict[str, Any]
+
+MAX_SLICES = 2**20
+"""Of all pies of a page, which takes some hundred bytes for each of them."""
 
 _MEASURE_HEADS = {
     "abs": ("abs", "absolute: the maximum"),
@@ -69,9 +73,15 @@ def describe_trace(trace: Trace) -> Json:
 
 
 def describe_run(run: Run) -> Json:
-    """One run whole: drawing, nodes, edges, and shades and way of the seventeen paths."""
+    """One run whole: drawing, nodes, edges, and shades and way of the seventeen paths.
+
+    Raises:
+        TooLargeError: there are too many nodes and processes for a page.
+        LayoutError: the call graph cannot be laid out in time.
+    """
     callgraph = build(run)
     graph = callgraph.graph
+    check_product("nodes", len(graph), "processes", run.nprocs, MAX_SLICES)
     return {
         "heading": _heading(run),
         "program": _meta(run, "program"),

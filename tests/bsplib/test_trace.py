@@ -24,7 +24,14 @@ from bsplib.records import (
     as_members,
     root_group,
 )
-from bsplib.trace import FORMAT_VERSION, MAX_META_NESTING, MAX_TEXT, read_trace, write_trace
+from bsplib.trace import (
+    FORMAT_VERSION,
+    MAX_META_NESTING,
+    MAX_STACK,
+    MAX_TEXT,
+    read_trace,
+    write_trace,
+)
 
 ROOT = [-1, 0, 0, 0, {"first": 0, "count": 2, "step": 1}]
 MAIN = Frame("sort.py", "main", 3, 9)
@@ -380,6 +387,34 @@ def test_stacks_of_no_frames_are_refused(path, stack):
     change_document(path, lambda document: document["runs"][0]["stacks"].append(stack))
     with pytest.raises(TraceError, match="stack 2"):
         read_trace(path)
+
+
+def test_stacks_of_absurd_depth_are_refused(path):
+    def deepen(depth):
+        return lambda document: document["runs"][0]["stacks"].append([0] * depth)
+
+    change_document(path, deepen(MAX_STACK))
+    assert len(read_trace(path).runs[0].stacks[2]) == MAX_STACK
+    change_document(path, deepen(20_000))
+    with pytest.raises(TraceError, match="stack 3 has 20000 frames, more than 1000"):
+        read_trace(path)
+
+
+def test_many_groups_of_many_processes_take_no_time_for_each_member(path, tmp_path):
+    everyone = {"first": 0, "count": 65536, "step": 1}
+    row = [0, 0, 0, 0, everyone]
+
+    def widen(document):
+        (entry,) = document["runs"] = document["runs"][1:]
+        entry.update(nprocs=65536, groups=[[-1, 0, 0, 0, everyone], *[row] * 30_000])
+
+    change_document(path, widen)
+    members = contents(path)
+    renamed = {
+        name.replace("run-1", "run-0"): members[name] for name in members if "run-0" not in name
+    }
+    rewrite(path, renamed)
+    assert len(read_trace(path).runs[0].groups) == 30_001
 
 
 @pytest.mark.parametrize("number", [0, -1, 2**16 + 1, 10**18, 2.0, None])

@@ -13,7 +13,8 @@ import pytest
 
 import webui
 from bsplib.errors import BspError
-from webui import app, page
+from bsplib.records import Trace
+from webui import app, page, services
 
 
 @pytest.fixture
@@ -76,6 +77,19 @@ def test_a_site_that_calls_itself_loopback_is_refused(client, host, path):
 
 def test_nothing_can_be_changed_through_the_pages(client):
     assert client.post("/").status_code == 405
+
+
+def test_what_is_too_large_is_said_in_a_sentence(run_maker, frame, monkeypatch):
+    monkeypatch.setattr(services, "MAX_SLICES", 10)
+    maker = run_maker(4)
+    for line in range(3):
+        maker.step((frame("main", 1, line),), 1e-3)
+    client = webui.create_app(Trace((maker.run(),))).test_client()
+    answer = client.get("/runs/0.json")
+    assert (answer.status_code, answer.mimetype) == (503, "text/plain")
+    assert answer.text == (
+        "the call graph is too large to show: 4 nodes times 4 processes are more than 10"
+    )
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,11 @@ import shutil
 from xml.etree import ElementTree
 
 import networkx
+import numpy as np
 import pytest
 
-from bsplib.records import Kind
+from bsplib.records import Kind, Trace
+from bsplib.trace import read_trace, write_trace
 from profiler import format as fmt
 from profiler.callgraph import build
 from webui import graph_svg
@@ -156,8 +158,35 @@ def test_the_dot_on_the_path_lays_out_where_there_is_one(callgraph, system_dot):
 
 def test_a_dot_that_fails_is_quoted(callgraph, system_dot):
     system_dot("echo 'dot: no libraries' >&2; exit 3")
-    with pytest.raises(RuntimeError, match="dot failed: dot: no libraries"):
+    with pytest.raises(graph_svg.LayoutError, match=r"dot failed \(status 3\) dot: no libraries"):
         graph_svg.draw(callgraph)
+
+
+def test_a_dot_that_is_busy_for_ever_is_ended_and_named(callgraph, system_dot, monkeypatch):
+    monkeypatch.setattr(graph_svg, "LAYOUT_SECONDS", 1)
+    system_dot("while :; do :; done")
+    with pytest.raises(graph_svg.LayoutError) as caught:
+        graph_svg.draw(callgraph)
+    assert str(caught.value) == (
+        "the call graph has 8 nodes and 8 edges, and dot did not lay it out within 1 s: see bsp "
+        "report"
+    )
+
+
+def test_a_small_trace_whose_graph_is_a_tangle_is_refused_in_time(
+    run_maker, frame, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(graph_svg, "LAYOUT_SECONDS", 1)
+    random = np.random.default_rng(0)
+    maker = run_maker(2)
+    for _ in range(400):
+        called = [frame(f"g{number}", 5, 5) for number in random.integers(0, 120, 25)]
+        maker.step((frame("main", 1, 1), *called), 0.0)
+    path = tmp_path / "tangle.bsp"
+    write_trace(path, Trace((maker.run(),)))
+    assert path.stat().st_size < 200_000
+    with pytest.raises(graph_svg.LayoutError, match="not lay it out within 1 s"):
+        graph_svg.draw(build(read_trace(path).runs[0]))
 
 
 def test_without_a_dot_the_one_inside_pygraphviz_lays_out(callgraph, tmp_path, monkeypatch):

@@ -108,6 +108,7 @@
       if (!loaded[number]) {
         status.textContent = "Laying out the call graph…";
         const answer = await fetch(`runs/${number}.json`);
+        if (answer.status === 503) throw new Error(await answer.text());
         if (!answer.ok) throw new Error(`the server answers ${answer.status}`);
         loaded[number] = await answer.json();
       }

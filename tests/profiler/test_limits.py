@@ -1,0 +1,62 @@
+"""Small files that declare much are refused with a sentence, before they take memory."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from bsplib.records import NO_CPU, RECORD, TRAFFIC, Frame, Run, Trace, root_group
+from bsplib.trace import read_trace, write_trace
+from profiler import limits
+from profiler.callgraph import build
+
+
+def main_calling(names):
+    """Stacks of main, each with another function that syncs."""
+    main = Frame("f.py", "main", 1, 1)
+    return tuple((main, Frame("f.py", name, 5, 6)) for name in names)
+
+
+def lonely(nprocs, stacks):
+    """A run that broke off: process 0 has a superstep with each stack, and no other any."""
+    records = np.zeros(len(stacks), RECORD)
+    numbers = np.arange(len(stacks))
+    records["stack"] = records["superstep"] = numbers
+    records["start"] = 1000 * numbers
+    records["arrive"] = records["released"] = records["end"] = 1000 * (numbers + 1)
+    records["cpu"] = NO_CPU
+    nothing = np.zeros(0, TRAFFIC)
+    return Run(nprocs, (root_group(nprocs),), stacks, records, nothing, complete=False)
+
+
+def test_many_declared_processes_with_few_records_are_refused_without_memory(tmp_path):
+    path = tmp_path / "wide.bsp"
+    stacks = main_calling(f"g{number}" for number in range(500))
+    write_trace(path, Trace((lonely(65536, stacks),)))
+    assert path.stat().st_size < 120_000
+    (run,) = read_trace(path).runs
+    tracemalloc.start()
+    try:
+        with pytest.raises(limits.TooLargeError) as caught:
+            build(run)
+        assert tracemalloc.get_traced_memory()[1] < 10**8
+    finally:
+        tracemalloc.stop()
+    assert str(caught.value) == (
+        "the call graph is too large to show: 2001 nodes and edges times 65536 processes are "
+        "more than 8388608"
+    )
+
+
+def test_what_a_machine_can_hold_is_built(tmp_path):
+    path = tmp_path / "fair.bsp"
+    write_trace(path, Trace((lonely(4096, main_calling("abc")),)))
+    assert len(build(read_trace(path).runs[0]).graph) == 7
+
+
+def test_many_nodes_of_many_records_are_refused(monkeypatch):
+    monkeypatch.setattr(limits, "MAX_VISITS", 20)
+    with pytest.raises(limits.TooLargeError, match="13 nodes and edges times 3 records"):
+        build(lonely(1, main_calling("abc")))
