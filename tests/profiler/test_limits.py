@@ -45,7 +45,7 @@ def test_many_declared_processes_with_few_records_are_refused_without_memory(tmp
     finally:
         tracemalloc.stop()
     assert str(caught.value) == (
-        "the call graph is too large to show: 2001 nodes and edges times 65536 processes are "
+        "the call graph is too large to show: 1502 nodes and edges times 65536 processes are "
         "more than 8388608"
     )
 
@@ -53,10 +53,10 @@ def test_many_declared_processes_with_few_records_are_refused_without_memory(tmp
 def test_what_a_machine_can_hold_is_built(tmp_path):
     path = tmp_path / "fair.bsp"
     write_trace(path, Trace((lonely(4096, main_calling("abc")),)))
-    assert len(build(read_trace(path).runs[0]).graph) == 7
+    assert len(build(read_trace(path).runs[0]).graph) == 5
 
 
 def test_many_nodes_of_many_records_are_refused(monkeypatch):
     monkeypatch.setattr(limits, "MAX_VISITS", 20)
-    with pytest.raises(limits.TooLargeError, match="13 nodes and edges times 3 records"):
+    with pytest.raises(limits.TooLargeError, match="11 nodes and edges times 3 records"):
         build(lonely(1, main_calling("abc")))

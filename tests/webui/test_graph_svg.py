@@ -168,7 +168,7 @@ def test_a_dot_that_is_busy_for_ever_is_ended_and_named(callgraph, system_dot, m
     with pytest.raises(graph_svg.LayoutError) as caught:
         graph_svg.draw(callgraph)
     assert str(caught.value) == (
-        "the call graph has 8 nodes and 8 edges, and dot did not lay it out within 1 s: see bsp "
+        "the call graph has 9 nodes and 9 edges, and dot did not lay it out within 1 s: see bsp "
         "report"
     )
 
