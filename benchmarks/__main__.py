@@ -7,6 +7,7 @@ from benchmarks import (
     bench_recording,
     bench_registration,
     bench_start,
+    bench_virtual,
 )
 from benchmarks.command import run
 
@@ -18,6 +19,7 @@ if __name__ == "__main__":
             bench_registration.BENCHMARK,
             bench_start.BENCHMARK,
             bench_programs.BENCHMARK,
+            bench_virtual.BENCHMARK,
             bench_faults.BENCHMARK,
         ]
     )

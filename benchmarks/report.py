@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.goals import DIFFERENCE, RATIO
+from benchmarks.goals import DIFFERENCE, RATIO, SPREAD
 
 Document = dict[str, Any]
 """A JSON file that a benchmark wrote."""
 
-_ORDER = ("primitives", "recording", "start", "programs", "faults")
+_ORDER = ("primitives", "recording", "start", "programs", "virtual", "faults")
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
@@ -68,6 +68,9 @@ def _row(section: str, case: dict[str, Any], goal: dict[str, Any]) -> Row:
     known = (section, case["name"], duration(case["seconds"]["median"]), _goal(goal))
     if goal["measured"] is None:
         return Row(*known, "", "", "", None)
+    if goal["kind"] == SPREAD:
+        spread = quartiles(case["seconds"])
+        return Row(*known, percent(goal["measured"]), spread, "", goal["met"])
     values, of_least = _figures(case, goal)
     if goal["kind"] != RATIO:
         measured, spread = duration(values["median"]), quartiles(values)
@@ -78,6 +81,8 @@ def _row(section: str, case: dict[str, Any], goal: dict[str, Any]) -> Row:
 
 def _goal(goal: dict[str, Any]) -> str:
     limit, other = goal["at_most"], goal["of"]
+    if goal["kind"] == SPREAD:
+        return f"quartiles within {percent(limit)} of the median"
     if other is None:
         return f"at most {duration(limit)}"
     if goal["kind"] == DIFFERENCE:
@@ -138,6 +143,11 @@ def duration(seconds: float) -> str:
 def times(ratio: float) -> str:
     """Return a ratio in words."""
     return f"{number(ratio)} times"
+
+
+def percent(part: float) -> str:
+    """Return a part of something in percent."""
+    return f"{number(100 * part)}%"
 
 
 def number(value: float) -> str:

@@ -14,6 +14,7 @@ from benchmarks import (
     bench_programs,
     bench_recording,
     bench_start,
+    bench_virtual,
     command,
     report,
     table,
