@@ -26,7 +26,10 @@ from benchmarks.report import documents, duration, goals, number, tally
 
 BENCHMARKS = [
     module.BENCHMARK
-    for module in (bench_primitives, bench_recording, bench_start, bench_programs, bench_faults)
+    for module in (
+        *(bench_primitives, bench_recording, bench_start, bench_programs),
+        *(bench_virtual, bench_faults),
+    )
 ]
 
 
@@ -56,6 +59,17 @@ def test_goals_come_first_with_what_was_measured(folder):
     assert f"{row} at most put | 0.750 times | 0.750 to 0.750 | 0.750 times | yes |" in text
     assert f"{row} at most 1.00 µs | 3.00 µs | 3.00 µs to 3.00 µs | 3.00 µs | **no** |" in text
     assert f"{row} at most 1.00 µs over Fence |  |  |  | not measured |" in text
+
+
+@pytest.mark.parametrize(("samples", "met"), [([1.0, 1.05, 1.1], "yes"), ([1.0, 1.5, 2.0], "no")])
+def test_a_goal_may_be_that_the_quartiles_are_near_the_median(tmp_path, samples, met):
+    def prepare(_):
+        return [Case("sort", iter(samples).__next__, goals=(Goal.spread(0.1),))]
+
+    measure("trial", [Section("Sorts", "run", prepare, repeats=3, warm_up=0)], tmp_path)
+    (row,) = goals(documents(tmp_path))
+    assert (row.goal, row.verdict) == ("quartiles within 10.0% of the median", met)
+    assert row.median == {"yes": "2.38%", "no": "16.7%"}[met]
 
 
 def test_every_benchmark_has_its_place_in_the_tables():
