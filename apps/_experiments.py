@@ -23,7 +23,6 @@ import numpy as np
 import bsplib
 from apps import _keys, _memory, fft, fourier, sample_sort
 from apps._memory import LINE, Memory, Stream
-from apps._metered import Metered
 from apps._order import merges
 from bsplib.records import Kind, Run
 from bsplib.trace import read_trace
@@ -183,15 +182,13 @@ class Place:
             shapes: of the runs.
             advance: is called after each run.
         """
-        charged = self.backend == "sim"
         # Decided once: all repeats have to make the same supersteps.
         counts = [max(self._run(_warm_ups, experiment.name, shape)) for shape in shapes]
         with tempfile.TemporaryDirectory(prefix="bsp-prediction-") as folder:
             paths = [Path(folder, f"{number}.bsp") for number in range(len(shapes))]
             for _ in range(self.repeats):
                 for shape, count, path in zip(shapes, counts, paths, strict=True):
-                    rest = {"charged": charged, "profile": path}
-                    self._run(measured, experiment.name, shape, count, **rest)
+                    self._run(measured, experiment.name, shape, count, profile=path)
                     advance()
             return [_taken(read_trace(path).runs) for path in paths]
 
@@ -219,7 +216,7 @@ def _taken(runs: Sequence[Run]) -> Taken:
     return Taken(float(booking.comp_s[chosen].sum()), float(booking.comm_s[chosen].sum()))
 
 
-def measured(bsp: bsplib.Group, name: str, shape: Shape, warm_ups: int, *, charged: bool) -> None:
+def measured(bsp: bsplib.Group, name: str, shape: Shape, warm_ups: int) -> None:
     """Run an experiment some times to warm up, and once more, from sync to sync.
 
     Processes that have just been started may share a core, until the system spreads them;
@@ -228,16 +225,9 @@ def measured(bsp: bsplib.Group, name: str, shape: Shape, warm_ups: int, *, charg
     the program works on outlives it: to give it back takes time, too.
     """
     program = _KEPT[bsp.pid] = EXPERIMENTS[name].prepare(bsp, shape)
-    if charged:
-        bsp.charge(0)  # from here on counts what is charged
     bsp.sync()
     for _ in range(warm_ups + 1):
-        if charged:
-            metered = Metered(bsp)
-            program(metered)
-            metered.charge_since()
-        else:
-            program(bsp)
+        program(bsp)
         bsp.sync()
 
 

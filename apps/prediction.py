@@ -9,9 +9,9 @@ the large runs are made, and both are printed side by side as in the paper's Tab
 computation and communication also apart.
 
 Of every run some repeats are made, and each stretch counts as long as it took at least:
-other programs disturb, for the small runs and for the large. Virtual processors are
-charged the time that their thread computed, and the Machine prices what they send; real
-processes take the time that they take.
+other programs disturb, for the small runs and for the large. Virtual processors take the
+CPU time of what they compute, and the Machine prices what they send; real processes take
+the time that they take.
 
 Cost: of the programs that are run: :mod:`apps.fft`, :mod:`apps.sample_sort`.
 
@@ -82,19 +82,18 @@ class Prediction:
         return float(np.mean([abs(row.error) for row in self.rows]))
 
 
-def main(bsp: bsplib.Group, name: str, shape: Shape, *, charged: bool = False) -> None:
+def main(bsp: bsplib.Group, name: str, shape: Shape) -> None:
     """Run what is predicted: once to warm up, once to be measured, from sync to sync.
 
     Args:
         bsp: the group.
         name: of one of ``EXPERIMENTS``.
         shape: of the run.
-        charged: virtual processors are charged what their thread computes.
 
     Cost: twice that of the program, and a superstep between.
     Source: Gonzalez et al., Figure 4, the clause ``sync``.
     """
-    _experiments.measured(bsp, name, shape, 1, charged=charged)
+    _experiments.measured(bsp, name, shape, 1)
 
 
 def reference() -> dict[int, float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 import pytest
@@ -14,9 +13,7 @@ from apps import prediction
 from apps._experiments import EXPERIMENTS, Place, Shape, Taken
 from apps._memory import WORKING_SETS, Memory, Stream, memory_of
 from apps._memory import main as measure_memory
-from apps._metered import Metered
 from apps.prediction import Row, command, predict, reference
-from bsplib.machine import Machine
 from bsplib.trace import read_trace
 
 STEEP = Memory((2**10, 2**30), (1e-9, 5e-9), apart_s=9e-9)
@@ -134,49 +131,9 @@ def test_virtual_communication_is_what_the_machine_asks():
 def test_what_is_measured_begins_after_the_warm_up(tmp_path):
     """The records have the program twice, and half of the traffic is counted."""
     path = tmp_path / "measured.bsp"
-    bsplib.run(
-        prediction.main, "fft", Shape(2**12, 2), charged=True, nprocs=2, backend="sim", profile=path
-    )
+    bsplib.run(prediction.main, "fft", Shape(2**12, 2), nprocs=2, backend="sim", profile=path)
     (run,) = read_trace(path).runs
     assert run.traffic["bytes"].sum() == 2 * 2 * 8 * 2**12
-
-
-# -- the group that charges -------------------------------------------------------------------
-
-
-def charges(bsp):
-    bsp.charge(0)
-    metered = Metered(bsp)
-    until = time.thread_time() + 0.01
-    while time.thread_time() < until:
-        pass
-    metered.sync()
-    time.sleep(0.05)  # the thread does not compute
-    with metered.partition([1, metered.nprocs]) as sub:
-        assert sub.nprocs == (1 if bsp.pid == 0 else bsp.nprocs - 1)
-        sub.sync()
-    metered.send(0, bsp.pid)
-    metered.sync()
-    return bsp.time(), sorted(payload for _, _, payload in metered.messages())
-
-
-def test_a_metered_group_is_charged_what_the_thread_computes():
-    ideal = Machine("ideal", "made up", g=0.0, l=0.0)
-    results = bsplib.run(charges, nprocs=3, backend="sim", machine=ideal)
-    assert results[0][1] == [0, 1, 2]
-    for seconds, _ in results:
-        assert 0.01 <= seconds < 0.05
-
-
-def fails(bsp):
-    metered = Metered(bsp)
-    with metered.partition([bsp.nprocs]):
-        raise KeyError("as meant")
-
-
-def test_a_metered_sub_group_hides_no_error():
-    with pytest.raises(KeyError, match="as meant"):
-        bsplib.run(fails, nprocs=2, backend="sim")
 
 
 # -- memory -----------------------------------------------------------------------------------
