@@ -78,9 +78,10 @@ def run(  # noqa: PLR0913  # each has a name at the call
             modules are shared.
         profile: file to record the run in; a further run of the same program into
             the same file is added to it. Nothing is recorded if None.
-        machine: prices the communication of virtual processors, and tells ``broadcast``
-            when two stages pay: a :class:`bsplib.Machine`, the name of one, or a TOML
-            file; ``"shared-memory"`` and ``"ideal"`` if None.
+        machine: prices the communication of virtual processors, scales their computation
+            where it has a speed, and tells ``broadcast`` when two stages pay: a
+            :class:`bsplib.Machine`, the name of one, or a TOML file;
+            ``"shared-memory"`` and ``"ideal"`` if None.
         check: report overlapping puts and hp-transfers, and sources and destinations
             that were changed too early, with the places of both calls.
         wait: how real processes wait for each other: ``"auto"``, spinning only where

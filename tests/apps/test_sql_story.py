@@ -5,13 +5,18 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
+import bsplib
+from apps.sql import story
 from apps.sql.cli import cli
 from apps.sql.generate import Generator
 from apps.sql.plan import STAGES
 from apps.sql.story import Setting, tell
 from apps.sql.story_table import gain
-from bsplib.machine import load_machine
+from bsplib.machine import Machine, load_machine
 from bsplib.trace import read_trace
+from profiler.models.prediction import predict
+from profiler.models.prices import Prices
+from profiler.tune.sweep import MODEL
 
 
 @pytest.fixture(scope="module")
@@ -120,3 +125,20 @@ def test_a_story_that_cannot_be_told_is_one_sentence(line, message):
     assert result.exit_code == 1
     assert message in result.output
     assert "Traceback" not in result.output
+
+
+def exchange(bsp):
+    bsp.charge(1e-6)
+    bsp.send(1 - bsp.pid, bytes((100, 60)[bsp.pid]))
+    bsp.sync()
+
+
+@pytest.mark.parametrize(("rule", "h"), [("max", 100), ("sum", 160)])
+@pytest.mark.parametrize("model", [story.MODEL, MODEL])
+def test_the_story_and_tuning_count_h_by_the_rule_of_the_machine(tmp_path, model, rule, h):
+    machine = Machine("by hand", "made up", g=1e-9, l=5e-9, h=rule)
+    path = tmp_path / "exchange.bsp"
+    bsplib.run(exchange, nprocs=2, backend="sim", machine=machine, profile=path)
+    (run,) = read_trace(path).runs
+    total_s = predict(run, Prices(machine), [model]).totals[model].total_s
+    assert total_s * 1e9 == pytest.approx(1000 + h + 5)

@@ -103,7 +103,7 @@ def check(run, parallel_ns, model, own):
 
 
 ALIKE = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 PROCESSES = st.sampled_from([1, 2, 3, 5, 8])
 RULES = st.sampled_from(["max", "sum"])
