@@ -12,6 +12,7 @@
 
 from bsplib.errors import (
     AbortError,
+    ArgumentError,
     BoundsError,
     BspError,
     DtypeError,
@@ -39,6 +40,7 @@ from bsplib.version import __version__
 
 __all__ = [
     "AbortError",
+    "ArgumentError",
     "BoundsError",
     "BspError",
     "DtypeError",

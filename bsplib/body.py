@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-import traceback
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -11,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bsplib.backends.base import Port
-from bsplib.errors import BspError, MessageError, ProcessDiedError, SyncMismatchError
+from bsplib.failures import Failure, failure_of
 from bsplib.group import Group
 from bsplib.machine import Machine
 from bsplib.recorder import RecordedGroup, Recorder
@@ -22,9 +20,6 @@ from bsplib.superstep import Terms
 from bsplib.virtual_group import in_virtual_time
 
 _Group = TypeVar("_Group", bound=Group)
-
-_AFTER_ALL = 1 << 62
-"""The superstep of what goes wrong after the last one."""
 
 
 @dataclass(frozen=True)
@@ -45,24 +40,6 @@ class Task:
     """Of the global random generators of real processes."""
 
 
-@dataclass(frozen=True)
-class Failure:
-    """How a process ended that did not return."""
-
-    pid: int
-    superstep: int
-    error: BaseException
-    traceback: str = ""
-
-    def rank(self) -> tuple[int, bool, int]:
-        """Return what the first of several failures has the least of.
-
-        A mismatch comes after other errors of its superstep: where a process raises,
-        others find that it does not come to their sync.
-        """
-        return self.superstep, isinstance(self.error, SyncMismatchError), self.pid
-
-
 def run_task(task: Task, port: Port) -> Any:
     """Run ``main`` in this process and return what it returns."""
     port.meet({}, 0, stamp=port.now())  # time 0 is when the last one is here
@@ -80,10 +57,13 @@ def _kind(kind: type[_Group], port: Port) -> type[_Group]:
 
 
 def _run_main(task: Task, group: Group) -> Any:
-    group._begin()
-    result = _call_main(task, group)
-    group._finish()
-    return result
+    try:
+        group._begin()
+        result = _call_main(task, group)
+        group._finish(getattr(task.main, "__code__", None))
+        return result
+    finally:
+        group._retire()
 
 
 def _recorded_group(task: Task, spool: Spool, port: Port, terms: Terms) -> Group:
@@ -98,24 +78,9 @@ def _call_main(task: Task, group: Group) -> Any:
     return task.main(group, *task.args, **task.kwargs)
 
 
-def failure_of(error: BaseException, pid: int) -> Failure:
-    """Describe how ``main`` ended where it raised.
-
-    Args:
-        error: what it raised, ``SystemExit`` included.
-        pid: process of the root group.
-    """
-    superstep = getattr(error, "superstep", None)
-    where = superstep if isinstance(superstep, int) else _superstep_of(error)
-    if isinstance(error, SystemExit):
-        status = 0 if error.code is None else error.code
-        died = ProcessDiedError(
-            f"process {pid} ended by sys.exit({status!r}) in superstep {where}; return from main"
-        )
-        died.pid, died.superstep = pid, where
-        return Failure(pid, where, died)
-    text = "".join(traceback.format_exception(error))
-    return Failure(pid, where, _portable(error), text)
+def describe_failure(error: BaseException, pid: int) -> Failure:
+    """Describe how ``main`` ended where it raised; see :func:`bsplib.failures.failure_of`."""
+    return failure_of(error, pid, _superstep_of(error))
 
 
 def _superstep_of(error: BaseException) -> int:
@@ -127,22 +92,3 @@ def _superstep_of(error: BaseException) -> int:
             return group._superstep
         frame = frame.tb_next
     return 0
-
-
-def unpicklable_result(pid: int, reason: Exception) -> MessageError:
-    """Return the error for what cannot travel to the caller of ``run``."""
-    error = MessageError(f"what main returned on process {pid} cannot be pickled: {reason}")
-    error.pid, error.superstep = pid, _AFTER_ALL
-    return error
-
-
-def _portable(error: BaseException) -> BaseException:
-    """Return an error that survives pickling: itself, or one that says the same."""
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__
-        kind = type(error).__qualname__
-        said = BspError(f"{kind}: {error} (the error itself cannot be pickled: {reason})")
-        said.__cause__ = error
-        return said
-    return error

@@ -4,6 +4,7 @@
 
     BspError
     ├── UsageError               a call is wrong, on the process that made it
+    │   ├── ArgumentError        an argument is of a kind that means nothing there
     │   ├── ProcessRangeError    no such process in this group
     │   ├── RegistrationError    the array is not registered, or not there
     │   ├── PlaceError           what was written names no place
@@ -40,6 +41,10 @@ class BspError(Exception):
 
 class UsageError(BspError):
     """A primitive was called wrongly; raised on the process that called it."""
+
+
+class ArgumentError(UsageError, TypeError):
+    """``main`` or another argument is of a kind that means nothing there."""
 
 
 class ProcessRangeError(UsageError, IndexError):

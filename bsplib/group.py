@@ -16,11 +16,13 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
+from bsplib import where
 from bsplib.arrays import Arrays
 from bsplib.backends.base import Port
 from bsplib.collectives import Collectives
 from bsplib.errors import (
     AbortError,
+    ArgumentError,
     BspError,
     PartitionError,
     UsageError,
@@ -45,10 +47,7 @@ class Group(Arrays, RemoteAccess, Mailbox, Collectives):
     ``main`` is given the whole run as a group; :meth:`partition` makes sub-groups.
     A group belongs to the thread that runs ``main``.
 
-    Attributes:
-        pid: this process, ``0 <= pid < nprocs``.
-        nprocs: number of processes of the group.
-        machine: the Machine that prices the run.
+    Its attributes ``pid``, ``nprocs`` and ``machine`` can be read only.
     """
 
     # -- enquiry ----------------------------------------------------------------------
@@ -58,6 +57,8 @@ class Group(Arrays, RemoteAccess, Mailbox, Collectives):
 
         Source: Hill et al. 1998, bsp_time.
         """
+        if self._ended:
+            self._check_usable()
         return (self._port.now() - self._terms.began_ns) * 1e-9
 
     def rng(self, seed: int | Sequence[int] | None = None) -> np.random.Generator:
@@ -98,9 +99,11 @@ class Group(Arrays, RemoteAccess, Mailbox, Collectives):
         Raises:
             UsageError: ``seconds`` is negative or no number.
         """
+        self._check_not_ended()
         if not _is_time(seconds):
             raise self._error(
-                UsageError, f"charge: {seconds!r} is no time; it is 0 or more seconds, and finite"
+                ArgumentError,
+                f"charge: {seconds!r} is no time; it is 0 or more seconds, and finite",
             )
         self._port.charge(seconds)
 
@@ -115,6 +118,7 @@ class Group(Arrays, RemoteAccess, Mailbox, Collectives):
 
         Source: Hill et al. 1998, bsp_abort.
         """
+        self._check_not_ended()
         raise self._error(AbortError, str(message))
 
     # -- ends of supersteps -----------------------------------------------------------
@@ -253,7 +257,8 @@ class Group(Arrays, RemoteAccess, Mailbox, Collectives):
         self._check_usable()
         if self._parent is None:
             raise self._error(PartitionError, "done: this group is the whole run")
-        self._check_nothing_pending("done")
+        caller = where.caller()
+        self._check_nothing_pending("done", None if caller is None else caller.f_code)
         self._leave()
 
     def __enter__(self) -> Self:
@@ -278,6 +283,7 @@ class Group(Arrays, RemoteAccess, Mailbox, Collectives):
         sub = self._open(index, pids)
         self._partitions += 1
         self._rest("a sub-group of it is open; leave the sub-group first (done)")
+        self._inner = sub
         return sub
 
     def _open(self, index: int, pids: Sequence[int]) -> Group:
@@ -294,6 +300,7 @@ class Group(Arrays, RemoteAccess, Mailbox, Collectives):
         assert parent is not None
         self._rest("it has been left (done)")
         parent._rest(None)
+        parent._inner = None
         for memory in self._registry.memories():
             self._port.release(memory)
         self._close()
@@ -319,7 +326,7 @@ class Group(Arrays, RemoteAccess, Mailbox, Collectives):
             number = -1
         if number < 0:
             raise self._error(
-                UsageError,
+                ArgumentError,
                 f"oblsync: n is {n!r}; it is the number of messages to wait for, an integer of "
                 f"0 or more",
             )

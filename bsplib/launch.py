@@ -19,6 +19,7 @@ from bsplib.backends.shm import launch as shm
 from bsplib.backends.sim import launch as sim
 from bsplib.body import Task
 from bsplib.errors import UsageError
+from bsplib.failures import trim, words
 from bsplib.machine import Machine
 from bsplib.program import check_program
 from bsplib.records import Trace
@@ -121,9 +122,13 @@ def run(  # noqa: PLR0913  # each has a name at the call
     )
     task = Task(main, setting.machine, args, kwargs, check=setting.check, label=overrides.label)
     target = overrides.profile or profile
-    if target is None or not overrides.records:
-        return _launch(task, setting)
-    return _run_recorded(task, setting, Path(target).absolute())
+    try:
+        if target is None or not overrides.records:
+            return _launch(task, setting)
+        return _run_recorded(task, setting, Path(target).absolute())
+    except BaseException as error:
+        trim(error)
+        raise
 
 
 def _launch(task: Task, setting: Setting) -> list[Any]:
@@ -145,7 +150,7 @@ def _run_recorded(task: Task, setting: Setting, path: Path) -> list[Any]:
     try:
         return _launch(replace(task, spool=folder), setting)
     except BaseException as error:
-        meta["error"] = f"{type(error).__name__}: {error}"
+        meta["error"] = f"{type(error).__name__}: {words(error)}"
         raise
     finally:
         try:

@@ -38,7 +38,7 @@ class Mailbox(Supersteps):
         """
         if self._unusable is not None:
             self._check_usable()
-        if pid.__class__ is not int or not 0 <= pid < self.nprocs:
+        if pid.__class__ is not int or not 0 <= pid < self._nprocs:
             pid = self._check_pid(pid, "send")
         if self._tag_size is not None:
             tag = self._check_tag(tag)
@@ -53,7 +53,8 @@ class Mailbox(Supersteps):
 
         Source: Hill et al. 1998, bsp_qsize.
         """
-        self._check_usable()
+        if self._unusable is not None:
+            self._check_usable()
         return len(self._queue), self._queue.nbytes()
 
     def get_tag(self) -> Any:
@@ -61,7 +62,8 @@ class Mailbox(Supersteps):
 
         Source: Hill et al. 1998, bsp_get_tag.
         """
-        self._check_usable()
+        if self._unusable is not None:
+            self._check_usable()
         message = self._queue.peek()
         return None if message is None else messages.decode_tag(message[1])
 
@@ -73,7 +75,8 @@ class Mailbox(Supersteps):
 
         Source: Hill et al. 1998, bsp_move.
         """
-        self._check_usable()
+        if self._unusable is not None:
+            self._check_usable()
         if not len(self._queue):
             raise self._error(MessageError, "move: there is no message left; ask qsize() first")
         return messages.decode(self._queue.take()[1], self._port.fetch)
@@ -85,7 +88,8 @@ class Mailbox(Supersteps):
 
         Source: Hill et al. 1998, bsp_hpmove.
         """
-        self._check_usable()
+        if self._unusable is not None:
+            self._check_usable()
         if not len(self._queue):
             return None
         wire = self._queue.take()[1]

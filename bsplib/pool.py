@@ -12,6 +12,7 @@ from bsplib.backends.shm.processes import Processes
 from bsplib.backends.shm.signals import held_back
 from bsplib.body import Task
 from bsplib.errors import UsageError
+from bsplib.failures import trim
 from bsplib.machine import Machine
 from bsplib.program import check_program
 from bsplib.setting import Setting, choose
@@ -88,8 +89,9 @@ class Pool:
                 self._is_sound = False
                 results = processes.run(task)
                 self._is_sound = True
-            except BaseException:
+            except BaseException as error:
                 self._end()
+                trim(error)
                 raise
             finally:
                 self._thread = 0

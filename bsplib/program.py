@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bsplib.errors import UsageError
+from bsplib.errors import ArgumentError
 
 KEYWORDS = (
     "nprocs",
@@ -45,15 +45,15 @@ def check_program(
         keywords: names that the caller keeps for itself.
 
     Raises:
-        UsageError: it is no function, takes other arguments, has a parameter of one of
+        ArgumentError: it is no function, takes other arguments, has a parameter of one of
             these names, or would not run its body when it is called.
     """
     if not callable(main):
-        raise UsageError(f"run: main is {_brief(main)}, which is no function; {_way_out(main)}")
+        raise ArgumentError(f"run: main is {_brief(main)}, which is no function; {_way_out(main)}")
     name = _name(main)
     for never_runs, kind in _NEVER_RUNS:
         if never_runs(_innermost(main)):
-            raise UsageError(
+            raise ArgumentError(
                 f"run: {name} is {kind}, so that a call does not run it; write a function "
                 f"that syncs and returns its result"
             )
@@ -64,7 +64,7 @@ def check_program(
     try:
         signature.bind(None, *args, **kwargs)
     except TypeError as reason:
-        raise UsageError(
+        raise ArgumentError(
             f"run: {name}{signature} cannot take {_call(args, kwargs)}: {reason}"
             f"{_hint(args, kwargs, signature, keywords)}"
         ) from None
@@ -90,7 +90,7 @@ def _check_names(name: str, signature: inspect.Signature, keywords: Sequence[str
     parameters = signature.parameters.values()
     taken = [p.name for p in parameters if p.name in keywords and p.kind not in several]
     if taken:
-        raise UsageError(
+        raise ArgumentError(
             f"run: {name} has a parameter {taken[0]!r}, a keyword that run takes for itself; "
             f"give the parameter another name"
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from bsplib.backends.shm.launch import MOST_PROCESSES as MOST_REAL
 from bsplib.backends.sim.launch import MOST_PROCESSES as MOST_VIRTUAL
-from bsplib.errors import ProcessRangeError, UsageError
+from bsplib.errors import ArgumentError, ProcessRangeError, UsageError
 from bsplib.machine import Machine, load_machine
 
 BACKENDS = ("shm", "sim")
@@ -77,7 +77,7 @@ def _machine(machine: object) -> Machine:
         machine = os.fspath(machine)
     if isinstance(machine, str):
         return load_machine(machine)
-    raise UsageError(
+    raise ArgumentError(
         f"machine is {machine!r}; it is a bsplib.Machine, the name of one, or a .toml file"
     )
 
@@ -88,7 +88,7 @@ def _seed(seed: object) -> int:
     except TypeError:
         number = -1
     if number < 0:
-        raise UsageError(f"sim_seed is {seed!r}; it is an integer, 0 or more")
+        raise ArgumentError(f"sim_seed is {seed!r}; it is an integer, 0 or more")
     return number
 
 
@@ -100,7 +100,7 @@ def _timeout(timeout: object) -> float | None:
     except (TypeError, ValueError):
         seconds = 0.0
     if isinstance(timeout, str) or not seconds > 0:
-        raise UsageError(
+        raise ArgumentError(
             f"timeout is {timeout!r}; it is a number of seconds greater than 0, or None"
         )
     return min(seconds, threading.TIMEOUT_MAX)
@@ -117,7 +117,7 @@ def _count(nprocs: int | None, most: int, backend: str) -> int:
     try:
         count = operator.index(nprocs)
     except TypeError:
-        raise ProcessRangeError(
+        raise ArgumentError(
             f"nprocs is {nprocs!r}; it is an integer, 1 to {most} on {backend}"
         ) from None
     if not 1 <= count <= most:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import functools
 import operator
+import threading
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any, NoReturn
 
 from bsplib import messages, where
@@ -31,11 +33,13 @@ from bsplib.errors import (
     PendingTransferError,
     ProcessRangeError,
     SyncMismatchError,
+    UsageError,
 )
 from bsplib.irregular import Pending
 from bsplib.lane import Lane
 from bsplib.machine import Machine
 from bsplib.outgoing import Early, Outgoing
+from bsplib.pending import pending_transfers
 from bsplib.records import Kind
 from bsplib.registry import Registry
 from bsplib.transfer import Target, check_arrival
@@ -46,6 +50,7 @@ _HAS_MESSAGES = 16
 _KIND = 3
 _SYNC = Kind.SYNC  # an attribute of an enumeration takes its time
 _NOTHING: dict[int, Parcel] = {}
+_RUN_ENDED = "its run has ended; a group is used in the run whose main was given it"
 _SOURCE = operator.itemgetter(0)
 
 _KIND_WORDS = {
@@ -69,12 +74,14 @@ class Supersteps:
     """The supersteps of one process in one group."""
 
     def __init__(self, port: Port, terms: Terms, parent: Supersteps | None = None) -> None:
-        self.pid = port.pid
-        self.nprocs = port.nprocs
+        self._pid = port.pid
+        self._nprocs = port.nprocs
         self._port = port
-        self.machine = terms.machine
         self._terms = terms
         self._parent = parent
+        self._inner: Supersteps | None = None
+        """The sub-group that is open."""
+        self._thread = threading.get_ident()
         self._superstep = 0
         self._registry = Registry()
         self._changes = self._registry.changes
@@ -87,10 +94,26 @@ class Supersteps:
         self._next_tag_size: int | None = None
         self._partitions = 0
         self._unusable: str | None = None
+        self._ended = False
         self._watch = Watch() if terms.check else None
         self._is_plain = not terms.check  # nothing to be done at a sync but what has to be
         self._lanes: dict[tuple[int, int], Lane] = {}
         """By pid and id() of an array that is alive as long as it is registered."""
+
+    @property
+    def pid(self) -> int:
+        """This process, ``0 <= pid < nprocs``."""
+        return self._pid
+
+    @property
+    def nprocs(self) -> int:
+        """Number of processes of the group."""
+        return self._nprocs
+
+    @property
+    def machine(self) -> Machine:
+        """The Machine that prices the run."""
+        return self._terms.machine
 
     # -- what ends a superstep, step by step ------------------------------------------------
 
@@ -108,7 +131,7 @@ class Supersteps:
                 return False
             [(to, its)] = self._out.items()
             card = its.card()
-            if card is None or to == self.pid:
+            if card is None or to == self._pid:
                 return False
         try:
             came = self._port.pass_on(_SYNC, stamp, to, card)
@@ -144,7 +167,7 @@ class Supersteps:
                 parcels = self._parcels()
             common = registry.announcement() if self._changes else None
             arrivals = self._port.meet(parcels, note, common, stamp)
-            if arrivals is not None or (out and self.pid in out):
+            if arrivals is not None or (out and self._pid in out):
                 self._deliver_all(kind, note, arrivals or ([note], [], None))
             elif self._queue.messages:
                 self._queue.fill([])
@@ -162,7 +185,7 @@ class Supersteps:
         return {
             pid: sent.parcel()
             for pid, sent in self._out.items()
-            if pid != self.pid and not sent.is_empty()
+            if pid != self._pid and not sent.is_empty()
         }
 
     def _deliver_all(self, kind: Kind, note: int, arrivals: Arrivals) -> None:
@@ -193,10 +216,10 @@ class Supersteps:
 
     def _incoming(self, parcels: list[Arrived]) -> list[Arrived]:
         """Return what came, and what this process has for itself, by source."""
-        mine = self._out.get(self.pid)
+        mine = self._out.get(self._pid)
         if mine is None:
             return parcels
-        return sorted([*parcels, (self.pid, mine.parcel())], key=_SOURCE)
+        return sorted([*parcels, (self._pid, mine.parcel())], key=_SOURCE)
 
     def _resolve(self) -> None:
         """Check what could not be checked at the calls; go on when all have done so."""
@@ -212,11 +235,11 @@ class Supersteps:
             for source, (_, gets, _, _) in incoming
             if gets
         }
-        own = replies.pop(self.pid, None)
+        own = replies.pop(self._pid, None)
         arrivals = self._port.meet(dict(replies), 0)
         served = {} if arrivals is None else dict(arrivals[1])
         if own is not None:
-            served[self.pid] = own
+            served[self._pid] = own
         if self._gets:
             write_gets(self._gets, served, self._port.fetch)
             self._gets = []
@@ -229,13 +252,13 @@ class Supersteps:
                 f"oblsync: {gets} gets are pending and only a global sync serves them",
             )
         parcels = self._counted_parcels()
-        own, _ = parcels.pop(self.pid, (0, None))
+        own, _ = parcels.pop(self._pid, (0, None))
         try:
             if self._watch is not None:
                 self._watch.verify()
             if own > n:
                 raise SyncMismatchError(
-                    f"oblsync({n}): process {self.pid} alone sent itself {own} messages"
+                    f"oblsync({n}): process {self._pid} alone sent itself {own} messages"
                 )
             arrived = self._port.meet_some(parcels, operator.index(n) - own, stamp)
             incoming = self._incoming(arrived)
@@ -268,12 +291,24 @@ class Supersteps:
     def _begin(self) -> None:
         """Begin ``main``: what follows is computation of the program."""
 
-    def _finish(self) -> None:
-        """End ``main``: all processes have to, with nothing pending."""
+    def _finish(self, main: CodeType | None = None) -> None:
+        """End ``main``: all processes have to, with nothing pending.
+
+        Args:
+            main: its code, to name lines of what is pending.
+        """
         self._check_usable()
-        self._check_nothing_pending("main")
+        self._check_nothing_pending("main", main)
         self._end_superstep(Kind.END, 0)
         self._close()
+
+    def _retire(self) -> None:
+        """Suspend the group and its open sub-groups for good: the run has ended."""
+        group: Supersteps | None = self
+        while group is not None:
+            group._rest(_RUN_ENDED)
+            group._ended = True
+            group = group._inner
 
     def _close(self) -> None:
         try:
@@ -285,8 +320,9 @@ class Supersteps:
 
     def _rest(self, reason: str | None) -> None:
         """Let the group not be used, for a reason, or with None be used again."""
-        self._unusable = reason
-        self._lanes.clear()
+        if not self._ended:
+            self._unusable = reason
+            self._lanes.clear()
 
     def _fall(self, error: BspError) -> NoReturn:
         """Raise an error from a meeting; the group cannot be used any more."""
@@ -307,24 +343,34 @@ class Supersteps:
         """Compare what all transfers of the superstep do to the memory of this process."""
         assert self._watch is not None
         watched, port = self._watch.take(), self._port
-        check_overlaps(incoming, watched, self._registry, port.fetch, port.members, self.pid)
+        check_overlaps(incoming, watched, self._registry, port.fetch, port.members, self._pid)
 
-    def _check_nothing_pending(self, what: str) -> None:
-        pending = sum(out.count() + len(out.gets) for out in self._out.values())
-        pending += sum(done.puts + done.gets for done in self._early.values())
-        if pending:
-            raise self._error(
-                PendingTransferError,
-                f"{what}: {pending} transfers are pending at the end; sync before it",
-            )
+    def _check_nothing_pending(self, what: str, code: CodeType | None) -> None:
+        if not self._out and not self._early:
+            return
+        pending = pending_transfers(self._out, self._early, self._port.members, code)
+        if pending is not None:
+            raise self._error(PendingTransferError, f"{what}: {pending}; sync before it")
 
     def _check_usable(self) -> None:
         if self._unusable is not None:
-            raise self._error(PartitionError, f"this group cannot be used: {self._unusable}")
+            raise self._error(
+                PartitionError, f"{where.operation()}: this group cannot be used: {self._unusable}"
+            )
+        if threading.get_ident() != self._thread:
+            raise self._error(
+                UsageError,
+                f"{where.operation()}: this is not the thread that runs main, and a group belongs "
+                f"to that thread; hand values to it, and let it communicate",
+            )
+
+    def _check_not_ended(self) -> None:
+        if self._ended:
+            self._check_usable()
 
     def _error(self, kind: type[BspError], text: str) -> BspError:
         """Return an error that says where it happened."""
-        process = self._port.members[self.pid]
+        process = self._port.members[self._pid]
         place = where.place()
         error = kind(f"{text} [process {process}, superstep {self._superstep}, {place}]")
         error.pid, error.superstep = process, self._root_superstep()
@@ -353,10 +399,10 @@ class Supersteps:
             raise self._error(
                 ProcessRangeError, f"{operation}: {pid!r} is no process; a pid is an integer"
             ) from None
-        if not 0 <= number < self.nprocs:
+        if not 0 <= number < self._nprocs:
             raise self._error(
                 ProcessRangeError,
-                f"{operation}: there is no process {number} among {self.nprocs} (0 to "
-                f"{self.nprocs - 1})",
+                f"{operation}: there is no process {number} among {self._nprocs} (0 to "
+                f"{self._nprocs - 1})",
             )
         return number

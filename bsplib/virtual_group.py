@@ -11,6 +11,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import CodeType
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -41,10 +42,10 @@ class _VirtualTime(Group):
         self._clock.empty_ns = _empty_stretch_ns(type(self._clock))
         self._clock.resume()
 
-    def _finish(self) -> None:
+    def _finish(self, main: CodeType | None = None) -> None:
         self._clock.pause()
         self._clock.settle()
-        super()._finish()
+        super()._finish(main)
 
     def _combine(self, function: Callable[..., Any], operands: list[Any]) -> Any:
         with self._clock.computing():

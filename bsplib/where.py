@@ -1,19 +1,47 @@
-"""Where in the program a primitive was called, for errors."""
+"""Where in the program a primitive was called, for errors.
+
+The **user's frame** of a stack is the innermost one that is not bsplib's own. Where an
+error comes from the depths of the standard library or of an installed package, it is the
+innermost one outside these too.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from types import CodeType, FrameType
+import sysconfig
+from collections.abc import Iterable, Iterator
+from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 _CALLS_MAIN = "run_task"
+_ENDS_MAIN = "_finish"
+_WRAPPERS = ("timed", "paused", "settled", "__next__")
+"""Functions around primitives, which keep the time."""
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_INSTALLED = tuple(
+    os.path.realpath(folder) + os.sep
+    for name, folder in sysconfig.get_paths().items()
+    if name in ("stdlib", "platstdlib", "purelib", "platlib")
+)
+
+END = "end of main"
+BEFORE = "before main"
 
 
 def is_own(code: CodeType) -> bool:
     """Tell whether code is bsplib's own, and not the program's."""
     return code.co_filename.startswith(_HERE)
+
+
+def is_own_file(name: str) -> bool:
+    """Tell whether a file is part of bsplib."""
+    return name.startswith(_HERE)
+
+
+def is_installed(name: str) -> bool:
+    """Tell whether a file belongs to the standard library or to an installed package."""
+    return name.startswith(("<frozen", *_INSTALLED)) and not is_own_file(name)
 
 
 def caller() -> FrameType | None:
@@ -26,12 +54,69 @@ def caller() -> FrameType | None:
     return frame
 
 
+def operation() -> str:
+    """Return the primitive that the program has called; ``main`` where it has returned."""
+    frame: FrameType | None = sys._getframe(1)
+    name = "main"
+    while frame is not None and is_own(frame.f_code):
+        if frame.f_code.co_name == _CALLS_MAIN:
+            return "main"
+        if frame.f_code.co_name not in _WRAPPERS:
+            name = frame.f_code.co_name
+        frame = frame.f_back
+    return {"__exit__": "done", "__enter__": "with"}.get(name, name)
+
+
 def place() -> str:
     """Return file and line of the call, such as ``sort.py:31``."""
     frame = caller()
-    if frame is None:
-        return "end of main"
-    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+    return END if frame is None else _words(frame.f_code.co_filename, frame.f_lineno)
+
+
+def place_of_error(traceback: TracebackType | None) -> str:
+    """Return file and line of the user's frame in which an error was raised."""
+    return place_in([*_lines(traceback)][::-1])
+
+
+def place_of_frame(frame: FrameType | None) -> str:
+    """Return file and line at which the program is, from the innermost frame of a stack."""
+    lines = []
+    while frame is not None:
+        lines.append((frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
+        frame = frame.f_back
+    return place_in(lines)
+
+
+def place_in(stack: Iterable[tuple[str, int, str]]) -> str:
+    """Return file and line of the user's frame of a stack.
+
+    Args:
+        stack: file, line and function of each frame, the innermost first; what lies
+            outside the function that calls ``main`` does not count.
+    """
+    own: list[str] = []
+    installed = None
+    for file, line, function in stack:
+        if is_own_file(file):
+            own.append(function)
+            if function == _CALLS_MAIN:
+                break
+        elif not is_installed(file):
+            return _words(file, line)
+        else:
+            installed = installed or _words(file, line)
+    return installed or (END if _ENDS_MAIN in own else BEFORE)
+
+
+def _lines(traceback: TracebackType | None) -> Iterator[tuple[str, int, str]]:
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        yield code.co_filename, traceback.tb_lineno, code.co_name
+        traceback = traceback.tb_next
+
+
+def _words(file: str, line: int) -> str:
+    return f"{os.path.basename(file)}:{line}"
 
 
 def name_of(value: Any) -> str | None:

@@ -58,20 +58,20 @@ WRONG_PROGRAMS = [
 @pytest.mark.procs(2)
 @pytest.mark.parametrize(("main", "args", "kwargs", "words"), WRONG_PROGRAMS)
 def test_a_program_that_cannot_be_run_is_found_before_the_start(run, main, args, kwargs, words):
-    with pytest.raises(bsplib.UsageError, match=rf"^run: .*{words}") as raised:
+    with pytest.raises(bsplib.ArgumentError, match=rf"^run: .*{words}") as raised:
         run(main, *args, **kwargs)
     assert "\n" not in str(raised.value)
 
 
 def test_a_coroutine_is_no_program():
     made = asynchronous(None)
-    with pytest.raises(bsplib.UsageError, match="run takes the function itself"):
+    with pytest.raises(bsplib.ArgumentError, match="run takes the function itself"):
         bsplib.run(made, nprocs=1)
     made.close()
 
 
 def test_a_pool_finds_the_same_before_it_starts():
-    with pytest.raises(bsplib.UsageError, match="cannot take"):
+    with pytest.raises(bsplib.ArgumentError, match="cannot take"):
         bsplib.Pool(1).run(takes_one)
 
 
@@ -93,15 +93,15 @@ def test_whatever_can_be_called_with_the_arguments_is_run(backend, main):
 @pytest.mark.parametrize(
     ("keywords", "error", "words"),
     [
-        ({"nprocs": "4"}, bsplib.ProcessRangeError, "nprocs is '4'; it is an integer, 1 to "),
-        ({"nprocs": 2.0}, bsplib.ProcessRangeError, r"nprocs is 2\.0; it is an integer"),
-        ({"machine": 5}, bsplib.UsageError, r"machine is 5; it is a bsplib\.Machine, the name"),
-        ({"timeout": -1}, bsplib.UsageError, "timeout is -1; it is a number of seconds greater"),
-        ({"timeout": 0}, bsplib.UsageError, "timeout is 0; it is"),
-        ({"timeout": "3"}, bsplib.UsageError, "timeout is '3'; it is"),
-        ({"timeout": float("nan")}, bsplib.UsageError, "timeout is nan; it is"),
-        ({"sim_seed": "x"}, bsplib.UsageError, "sim_seed is 'x'; it is an integer, 0 or more"),
-        ({"sim_seed": -1}, bsplib.UsageError, "sim_seed is -1; it is"),
+        ({"nprocs": "4"}, bsplib.ArgumentError, "nprocs is '4'; it is an integer, 1 to "),
+        ({"nprocs": 2.0}, bsplib.ArgumentError, r"nprocs is 2\.0; it is an integer"),
+        ({"machine": 5}, bsplib.ArgumentError, r"machine is 5; it is a bsplib\.Machine, the name"),
+        ({"timeout": -1}, bsplib.ArgumentError, "timeout is -1; it is a number of seconds greater"),
+        ({"timeout": 0}, bsplib.ArgumentError, "timeout is 0; it is"),
+        ({"timeout": "3"}, bsplib.ArgumentError, "timeout is '3'; it is"),
+        ({"timeout": float("nan")}, bsplib.ArgumentError, "timeout is nan; it is"),
+        ({"sim_seed": "x"}, bsplib.ArgumentError, "sim_seed is 'x'; it is an integer, 0 or more"),
+        ({"sim_seed": -1}, bsplib.ArgumentError, "sim_seed is -1; it is"),
     ],
 )
 def test_a_keyword_of_run_that_cannot_be_is_one_sentence(backend, keywords, error, words):
@@ -110,14 +110,14 @@ def test_a_keyword_of_run_that_cannot_be_is_one_sentence(backend, keywords, erro
 
 
 WRONG_CALLS = [
-    (lambda bsp: bsp.oblsync(-1), bsplib.UsageError, "oblsync: n is -1; it is the number of"),
-    (lambda bsp: bsp.oblsync(None), bsplib.UsageError, "oblsync: n is None; it is the number"),
-    (lambda bsp: bsp.oblsync(1.0), bsplib.UsageError, r"oblsync: n is 1\.0; it is the number"),
+    (lambda bsp: bsp.oblsync(-1), bsplib.ArgumentError, "oblsync: n is -1; it is the number of"),
+    (lambda bsp: bsp.oblsync(None), bsplib.ArgumentError, "oblsync: n is None; it is the number"),
+    (lambda bsp: bsp.oblsync(1.0), bsplib.ArgumentError, r"oblsync: n is 1\.0; it is the number"),
     (lambda bsp: bsp.set_tagsize("3"), bsplib.MessageError, "set_tagsize: .* '3' bytes; say an"),
-    (lambda bsp: bsp.charge(float("inf")), bsplib.UsageError, "charge: inf is no time"),
-    (lambda bsp: bsp.charge("1"), bsplib.UsageError, "charge: '1' is no time"),
-    (lambda bsp: bsp.charge(None), bsplib.UsageError, "charge: None is no time"),
-    (lambda bsp: bsp.charge(-1), bsplib.UsageError, "charge: -1 is no time"),
+    (lambda bsp: bsp.charge(float("inf")), bsplib.ArgumentError, "charge: inf is no time"),
+    (lambda bsp: bsp.charge("1"), bsplib.ArgumentError, "charge: '1' is no time"),
+    (lambda bsp: bsp.charge(None), bsplib.ArgumentError, "charge: None is no time"),
+    (lambda bsp: bsp.charge(-1), bsplib.ArgumentError, "charge: -1 is no time"),
     (lambda bsp: bsp.push_reg([0.0]), bsplib.RegistrationError, r"push_reg: \[0\.0\] .*list is no"),
     (lambda bsp: bsp.zeros("3"), bsplib.ShapeError, "zeros: shape '3' is none; it is an integer"),
     (lambda bsp: bsp.empty(2.5), bsplib.ShapeError, r"empty: shape 2\.5 is none"),

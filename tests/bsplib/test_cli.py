@@ -209,11 +209,9 @@ def test_an_error_of_the_program_shows_its_traceback(bsp, script):
     done = bsp("run", source)
     assert done.returncode == 1
     assert "in main" in done.stderr
-    assert (
-        done.stderr.rstrip()
-        .splitlines()[-1]
-        .startswith("bsplib.errors.ProcessRangeError: put: there is no process 2 among 2")
-    )
+    *_, error, note = done.stderr.rstrip().splitlines()
+    assert error.startswith("bsplib.errors.ProcessRangeError: put: there is no process 2 among 2")
+    assert note == "[1 more process failed]"
 
 
 def test_the_exit_status_of_the_script_is_that_of_the_command(bsp, script):

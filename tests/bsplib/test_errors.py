@@ -63,6 +63,7 @@ def test_an_error_knows_no_process_until_it_is_told(cls):
 @pytest.mark.parametrize(
     ("cls", "builtin"),
     [
+        (bsplib.ArgumentError, TypeError),
         (bsplib.ProcessRangeError, IndexError),
         (bsplib.RegistrationError, LookupError),
         (bsplib.PlaceError, TypeError),
@@ -71,6 +72,7 @@ def test_an_error_knows_no_process_until_it_is_told(cls):
         (bsplib.MessageError, ValueError),
         (bsplib.PartitionError, ValueError),
         (bsplib.PendingTransferError, RuntimeError),
+        (bsplib.RunTimeoutError, TimeoutError),
         (bsplib.OutOfSharedMemoryError, MemoryError),
         (bsplib.TraceError, ValueError),
     ],

@@ -188,7 +188,7 @@ def test_a_put_to_no_process_of_the_group_is_an_error(run, nprocs, which):
     with pytest.raises(
         bsplib.ProcessRangeError,
         match=rf"^put: there is no process {pid} among {nprocs} \(0 to {nprocs - 1}\) "
-        r"\[process 0, superstep 0, test_put.py:\d+\]$",
+        r"\[process 0, superstep 0, test_put.py:\d+\](\n|$)",
     ) as raised:
         run(main)
     assert isinstance(raised.value, IndexError)

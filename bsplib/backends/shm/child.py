@@ -18,7 +18,8 @@ from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.seat import Seat, Stopped
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.signals import keep_own_handlers
-from bsplib.body import Task, failure_of, run_task, unpicklable_result
+from bsplib.body import Task, describe_failure, run_task
+from bsplib.failures import halt_of, unpicklable_result
 from bsplib.labels import whole_lines
 from bsplib.seeds import plant
 
@@ -77,7 +78,7 @@ def be_process(
 
 
 def _do(work: Task | bytes, seat: Seat, frame: Task | None = None) -> bytes:
-    """Return how a task ended, pickled: (result,), a Failure, or None if it was stopped.
+    """Return how a task ended, pickled: (result,), a Failure, or a Halt if it was stopped.
 
     Args:
         work: the task, or its main and arguments, pickled.
@@ -90,14 +91,14 @@ def _do(work: Task | bytes, seat: Seat, frame: Task | None = None) -> bytes:
         plant(task.seeds, seat.pid)
         with whole_lines(lambda: seat.pid, label=task.label):
             outcome = (run_task(task, ShmPort.of_root(seat)),)
-    except Stopped:
-        outcome = None
+    except Stopped as stopped:
+        outcome = halt_of(stopped)
     except BaseException as error:  # noqa: BLE001  # whatever it is, the parent is told
-        outcome = failure_of(error, seat.pid)
+        outcome = describe_failure(error, seat.pid)
     try:
         return pickle.dumps(outcome, 5)
     except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__
-        return pickle.dumps(failure_of(unpicklable_result(seat.pid, reason), seat.pid), 5)
+        return pickle.dumps(describe_failure(unpicklable_result(seat.pid, reason), seat.pid), 5)
 
 
 def _unpack(work: bytes, frame: Task | None) -> Task:

@@ -43,8 +43,9 @@ from bsplib.backends.shm.limits import check_descriptors, close_pipes, not_start
 from bsplib.backends.shm.seat import is_stopped
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.signals import let_through, without_interrupt
-from bsplib.body import Failure, Task
+from bsplib.body import Task
 from bsplib.errors import ProcessDiedError
+from bsplib.failures import Failure, raise_first, read_outcome
 from bsplib.seeds import Seeds
 
 _LOOK_S = 2.0
@@ -53,13 +54,6 @@ _GRACE_S = 0.5
 """Between the first failure and the end of those who do not notice it."""
 
 _BLAS_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-
-
-class RemoteTraceback(Exception):  # noqa: N818  # shown as a cause, never raised
-    """The traceback of the process in which an error was raised."""
-
-    def __str__(self) -> str:
-        return f'\n"""\n{self.args[0]}"""'
 
 
 class Processes:
@@ -190,7 +184,7 @@ class Processes:
 
     def _finish(self, *, last: bool) -> list[Any]:
         """Wait for all outcomes; stop everybody once one of them is a failure."""
-        outcomes: dict[int, Any] = {}  # pid -> (result,) or Failure or None if stopped
+        outcomes: dict[int, Any] = {}  # pid -> (result,) or Failure or Halt
         deadline: float | None = None
         news = self._news()
         while len(outcomes) < self._nprocs:
@@ -207,7 +201,8 @@ class Processes:
                 process.join()
         elif deadline is not None:
             self.stop()
-        return _results(outcomes)
+        raise_first(outcomes)
+        return [outcomes[pid][0] for pid in range(self._nprocs)]
 
     def _news(self) -> select.poll:
         """Return what tells of news of processes."""
@@ -222,8 +217,7 @@ class Processes:
         for pid in ready:
             pipe = self._pipes[pid]
             said = _received(pipe) if pipe.poll() else b""
-            # From a process of this run, hence safe to unpickle.
-            outcomes[pid] = pickle.loads(said) if said else self._death(pid)
+            outcomes[pid] = read_outcome(said, pid) if said else self._death(pid)
             news.unregister(pipe.fileno())
             news.unregister(self._processes[pid].sentinel)
         return bool(ready)
@@ -253,7 +247,7 @@ class Processes:
         assert status is not None
         superstep = self._superstep(pid)
         if status < 0:
-            how = f"was killed by {signal.Signals(-status).name}"
+            how = f"was killed by {_signal_name(-status)}"
         else:
             how = f"exited with status {status}"
         error = ProcessDiedError(f"process {pid} {how} in superstep {superstep}")
@@ -308,19 +302,16 @@ def _received(pipe: Connection) -> bytes:
         return b""
 
 
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # realtime signals have no names of their own
+        least = getattr(signal, "SIGRTMIN", number)
+        return f"signal {number} (SIGRTMIN+{number - least})" if number > least else str(number)
+
+
 def _start_method() -> str:
     return "fork" if sys.platform == "linux" and threading.active_count() == 1 else "forkserver"
-
-
-def _results(outcomes: dict[int, Any]) -> list[Any]:
-    """Return the results by pid, or raise the first error."""
-    failures = [outcome for outcome in outcomes.values() if isinstance(outcome, Failure)]
-    if failures:
-        first = min(failures, key=Failure.rank)
-        if first.traceback:
-            raise first.error from RemoteTraceback(first.traceback)
-        raise first.error
-    return [outcomes[pid][0] for pid in range(len(outcomes))]
 
 
 def _nothing(bsp: Any) -> None:

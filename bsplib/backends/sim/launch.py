@@ -13,7 +13,8 @@ import cloudpickle
 
 from bsplib.backends.sim.port import SimPort
 from bsplib.backends.sim.world import Process, Stopped, World
-from bsplib.body import Failure, Task, failure_of, run_task, unpicklable_result
+from bsplib.body import Task, describe_failure, run_task
+from bsplib.failures import halt_of, raise_first, unpicklable_result
 from bsplib.labels import whole_lines
 
 MOST_PROCESSES = 4096
@@ -55,17 +56,16 @@ def launch(task: Task, nprocs: int, seed: int, scale: float = 1.0) -> tuple[list
         BaseException: the error of the lowest (superstep, pid), in its own type.
     """
     world = World(task.machine, seed, scale)
-    results: dict[int, Any] = {}
-    failures: list[Failure] = []
+    outcomes: dict[int, Any] = {}  # pid -> (result,) or Failure or Halt
     arguments = cloudpickle.dumps((task.args, task.kwargs))
 
     def body(process: Process) -> None:
         try:
-            results[process.pid] = _run(task, arguments, world, process, nprocs)
-        except Stopped:
-            pass
+            outcomes[process.pid] = (_run(task, arguments, world, process, nprocs),)
+        except Stopped as stopped:
+            outcomes[process.pid] = halt_of(stopped)
         except BaseException as error:  # noqa: BLE001  # whatever it is, it is the run's
-            failures.append(failure_of(error, process.pid))
+            outcomes[process.pid] = describe_failure(error, process.pid)
             world.failed = True
 
     for _ in range(nprocs):
@@ -73,9 +73,8 @@ def launch(task: Task, nprocs: int, seed: int, scale: float = 1.0) -> tuple[list
     lines = whole_lines(lambda: world.current.pid if world.current else None, label=task.label)
     with _collector_uncounted(world), lines:
         world.run()
-    if failures:
-        raise min(failures, key=Failure.rank).error
-    return [results[pid] for pid in range(nprocs)], _times(world)
+    raise_first(outcomes)
+    return [outcomes[pid][0] for pid in range(nprocs)], _times(world)
 
 
 @contextmanager

@@ -7,14 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import greenlet
 import numpy as np
 from numpy.typing import NDArray
 
+from bsplib import where
 from bsplib.backends.base import Arrivals, Card, Parcel, Port, Ticket
 from bsplib.backends.sim.clock import Clock
 from bsplib.backends.sim.world import Process, World
 from bsplib.backends.words import named
-from bsplib.errors import SyncMismatchError
+from bsplib.errors import SyncMismatchError, UsageError
 from bsplib.machine import Machine
 from bsplib.outgoing import parcel_bytes
 from bsplib.records import Kind, Members, as_members
@@ -211,6 +213,7 @@ class SimPort(Port):
         self, parcels: Mapping[int, Parcel], note: int, common: Parcel | None = None, stamp: int = 0
     ) -> Arrivals | None:
         """See :meth:`Port.meet`."""
+        self._check_current()
         self.look_back()
         meeting = self._gathering.meeting
         meeting.posts[self.pid] = _Post(self._superstep, note, parcels, common, stamp or self.now())
@@ -232,6 +235,7 @@ class SimPort(Port):
         self, note: int, stamp: int, to: int = 0, card: Card | None = None
     ) -> Arrivals | list[Card] | None:
         """See :meth:`Port.pass_on`: a meeting with all that is not needed left out."""
+        self._check_current()
         meeting = self._gathering.meeting
         passes = self._superstep, note
         if self._unseen or self._process.left or self._world.failed or self._before_main:
@@ -304,6 +308,7 @@ class SimPort(Port):
         self, parcels: Mapping[int, tuple[int, Parcel]], expected: int, stamp: int = 0
     ) -> list[tuple[int, Any]]:
         """See :meth:`Port.meet_some`."""
+        self._check_current()
         self.look_back()
         gathering, number = self._gathering, self._ended
         sent = gathering.oblivious.setdefault(number, _Oblivious())
@@ -394,6 +399,14 @@ class SimPort(Port):
         self._gathering.left += 1
         if self._gathering.left == self.nprocs:
             del self._world.gatherings[self._key]
+
+    def _check_current(self) -> None:
+        """Raise unless this virtual processor itself is running."""
+        if greenlet.getcurrent() is not self._process.greenlet:
+            raise UsageError(
+                f"{where.operation()}: the group of process {self._process.pid} is used by another "
+                f"thread or virtual processor than the one that runs its main"
+            )
 
     def _stop_if_failed(self) -> None:
         """Wait for the end where another process has failed already."""

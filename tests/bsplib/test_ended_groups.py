@@ -1,0 +1,165 @@
+"""A group is used in its run, by the thread that runs main, and its attributes are read."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import bsplib
+
+kept = []
+"""Groups that programs leave behind, by process."""
+
+PRIMITIVES = {
+    "sync": lambda bsp, x: bsp.sync(),
+    "oblsync": lambda bsp, x: bsp.oblsync(0),
+    "put": lambda bsp, x: bsp.put(0, 1.0, x, offset=0),
+    "hpput": lambda bsp, x: bsp.hpput(0, np.zeros(3), x),
+    "get": lambda bsp, x: bsp.get(0, x),
+    "hpget": lambda bsp, x: bsp.hpget(0, x),
+    "put_at": lambda bsp, x: bsp.put_at(0, 0, 1, x),
+    "get_at": lambda bsp, x: bsp.get_at(0, 0, x),
+    "send": lambda bsp, x: bsp.send(0, 1),
+    "move": lambda bsp, x: bsp.move(),
+    "hpmove": lambda bsp, x: bsp.hpmove(),
+    "qsize": lambda bsp, x: bsp.qsize(),
+    "get_tag": lambda bsp, x: bsp.get_tag(),
+    "messages": lambda bsp, x: list(bsp.messages()),
+    "set_tagsize": lambda bsp, x: bsp.set_tagsize(1),
+    "zeros": lambda bsp, x: bsp.zeros(1),
+    "push_reg": lambda bsp, x: bsp.push_reg(np.zeros(1)),
+    "pop_reg": lambda bsp, x: bsp.pop_reg(x),
+    "partition": lambda bsp, x: bsp.partition([bsp.nprocs]),
+    "split": lambda bsp, x: bsp.split(0),
+    "allreduce": lambda bsp, x: bsp.allreduce(1),
+    "broadcast": lambda bsp, x: bsp.broadcast(1),
+    "charge": lambda bsp, x: bsp.charge(1),
+    "time": lambda bsp, x: bsp.time(),
+    "abort": lambda bsp, x: bsp.abort("why"),
+    "done": lambda bsp, x: bsp.done(),
+}
+
+
+def keep(bsp):
+    x = bsp.zeros(3)
+    bsp.sync()
+    bsp.put(0, 1.0, x, offset=0)  # a lane is open
+    bsp.sync()
+    return bsp, x
+
+
+def use(name, old):
+    with pytest.raises(
+        bsplib.PartitionError, match=rf"^{name}: this group cannot be used: its run has ended"
+    ):
+        PRIMITIVES[name](*old)
+
+
+@pytest.mark.parametrize("name", PRIMITIVES)
+def test_the_group_of_a_run_that_has_ended_cannot_be_used_in_the_simulator(name):
+    def main(bsp):
+        kept[:] = [keep(bsp)]
+
+    bsplib.run(main, nprocs=2, backend="sim")
+    use(name, kept[0])
+    assert kept[0][0].nprocs == 2  # can be read still
+
+
+def test_the_group_of_a_run_that_has_ended_cannot_be_used_in_a_pool():
+    """The main thread keeps it: globals of a test are copied into each run of a pool."""
+
+    def first(bsp):
+        threading.main_thread().kept = keep(bsp)
+
+    def again(bsp):
+        for name in PRIMITIVES:
+            use(name, threading.main_thread().kept)
+        return bsp.allreduce(1)
+
+    kept.clear()
+    with bsplib.Pool(2) as pool:
+        pool.run(first)
+        assert pool.run(again) == [2, 2]
+
+
+@pytest.mark.procs(2)
+def test_the_group_of_a_run_that_failed_cannot_be_used(backend):
+    def fail(bsp):
+        kept[:] = [(bsp, None)]
+        raise KeyError
+
+    def nested(bsp):
+        with pytest.raises(KeyError):
+            bsplib.run(fail, nprocs=1, backend="sim")
+        use("sync", kept[0])
+        return 1
+
+    assert bsplib.run(nested, nprocs=1, backend=backend) == [1]
+
+
+@pytest.mark.procs(2)
+def test_a_sub_group_that_an_exception_left_open_ends_with_the_run():
+    def main(bsp):
+        kept[:] = [(bsp.partition([2]), None)]
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        bsplib.run(main, nprocs=2, backend="sim")
+    use("sync", kept[0])
+
+
+def said_in_another_thread(bsp, name):
+    """Raise what a primitive says in a thread that does not run main."""
+    errors = []
+
+    def other():
+        try:
+            PRIMITIVES[name](bsp, np.zeros(3))
+        except bsplib.BspError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    raise RuntimeError(type(errors[0]).__name__, str(errors[0]))
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("name", ["oblsync", "allreduce", "put", "zeros", "partition"])
+def test_another_thread_than_that_of_main_cannot_use_a_group(run, name):
+    with pytest.raises(RuntimeError, match=rf"{name}: this is not the thread that runs main"):
+        run(said_in_another_thread, name)
+
+
+@pytest.mark.procs(2)
+def test_another_thread_cannot_sync_in_the_simulator():
+    with pytest.raises(RuntimeError, match=r"sync: the group of process \d is used by another"):
+        bsplib.run(said_in_another_thread, "sync", nprocs=2, backend="sim")
+
+
+def test_another_virtual_processor_cannot_use_a_group():
+    def main(bsp):
+        kept.append(bsp)
+        bsp.sync()
+        kept[0].sync()
+
+    kept.clear()
+    with pytest.raises(
+        bsplib.UsageError, match=r"sync: the group of process \d is used by another"
+    ):
+        bsplib.run(main, nprocs=2, backend="sim")
+
+
+@pytest.mark.procs(1, 2)
+@pytest.mark.parametrize("name", ["pid", "nprocs", "machine"])
+def test_attributes_can_be_read_only(run, name):
+    def main(bsp):
+        with pytest.raises(AttributeError, match=name):
+            setattr(bsp, name, 3)
+        with bsp.partition([bsp.nprocs]) as sub:
+            assert getattr(sub, name) == getattr(bsp, name)
+        return bsp.pid
+
+    assert run(main) == list(range(len(run(main))))
