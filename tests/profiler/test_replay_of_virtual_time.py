@@ -77,8 +77,9 @@ def perform(bsp, rounds, seed, how):
             with bsp.partition([cut, bsp.nprocs]) as sub:
                 perform(sub, [("oblsync", salt + 1), ("partition", salt + 2)], seed, how)
         elif kind == "split" and bsp.nprocs > 1:
-            with bsp.split(bsp.pid % 2) as sub:
-                perform(sub, [("sync", salt + 1), ("oblsync", salt + 2)], seed, how)
+            with bsp.split((0, 1, None)[bsp.pid % 3]) as sub:  # some are in no sub-group
+                if sub is not None:
+                    perform(sub, [("sync", salt + 1), ("oblsync", salt + 2)], seed, how)
         compute(bsp, how, int(w[1, bsp.pid]))
         exchange(bsp, draw, x, kind)
 
