@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bsplib.backends.base import Port
+from bsplib.cpu_recorder import CpuRecordedGroup
 from bsplib.failures import Failure, failure_of
 from bsplib.group import Group
 from bsplib.machine import Machine
@@ -32,6 +33,8 @@ class Task:
     kwargs: dict[str, Any] = field(default_factory=dict)
     spool: Path | None = None
     """Folder for the records; None where nothing is recorded."""
+    cpu: bool = False
+    """Record CPU time too."""
     check: bool = False
     """Find transfers that overlap, and arrays that are changed too early."""
     label: bool = False
@@ -70,7 +73,7 @@ def _recorded_group(task: Task, spool: Spool, port: Port, terms: Terms) -> Group
     code = getattr(task.main, "__code__", None)
     recorder = Recorder(spool, port.pid, _call_main.__code__, code)
     recorder.began_ns = port.released
-    kind = _kind(RecordedGroup, port)
+    kind = _kind(CpuRecordedGroup if task.cpu else RecordedGroup, port)
     return kind(port, terms, None, recorder, root_group(port.nprocs))
 
 

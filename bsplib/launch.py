@@ -148,7 +148,7 @@ def _run_recorded(task: Task, setting: Setting, path: Path) -> list[Any]:
     folder = Path(tempfile.mkdtemp(prefix=".bsp-records-", dir=path.parent))
     meta = _meta(task, setting)
     try:
-        return _launch(replace(task, spool=folder), setting)
+        return _launch(replace(task, spool=folder, cpu=meta["cpu_measured"]), setting)
     except BaseException as error:
         meta["error"] = f"{type(error).__name__}: {words(error)}"
         raise
@@ -174,6 +174,7 @@ def _add(path: Path, trace: Trace) -> None:
 
 
 def _meta(task: Task, setting: Setting) -> dict[str, Any]:
+    cores = len(os.sched_getaffinity(0))
     virtual = {"virtual_time": _scaling(setting.machine)} if setting.backend == "sim" else {}
     return virtual | {
         "program": os.path.basename(sys.argv[0]) or "python",
@@ -183,7 +184,8 @@ def _meta(task: Task, setting: Setting) -> dict[str, Any]:
         "machine": asdict(task.machine),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "host": platform.node(),
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": cores,
+        "cpu_measured": setting.backend == "shm" and setting.nprocs > cores,
         "system": platform.platform(),
         "python": platform.python_version(),
         "numpy": np.__version__,

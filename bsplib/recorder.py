@@ -200,6 +200,11 @@ class RecordedGroup(Group):
     hpmove = _timed(Group.hpmove)
     _unwrap = _timed(Group._unwrap)
 
+    _cpu_ns = NO_CPU
+    """CPU time of the superstep that ends; a subclass measures it."""
+    _stamp_arrival: Callable[[], int]
+    """The time, asked for when the superstep ends here."""
+
     def __init__(
         self,
         port: Port,
@@ -211,15 +216,14 @@ class RecordedGroup(Group):
         super().__init__(port, terms, parent)
         self._recorder = recorder
         self._number = recorder.define_group(info)
-        self._now = port.now
+        self._now = self._stamp_arrival = port.now
         self._is_plain = False
         self._comm_ns = 0
         self._sub_ns = 0
         self._start_ns = self._opened_ns = max(terms.began_ns, port.now())
 
     def _end_superstep(self, kind: Kind, stamp: int) -> None:  # noqa: ARG002  # stamped here
-        now = self._now
-        arrive = now()
+        arrive = self._stamp_arrival()
         superstep, traffic = self._superstep, (self._out, self._early)
         if kind is not _SYNC:
             _end_superstep(self, kind, arrive)
@@ -229,12 +233,12 @@ class RecordedGroup(Group):
         long = self._changes or self._queue.messages or self._watch is not None
         if long or not self._end_shortly(arrive):
             _end_superstep(self, kind, arrive)
-        end = now()
+        end = self._now()
         stack = self._recorder.stack_above(sys._getframe(_CALLER))
         self._write(superstep, _SYNC, stack, (arrive, self._port.released, end), traffic)
 
     def _end_oblivious(self, n: int, stamp: int) -> None:  # noqa: ARG002  # stamped here
-        arrive = self._now()
+        arrive = self._stamp_arrival()
         superstep, traffic = self._superstep, (self._out, self._early)
         super()._end_oblivious(n, arrive)
         times = (arrive, self._port.released, self._now())
@@ -266,7 +270,7 @@ class RecordedGroup(Group):
             end - began,
             self._comm_ns,
             self._sub_ns,
-            NO_CPU,
+            self._cpu_ns,
             own_bytes,
             own_messages,
         )
@@ -292,7 +296,7 @@ class RecordedGroup(Group):
         return type(self)(port, self._terms, self, self._recorder, info)
 
     def _leave(self) -> None:
-        arrive = self._now()
+        arrive = self._stamp_arrival()
         caller: FrameType | None = sys._getframe(_CALLER)
         while caller is not None and caller.f_code.co_filename in _LEAVES_GROUPS:
             caller = caller.f_back  # the end of a with statement

@@ -39,14 +39,32 @@ def computation_ns(run: Run) -> NDArray[np.float64]:
     CPU time was measured at most that CPU time's share ``cpu * W / (W + calls)``, so
     that waiting for a core is no computation.
     """
-    records = run.records
-    calls, cpu = records["comm_calls"].astype(np.float64), records["cpu"]
-    spent = (records["arrive"] - records["start"] - records["comm_calls"] - records["sub"]).astype(
-        np.float64
-    )
-    share = spent / np.maximum(spent + calls, 1.0)
-    w: NDArray[np.float64] = np.where(cpu == NO_CPU, spent, np.minimum(spent, cpu * share))
+    records, spent = run.records, _between_ns(run)
+    share = spent / np.maximum(spent + records["comm_calls"], 1)
+    # Whole nanoseconds add up exactly.
+    on_a_core = np.rint(records["cpu"] * share)
+    w: NDArray[np.float64] = np.where(records["cpu"] == NO_CPU, spent, np.minimum(spent, on_a_core))
     return w
+
+
+def waiting_ns(run: Run) -> float | None:
+    """Return the time that all processes together waited for a core while they computed.
+
+    Returns:
+        Nanoseconds, the sum of W - w over all records; None where CPU time was not
+        measured.
+    """
+    if not (run.records["cpu"] != NO_CPU).any():
+        return None
+    return float((_between_ns(run) - computation_ns(run)).sum())
+
+
+def _between_ns(run: Run) -> NDArray[np.float64]:
+    """Return W: the time from start to arrival without calls and sub-groups."""
+    records = run.records
+    spent: NDArray[np.int64] = records["arrive"] - records["start"]
+    spent = spent - records["comm_calls"] - records["sub"]
+    return spent.astype(np.float64)
 
 
 def record_costs(run: Run) -> NDArray[np.float64]:
