@@ -39,7 +39,7 @@ def computation_ns(run: Run) -> NDArray[np.float64]:
     CPU time was measured at most that CPU time's share ``cpu * W / (W + calls)``, so
     that waiting for a core is no computation.
     """
-    records, spent = run.records, _between_ns(run)
+    records, spent = run.records, spent_ns(run)
     share = spent / np.maximum(spent + records["comm_calls"], 1)
     # Whole nanoseconds add up exactly.
     on_a_core = np.rint(records["cpu"] * share)
@@ -56,10 +56,10 @@ def waiting_ns(run: Run) -> float | None:
     """
     if not (run.records["cpu"] != NO_CPU).any():
         return None
-    return float((_between_ns(run) - computation_ns(run)).sum())
+    return float((spent_ns(run) - computation_ns(run)).sum())
 
 
-def _between_ns(run: Run) -> NDArray[np.float64]:
+def spent_ns(run: Run) -> NDArray[np.float64]:
     """Return W: the time from start to arrival without calls and sub-groups."""
     records = run.records
     spent: NDArray[np.int64] = records["arrive"] - records["start"]

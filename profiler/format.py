@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from profiler.costs import waiting_ns
+
 if TYPE_CHECKING:
+    from bsplib.records import Run
     from profiler.callgraph import Node, Summary
 
 _TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
@@ -48,6 +51,16 @@ def label(node: Node) -> str:
     """Name of a node on one line, with the kind of its sync where that is not ``sync``."""
     kind = f" ({node.sync})" if node.sync not in ("", "sync") else ""
     return visible(node.name) + kind
+
+
+def waiting(run: Run) -> str:
+    """How long the processes of a run waited for a core; empty where that is not known."""
+    waited_ns = waiting_ns(run)
+    if waited_ns is None:
+        return ""
+    cores = run.meta.get("cores")
+    where = f" on {cores} core{'s' * (cores != 1)}" if isinstance(cores, int) else ""
+    return f"waiting for a core: {seconds(waited_ns / 1e9)} of {run.nprocs} processes{where}"
 
 
 def visible(text: str) -> str:

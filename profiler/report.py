@@ -57,6 +57,8 @@ def print_report(
         callgraph = build(trace.runs[number], library=library)
         way = critical_path(callgraph, path)
         console.print(_title(number, callgraph), style="bold", soft_wrap=True)
+        if waiting := fmt.waiting(callgraph.run):
+            console.print(Text(waiting), soft_wrap=True)
         table = _table(callgraph, way)
         unlimited = console.options.update(max_width=10_000)
         fits = console.measure(table, options=unlimited).maximum <= console.width

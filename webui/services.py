@@ -84,6 +84,7 @@ def describe_run(run: Run) -> Json:
     check_product("nodes", len(graph), "processes", run.nprocs, MAX_SLICES)
     return {
         "heading": _heading(run),
+        "waiting": fmt.waiting(run),
         "program": _meta(run, "program"),
         "error": "" if run.complete else _meta(run, "error"),
         "nprocs": run.nprocs,

@@ -30,11 +30,13 @@ class Parts:
     comp_s: float
     comm_s: float
     sync_s: float
+    waiting_s: float = 0.0
+    """Waiting for a core, of what was measured."""
 
     @property
     def total_s(self) -> float:
         """All of it."""
-        return self.comp_s + self.comm_s + self.sync_s
+        return self.comp_s + self.comm_s + self.sync_s + self.waiting_s
 
 
 @dataclass(frozen=True)
@@ -127,5 +129,5 @@ class _Sites:
 
     def _sums(self, booking: Booking) -> NDArray[np.float64]:
         """Sums of each part at each site."""
-        parts = (booking.comp_s, booking.comm_s, booking.sync_s)
+        parts = booking.comp_s, booking.comm_s, booking.sync_s, booking.waiting_s
         return np.stack([np.bincount(self._site, part, self._count) for part in parts])

@@ -52,14 +52,17 @@ class Booking:
     comp_s: NDArray[np.float64]
     """Computation."""
     comm_s: NDArray[np.float64]
-    """Bytes on their way, g h; of a measured time all that is not computation."""
+    """Bytes on their way, g h; of a measured time all but computation and waiting."""
     sync_s: NDArray[np.float64]
     """The start or end of supersteps, l or L; 0 where a time was measured."""
+    waiting_s: NDArray[np.float64]
+    """Waiting for a core while it computed; 0 under a model, which knows no such thing."""
 
     @property
     def total_s(self) -> float:
         """The time of the whole run."""
-        return float(self.comp_s.sum() + self.comm_s.sum() + self.sync_s.sum())
+        parts = self.comp_s, self.comm_s, self.sync_s, self.waiting_s
+        return float(sum(part.sum() for part in parts))
 
 
 def replay(timeline: Timeline, model: str, prices: Prices) -> Booking:
@@ -92,7 +95,7 @@ class _Books:
     def __init__(self, timeline: Timeline, speed_ratio: float = 1.0) -> None:
         self._timeline = timeline
         self._ratio = speed_ratio
-        self._sums = np.zeros((3, len(timeline.position)))
+        self._sums = np.zeros((4, len(timeline.position)))
         pieces = timeline.pieces
         self._by_before = np.argsort(pieces.before, kind="stable")
         self._sorted = pieces.before[self._by_before]
@@ -106,14 +109,20 @@ class _Books:
         self._sums[1, record] += transfer_s
         self._sums[2, record] += sync_s
 
-    def came_to(self, record: int, *, calls: bool = False) -> None:
-        """A process computed from its last sync to the arrival of a record."""
+    def came_to(self, record: int, *, as_measured: bool = False) -> None:
+        """A process computed from its last sync to the arrival of a record.
+
+        Args:
+            record: which.
+            as_measured: book the time inside primitives and that without a core, too.
+        """
         pieces = self._timeline.pieces
         start, stop = np.searchsorted(self._sorted, [record, record + 1])
         places = self._by_before[start:stop]
         self._sums[0, pieces.owner[places]] += pieces.comp_s[places] * self._ratio
-        if calls:
+        if as_measured:
             self._sums[1, pieces.owner[places]] += pieces.calls_s[places]
+            self._sums[3, pieces.owner[places]] += pieces.waiting_s[places]
 
     def closed(self) -> Booking:
         """The sums in the order of the run's records."""
@@ -285,7 +294,7 @@ class _Recorded:
             cause = self._cause(record)
             after_s = (int(records["end"][record]) - int(records["arrive"][cause])) / 1e9
             self._books.communicated(record, after_s, 0.0)
-            self._books.came_to(cause, calls=True)
+            self._books.came_to(cause, as_measured=True)
             record = int(self._timeline.before[cause])
         return self._books.closed()
 

@@ -56,6 +56,8 @@ def print_predictions(
     console = console or Console()
     for position, prediction in enumerate(predictions):
         console.print(_title(position if number is None else number, prediction), soft_wrap=True)
+        if waiting := fmt.waiting(prediction.callgraph.run):
+            console.print(Text(f"{waiting} (part of the measured total only)"), soft_wrap=True)
         console.print(_totals(prediction))
         console.print(_nodes(prediction))
 

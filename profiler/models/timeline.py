@@ -8,13 +8,13 @@ that contains them. In this order every superstep follows all that it depends on
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from bsplib.records import Direction, Kind, Run
-from profiler.costs import METRICS, _partner_records, h_relation, record_costs
+from profiler.costs import METRICS, _partner_records, h_relation, record_costs, spent_ns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,6 +86,8 @@ class Pieces:
     """The record whose computation it is."""
     comp_s: NDArray[np.float64]
     """Computation; adds up to ``w_s`` for each owner."""
+    waiting_s: NDArray[np.float64]
+    """Time that it waited for a core meanwhile; 0 where CPU time was not measured."""
     calls_s: NDArray[np.float64]
     """The rest of the stretch: time inside primitives, and of the recorder."""
 
@@ -106,7 +108,9 @@ def lay_out(run: Run) -> Timeline:
     before = _before(run)[position]
     before = np.where(before < 0, -1, inverse[before])
     w_s = record_costs(run)[_COMP][position] / 1e9
-    pieces = _pieces(run, steps, records[position], before, w_s)
+    spent_s = spent_ns(run)[position] / 1e9
+    pieces = _pieces(run, steps, records[position], before, spent_s)
+    pieces = _on_a_core(pieces, w_s, spent_s)
     h_out, h_in = h_relation(run)
     return Timeline(
         run=run,
@@ -231,7 +235,7 @@ def _pieces(
     steps: list[Step],
     records: NDArray[np.void],
     before: NDArray[np.int64],
-    w_s: NDArray[np.float64],
+    spent_s: NDArray[np.float64],
 ) -> Pieces:
     """Cut the time between syncs into pieces by whose computation it is.
 
@@ -240,7 +244,7 @@ def _pieces(
         steps: in order.
         records: in the order of the steps; so is all that follows.
         before: as in :class:`Timeline`.
-        w_s: likewise.
+        spent_s: computation with all waiting for a core.
     """
     since = np.where(before < 0, _began(records)[records["pid"]], records["end"][before])
     lengths = np.maximum(records["arrive"] - since, 0)
@@ -250,8 +254,15 @@ def _pieces(
     cut = _cut_at_partitions(run, steps, records, since, np.flatnonzero(~whole))
     stretches = np.concatenate([own, np.array(cut, np.int64).reshape(-1, 3)])
     owner, length_s = stretches[:, 1], stretches[:, 2] / 1e9
-    comp_s = _without_calls(owner, length_s, w_s)
-    return Pieces(stretches[:, 0], owner, comp_s, length_s - comp_s)
+    comp_s = _without_calls(owner, length_s, spent_s)
+    return Pieces(stretches[:, 0], owner, comp_s, np.zeros_like(comp_s), length_s - comp_s)
+
+
+def _on_a_core(pieces: Pieces, w_s: NDArray[np.float64], spent_s: NDArray[np.float64]) -> Pieces:
+    """Tell waiting for a core from computation, in each piece by the share of its owner."""
+    share = np.divide(w_s, spent_s, out=np.ones_like(w_s), where=spent_s > 0)
+    comp_s = pieces.comp_s * share[pieces.owner]
+    return replace(pieces, comp_s=comp_s, waiting_s=pieces.comp_s - comp_s)
 
 
 def _began(records: NDArray[np.void]) -> NDArray[np.int64]:
@@ -299,18 +310,18 @@ def _cut_at_partitions(
 
 
 def _without_calls(
-    owner: NDArray[np.int64], length_s: NDArray[np.float64], w_s: NDArray[np.float64]
+    owner: NDArray[np.int64], length_s: NDArray[np.float64], spent_s: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Take from the stretches of each owner what is not computation, the last ones first."""
+    """Take from the stretches of each owner the time in calls, from the last ones first."""
     comp_s = length_s.copy()
-    count = np.bincount(owner, minlength=len(w_s))
+    count = np.bincount(owner, minlength=len(spent_s))
     single = count[owner] == 1
-    comp_s[single] = w_s[owner[single]]
+    comp_s[single] = spent_s[owner[single]]
     parts: dict[int, list[int]] = defaultdict(list)
     for place in np.flatnonzero(~single).tolist():
         parts[int(owner[place])].append(place)
     for number, places in parts.items():
-        excess = float(length_s[places].sum() - w_s[number])
+        excess = float(length_s[places].sum() - spent_s[number])
         for place in reversed(places):
             taken = min(excess, float(comp_s[place]))
             comp_s[place] -= taken

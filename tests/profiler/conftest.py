@@ -58,6 +58,7 @@ class Script:
         w: Sequence[int] | int = 0,
         *,
         calls: Sequence[int] | int = 0,
+        cpu: Sequence[int] | None = None,
         waits: Sequence[int] | None = None,
         transfer: int = 0,
         puts: Sequence[Transfer] = (),
@@ -71,6 +72,7 @@ class Script:
             stacks: one for all, or one a process; None: it broke off before.
             w: computation, for all or by process of the group.
             calls: time in put, get, send.
+            cpu: CPU time by process; not measured if None.
             waits: idle time by process; what a global sync makes of it if None.
             transfer: from the release to the end.
             puts: (from, to, bytes), asked for by the sender.
@@ -83,6 +85,7 @@ class Script:
         stacks = [stacks] * size if isinstance(stacks, str) else stacks
         w, calls = (by if not isinstance(by, int) else [by] * size for by in (w, calls))
         arrive = [self.clock[pid] + w[i] + calls[i] for i, pid in enumerate(pids)]
+        cpu = cpu or [NO_CPU] * size
         waits = waits or [0 if kind == Kind.END else max(arrive) - time for time in arrive]
         asked = {}
         for i, (pid, stack) in enumerate(zip(pids, stacks, strict=True)):
@@ -93,7 +96,8 @@ class Script:
             site = self.stacks.setdefault(self._parse(stack), len(self.stacks))
             asked[pid] = len(self.rows)
             times = (start, arrive[i], released, end, calls[i], self.sub.pop((group, pid), 0))
-            self.rows.append((pid, group, self.superstep[group], kind, site, *times, NO_CPU, 0, 0))
+            place = pid, group, self.superstep[group], kind, site
+            self.rows.append((*place, *times, cpu[i], 0, 0))
             self.clock[pid] = self.begun[group, pid] = end
         for source, target, size_bytes in puts:
             self.traffic.append((asked[source], target, Direction.OUT, size_bytes, 1))

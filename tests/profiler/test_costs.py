@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bsplib.records import Kind
-from profiler.costs import METRICS, h_relation, record_costs, superstep_numbers
+from profiler.costs import METRICS, h_relation, record_costs, superstep_numbers, waiting_ns
 
 
 def costs_of(run):
@@ -105,3 +105,62 @@ def test_supersteps_are_numbered_over_groups_whatever_the_order_of_the_records(s
 @pytest.mark.parametrize("nprocs", [1, 4])
 def test_a_run_without_records_has_no_costs(script, nprocs):
     assert record_costs(script(nprocs).run()).shape == (4, 0)
+
+
+# -- more processes than cores ----------------------------------------------------------------
+
+
+def test_waiting_for_a_core_is_no_computation(script):
+    program = script(2)
+    program.step("main", w=[90, 50], cpu=[30, 80])
+    run = program.run()
+    assert costs_of(run)["comp"] == [30, 50]  # never more than passed
+    assert waiting_ns(run) == 60 + 0
+
+
+def test_cpu_time_is_shared_between_computation_and_calls(script):
+    program = script(2)
+    program.step("main", w=[60, 60], calls=[20, 0], cpu=[40, 40])
+    run = program.run()
+    assert costs_of(run)["comp"] == [40 * 60 / 80, 40]
+    assert costs_of(run)["comm"] == [20, 0]
+    assert waiting_ns(run) == 30 + 20
+
+
+def test_computation_from_cpu_time_is_in_whole_nanoseconds(script):
+    program = script(1)
+    program.step("main", w=2, calls=1, cpu=[2])
+    assert costs_of(program.run())["comp"] == [1]
+
+
+def test_a_superstep_of_no_time_has_no_computation(script):
+    program = script(1)
+    program.step("main", w=0, cpu=[5])
+    assert costs_of(program.run())["comp"] == [0]
+
+
+def test_where_cpu_time_was_not_measured_nobody_knows_of_waiting(script):
+    program = script(2)
+    program.step("main", w=[90, 50])
+    assert waiting_ns(program.run()) is None
+
+
+def test_waiting_counts_where_it_was_and_not_again_around_a_sub_group(script):
+    program = script(2)
+    with program.partition(1, 1) as (left, right):
+        program.step("main inner", w=70, cpu=[30], group=left)
+        program.step("main inner", w=50, cpu=[50], group=right)
+    program.step("main", w=[10, 40], cpu=[10, 15])
+    run = program.run()
+    assert costs_of(run)["comp"] == [30, 50, 10, 15]
+    assert waiting_ns(run) == 40 + 25
+
+
+def test_equal_work_of_sixteen_processes_on_two_cores_is_in_balance(script):
+    program = script(16)
+    for _ in range(3):
+        # Two at a time: what each does takes 1000, and it waits for those before it.
+        program.step("main", w=[1000 * (pid // 2 + 1) for pid in range(16)], cpu=[1000] * 16)
+    reading = program.reading()
+    assert reading.ns("main") == (3000, 3000, 3000)
+    assert reading.cost("main").comp.percentages() == (100, 100)

@@ -268,6 +268,15 @@ def test_the_tables_have_totals_and_nodes_of_all_models(broadcasts):
     assert rows == names
 
 
+def test_waiting_for_a_core_is_a_part_of_the_measured_total_only(script):
+    program = script(2)
+    program.step("main", w=[8000, 8000], cpu=[2000, 2000])
+    text = printed([predict(program.run(meta={"cores": 1}), Prices(THERE))])
+    assert "waiting for a core: 12.0 µs of 2 processes on 1 core (part of the measured" in text
+    lines = [re.split(r"\s{2,}", line.strip()) for line in text.splitlines()]
+    assert ["measured", "8.00 µs", "2.00 µs", "0 s"] in lines
+
+
 def test_texts_of_a_trace_cannot_command_the_terminal(script):
     program = script(1)
     program.step("main \x1b[31mred")

@@ -14,6 +14,7 @@ from bsplib import launch
 from bsplib.machine import Machine
 from bsplib.records import Kind
 from bsplib.trace import read_trace
+from profiler.costs import spent_ns
 from profiler.models.prices import Prices
 from profiler.models.replay import MODELS, measured, replay
 from profiler.models.timeline import lay_out
@@ -284,6 +285,45 @@ def test_measured_time_is_booked_from_each_wait_to_who_was_waited_for(script):
     took = measured(lay_out(run))
     assert took.total_s * 1e9 == pytest.approx(max(program.clock))
     assert stacks_of(run, took) == {"f": (50, 3, 0), "g": (40 + 8, 5 + 2, 0)}
+
+
+# -- more processes than cores ----------------------------------------------------------------
+
+
+def test_a_replay_takes_computation_without_the_waits_for_a_core(script):
+    program = script(2)
+    program.step("main f", w=[40, 90], cpu=[40, 30], puts=[(0, 1, 8)])
+    program.step("main g", w=[10, 5], calls=[10, 0], cpu=[10, 5])
+    assert times(program.run(), machine(l_ns=1)) == alike(40 + 1 + 5 + 1)
+
+
+def test_of_measured_time_waiting_for_a_core_is_a_part_of_its_own(script):
+    program = script(2)
+    program.step("main f", w=[40, 90], calls=[0, 10], cpu=[40, 50], transfer=3)
+    run = program.run()
+    took = measured(lay_out(run))
+    assert took.total_s * 1e9 == pytest.approx(103)
+    assert stacks_of(run, took) == {"f": (45, 10 + 3, 0)}
+    assert took.waiting_s.sum() * 1e9 == pytest.approx(90 - 45)
+
+
+def test_pieces_around_sub_groups_add_up_to_the_computation_on_a_core(script):
+    program = script(2)
+    program.clock = [30, 10]
+    with program.partition(1, 1) as (left, right):
+        program.step("main sub", w=[8], cpu=[2], group=left, kind=END)
+        program.step("main sub", w=[5], cpu=[5], group=right, kind=END)
+    program.step("main", w=[7, 2], calls=[12, 4])
+    run = program.run()
+    run.records["cpu"][2] = 16  # of 49 ns, 12 of them calls
+    pieces = (timeline := lay_out(run)).pieces
+    owned = np.bincount(pieces.owner, pieces.comp_s, len(run.records))
+    assert owned == pytest.approx(timeline.w_s)
+    assert timeline.w_s[timeline.position == 2] * 1e9 == pytest.approx(round(16 * 37 / 49))
+    whole = pieces.comp_s + pieces.waiting_s
+    spent = np.bincount(pieces.owner, whole, len(run.records))
+    assert spent == pytest.approx(spent_ns(run)[timeline.position] / 1e9)
+    assert pieces.waiting_s.min() >= 0
 
 
 # -- programs in virtual time --------------------------------------------------------------------

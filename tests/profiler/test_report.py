@@ -157,3 +157,26 @@ def test_functions_of_bsplib_are_shown_only_on_demand(script):
     assert [row[0] for row in rows(printed(trace))] == ["main", "app.py line 7 · allreduce"]
     names = [row[0] for row in rows(printed(trace, library=True))]
     assert names == ["main", "Group.allreduce", "combinations.py line 90"]
+
+
+@pytest.mark.parametrize(
+    ("meta", "where"),
+    [
+        ({"cores": 2}, " on 2 cores"),
+        ({"cores": 1}, " on 1 core"),
+        ({}, ""),
+        ({"cores": "\x1b"}, ""),
+    ],
+)
+def test_waiting_for_a_core_is_told_once_a_run(script, meta, where):
+    program = script(16)
+    program.step("main", w=100_000_000, cpu=[25_000_000] * 16)
+    program.step("main foo", w=2, cpu=[2] * 16)
+    text = printed(Trace((program.run(meta=meta),)))
+    line = f"waiting for a core: 1.20 s of 16 processes{where}"
+    assert text.splitlines()[1] == line
+    assert text.count("waiting") == 1
+
+
+def test_nothing_is_said_of_cores_where_cpu_time_was_not_measured(broadcasts):
+    assert "core" not in printed(Trace((broadcasts,)))

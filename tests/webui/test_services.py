@@ -103,6 +103,16 @@ def test_the_heading_says_size_backend_length_and_whether_it_ended(several_runs_
     assert broken["error"].startswith("AbortError: it was enough.")
 
 
+def test_waiting_for_a_core_is_told_where_cpu_time_was_measured(run_maker, frame):
+    maker = run_maker(4)
+    maker.step((frame("main", 1, 2),), [1e-3] * 4)
+    run = maker.run(cores=2)
+    assert services.describe_run(run)["waiting"] == ""
+    run.records["cpu"] = 250_000
+    waiting = services.describe_run(run)["waiting"]
+    assert waiting == "waiting for a core: 3.00 ms of 4 processes on 2 cores"
+
+
 def test_metadata_may_hold_anything(run_maker, frame):
     maker = run_maker(1)
     maker.step((frame("main", 1, 2),), [1e-3])

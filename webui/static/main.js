@@ -91,6 +91,8 @@
     dom.byId("program").textContent = run.program;
     dom.byId("program").title = run.program;
     dom.byId("heading").textContent = run.heading;
+    dom.byId("waiting").textContent = run.waiting;
+    dom.byId("waiting").hidden = !run.waiting;
     dom.byId("error").textContent = run.error;
     dom.byId("error").hidden = !run.error;
     const box = drawing.show(run);
