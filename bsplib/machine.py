@@ -145,13 +145,14 @@ class Machine:
         g, latency = self.costs(pattern)
         return g * h, latency
 
-    def price(self, h: int) -> float:
-        """Return the seconds of a superstep besides computation, g h + l.
+    def price(self, h: int, pattern: str | None = None) -> float:
+        """Return the seconds of a superstep besides computation: the sum of :meth:`parts`."""
+        return float(sum(self.parts(h, pattern)))
 
-        Raises:
-            UsageError: l is a gap.
-        """
-        return float(sum(self.parts(h)))
+    def pattern_priced(self, pattern: str | None) -> str | None:
+        """Return a pattern if this Machine has its g and L, otherwise None: its own hold."""
+        known = self.patterns.get(pattern) if pattern is not None else None
+        return pattern if known is not None and known.l is not None and known.l >= 0 else None
 
     def two_stages_pay(self, nbytes: int, nprocs: int) -> bool:
         """Tell whether a broadcast is faster in two stages than in one.

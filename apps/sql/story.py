@@ -23,7 +23,7 @@ from bsplib.records import Run
 from bsplib.trace import read_trace
 from profiler.callgraph import Node
 from profiler.models.prediction import Prediction, predict
-from profiler.models.prices import Prices
+from profiler.models.prices import choose_prices
 from profiler.summary import Summary
 from profiler.tune.sweep import quietest
 
@@ -103,7 +103,7 @@ def tell(
                     made.append(path)
                 advance()
         return [
-            _figures(setting, stage, _kept(made, folder / f"sql-{number}-{stage}.bsp"), rows[stage])
+            _figures(stage, _kept(made, folder / f"sql-{number}-{stage}.bsp"), rows[stage])
             for number, (stage, made) in enumerate(traces.items(), 1)
         ]
 
@@ -135,11 +135,9 @@ def _kept(traces: list[Path], goal: Path) -> tuple[Run, Path]:
     return quietest(runs), goal
 
 
-def _figures(
-    setting: Setting, stage: str, kept: tuple[Run, Path], rows: tuple[int, ...]
-) -> Figures:
+def _figures(stage: str, kept: tuple[Run, Path], rows: tuple[int, ...]) -> Figures:
     run, trace = kept
-    found = _Found(predict(run, Prices(setting.machine), [MODEL]))
+    found = _Found(predict(run, choose_prices(run), [MODEL]))
     sample = "sort_sample" if stage == "bitonic" else "collect"
     return Figures(
         stage=stage,

@@ -9,6 +9,8 @@ import numpy as np
 
 from bsplib.errors import UsageError
 from bsplib.machine import PATTERNS, Machine
+from bsplib.pattern import pattern_of
+from bsplib.records import Kind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
 RECOGNISE = "auto"
 """Instead of the name of a pattern: the one that each superstep has."""
+VIRTUAL = "as in virtual time"
+"""Instead of the name of a pattern: as virtual processors price. A superstep that ends with
+a sync has the price of its pattern where the Machine has one, under every model."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,7 @@ class Prices:
     """Seconds that a computation takes there, for each second that was recorded."""
     pattern: str | None = None
     """``PATTERNS`` or ``RECOGNISE``: whose g and L hold for BSPWB, MPM and OBSP*;
-    the Machine's own g and l if None."""
+    ``VIRTUAL``; the Machine's own g and l if None."""
 
     def relation(
         self, h_in: NDArray[np.float64], h_out: NDArray[np.float64]
@@ -49,6 +54,8 @@ class Prices:
         steps = timeline.steps
         if self.pattern == RECOGNISE:
             found = [self._known(recognise(timeline, step)) for step in steps]
+        elif self.pattern == VIRTUAL:
+            found = [self._virtual(timeline, step) for step in steps]
         else:
             found = [self.pattern] * len(steps)
         for pattern in set(found):
@@ -62,30 +69,20 @@ class Prices:
         else:
             self.machine.costs(pattern)
 
+    def _virtual(self, timeline: Timeline, step: Step) -> str | None:
+        if step.kind != Kind.SYNC:
+            return None
+        return self.machine.pattern_priced(recognise(timeline, step))
+
     def _known(self, pattern: str | None) -> str | None:
         return pattern if pattern in self.machine.patterns else None
 
 
 def recognise(timeline: Timeline, step: Step) -> str | None:
-    """Return the pattern of a superstep: the one of ``PATTERNS`` that comes nearest.
-
-    One message to all and a different one to each are not told apart.
-
-    Returns:
-        None where nothing was sent.
-
-    Source: Roda et al. 1999, section 1.
-    """
+    """Return the pattern of a superstep, as :func:`bsplib.pattern.pattern_of`."""
     links = slice(step.link_start, step.link_stop)
-    senders, receivers = set(timeline.link_from[links]), set(timeline.link_to[links])
-    if not senders:
-        return None
-    pairs = len(set(zip(timeline.link_from[links], timeline.link_to[links], strict=True)))
-    if pairs == len(senders) == len(receivers):
-        return "exchange" if senders == receivers else "ping-pong"
-    if len(senders) == 1:
-        return "personalised-one-to-all"
-    return "all-to-one" if len(receivers) == 1 else "all-to-all"
+    ends = (timeline.link_from[links].tolist(), timeline.link_to[links].tolist())
+    return pattern_of(zip(*ends, strict=True))
 
 
 def recorded_machine(run: Run) -> Machine | None:
@@ -113,7 +110,8 @@ def choose_prices(
         speed: of a process there: flop/s, as ``3e8``, or ``0.5x``: times that of the
             computer that recorded.
         latency_s: takes the place of the Machine's l.
-        pattern: as of :class:`Prices`.
+        pattern: as of :class:`Prices`; where it is None, a run in virtual time is priced
+            on its own Machine as it was there.
 
     Raises:
         UsageError: the trace names no Machine, the speed is no speed, the pattern no
@@ -128,7 +126,13 @@ def choose_prices(
         raise UsageError(f"predict: {pattern!r} is no pattern; there are {known}")
     if latency_s is not None:
         chosen = replace(chosen, l=latency_s)
+    if pattern is None and chosen.patterns and chosen == recorded and _is_virtual(run):
+        pattern = VIRTUAL
     return Prices(chosen, _ratio(recorded, chosen, speed), pattern)
+
+
+def _is_virtual(run: Run) -> bool:
+    return run.meta.get("backend") == "sim"
 
 
 def _ratio(recorded: Machine | None, machine: Machine, speed: str | None) -> float:

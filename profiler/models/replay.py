@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.records import Kind
+from profiler.models.prices import VIRTUAL
 from profiler.models.timeline import Step, Timeline
 
 if TYPE_CHECKING:
@@ -143,7 +144,8 @@ class _Barriers:
         self._w_s = timeline.w_s * prices.ratio
         self._h = prices.relation(timeline.h_in, timeline.h_out)
         self._machine = prices.machine
-        chosen = replace(prices, pattern=None) if model == "BSP" else prices
+        own = model == "BSP" and prices.pattern != VIRTUAL
+        chosen = replace(prices, pattern=None) if own else prices
         self._pattern = chosen.patterns_of(timeline)
         self._books = _Books(timeline, prices.ratio)
         self._totals = np.zeros(len(self._groups))

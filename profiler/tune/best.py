@@ -86,15 +86,16 @@ def _verdict(
         machine.need("l")
     except UsageError:
         return Verdict(name, values, ())
-    ratio = _ratio(run, machine)
-    prices = Prices(machine, 1.0 if ratio is None else ratio)
+    prices = _prices(run, machine)
+    ratio = None if prices is None else prices.ratio
+    prices = prices or Prices(machine)
     totals = tuple(replay(timeline, MODEL, prices).total_s for timeline in timelines)
     too_small = machine.p is not None and machine.p < run.nprocs
     return Verdict(name, values, totals, ratio, too_small)
 
 
-def _ratio(run: Run, machine: Machine) -> float | None:
+def _prices(run: Run, machine: Machine) -> Prices | None:
     try:
-        return choose_prices(run, machine).ratio
+        return choose_prices(run, machine)
     except UsageError:  # the speed of one of them is not known
         return None

@@ -15,7 +15,7 @@ from bsplib.errors import UsageError
 from bsplib.records import NO_CPU
 from profiler.costs import computation_ns
 from profiler.models.prediction import MEASURED, Prediction, predict
-from profiler.models.prices import Prices, recorded_machine
+from profiler.models.prices import choose_prices, recorded_machine
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
@@ -113,7 +113,7 @@ def _point(value: int, run: Run) -> Point:
     if machine is None:
         raise UsageError("tune: the trace does not say what Machine it ran on")
     machine.need("l")
-    return Point(value, run, predict(run, Prices(machine), [MODEL]))
+    return Point(value, run, predict(run, choose_prices(run), [MODEL]))
 
 
 def quietest(runs: Sequence[Run]) -> Run:

@@ -9,17 +9,26 @@ from hypothesis import strategies as st
 
 import bsplib
 from bsplib import launch
-from bsplib.machine import Machine
+from bsplib.machine import Machine, Pattern
 from bsplib.trace import read_trace
-from profiler.models.prices import Prices, choose_prices
-from profiler.models.replay import measured, replay
+from profiler.models.prices import VIRTUAL, Prices, choose_prices
+from profiler.models.replay import MODELS, measured, replay
 from profiler.models.timeline import lay_out
 
 MEASURED, CHARGED = "measured", "charged"
 
 
-def machine(rule):
-    return Machine("by hand", "made up", g=3.1e-9, l=50.3e-9, h=rule)
+PATTERNS = {
+    "exchange": Pattern(2.2e-9, 40.1e-9),
+    "all-to-one": Pattern(4.4e-9, 70.7e-9),
+    "all-to-all": Pattern(5.5e-9, 60.9e-9),
+    "ping-pong": Pattern(1.1e-9, -30e-9),  # a gap: the Machine's own g and l hold
+}
+
+
+def machine(rule, *, patterns=False):
+    known = PATTERNS if patterns else {}
+    return Machine("by hand", "made up", g=3.1e-9, l=50.3e-9, h=rule, patterns=known)
 
 
 @pytest.fixture
@@ -98,7 +107,7 @@ def check(run, parallel_ns, model, own):
     """The total is that of the trace, within 1 ns a superstep; the end of main has an l more."""
     again_ns = replay(lay_out(run), model, choose_prices(run)).total_s * 1e9
     supersteps = len(run.records)
-    assert choose_prices(run) == Prices(own)
+    assert choose_prices(run) == Prices(own, pattern=VIRTUAL if own.patterns else None)
     assert again_ns == pytest.approx(int(run.records["end"].max()), abs=supersteps)
     assert again_ns + own.l * 1e9 == pytest.approx(parallel_ns, abs=supersteps + 1)
 
@@ -117,9 +126,12 @@ RULES = st.sampled_from(["max", "sum"])
     seed=st.integers(0, 99),
     nprocs=PROCESSES,
     rule=RULES,
+    patterns=st.booleans(),
 )
-def test_any_program_takes_the_same_time_under_obsp(simulate, how, rounds, seed, nprocs, rule):
-    own = machine(rule)
+def test_any_program_takes_the_same_time_under_obsp(
+    simulate, how, rounds, seed, nprocs, rule, patterns
+):
+    own = machine(rule, patterns=patterns)
     run, parallel_ns = simulate(start, rounds, seed, how, nprocs=nprocs, machine=own, sim_seed=seed)
     check(run, parallel_ns, "OBSP*", own)
     timeline = lay_out(run)
@@ -128,13 +140,40 @@ def test_any_program_takes_the_same_time_under_obsp(simulate, how, rounds, seed,
 
 @pytest.mark.parametrize("how", [CHARGED, MEASURED])
 @ALIKE
-@given(rounds=rounds_of("sync"), seed=st.integers(0, 99), nprocs=PROCESSES, rule=RULES)
+@given(
+    rounds=rounds_of("sync"),
+    seed=st.integers(0, 99),
+    nprocs=PROCESSES,
+    rule=RULES,
+    patterns=st.booleans(),
+)
 def test_a_program_with_global_syncs_only_takes_the_same_time_under_bsp(
-    simulate, how, rounds, seed, nprocs, rule
+    simulate, how, rounds, seed, nprocs, rule, patterns
 ):
-    own = machine(rule)
+    own = machine(rule, patterns=patterns)
     run, parallel_ns = simulate(start, rounds, seed, how, nprocs=nprocs, machine=own)
     check(run, parallel_ns, "BSP", own)
+
+
+def ring(bsp):
+    """Three supersteps: nothing, an exchange of 100 bytes, 60 bytes from all to process 0."""
+    bsp.charge(0)
+    bsp.sync()
+    bsp.send((bsp.pid + 1) % bsp.nprocs, bytes(100))
+    bsp.sync()
+    if bsp.pid:
+        bsp.send(0, bytes(20))
+    bsp.sync()
+
+
+def test_a_superstep_costs_what_the_machine_says_of_its_pattern(simulate):
+    own = machine("max", patterns=True)
+    run, parallel_ns = simulate(ring, nprocs=4, machine=own)
+    steps_ns = 50.3 + (220 + 40.1) + (4.4 * 60 + 70.7)
+    assert parallel_ns == pytest.approx(steps_ns + 50.3, abs=4)
+    timeline, prices = lay_out(run), choose_prices(run)
+    for model in MODELS:
+        assert replay(timeline, model, prices).total_s * 1e9 == pytest.approx(steps_ns, abs=3)
 
 
 def many_calls(bsp):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from bsplib.backends.words import named
 from bsplib.errors import SyncMismatchError, UsageError
 from bsplib.machine import Machine
 from bsplib.outgoing import parcel_bytes
+from bsplib.pattern import pattern_of
 from bsplib.records import Kind, Members, as_members
 
 _ALIGNMENT = 64
@@ -288,7 +289,7 @@ class SimPort(Port):
                 )
 
     def _price(self, posts: dict[int, _Post]) -> int:
-        """Return g h + l of a superstep in ns."""
+        """Return the price of a superstep in ns: g h + l, or that of its pattern."""
         machine = self._world.machine
         if not posts:
             return _ns(machine.price(0))
@@ -300,7 +301,9 @@ class SimPort(Port):
                 h_in[partner] += sent
                 h_in[pid] += got
                 h_out[partner] += got
-        return _ns(machine.price(int(machine.relation(np.array(h_in), np.array(h_out)).max())))
+        h = int(machine.relation(np.array(h_in), np.array(h_out)).max())
+        pattern = pattern_of(_links(posts)) if machine.patterns else None
+        return _ns(machine.price(h, machine.pattern_priced(pattern)))
 
     # -- oblivious meetings ---------------------------------------------------------------
 
@@ -412,6 +415,16 @@ class SimPort(Port):
         """Wait for the end where another process has failed already."""
         if self._world.failed:
             self._world.wait(self._process, "stopped")
+
+
+def _links(posts: Mapping[int, _Post]) -> Iterator[tuple[int, int]]:
+    """Yield who sends to whom; what is got is sent by the process that has it."""
+    for pid, post in posts.items():
+        for partner, (puts, gets, messages, _) in post.parcels.items():
+            if puts or messages:
+                yield pid, partner
+            if gets:
+                yield partner, pid
 
 
 def _ns(seconds: float) -> int:
