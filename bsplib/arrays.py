@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from bsplib import where
 from bsplib.errors import (
     BspError,
     DtypeError,
@@ -82,9 +83,11 @@ class Arrays(Supersteps):
         """
         self._check_usable()
         try:
-            self._registry.pop(array)
+            registration = self._registry.pop(array)
         except BspError as error:
             self._fail(error)
+        if self._watch is not None:
+            registration.freed_by = f"pop_reg at {where.place()}"
 
     def zeros(self, shape: int | Sequence[int], dtype: DTypeLike = float) -> Array:
         """Allocate an array of zeros in shared memory and register it.
@@ -131,6 +134,8 @@ class Arrays(Supersteps):
         except BspError as error:
             self._fail(error)
         made: Array = np.ndarray(size, dtype, buffer=memory)
+        if self._watch is not None:
+            made = self._watch.allocated(made)
         self._registry.allocate(made, memory, self._port.place_of(made))
         return made
 
@@ -169,6 +174,8 @@ class Arrays(Supersteps):
         for registration in self._registry.allocated():
             if registration.slot not in before:
                 self._registry.pop(registration.handle)
+                if self._watch is not None:
+                    registration.freed_by = f"the end of the scope at {where.place()}"
 
     def _dtype(self, operation: str, dtype: DTypeLike) -> np.dtype[Any]:
         try:

@@ -4,7 +4,10 @@
   and rarely wanted.
 * An hp-transfer that overlaps another transfer, in what it reads or in what it
   writes: it takes effect at any time in the superstep.
-* A source of hpput, or a destination of get, that is changed before the sync.
+* A source of hpput, or a destination of get, that is changed before the sync, and a
+  destination of get that is read before it (:mod:`bsplib.watch`).
+* A source of another process's hpget, or a destination of its hpput, that this process
+  changes in the same superstep.
 
 Every report names the places of both calls. What overlaps is found out on the
 process whose memory it is, from the addresses of the elements: whatever they
@@ -14,7 +17,6 @@ were named through.
 from __future__ import annotations
 
 import enum
-import zlib
 from collections.abc import Iterable, Iterator
 from math import gcd
 from typing import Any, NamedTuple
@@ -30,6 +32,7 @@ from bsplib.place import Array, address, extent, from_wire
 from bsplib.records import Members
 from bsplib.registry import Registry
 from bsplib.transfer import check_arrival
+from bsplib.watch import Watch
 
 
 class _Use(enum.IntFlag):
@@ -63,6 +66,9 @@ _HERE = {
 }
 """What a call does to the array of its own process that it was given."""
 
+_AT_ANY_TIME = {"hpput": "destination", "hpget": "source"}
+"""What a call names on another process, which may not change it before the sync."""
+
 
 class _Call(NamedTuple):
     """A transfer, as far as it concerns the memory of this process."""
@@ -75,64 +81,9 @@ class _Call(NamedTuple):
     """Which elements of the part, in C order; None for all of them."""
 
 
-class Site(NamedTuple):
-    """Where a transfer was called, as it travels with it."""
-
-    operation: str
-    place: str
-
-
-class Watched(NamedTuple):
-    """An array that is to stay as it is until the sync."""
-
-    array: Array
-    checksum: int
-    site: Site
-
-
-def here(operation: str) -> tuple[str, str]:
-    """Return the place of the call that is being made, as plain values."""
-    return operation, where.place()
-
-
-class Watch:
-    """The arrays of one process that are to stay as they are until the sync."""
-
-    def __init__(self) -> None:
-        self._watched: list[Watched] = []
-        self._verified: list[Watched] = []
-
-    def add(self, array: Array, operation: str) -> None:
-        """Watch a source of hpput or a destination of get."""
-        self._watched.append(Watched(array, _checksum(array), Site(*here(operation))))
-
-    def verify(self) -> None:
-        """Raise if an array was changed; watch them no longer.
-
-        Raises:
-            OverlapError: it was; the sync is the second place.
-        """
-        self._verified, self._watched = self._watched, []
-        for array, checksum, site in self._verified:
-            if _checksum(array) != checksum:
-                what = _HERE[site.operation][1]
-                raise OverlapError(
-                    f"the {what} at {site.place} was changed before the sync at {where.place()}"
-                )
-
-    def take(self) -> list[Watched]:
-        """Return the arrays that stayed as they were, and forget them."""
-        verified, self._verified = self._verified, []
-        return verified
-
-
-def _checksum(array: Array) -> int:
-    return zlib.crc32(np.ascontiguousarray(array).view(np.uint8).reshape(-1).data)
-
-
 def check_overlaps(
     incoming: list[Incoming],
-    watched: list[Watched],
+    watch: Watch,
     registry: Registry,
     fetch: Fetch,
     members: Members,
@@ -142,24 +93,44 @@ def check_overlaps(
 
     Args:
         incoming: what all processes sent here, this one included.
-        watched: arrays of this process that it gave to its own transfers.
+        watch: what was kept of the arrays of this process.
         registry: of the group.
         fetch: for what is in the parcels.
         members: processes of the group in root numbering, by pid.
         pid: this process.
 
     Raises:
-        OverlapError: two of them may not meet.
+        OverlapError: two of them may not meet, or this process has changed what another
+            one reads or writes at any time in the superstep.
         BoundsError: one leaves its array, which an oblivious superstep finds out here.
     """
     named = _Named(registry, fetch, members)
     calls = [call for parcel in incoming for call in named.puts(parcel)]
     calls += [call for parcel in incoming for call in named.gets(parcel)]
-    for array, _, (operation, place) in watched:
+    for array, (operation, place) in watch.take():
         use, what = _HERE[operation]
         calls.append(_Call(use, _words(what, members[pid], place), array, None))
     for together in _that_may_overlap(calls):
         _compare(together)
+    for parcel in incoming:
+        _check_unchanged(named, parcel, watch, members[pid])
+
+
+def _check_unchanged(named: _Named, parcel: Incoming, watch: Watch, process: int) -> None:
+    """Raise if this process has changed what an hp-transfer names in its arrays."""
+    sites = parcel.sites or ((), ())
+    for transfers, its in zip((parcel.puts, parcel.gets), sites, strict=True):
+        for transfer, (operation, place) in zip(transfers, its, strict=False):
+            before = watch.before(transfer[0]) if operation in _AT_ANY_TIME else None
+            if before is None:
+                continue
+            now = named.values(transfer)
+            if now.tobytes() != named.values(transfer, before).tobytes():
+                words = named.words(operation, parcel, place)
+                raise OverlapError(
+                    f"process {process} has changed the {_AT_ANY_TIME[operation]} of {words} in "
+                    f"the superstep that ends at {where.place()}"
+                )
 
 
 def _words(operation: str, process: int, place: str) -> str:
@@ -181,23 +152,30 @@ class _Named:
             use = _Use.HP_WRITE if operation == "hpput" else _Use.PUT
             if len(put) == 5 and put[2] is not None:
                 use = _Use.COMBINE
-            yield _Call(use, self._words(operation, parcel, place), *self._part(put))
+            yield _Call(use, self.words(operation, parcel, place), *self._part(put))
 
     def gets(self, parcel: Incoming) -> Iterator[_Call]:
         sites = parcel.sites[1] if parcel.sites else ()
         for get, (operation, place) in zip(parcel.gets, sites, strict=True):
             use = _Use.HP_READ if operation == "hpget" else _Use.READ
-            yield _Call(use, self._words(operation, parcel, place), *self._part(get))
+            yield _Call(use, self.words(operation, parcel, place), *self._part(get))
 
-    def _words(self, operation: str, parcel: Incoming, place: str) -> str:
+    def words(self, operation: str, parcel: Incoming, place: str) -> str:
+        """Say who called what, and where."""
         return _words(operation, self._members[parcel.source], place)
 
-    def _part(self, transfer: tuple[Any, ...]) -> tuple[Array, NDArray[np.int64] | None]:
+    def values(self, transfer: tuple[Any, ...], array: Array | None = None) -> Array:
+        """Return the elements that a transfer names in its array, or in a copy of that."""
+        part, elements = self._part(transfer, array)
+        return part if elements is None else part.flat[elements]
+
+    def _part(
+        self, transfer: tuple[Any, ...], array: Array | None = None
+    ) -> tuple[Array, NDArray[np.int64] | None]:
         """Return an array, and which elements of it a transfer names; None for all."""
         slot, second, *rest = transfer
-        array = self._registry.at(slot).array
+        array = self._registry.at(slot).array if array is None else array
         assert array is not None  # whoever asked has checked
-        array = array.view(np.ndarray)
         if isinstance(second, tuple):
             index = from_wire(second)
             return array[index if Ellipsis in index else (*index, Ellipsis)], None

@@ -83,6 +83,7 @@ class CollectiveMail(Supersteps):
 
     def _pack(self, operation: str, x: Any) -> tuple[Any, bool]:
         """Return what travels for a value that goes to many, and whether it is a pickle."""
+        x = self._to_read(operation, x)
         if messages.is_plain(x):
             return x, False
         try:

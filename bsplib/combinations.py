@@ -71,7 +71,7 @@ class Combinations(CollectiveMail):
             return result
         if self.pid != receiver:
             self.send(receiver, result, CollectiveTag("reduce"))
-        kept = self._queue.copy_left(self._port.fetch)
+        kept = self._queue.take_left(self._port.fetch)
         self.sync()
         arrived = self._arrived("reduce", range(self.nprocs) if self.pid == receiver else [], kept)
         return self._joined(job, arrived, result) if self.pid == receiver else None
@@ -112,7 +112,7 @@ class Combinations(CollectiveMail):
             return result
         for pid in self._others():
             self.send(pid, result, CollectiveTag("allreduce"))
-        kept = self._queue.copy_left(self._port.fetch)
+        kept = self._queue.take_left(self._port.fetch)
         self.sync()
         arrived = self._arrived("allreduce", everyone, kept)
         return self._joined(job, arrived, result)
@@ -153,7 +153,7 @@ class Combinations(CollectiveMail):
         prefixes = self._combine(job.prefixes, self._operands(job, everyone))
         for pid in self._others():
             self.send(pid, prefixes[pid], CollectiveTag("scan"))
-        kept = self._queue.copy_left(self._port.fetch)
+        kept = self._queue.take_left(self._port.fetch)
         self.sync()
         arrived = self._arrived("scan", everyone, kept)
         return self._joined(job, arrived, prefixes[self.pid])
@@ -181,6 +181,7 @@ class Combinations(CollectiveMail):
     def _combination(self, operation: str, x: Any, op: Any) -> _Combination:
         """Check what a process contributes, and choose how it is combined."""
         op = self._checked_op(operation, op)
+        x = self._to_read(operation, x)
         if not isinstance(op, np.ufunc) or op.signature is not None:
             return _Combination(operation, op, x)
         scalar = operations.scalar_of(x)

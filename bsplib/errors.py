@@ -23,6 +23,9 @@
     ├── StartError               the system does not allow so many processes or files
     └── TraceError               a file is no trace, or not a whole one
 
+    UserWarning
+    └── CheckWarning             check=True found something legal that is hardly meant
+
 Every class takes its message alone, so that an error crosses process borders by
 pickle unharmed; ``pid`` and ``superstep`` are set where they are known.
 """
@@ -109,6 +112,10 @@ class OutOfSharedMemoryError(BspError, MemoryError):
 
 class StartError(BspError, OSError):
     """The system does not allow the processes or the files that a run needs."""
+
+
+class CheckWarning(UserWarning):
+    """With ``check=True``: something legal that is hardly meant, such as unread messages."""
 
 
 class TraceError(BspError, ValueError):

@@ -64,7 +64,7 @@ class Exchanges(CollectiveMail):
         if pieces is None:
             return value
         self._send_piece(pieces, [pid for pid in self._others() if pid != source])
-        kept = self._queue.copy_left(self._port.fetch)
+        kept = self._queue.take_left(self._port.fetch)
         self.sync()
         everyone = range(self.nprocs)
         arrived = self._arrived("broadcast", [] if self.pid == source else everyone, kept)

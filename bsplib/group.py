@@ -260,6 +260,8 @@ class Group(Arrays, RemoteAccess, Mailbox, Collectives):
             raise self._error(PartitionError, "done: this group is the whole run")
         caller = where.caller()
         self._check_nothing_pending("done", None if caller is None else caller.f_code)
+        if self._watch is not None:
+            self._end_watch(self._watch)
         self._leave()
 
     def __enter__(self) -> Self:
@@ -302,8 +304,7 @@ class Group(Arrays, RemoteAccess, Mailbox, Collectives):
         self._rest("it has been left (done)")
         parent._rest(None)
         parent._inner = None
-        for memory in self._registry.memories():
-            self._port.release(memory)
+        self._free(self._registry.with_memory())
         self._close()
 
     # -- checks ---------------------------------------------------------------------------

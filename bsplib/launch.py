@@ -83,8 +83,10 @@ def run(  # noqa: PLR0913  # each has a name at the call
             where it has a speed, and tells ``broadcast`` when two stages pay: a
             :class:`bsplib.Machine`, the name of one, or a TOML file;
             ``"shared-memory"`` and ``"ideal"`` if None.
-        check: report overlapping puts and hp-transfers, and sources and destinations
-            that were changed too early, with the places of both calls.
+        check: report what is legal and hardly meant, with the places of both calls:
+            overlapping puts and hp-transfers, arrays of transfers that are changed or read
+            too early, and arrays that are used after they were freed. Warn of messages
+            that nobody reads. Takes time, and a copy of all registered arrays.
         wait: how real processes wait for each other: ``"auto"``, spinning only where
             each has a core and sleeping where it takes long; ``"spin"``, never
             sleeping; ``"block"``, always sleeping.

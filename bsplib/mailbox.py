@@ -43,6 +43,8 @@ class Mailbox(Supersteps):
         if self._tag_size is not None:
             tag = self._check_tag(tag)
         try:
+            if self._watch is not None:
+                payload = self._watch.source(payload, "send")
             wire = messages.encode(payload, tag, self._port.stage_message)
         except BspError as error:
             self._fail(error)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from bsplib.backends.base import Payload, Ticket
 from bsplib.errors import MessageError
+from bsplib.guard import GuardedArray, readable
 from bsplib.registry import DtypeCode, decode_dtype, encode_dtype
 
 INLINE = 1024
@@ -81,6 +82,8 @@ def encode(payload: Any, tag: Any, stage: Stage) -> WireMessage:
         return wire_tag, pickled, _form(payload.shape, payload.dtype), (pack(payload, stage),)
     if _is_number(payload):
         return wire_tag, pickled, _form(None, payload.dtype), (payload.tobytes(),)
+    if type(payload) is GuardedArray:
+        return encode(readable(payload), tag, stage)
     buffers: list[pickle.PickleBuffer] = []
     head = _pickle("payload", payload, buffers.append)
     parts: list[bytes | memoryview] = [head, *(buffer.raw() for buffer in buffers)]
@@ -95,7 +98,7 @@ def _form(shape: tuple[int, ...] | None, dtype: np.dtype[Any]) -> tuple[Any, ...
 
 def is_plain(payload: Any) -> bool:
     """Tell whether a payload travels as its bytes alone, without a pickle."""
-    if type(payload) is np.ndarray:
+    if type(payload) in (np.ndarray, GuardedArray):
         return not payload.dtype.hasobject
     return type(payload) is bytes or _is_number(payload)
 
@@ -204,11 +207,13 @@ class Queue:
             self.fill([message for message in left if not _is_collective(message)])
         return taken
 
-    def copy_left(self, fetch: Fetch) -> list[Message]:
-        """Return what is left to read in a form that outlives the next sync."""
+    def take_left(self, fetch: Fetch) -> list[Message]:
+        """Take what is left to read, in a form that outlives the next sync."""
+        left = self.messages[self._next :]
+        self._next = len(self.messages)
         return [
             (source, (*wire[:3], [bytes(unpack(part, fetch)) for part in wire[3]]))
-            for source, wire in self.messages[self._next :]
+            for source, wire in left
         ]
 
 

@@ -8,6 +8,7 @@ the others are. What an array is registered as is called its slot.
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterable
 from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bsplib.errors import RegistrationError, SyncMismatchError
+from bsplib.guard import plain
 from bsplib.identities import Identities
 from bsplib.place import Array, Region, address, extent, region_of
 
@@ -71,10 +73,13 @@ class Registration:
     ) -> None:
         self.slot = slot
         self._place = place
-        self.array = array
+        self.array: Array | None = plain(array)
         self.handle: Any = StandIn() if array is None else array
+        """What the program has: an array, or what stands for None."""
         self.memory = memory
         """Shared memory that the runtime allocated for it."""
+        self.freed_by: str | None = None
+        """What popped it, and where, if that is to be checked."""
         self.extents: list[Extent | None] | None = None
         """By pid, once announced: None where a process registered None."""
         self.alike = False
@@ -85,7 +90,7 @@ class Registration:
         self.itemsize = 0 if array is None else array.itemsize
         self.key = _key(self.handle)
         """What every array object has that names the same elements; see :meth:`is_of`."""
-        self.bytes = _bytes_of(array)
+        self.bytes = _bytes_of(self.array)
         """The elements in C order, where the array has no gaps."""
 
     def announcement(self) -> Extent | None:
@@ -153,8 +158,11 @@ class Registry:
         self._activate(registration)
         return registration
 
-    def pop(self, handle: Any) -> None:
+    def pop(self, handle: Any) -> Registration:
         """Take back the latest registration of an array at the next global sync.
+
+        Returns:
+            The registration.
 
         Raises:
             RegistrationError: it has none.
@@ -165,6 +173,7 @@ class Registry:
             del self._stacks[registration.key]
         self._popped[registration.slot] = registration
         self.changes.append(("pop_reg", registration.slot))
+        return registration
 
     def _stack_of_object(self, handle: Any) -> list[Registration]:
         """Find an array whose shape the program has changed since it was registered."""
@@ -271,8 +280,8 @@ class Registry:
         self._unannounced.clear()
         self.changes.clear()
 
-    def drop_popped(self) -> list[memoryview]:
-        """Let the pops of this superstep take effect; return memory that is free now."""
+    def drop_popped(self) -> list[Registration]:
+        """Let the pops of this superstep take effect; return those whose memory is free now."""
         simple = True
         for registration in self._popped.values():
             del self._active[registration.slot]
@@ -281,7 +290,7 @@ class Registry:
             self._identities.clear()
             for registration in self._active.values():
                 self._identities.add(registration)
-        freed = [r.memory for r in self._popped.values() if r.memory is not None]
+        freed = [r for r in self._popped.values() if r.memory is not None]
         self._popped.clear()
         return freed
 
@@ -293,9 +302,13 @@ class Registry:
             if registration.memory is not None and slot not in self._popped
         ]
 
-    def memories(self) -> list[memoryview]:
-        """Return all shared memory that the group allocated."""
-        return [r.memory for r in self._active.values() if r.memory is not None]
+    def with_memory(self) -> list[Registration]:
+        """Return the registrations of all shared memory that the group allocated."""
+        return [r for r in self._active.values() if r.memory is not None]
+
+    def active(self) -> Iterable[tuple[int, Registration]]:
+        """Return the effective registrations, by slot."""
+        return self._active.items()
 
     def _new(
         self, operation: str, array: Array | None, memory: memoryview | None, place: int | None

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bsplib import messages
-from bsplib.checker import here
 from bsplib.delivery import (
     Get,
 )
 from bsplib.errors import (
     BspError,
 )
+from bsplib.guard import plain
 from bsplib.irregular import (
     Pending,
     Words,
@@ -31,6 +31,7 @@ from bsplib.place import Array
 from bsplib.registry import Registration
 from bsplib.superstep import Supersteps
 from bsplib.transfer import Target, cast_values, check_out, target_of
+from bsplib.watch import here
 
 
 class RemoteAccess(Supersteps):
@@ -104,6 +105,8 @@ class RemoteAccess(Supersteps):
             return
         try:
             target = target_of(operation, self._registry, receiver, dst, offset, at)
+            if self._watch is not None:
+                src = self._watch.source(src, operation)
             values = cast_values(operation, src, target.dtype)
             if values.size == 0:
                 return
@@ -119,8 +122,6 @@ class RemoteAccess(Supersteps):
             self._open_lane(receiver, dst)
         else:
             outgoing.add_site(False, here(operation))
-            if operation == "hpput" and isinstance(src, np.ndarray):
-                self._watch.add(src, operation)
 
     def _lane_around(self, pid: int, src: Any, view: Any) -> tuple[Lane | None, int | None]:
         """Return the lane of the array that a view is of, and where the view begins in it."""
@@ -238,8 +239,9 @@ class RemoteAccess(Supersteps):
             self._open_lane(sender, src)
         else:
             outgoing.add_site(True, here(operation))
-            self._watch.add(destination, operation)
-        self._gets.append(Get(sender, destination, target.rearranged, target.dtype, header[-1]))
+            destination = self._watch.destination(destination, operation, new=dst is None)
+        into = plain(destination)
+        self._gets.append(Get(sender, into, target.rearranged, target.dtype, header[-1]))
         return destination
 
     def _memory_on(self, pid: int, target: Target) -> memoryview | None:
@@ -285,6 +287,8 @@ class RemoteAccess(Supersteps):
             registration = whole_array("put_at", self._registry, dst)
             dtype = dtype_there("put_at", registration)
             code = encode_op("put_at", op, dtype)
+            if self._watch is not None:
+                values = self._watch.source(values, "put_at")
             to, at, what = broadcast("put_at", pids, indices, cast_values("put_at", values, dtype))
             words = self._words("put_at", registration, to, at)
             flat = what.reshape(-1)
@@ -335,9 +339,10 @@ class RemoteAccess(Supersteps):
                 outgoing.add_get((registration.slot, None, None, where, nbytes))
                 if self._watch is not None:
                     outgoing.add_site(True, here("get_at"))
-                self._gets.append(Get(its.pid, destination, None, dtype, nbytes, its.positions))
+                into = plain(destination)
+                self._gets.append(Get(its.pid, into, None, dtype, nbytes, its.positions))
             if self._watch is not None and destination.size:
-                self._watch.add(destination, "get_at")
+                destination = self._watch.destination(destination, "get_at", new=out is None)
         except BspError as error:
             self._fail(error)
         return destination

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from bsplib import messages, where
 from bsplib.backends.base import Arrivals, Card, Parcel, Port
-from bsplib.checker import Watch, check_overlaps
+from bsplib.checker import check_overlaps
 from bsplib.delivery import (
     Arrived,
     Get,
@@ -41,8 +41,9 @@ from bsplib.machine import Machine
 from bsplib.outgoing import Early, Outgoing
 from bsplib.pending import pending_transfers
 from bsplib.records import Kind
-from bsplib.registry import Registry
+from bsplib.registry import Registration, Registry
 from bsplib.transfer import Target, check_arrival
+from bsplib.watch import Quarantine, Watch
 
 _HAS_GET = 4  # notes of a meeting: the kind of sync, and what the superstep holds
 _UNRESOLVED = 8
@@ -95,7 +96,7 @@ class Supersteps:
         self._partitions = 0
         self._unusable: str | None = None
         self._ended = False
-        self._watch = Watch() if terms.check else None
+        self._watch = self._new_watch() if terms.check else None
         self._is_plain = not terms.check  # nothing to be done at a sync but what has to be
         self._lanes: dict[tuple[int, int], Lane] = {}
         """By pid and id() of an array that is alive as long as it is registered."""
@@ -159,7 +160,7 @@ class Supersteps:
         note: int = kind
         try:
             if self._watch is not None:
-                self._watch.verify()
+                self._end_watch(self._watch)
             parcels = _NOTHING
             if out:
                 note |= _HAS_GET * bool(self._gets) | _UNRESOLVED * bool(self._unresolved)
@@ -175,6 +176,8 @@ class Supersteps:
             self._fall(error)
         self._port.turn()
         self._superstep += 1
+        if self._watch is not None:
+            self._watch.begin(registry)
         if out:
             self._out = {}
         if self._early:
@@ -210,8 +213,7 @@ class Supersteps:
         if held & _HAS_MESSAGES or self._queue.messages:
             self._queue.fill(messages_of(incoming))
         if commons is not None:
-            for memory in self._registry.drop_popped():
-                self._port.release(memory)
+            self._free(self._registry.drop_popped())
             self._tag_size = self._next_tag_size
 
     def _incoming(self, parcels: list[Arrived]) -> list[Arrived]:
@@ -255,7 +257,7 @@ class Supersteps:
         own, _ = parcels.pop(self._pid, (0, None))
         try:
             if self._watch is not None:
-                self._watch.verify()
+                self._end_watch(self._watch)
             if own > n:
                 raise SyncMismatchError(
                     f"oblsync({n}): process {self._pid} alone sent itself {own} messages"
@@ -274,6 +276,8 @@ class Supersteps:
         self._unresolved.clear()
         self._port.turn()
         self._superstep += 1
+        if self._watch is not None:
+            self._watch.begin(self._registry)
         self._out, self._early = {}, {}
 
     def _counted_parcels(self) -> dict[int, tuple[int, Parcel]]:
@@ -316,6 +320,39 @@ class Supersteps:
         except BspError as error:
             self._fail(error)
 
+    # -- what check=True watches --------------------------------------------------------
+
+    def _new_watch(self) -> Watch:
+        above = None if self._parent is None else self._parent._watch
+        quarantine = Quarantine(self._port.release) if above is None else above.quarantine
+        return Watch(self._error, quarantine)
+
+    def _to_read(self, operation: str, values: Any) -> Any:
+        """Return what a program passes on; under check raise if it is not there yet."""
+        if self._watch is None:
+            return values
+        try:
+            return self._watch.source(values, operation)
+        except BspError as error:
+            self._fail(error)
+
+    def _end_watch(self, watch: Watch) -> None:
+        """See what was done to arrays and messages in the superstep that ends."""
+        watch.verify()
+        message = self._queue.peek()
+        if message is not None:
+            members = self._port.members
+            watch.warn_of_unread(len(self._queue), members[message[0]], members[self._pid])
+
+    def _free(self, registrations: list[Registration]) -> None:
+        """Give back the memory of arrays."""
+        if self._watch is not None:
+            self._watch.free(registrations)
+            return
+        for registration in registrations:
+            assert registration.memory is not None  # or it would not be among them
+            self._port.release(registration.memory)
+
     # -- checks and errors --------------------------------------------------------------
 
     def _rest(self, reason: str | None) -> None:
@@ -342,8 +379,8 @@ class Supersteps:
     def _check_overlaps(self, incoming: list[Incoming]) -> None:
         """Compare what all transfers of the superstep do to the memory of this process."""
         assert self._watch is not None
-        watched, port = self._watch.take(), self._port
-        check_overlaps(incoming, watched, self._registry, port.fetch, port.members, self._pid)
+        port = self._port
+        check_overlaps(incoming, self._watch, self._registry, port.fetch, port.members, self._pid)
 
     def _check_nothing_pending(self, what: str, code: CodeType | None) -> None:
         if not self._out and not self._early:
@@ -378,6 +415,8 @@ class Supersteps:
 
     def _fail(self, error: BspError) -> NoReturn:
         """Raise an error from below as one that says where it happened."""
+        if error.pid is not None:
+            raise error
         raise self._error(type(error), str(error)) from error.__cause__
 
     def _root_superstep(self) -> int:

@@ -296,7 +296,7 @@ class Target:
                 raise PlaceError(
                     f"{self._operation}: say dst=, which tells how many elements to get"
                 )
-            shape = np.shape(dst)
+            shape = dst.shape if isinstance(dst, np.ndarray) else np.shape(dst)
         return check_out(self._operation, dst, shape, self.dtype)
 
     def _shape_named(self) -> tuple[int, ...] | None:

@@ -7,6 +7,7 @@ innermost one outside these too.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import sysconfig
@@ -44,10 +45,15 @@ def is_installed(name: str) -> bool:
     return name.startswith(("<frozen", *_INSTALLED)) and not is_own_file(name)
 
 
+def _ends_with(code: CodeType) -> bool:
+    """Tell whether code stands between a with statement and what ends it here."""
+    return code.co_filename == contextlib.__file__
+
+
 def caller() -> FrameType | None:
     """Return the innermost frame of the program; None once ``main`` has returned."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and is_own(frame.f_code):
+    while frame is not None and (is_own(frame.f_code) or _ends_with(frame.f_code)):
         if frame.f_code.co_name == _CALLS_MAIN:
             return None
         frame = frame.f_back

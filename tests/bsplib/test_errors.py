@@ -12,7 +12,7 @@ from bsplib import errors
 CLASSES = [
     value
     for _, value in inspect.getmembers(errors, inspect.isclass)
-    if issubclass(value, BaseException)
+    if issubclass(value, bsplib.BspError)
 ]
 
 
