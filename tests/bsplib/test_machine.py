@@ -7,6 +7,7 @@ import math
 import re
 import tomllib
 from dataclasses import asdict
+from importlib import resources
 
 import pytest
 
@@ -184,6 +185,23 @@ def test_an_unknown_name_is_told_the_known_ones(name):
         f"machine: {name!r} is none of {', '.join(known_machines())}; name one of them or a "
         f".toml file"
     )
+
+
+@pytest.mark.parametrize("name", known_machines())
+def test_every_machine_that_comes_along_says_its_rule_for_h(name):
+    file = resources.files("bsplib") / "machines" / f"{name}.toml"
+    assert tomllib.loads(file.read_text(encoding="utf-8"))["h"] == load_machine(name).h
+
+
+def test_the_price_of_a_superstep_is_that_of_its_pattern_where_it_is_known():
+    patterns = {"exchange": Pattern(2e-9, 5e-6), "all-to-one": Pattern(3e-9, -1e-6)}
+    machine = Machine("by hand", "made up", g=1e-9, l=1e-6, patterns=patterns)
+    known = ("exchange", "all-to-one", "ping-pong", None)
+    assert [machine.pattern_priced(pattern) for pattern in known] == ["exchange", None, None, None]
+    assert machine.price(1000) == pytest.approx(2e-6)
+    assert machine.price(1000, "exchange") == pytest.approx(7e-6)
+    with pytest.raises(bsplib.UsageError, match="by hand has no g and L of ping-pong; it has"):
+        machine.price(1000, "ping-pong")
 
 
 def test_the_machines_that_come_along_can_be_loaded_and_name_their_source():
