@@ -47,12 +47,7 @@ def not_started(pid: int, nprocs: int, error: Exception) -> StartError:
     """Return the error for a process that the system did not start."""
     code = error.errno if isinstance(error, OSError) else None
     if code == errno.EAGAIN:
-        limit = resource.getrlimit(resource.RLIMIT_NPROC)[0]
-        allowed = "" if limit < 0 else f" (ulimit -u is {limit})"
-        why = (
-            f"there may be no more processes and threads{allowed}; raise the limit or ask "
-            f"for fewer processes"
-        )
+        why = _no_more()
     elif code == errno.ENOMEM:
         why = "there is no memory for it; ask for fewer processes"
     elif code is None or isinstance(error, ConnectionError):
@@ -60,6 +55,23 @@ def not_started(pid: int, nprocs: int, error: Exception) -> StartError:
     else:
         why = str(error)
     return StartError(f"run: process {pid} of {nprocs} cannot be started: {why}")
+
+
+def no_threads(threads: int, nprocs: int) -> StartError:
+    """Return the error where processes leave no room for threads of their caller."""
+    return StartError(
+        f"Pool: beside {nprocs} processes the {threads} threads with which BLAS computes in "
+        f"their caller cannot be started: {_no_more()}"
+    )
+
+
+def _no_more() -> str:
+    limit = resource.getrlimit(resource.RLIMIT_NPROC)[0]
+    allowed = "" if limit < 0 else f" (ulimit -u is {limit})"
+    return (
+        f"there may be no more processes and threads{allowed}; raise the limit or ask for "
+        f"fewer processes"
+    )
 
 
 def close_pipes(error: Exception) -> None:

@@ -12,10 +12,9 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import lru_cache
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -24,8 +23,13 @@ from typing import Any
 
 import cloudpickle
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
+from bsplib.backends.shm.blas import (
+    check_room,
+    one_thread_where_forked,
+    one_thread_where_loaded,
+    threads_to_come,
+)
 from bsplib.backends.shm.child import END, FRAME, READY, be_process
 from bsplib.backends.shm.control import (
     ABORT,
@@ -39,7 +43,7 @@ from bsplib.backends.shm.control import (
 )
 from bsplib.backends.shm.doorbell import Doorbell, doorbells
 from bsplib.backends.shm.lifeline import Lifeline
-from bsplib.backends.shm.limits import check_descriptors, close_pipes, not_started
+from bsplib.backends.shm.limits import check_descriptors, close_pipes, no_threads, not_started
 from bsplib.backends.shm.seat import is_stopped
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.signals import let_through, without_interrupt
@@ -52,8 +56,6 @@ _LOOK_S = 2.0
 """Without news for so long the parent asks whether somebody is stopped."""
 _GRACE_S = 0.5
 """Between the first failure and the end of those who do not notice it."""
-
-_BLAS_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class Processes:
@@ -101,16 +103,24 @@ class Processes:
 
     def run_once(self, task: Task) -> list[Any]:
         """Start the processes for one task, return its results by pid."""
-        if self._forks():
-            self._start(task)
-            with let_through():
-                return self._finish(last=True)
-        self.start()
-        return self.run(task)
+        if not self._forks():
+            self.start()
+            return self.run(task)
+        with one_thread_where_forked():
+            try:
+                self._start(task)
+                with let_through():
+                    return self._finish(last=True)
+            except BaseException:
+                self.stop()  # gives room to the threads of BLAS
+                raise
 
     def start(self) -> None:
         """Start processes that wait for tasks."""
-        self._start(None)
+        if self._forks():
+            self._fork_all()
+        else:
+            self._start(None)
         with let_through():
             for pid, pipe in enumerate(self._pipes):
                 wait([pipe, self._processes[pid].sentinel])
@@ -132,10 +142,23 @@ class Processes:
             with contextlib.suppress(OSError):  # a dead process is found by its sentinel
                 pipe.send_bytes(work)
 
+    def _fork_all(self) -> None:
+        """Fork processes that wait for tasks; the threads of BLAS come back at once."""
+        threads = threads_to_come()
+        with one_thread_where_forked():
+            try:
+                self._start(None)
+                check_room(threads)
+            except BaseException as error:
+                self.stop()
+                if isinstance(error, RuntimeError):
+                    raise no_threads(threads, self._nprocs) from error
+                raise
+
     def _start(self, task: Task | None) -> None:
         if self._context.get_start_method() == "forkserver":
             forkserver.ensure_running()  # not with SIGINT blocked: it serves others, too
-        with _one_blas_thread(), warnings.catch_warnings(), without_interrupt():
+        with one_thread_where_loaded(), warnings.catch_warnings(), without_interrupt():
             # 3.12 and later warn of threads that numpy's BLAS has; it survives a fork.
             warnings.simplefilter("ignore", DeprecationWarning)
             for pid in range(self._nprocs):
@@ -143,7 +166,6 @@ class Processes:
                     self._start_one(pid, task)
                 except (OSError, EOFError) as error:  # EOFError: the fork server has ended
                     close_pipes(error)
-                    self.stop()  # gives room to the threads of BLAS, which come back now
                     raise not_started(pid, self._nprocs, error) from error
 
     def _start_one(self, pid: int, task: Task | None) -> None:
@@ -330,24 +352,3 @@ def _dump(work: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any], Seeds
             return pickle.dumps(work, 5)
     by_value: bytes = cloudpickle.dumps(work)
     return by_value
-
-
-@contextlib.contextmanager
-def _one_blas_thread() -> Iterator[None]:
-    """Let processes started inside compute with one BLAS thread, unless told otherwise."""
-    if any(name in os.environ for name in _BLAS_VARIABLES):
-        yield
-        return
-    os.environ.update(dict.fromkeys(_BLAS_VARIABLES, "1"))
-    try:
-        with _thread_pools(len(sys.modules)).limit(limits=1):
-            yield
-    finally:
-        for name in _BLAS_VARIABLES:
-            os.environ.pop(name, None)
-
-
-@lru_cache(maxsize=1)
-def _thread_pools(modules: int) -> ThreadpoolController:  # noqa: ARG001  # part of the key
-    """Return the BLAS libraries; they are looked for again once more modules are there."""
-    return ThreadpoolController()
