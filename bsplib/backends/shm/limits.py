@@ -51,7 +51,7 @@ def not_started(pid: int, nprocs: int, error: Exception) -> StartError:
     elif code == errno.ENOMEM:
         why = "there is no memory for it; ask for fewer processes"
     elif code is None or isinstance(error, ConnectionError):
-        why = "the fork server has ended, which starts it; run again"
+        why = "the fork server has ended, which starts it: see what it has printed, and run again"
     else:
         why = str(error)
     return StartError(f"run: process {pid} of {nprocs} cannot be started: {why}")

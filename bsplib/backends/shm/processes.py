@@ -156,9 +156,13 @@ class Processes:
                 raise
 
     def _start(self, task: Task | None) -> None:
-        if self._context.get_start_method() == "forkserver":
-            forkserver.ensure_running()  # not with SIGINT blocked: it serves others, too
-        with one_thread_where_loaded(), warnings.catch_warnings(), without_interrupt():
+        with one_thread_where_loaded(), warnings.catch_warnings():
+            if self._context.get_start_method() == "forkserver":
+                forkserver.ensure_running()  # not with SIGINT blocked: it serves others, too
+            self._start_all(task)
+
+    def _start_all(self, task: Task | None) -> None:
+        with without_interrupt():
             # 3.12 and later warn of threads that numpy's BLAS has; it survives a fork.
             warnings.simplefilter("ignore", DeprecationWarning)
             for pid in range(self._nprocs):
