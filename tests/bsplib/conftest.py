@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import pytest
 import bsplib
 from bsplib.records import Run
 from bsplib.trace import read_trace
+
+from .leftovers import children, nothing_stays_in_shared_memory, shared_memory
 
 BACKENDS = ("shm", "sim")
 REAL = ("shm",)
@@ -113,3 +116,14 @@ def execute(script: Callable[[str], Path]) -> Callable[..., subprocess.Completed
         )
 
     return execute_it
+
+
+@pytest.fixture
+def nothing_is_left() -> Iterator[None]:
+    """Compare descriptors, children and names in shared memory with those of before."""
+    bsplib.run(lambda bsp: None, nprocs=1)  # starts what multiprocessing starts once
+    names = shared_memory()
+    before = (os.listdir("/proc/self/fd"), children(os.getpid()))
+    yield
+    assert (os.listdir("/proc/self/fd"), children(os.getpid())) == before
+    assert nothing_stays_in_shared_memory(names)

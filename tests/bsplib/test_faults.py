@@ -1,16 +1,14 @@
-"""Processes that are killed, parents that are killed, and what is left behind: nothing.
+"""Processes that are killed or stopped, and what is left behind: nothing.
 
 These are faults of real processes, hence of one backend.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import re
 import signal
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -21,6 +19,7 @@ import pytest
 import bsplib
 from bsplib.backends.shm import processes, seat
 
+from .leftovers import children, nothing_stays_in_shared_memory, shared_memory
 from .phases import (
     BETWEEN,
     DEADLINE_S,
@@ -46,61 +45,6 @@ pytestmark = pytest.mark.timeout(DEADLINE_S)
 def run(nprocs):
     """Run in processes that can be killed."""
     return functools.partial(bsplib.run, nprocs=nprocs, backend="shm")
-
-
-def shared_memory():
-    """Names in /dev/shm; other programs of this machine come and go there."""
-    return set(os.listdir("/dev/shm"))
-
-
-def used_by_others(names):
-    """Those of some names in /dev/shm that a process other than this one has mapped."""
-    used = set()
-    for maps in Path("/proc").glob("[0-9]*/maps"):
-        with contextlib.suppress(OSError):
-            if maps.parent.name != str(os.getpid()):
-                mapped = maps.read_text()
-                used |= {name for name in names if f" /dev/shm/{name}\n" in mapped}
-    return used
-
-
-def nothing_stays_in_shared_memory(before):
-    """Names that were not there before may be others', but then in use or soon gone."""
-    left = shared_memory() - before
-
-    def gone():
-        left.intersection_update(shared_memory())
-        return not left or not left - used_by_others(left)
-
-    return eventually(gone)
-
-
-def processes_where(field, value, *, zombies=True):
-    """Pids of the processes of which a field of /proc/PID/stat has a value."""
-    found = set()
-    for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError):
-            if entry.name.isdigit():
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                if fields[field] == str(value) and (zombies or fields[0] != "Z"):
-                    found.add(int(entry.name))
-    return found
-
-
-children = functools.partial(processes_where, 1)
-in_session = functools.partial(processes_where, 3, zombies=False)
-"""Orphans that have ended are whoever's that adopted them."""
-
-
-@pytest.fixture
-def nothing_is_left():
-    """Compare descriptors, children and names in shared memory with those of before."""
-    bsplib.run(lambda bsp: None, nprocs=1)  # starts what multiprocessing starts once
-    names = shared_memory()
-    before = (os.listdir("/proc/self/fd"), children(os.getpid()))
-    yield
-    assert (os.listdir("/proc/self/fd"), children(os.getpid())) == before
-    assert nothing_stays_in_shared_memory(names)
 
 
 # -- one process dies -------------------------------------------------------------------------
@@ -460,114 +404,3 @@ def test_mapped_memory_is_given_back(run):
     for _ in range(20):
         run(main)
     assert mapped() < before + 10
-
-
-# -- the parent dies ------------------------------------------------------------------------------
-
-SCRIPT = """
-import os, signal, sys, threading
-import bsplib
-
-def main(bsp, busy):
-    x = bsp.zeros(100_000)
-    bsp.sync()
-    os.write(1, f"{os.getpid()}\\n".encode())
-    while True:
-        if busy == "sync":
-            bsp.put(0, x, x)
-            bsp.sync()
-        elif busy == "waits" and bsp.pid:
-            bsp.sync()
-        else:
-            signal.pause()
-
-def start():
-    bsplib.run(main, sys.argv[1], nprocs=3)
-
-if __name__ == "__main__":
-    if sys.argv[2] == "main thread":
-        start()
-    else:
-        threading.Thread(target=start).start()
-"""
-
-
-@pytest.fixture
-def parent(script):
-    """Start a script in a session of its own, wait until its processes run."""
-    started = []
-
-    def start(*args):
-        popen = subprocess.Popen(
-            [sys.executable, script(SCRIPT), *args],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        started.append(popen)
-        pids = {int(popen.stdout.readline()) for _ in range(3)}
-        assert pids <= in_session(popen.pid)
-        return popen
-
-    yield start
-    for popen in started:
-        for pid in in_session(popen.pid):
-            os.kill(pid, signal.SIGKILL)
-        popen.communicate()
-
-
-BUSY = ["sync", "waits", "computes"]
-
-
-@pytest.mark.parametrize("death", [signal.SIGTERM, signal.SIGKILL], ids=lambda s: s.name)
-@pytest.mark.parametrize(
-    ("busy", "start"), [*((busy, "main thread") for busy in BUSY), ("sync", "other thread")]
-)
-def test_the_processes_end_with_their_parent(parent, busy, death, start):
-    before = shared_memory()
-    popen = parent(busy, start)
-    os.kill(popen.pid, death)
-    popen.wait(DEADLINE_S)
-    assert popen.returncode == -death
-    assert eventually(lambda: not in_session(popen.pid))
-    assert nothing_stays_in_shared_memory(before)
-
-
-@pytest.mark.parametrize(
-    ("busy", "to"), [("waits", "the parent"), *((busy, "all, as a terminal does") for busy in BUSY)]
-)
-def test_ctrl_c_ends_the_run_with_one_traceback(parent, busy, to):
-    before = shared_memory()
-    popen = parent(busy, "main thread")
-    if to == "the parent":
-        os.kill(popen.pid, signal.SIGINT)
-    else:
-        os.killpg(popen.pid, signal.SIGINT)
-    _, errors = popen.communicate(timeout=DEADLINE_S)
-    assert popen.returncode == -signal.SIGINT
-    assert errors.count("Traceback") == 1
-    assert errors.rstrip().endswith("KeyboardInterrupt")
-    assert eventually(lambda: not in_session(popen.pid))
-    assert nothing_stays_in_shared_memory(before)
-
-
-def test_a_program_may_go_on_after_ctrl_c(execute):
-    """The interrupt comes from a process of the run, once all are there."""
-    done = execute("""
-        import os, signal
-        import bsplib
-
-        def main(bsp):
-            bsp.sync()
-            if bsp.pid == 0:
-                os.kill(os.getppid(), signal.SIGINT)
-            while True:
-                bsp.sync()
-
-        try:
-            bsplib.run(main, nprocs=3)
-        except KeyboardInterrupt:
-            print(bsplib.run(lambda bsp: bsp.pid, nprocs=3))
-    """)
-    assert (done.stdout, done.stderr) == ("[0, 1, 2]\n", "")

@@ -1,0 +1,193 @@
+"""The caller of a run is killed or interrupted: its processes end, and nothing is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import bsplib
+
+from .leftovers import in_session, nothing_stays_in_shared_memory, shared_memory
+from .phases import DEADLINE_S, eventually, state_of
+
+pytestmark = pytest.mark.timeout(DEADLINE_S)
+
+SCRIPT = """
+import os, signal, sys, threading
+import bsplib
+
+def main(bsp, busy):
+    x = bsp.zeros(100_000)
+    bsp.sync()
+    os.write(1, f"{os.getpid()}\\n".encode())
+    while True:
+        if busy == "sync":
+            bsp.put(0, x, x)
+            bsp.sync()
+        elif busy == "waits" and bsp.pid:
+            bsp.sync()
+        else:
+            signal.pause()
+
+def start():
+    bsplib.run(main, sys.argv[1], nprocs=3)
+
+if __name__ == "__main__":
+    if sys.argv[2] == "main thread":
+        start()
+    else:
+        threading.Thread(target=start).start()
+"""
+
+
+@pytest.fixture
+def parent(script):
+    """Start a script in a session of its own, wait until its processes run."""
+    started = []
+
+    def start(*args, text=SCRIPT):
+        popen = subprocess.Popen(
+            [sys.executable, script(text), *args],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        started.append(popen)
+        popen.processes = {int(popen.stdout.readline()) for _ in range(3)}
+        assert popen.processes <= in_session(popen.pid)
+        return popen
+
+    yield start
+    for popen in started:
+        for pid in in_session(popen.pid):
+            os.kill(pid, signal.SIGKILL)
+        popen.communicate()
+
+
+BUSY = ["sync", "waits", "computes"]
+
+
+@pytest.mark.parametrize("death", [signal.SIGTERM, signal.SIGKILL], ids=lambda s: s.name)
+@pytest.mark.parametrize(
+    ("busy", "start"), [*((busy, "main thread") for busy in BUSY), ("sync", "other thread")]
+)
+def test_the_processes_end_with_their_parent(parent, busy, death, start):
+    before = shared_memory()
+    popen = parent(busy, start)
+    os.kill(popen.pid, death)
+    popen.wait(DEADLINE_S)
+    assert popen.returncode == -death
+    assert eventually(lambda: not in_session(popen.pid))
+    assert nothing_stays_in_shared_memory(before)
+
+
+@pytest.mark.parametrize(
+    ("busy", "to"), [("waits", "the parent"), *((busy, "all, as a terminal does") for busy in BUSY)]
+)
+def test_ctrl_c_ends_the_run_with_one_traceback(parent, busy, to):
+    before = shared_memory()
+    popen = parent(busy, "main thread")
+    if to == "the parent":
+        os.kill(popen.pid, signal.SIGINT)
+    else:
+        os.killpg(popen.pid, signal.SIGINT)
+    _, errors = popen.communicate(timeout=DEADLINE_S)
+    assert popen.returncode == -signal.SIGINT
+    assert errors.count("Traceback") == 1
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+    assert eventually(lambda: not in_session(popen.pid))
+    assert nothing_stays_in_shared_memory(before)
+
+
+def test_a_program_may_go_on_after_ctrl_c(execute):
+    """The interrupt comes from a process of the run, once all are there."""
+    done = execute("""
+        import os, signal
+        import bsplib
+
+        def main(bsp):
+            bsp.sync()
+            if bsp.pid == 0:
+                os.kill(os.getppid(), signal.SIGINT)
+            while True:
+                bsp.sync()
+
+        try:
+            bsplib.run(main, nprocs=3)
+        except KeyboardInterrupt:
+            print(bsplib.run(lambda bsp: bsp.pid, nprocs=3))
+    """)
+    assert (done.stdout, done.stderr) == ("[0, 1, 2]\n", "")
+
+
+# -- whatever the program has done --------------------------------------------------------------
+
+STUBBORN = """
+import os, signal, sys, threading, time
+import bsplib
+
+def main(bsp, what):
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}:
+        if what == "handles signals":
+            signal.signal(number, lambda *_: None)
+    if what == "blocks signals":
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    if what == "has forked" and not os.fork():
+        time.sleep(60)
+    bsp.sync()
+    os.write(1, f"{os.getpid()}\\n".encode())
+    if bsp.pid == 0:
+        bsp.sync()
+    elif bsp.pid == 1:
+        sum(range(10**11))  # no signal handler of Python runs meanwhile
+    else:
+        time.sleep(60)
+
+def start():
+    bsplib.run(main, sys.argv[1], nprocs=3, start_method=sys.argv[2])
+
+if __name__ == "__main__":
+    if sys.argv[3] == "main thread":
+        start()
+    else:
+        threading.Thread(target=start).start()
+"""
+
+
+METHODS = ["fork", "forkserver", "spawn"]
+HABITS = ["handles signals", "blocks signals", "has forked"]
+
+
+@pytest.mark.parametrize(
+    ("what", "method", "thread"),
+    [
+        *((what, method, "main thread") for what in HABITS for method in METHODS),
+        *(("blocks signals", method, "other thread") for method in METHODS),
+    ],
+)
+def test_processes_end_with_their_caller_whatever_the_program_does(parent, what, method, thread):
+    popen = parent(what, method, thread, text=STUBBORN)
+    popen.kill()
+    popen.wait(DEADLINE_S)
+    assert eventually(lambda: all(state_of(pid) in ("", "Z") for pid in popen.processes))
+
+
+def test_processes_outlive_the_thread_that_forked_them():
+    pools = []
+
+    def start():
+        pools.append(bsplib.Pool(2, start_method="fork"))
+        pools[0].run(lambda bsp: None)
+
+    maker = threading.Thread(target=start)
+    maker.start()
+    maker.join()
+    (pool,) = pools
+    with pool:
+        assert pool.run(lambda bsp: os.getpid()) == pool.run(lambda bsp: os.getpid())
