@@ -55,8 +55,6 @@ class Pool:
         self._closed = False
         self._turn = threading.Lock()
         self._thread = 0  # that has the turn
-        self._is_sound = True
-        """The processes wait for a task: no run is going on, or ended badly."""
 
     @property
     def nprocs(self) -> int:
@@ -85,10 +83,7 @@ class Pool:
         with self._turn:
             self._thread = threading.get_ident()
             try:
-                processes = self._ready()
-                self._is_sound = False
-                results = processes.run(task)
-                self._is_sound = True
+                results = self._ready().run(task)
             except BaseException as error:
                 self._end()
                 trim(error)
@@ -119,14 +114,13 @@ class Pool:
     def _ready(self) -> Processes:
         if self._closed:
             raise UsageError("this pool is closed; make another one")
-        if not self._is_sound:  # a run was interrupted, and then the end of its processes
-            self._end()
+        if self._processes is not None and self._processes.busy:
+            self._end()  # a run was interrupted, and so was the end of its processes
         if self._processes is None:
             with held_back():
                 self._processes = self._start()
                 # A program that forgets to close would wait for its processes for ever.
                 self._finalize = Finalize(self, self._processes.close, exitpriority=0)
-                self._is_sound = True
         return self._processes
 
     def _start(self) -> Processes:

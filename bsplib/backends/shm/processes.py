@@ -77,6 +77,8 @@ class Processes:
         self._frame: Task | None = None  # that the processes were told
         self._told: set[int] = set()
         self._sources: dict[int, int] = {}  # pid, by what its news comes through
+        self.busy = False
+        """Processes start or run a task; they cannot be asked to end."""
         with ExitStack() as given:
             check_descriptors(nprocs)
             self._segment = Segment(nprocs)
@@ -117,6 +119,7 @@ class Processes:
 
     def start(self) -> None:
         """Start processes that wait for tasks."""
+        self.busy = True
         if self._forks():
             self._fork_all()
         else:
@@ -126,16 +129,20 @@ class Processes:
                 wait([pipe, self._processes[pid].sentinel])
                 if not pipe.poll() or _received(pipe) != READY:
                     raise self._death(pid).error
+        self.busy = False
 
     def run(self, task: Task) -> list[Any]:
         """Give a task to processes that wait for one, return its results by pid."""
         frame = replace(task, main=_nothing, args=(), kwargs={}, seeds=Seeds())
+        self.busy = True
         with let_through():
             if frame != self._frame:
                 self._send(FRAME + pickle.dumps(frame, 5))
                 self._frame = frame
             self._send(_dump((task.main, task.args, task.kwargs, task.seeds)))
-            return self._finish(last=False)
+            results = self._finish(last=False)
+            self.busy = False
+        return results
 
     def _send(self, work: bytes) -> None:
         for pipe in self._pipes:
@@ -305,9 +312,12 @@ class Processes:
             process.kill()  # it may not be bound to the lifeline yet
         for process in self._processes:
             process.join()
+        self.busy = False
 
     def close(self) -> None:
-        """Give everything back; processes that wait for tasks end."""
+        """Give everything back; processes that wait for tasks end, others are stopped."""
+        if self.busy:
+            self.stop()
         for pipe in self._pipes:
             with contextlib.suppress(OSError):  # it has ended already
                 pipe.send_bytes(END)
