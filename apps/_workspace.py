@@ -9,7 +9,6 @@ a sort that is running from one that was left behind.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import shutil
 import tempfile
@@ -20,6 +19,7 @@ from pathlib import Path
 
 from apps._blockwork import Files
 from apps._keyfile import KeyFile, beside, create, trim
+from bsplib.folder_lock import lock, lock_if_possible
 from bsplib.output_file import obstacle, rename
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -62,45 +62,23 @@ def _own_folder(parent: Path) -> Iterator[Path]:
     """Make a folder for a sort, and remove it, and those that killed sorts have left."""
     try:
         clear_abandoned(parent)
-        folder, lock = _make_locked(parent)
+        folder, descriptor = _make_locked(parent)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(parent)) from None
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        os.close(lock)
+        os.close(descriptor)
 
 
 def _make_locked(parent: Path) -> tuple[Path, int]:
     """Make a folder that is locked; again where another sort has cleared it meanwhile."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
-        try:
-            lock = _lock(folder)
-        except OSError:  # a file system without locks
-            lock = os.open(folder, os.O_RDONLY)
-        if lock is not None:
-            return folder, lock
-
-
-def _lock(folder: Path) -> int | None:
-    """Lock a folder and return the descriptor; None where it is in use, or is gone."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except FileNotFoundError:
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.stat(folder), os.fstat(descriptor)):
-            return descriptor
-    except (BlockingIOError, FileNotFoundError):
-        pass
-    except OSError:
-        os.close(descriptor)
-        raise
-    os.close(descriptor)
-    return None
+        descriptor = lock_if_possible(folder)
+        if descriptor is not None:
+            return folder, descriptor
 
 
 def clear_abandoned(parent: Path) -> None:
@@ -118,12 +96,12 @@ def clear_abandoned(parent: Path) -> None:
 
 
 def _clear(folder: Path) -> None:
-    lock = _lock(folder)
-    if lock is None:
+    descriptor = lock(folder)
+    if descriptor is None:
         return
     try:
         for name in (_BLOCKS, _RESULT):
             (folder / name).unlink(missing_ok=True)
         folder.rmdir()  # fails where anything else lies there
     finally:
-        os.close(lock)
+        os.close(descriptor)

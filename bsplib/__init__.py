@@ -31,6 +31,7 @@ from bsplib.errors import (
     StartError,
     SyncMismatchError,
     TraceError,
+    TraceWarning,
     UsageError,
 )
 from bsplib.group import Group
@@ -63,6 +64,7 @@ __all__ = [
     "StartError",
     "SyncMismatchError",
     "TraceError",
+    "TraceWarning",
     "UsageError",
     "__version__",
     "run",

@@ -20,6 +20,9 @@ from bsplib import launch
 from bsplib.backends.sim.launch import Times
 from bsplib.errors import BspError
 from bsplib.machine import load_machine
+from bsplib.output_file import obstacle
+from bsplib.recording import is_begun
+from bsplib.recording import recover as rescue
 from bsplib.setting import BACKENDS, choose
 from bsplib.speedup import run_with_speedup
 from bsplib.version import __version__
@@ -87,8 +90,8 @@ def run(
             choose(backend=backend, nprocs=nprocs, machine=launch.overrides.machine)
     except BspError as error:
         raise click.ClickException(str(error)) from None
-    if profile is not None and not profile.absolute().parent.is_dir():
-        raise click.ClickException(f"profile: there is no folder {profile.absolute().parent}")
+    if profile is not None and (reason := obstacle(profile.absolute())):
+        raise click.ClickException(f"profile: {reason}")
     launch.overrides.check = check
     launch.overrides.label = True
     launch.overrides.report_times = _print_times
@@ -98,12 +101,27 @@ def run(
         run_with_speedup(script, lambda line: click.echo(line, err=True))
     else:
         runpy.run_path(script, run_name="__main__")
-    if profile is not None and launch.is_recorded(profile):
+    if profile is not None and is_begun(profile):
         click.echo(f"recorded in {profile}: bsp report {profile}, bsp view {profile}", err=True)
 
 
 def _print_times(times: Times) -> None:
     click.echo(times, err=True)
+
+
+@main.command()
+@click.option("--out", type=_TRACE, help="File for the trace; the one of the run if not said.")
+@click.argument("folder", type=_FOLDER)
+def recover(out: Path | None, folder: Path) -> None:
+    """Make the trace of a run whose program was killed.
+
+    While a program runs with --profile, its records lie in FOLDER, named
+    .bsp-records-..., beside the file of the trace. Where the program is killed it stays
+    there. The trace has the supersteps that all processes had recorded; FOLDER is removed.
+    """
+    target, run = rescue(folder, out)
+    number = len(set(run.records["superstep"][run.records["group"] == 0].tolist()))
+    click.echo(f"wrote {target}: {run.nprocs} processes, {number} supersteps: bsp report {target}")
 
 
 @main.command()

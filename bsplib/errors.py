@@ -24,7 +24,8 @@
     └── TraceError               a file is no trace, or not a whole one
 
     UserWarning
-    └── CheckWarning             check=True found something legal that is hardly meant
+    ├── CheckWarning             check=True found something legal that is hardly meant
+    └── TraceWarning             a run went well, and its recording did not
 
 Every class takes its message alone, so that an error crosses process borders by
 pickle unharmed; ``pid`` and ``superstep`` are set where they are known.
@@ -120,3 +121,7 @@ class CheckWarning(UserWarning):
 
 class TraceError(BspError, ValueError):
     """A file is not a trace, is damaged, or comes from another version."""
+
+
+class TraceWarning(UserWarning):
+    """The records of a run were lost, or a part of them; its results are there."""

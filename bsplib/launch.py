@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
 import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -18,15 +16,12 @@ import numpy as np
 from bsplib.backends.shm import launch as shm
 from bsplib.backends.sim import launch as sim
 from bsplib.body import Task
-from bsplib.errors import UsageError
-from bsplib.failures import trim, words
+from bsplib.failures import trim
 from bsplib.machine import Machine
 from bsplib.program import check_program
-from bsplib.records import Trace
+from bsplib.recording import Recording
 from bsplib.setting import Setting, choose
 from bsplib.speed import own_speed, time_scale
-from bsplib.spool import collect
-from bsplib.trace import read_trace, write_trace
 from bsplib.version import __version__
 
 
@@ -48,9 +43,6 @@ class Overrides:
 
 
 overrides = Overrides()
-
-_written: set[Path] = set()
-"""Traces that this program has begun; its later runs are added to them."""
 
 
 def run(  # noqa: PLR0913  # each has a name at the call
@@ -78,7 +70,11 @@ def run(  # noqa: PLR0913  # each has a name at the call
             Arguments and results are copied as between real processes, globals of
             modules are shared.
         profile: file to record the run in; a further run of the same program into
-            the same file is added to it. Nothing is recorded if None.
+            the same file is added to it. It is written when the run ends, in place of
+            a regular file of that name; of a symbolic link the file is replaced that it
+            points to. Where this process is killed before, ``bsp recover FOLDER`` makes
+            it of the records, which lie beside it in a folder ``.bsp-records-...``.
+            Nothing is recorded if None.
         machine: prices the communication of virtual processors, scales their computation
             where it has a speed, and tells ``broadcast`` when two stages pay: a
             :class:`bsplib.Machine`, the name of one, or a TOML file;
@@ -101,15 +97,20 @@ def run(  # noqa: PLR0913  # each has a name at the call
 
     Raises:
         ProcessRangeError: ``nprocs`` is not 1 to 256, on virtual processors 4096.
-        UsageError: there is no such backend, Machine, way to wait, start method, or
-            folder for the profile; ``main`` cannot take the arguments, would not run when
-            called, or has a parameter of the name of a keyword above.
+        UsageError: there is no such backend, Machine, way to wait or start method; no
+            trace can be written at ``profile``; ``main`` cannot take the arguments, would
+            not run when called, or has a parameter of the name of a keyword above.
         RunTimeoutError: the run took longer than ``timeout``; the text says where every
             process was.
         ProcessDiedError: a process exited or was killed.
         SyncMismatchError: processes did not sync alike.
         Exception: what ``main`` raised, in its own type, with the remote traceback
             as its cause; of several errors that of the lowest (superstep, pid).
+        TraceError: the file that earlier runs were recorded in has been damaged since.
+
+    Warns:
+        TraceWarning: records were lost, because the disk is full for example; the
+            results are returned all the same.
     """
     check_program(main, args, kwargs)
     setting = choose(
@@ -145,34 +146,16 @@ def _launch(task: Task, setting: Setting) -> list[Any]:
 
 def _run_recorded(task: Task, setting: Setting, path: Path) -> list[Any]:
     """Run with records, and write the trace however the run ends."""
-    if not path.parent.is_dir():
-        raise UsageError(f"profile: there is no folder {path.parent}")
-    folder = Path(tempfile.mkdtemp(prefix=".bsp-records-", dir=path.parent))
     meta = _meta(task, setting)
+    recording = Recording(path, setting.nprocs, meta)
     try:
-        return _launch(replace(task, spool=folder, cpu=meta["cpu_measured"]), setting)
+        recorded = replace(task, spool=recording.folder, cpu=meta["cpu_measured"])
+        results = _launch(recorded, setting)
     except BaseException as error:
-        meta["error"] = f"{type(error).__name__}: {words(error)}"
+        recording.end(error)
         raise
-    finally:
-        try:
-            complete = "error" not in meta
-            record = collect(folder, setting.nprocs, complete=complete, meta=meta)
-            _add(path, Trace((record,)))
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def is_recorded(path: Path) -> bool:
-    """Tell whether this program has recorded a run in a file."""
-    return path.absolute() in _written
-
-
-def _add(path: Path, trace: Trace) -> None:
-    if path in _written and path.exists():
-        trace = Trace(read_trace(path).runs + trace.runs)
-    write_trace(path, trace)
-    _written.add(path)
+    recording.end()
+    return results
 
 
 def _meta(task: Task, setting: Setting) -> dict[str, Any]:

@@ -133,6 +133,9 @@ RECORD = np.dtype(
 ``cpu`` is ``NO_CPU`` where CPU time was not measured: it is measured only where the run
 has more processes than cores."""
 
+MAX_NUMBER = 2**53
+"""Greatest time, size or number in a record: floats hold all up to it."""
+
 NO_CPU = -1
 """The field ``cpu`` of a record whose CPU time was not measured."""
 

@@ -1,178 +1,185 @@
 """Where a process keeps its records while the program runs.
 
 Rows are written straight into mapped files, so that they outlive a process that
-is killed; the parent reads them when the run has ended, however it has ended, and
-keeps the supersteps that all their processes have recorded.
+is killed; ``bsplib.collect`` reads them when the run has ended, however it has ended.
+
+Room in a file is allocated before it is mapped: a full disk is an error at that moment,
+and no SIGBUS later. Where it happens, or a file cannot be made, the process records
+nothing any more, and the program goes on.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import mmap
 import os
+import struct
+from collections.abc import Callable
 from pathlib import Path
 from struct import Struct
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bsplib.records import RECORD, TRAFFIC, Frame, GroupInfo, Run, Stack
+from bsplib.records import RECORD, TRAFFIC, GroupInfo, Stack
+from bsplib.stacks import bearable
 
-_HEADER = 8  # bytes: the number of rows that are whole
-_ROWS_AT_FIRST = 1024
+HEADER = Struct("<QQ")
+"""A table begins with the number of rows that are whole, and with the number of the
+system's error (``errno``) that ended the recording, 0 for none."""
+ROWS_AT_FIRST = 1024
 _COUNT = Struct("<Q")
+_OFFSET = HEADER.size
 _pack_count = _COUNT.pack_into
+
+_Stop = Callable[[BaseException], None]
 
 
 class Table:
-    """Rows of one dtype, appended one by one to a mapped file."""
+    """Rows of one dtype, appended one by one to a mapped file.
 
-    def __init__(self, path: Path, dtype: np.dtype[Any]) -> None:
+    Args:
+        path: the file.
+        dtype: of the rows.
+        stop: is called where a row finds no room; it has to make this table discard
+            its rows.
+
+    Raises:
+        OSError: there is no room for a file.
+    """
+
+    def __init__(self, path: Path, dtype: np.dtype[Any], stop: _Stop) -> None:
         # Little-endian and packed, as the dtypes of bsplib.records are.
         codes = "".join(dtype[name].char for name in dtype.names or ())
         row = Struct("<" + codes.replace("l", "q"))
         assert row.size == dtype.itemsize
         self._pack, self._size = row.pack_into, row.size
-        self._file = path.open("w+b")
+        self._stop = stop
+        self._discards = False
         self._capacity = 0
         self.count = 0
-        self._map = self._grow()
+        self._file = path.open("w+b")
+        try:
+            self._map = self._grown()
+        except BaseException:
+            self._file.close()
+            raise
 
     def append(self, *values: int) -> None:
         """Add a row, which counts once it is whole."""
         count = self.count
         if count == self._capacity:
-            self._map = self._grow()
+            count = self._make_room()
         room = self._map
-        self._pack(room, _HEADER + count * self._size, *values)
+        try:
+            self._pack(room, _OFFSET + count * self._size, *values)
+        except struct.error:  # a virtual time beyond 2**63 ns
+            self._stop(OSError(errno.ERANGE, os.strerror(errno.ERANGE)))
+            return
         self.count = count = count + 1
         _pack_count(room, 0, count)
+
+    def discard(self, reason: int) -> None:
+        """Keep the rows that are in the file, note why, and forget all that come."""
+        if self._discards:
+            return
+        HEADER.pack_into(self._map, 0, self.count, reason)
+        self._map.close()
+        self._discards, self._capacity, self.count = True, ROWS_AT_FIRST, 0
+        self._map = mmap.mmap(-1, _OFFSET + self._capacity * self._size)
 
     def close(self) -> None:
         """Close the file; its rows stay."""
         self._map.close()
         self._file.close()
 
-    def _grow(self) -> mmap.mmap:
-        self._capacity = max(2 * self._capacity, _ROWS_AT_FIRST)
-        nbytes = _HEADER + self._capacity * self._size
+    def _make_room(self) -> int:
+        """Return the number of the next row, for which there is room."""
+        if not self._discards:
+            try:
+                self._map = self._grown()
+            except (OSError, MemoryError) as error:
+                self._stop(error)
+        if self._discards:
+            self.count = 0
+        return self.count
+
+    def _grown(self) -> mmap.mmap:
+        capacity = max(2 * self._capacity, ROWS_AT_FIRST)
+        nbytes = _OFFSET + capacity * self._size
         os.posix_fallocate(self._file.fileno(), 0, nbytes)  # a full disk is an error here
-        return mmap.mmap(self._file.fileno(), nbytes)
+        grown = mmap.mmap(self._file.fileno(), nbytes)
+        self._capacity = capacity
+        return grown
 
 
-def _read_table(path: Path, dtype: np.dtype[Any]) -> NDArray[np.void]:
-    raw = path.read_bytes() if path.exists() else b""
-    if len(raw) < _HEADER:
-        return np.zeros(0, dtype)
-    (count,) = _COUNT.unpack_from(raw)
-    return np.frombuffer(raw, dtype, count, _HEADER)
+class _NoTable:
+    """Stands for the tables of a process that cannot record."""
+
+    count = 0
+
+    def append(self, *_: int) -> None:
+        """Forget a row."""
+
+    def discard(self, _: int) -> None:
+        """Do nothing: it does."""
+
+    def close(self) -> None:
+        """Do nothing."""
 
 
 class Spool:
     """Records, traffic and definitions of one process, in files of a folder."""
 
+    records: Table | _NoTable
+    traffic: Table | _NoTable
+    _definitions: TextIO | None
+
     def __init__(self, folder: Path, pid: int) -> None:
-        self.records = Table(folder / f"{pid}.records", RECORD)
-        self.traffic = Table(folder / f"{pid}.traffic", TRAFFIC)
-        self._definitions = (folder / f"{pid}.definitions").open("w", encoding="utf-8")
+        self.records = self.traffic = _NoTable()
+        self._definitions = None
+        try:
+            self.records = Table(folder / f"{pid}.records", RECORD, self._stop)
+            self.traffic = Table(folder / f"{pid}.traffic", TRAFFIC, self._stop)
+            self._definitions = (folder / f"{pid}.definitions").open("w", encoding="utf-8")
+        except (OSError, MemoryError) as error:
+            self._stop(error)
 
     def close(self) -> None:
         """Close the files; what was written stays."""
         self.records.close()
         self.traffic.close()
-        self._definitions.close()
+        self._close_definitions()
 
     def define_stack(self, stack: Stack) -> None:
         """Give a call stack the next number."""
-        self._define("stack", stack)
+        self._define("stack", bearable(stack))
 
     def define_group(self, group: GroupInfo) -> None:
         """Give a group the next number; its parent is a number of this process."""
         self._define("group", group.to_json())
 
     def _define(self, what: str, value: Any) -> None:
-        json.dump([what, value], self._definitions)
-        self._definitions.write("\n")
-        self._definitions.flush()
+        if self._definitions is None:
+            return
+        try:
+            json.dump([what, value], self._definitions)
+            self._definitions.write("\n")
+            self._definitions.flush()
+        except OSError as error:
+            self._stop(error)
 
+    def _stop(self, error: BaseException) -> None:
+        """Record nothing any more; what was recorded stays as it is."""
+        reason = (error.errno if isinstance(error, OSError) else None) or errno.ENOMEM
+        self.records.discard(reason)
+        self.traffic.discard(reason)
+        self._close_definitions()
 
-def collect(folder: Path, nprocs: int, *, complete: bool, meta: dict[str, Any]) -> Run:
-    """Put the spools of all processes together.
-
-    Args:
-        folder: where each process kept its spool.
-        nprocs: number of processes.
-        complete: the run ended without error.
-        meta: what is known of the run.
-    """
-    groups: dict[GroupInfo, int] = {}
-    stacks: dict[Stack, int] = {}
-    records, traffic = [], []
-    rows = 0
-    for pid in range(nprocs):
-        mine = _read_table(folder / f"{pid}.records", RECORD).copy()
-        theirs = _read_table(folder / f"{pid}.traffic", TRAFFIC).copy()
-        group_of, stack_of = _read_definitions(folder / f"{pid}.definitions", groups, stacks)
-        mine["group"] = group_of[mine["group"]]
-        mine["stack"] = stack_of[mine["stack"]]
-        theirs = theirs[theirs["record"] < len(mine)]  # of a superstep never finished
-        theirs["record"] += rows
-        rows += len(mine)
-        records.append(mine)
-        traffic.append(theirs)
-    return _keep_whole(
-        Run(
-            nprocs=nprocs,
-            groups=tuple(groups),
-            stacks=tuple(stacks),
-            records=np.concatenate(records),
-            traffic=np.concatenate(traffic),
-            complete=complete,
-            meta=meta,
-        )
-    )
-
-
-def _read_definitions(
-    path: Path, groups: dict[GroupInfo, int], stacks: dict[Stack, int]
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return the run's numbers of a process's groups and stacks; add those that are new."""
-    group_of: list[int] = []
-    stack_of: list[int] = []
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    for line in text.splitlines(keepends=True):
-        if not line.endswith("\n"):
-            break  # the process died while it wrote
-        what, value = json.loads(line)
-        if what == "stack":
-            stack = tuple(Frame(*frame) for frame in value)
-            stack_of.append(stacks.setdefault(stack, len(stacks)))
-        else:
-            group = GroupInfo.of_json(value)
-            if group.parent >= 0:
-                group = group._replace(parent=group_of[group.parent])
-            group_of.append(groups.setdefault(group, len(groups)))
-    return np.array(group_of, np.int32), np.array(stack_of, np.int32)
-
-
-def _keep_whole(run: Run) -> Run:
-    """Drop the records of supersteps that not all processes of the group have ended."""
-    if run.complete:
-        return run
-    sizes = np.array([group.size for group in run.groups], np.int64)
-    keys = np.stack([run.records["group"].astype(np.int64), run.records["superstep"]], axis=1)
-    _, inverse, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
-    keep = counts[inverse.reshape(-1)] == sizes[run.records["group"]]
-    position = np.cumsum(keep) - 1
-    traffic = run.traffic[keep[run.traffic["record"]]].copy()
-    traffic["record"] = position[traffic["record"]]
-    return Run(
-        nprocs=run.nprocs,
-        groups=run.groups,
-        stacks=run.stacks,
-        records=run.records[keep],
-        traffic=traffic,
-        complete=False,
-        meta=run.meta,
-    )
+    def _close_definitions(self) -> None:
+        definitions, self._definitions = self._definitions, None
+        if definitions is not None:
+            with contextlib.suppress(OSError):  # what could not be written is tried once more
+                definitions.close()

@@ -44,16 +44,17 @@ import json
 import math
 import os
 import reprlib
-import secrets
 import struct
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from bsplib.errors import TraceError
+from bsplib.output_file import special_kind, written_whole
 from bsplib.records import (
+    MAX_NUMBER,
     NO_CPU,
     RECORD,
     TRAFFIC,
@@ -67,6 +68,7 @@ from bsplib.records import (
     Trace,
     as_members,
 )
+from bsplib.stacks import MAX_STACK, MAX_TEXT, bearable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,10 +81,6 @@ FORMAT_VERSION = 2
 MAX_JSON_BYTES = 64 * 2**20
 MAX_META_NESTING = 32
 MAX_NPROCS = 2**16
-MAX_TEXT = 4096
-MAX_STACK = 1000
-"""Frames of a stack; of a deeper one the writer leaves out the middle."""
-MAX_NUMBER = 2**53
 
 _DAMAGE = (
     zipfile.BadZipFile,
@@ -98,32 +96,54 @@ _DAMAGE = (
 def write_trace(path: str | os.PathLike[str], trace: Trace) -> None:
     """Write a trace, whole or not at all: a file of that name is replaced at the end.
 
+    It is read back before it gets its name, so that what is written can be read. Stacks
+    are shortened, their middle left out, where their JSON would be too long.
+
     Args:
-        path: where to; the directory must exist.
-        trace: what was recorded; taken as it is.
+        path: where to; the folder must exist. Of a symbolic link the file is replaced
+            that it points to; what is no regular file is never replaced.
+        trace: what was recorded.
 
     Raises:
-        TraceError: the metadata cannot be said in JSON.
+        TraceError: the metadata cannot be said in JSON, or no reader would take the trace.
         OSError: the file cannot be written.
     """
-    path = Path(path)
-    try:
-        document = json.dumps(_document(trace), allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise TraceError(f"{path}: cannot be written as JSON: {error}.") from error
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
-            archive.writestr(zipfile.ZipInfo("trace.json"), document)
-            for number, run in enumerate(trace.runs):
-                for name, array in (("records", run.records), ("traffic", run.traffic)):
-                    member = zipfile.ZipInfo(f"run-{number}/{name}.npy")
-                    stored = array.astype(array.dtype.newbyteorder("<"), copy=False)
-                    header = _npy_header(array.dtype, len(array))
-                    archive.writestr(member, header + stored.tobytes())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with written_whole(path) as temporary:
+        try:
+            write_archive(temporary, trace)
+            _read(temporary)
+        except (TypeError, TraceError) as error:
+            raise TraceError(f"{path}: was not written: {error}.") from error
+
+
+def write_archive(path: Path, trace: Trace) -> None:
+    """Write a trace as it is, sound or not.
+
+    Raises:
+        TraceError: the document cannot be said in JSON, or not in as much as is allowed.
+        OSError: the file cannot be written.
+    """
+    document = _json(trace)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(zipfile.ZipInfo("trace.json"), document)
+        for number, run in enumerate(trace.runs):
+            for name, array in (("records", run.records), ("traffic", run.traffic)):
+                member = zipfile.ZipInfo(f"run-{number}/{name}.npy")
+                stored = array.astype(array.dtype.newbyteorder("<"), copy=False)
+                header = _npy_header(array.dtype, len(array))
+                archive.writestr(member, header + stored.tobytes())
+
+
+def _json(trace: Trace) -> str:
+    """The document in JSON; with shorter stacks where it would be too long."""
+    for most in (MAX_STACK, 100, 10, 3):
+        try:
+            document = json.dumps(_document(trace, most), allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise TraceError(f"cannot be written as JSON: {error}") from error
+        if len(document) <= MAX_JSON_BYTES:
+            return document
+    raise TraceError(f"trace.json would have {len(document)} bytes, more than {MAX_JSON_BYTES}")
 
 
 def read_trace(path: str | os.PathLike[str]) -> Trace:
@@ -139,23 +159,39 @@ def read_trace(path: str | os.PathLike[str]) -> Trace:
         TraceError: the file is missing, no trace, damaged, or of another version.
     """
     try:
-        with Path(path).open("rb") as file, zipfile.ZipFile(file) as archive:
-            return _Reader(archive, os.fstat(file.fileno()).st_size).trace()
+        return _read(Path(path))
     except TraceError as error:
         raise TraceError(f"{path}: {error}.") from error
+
+
+def _read(path: Path) -> Trace:
+    """Read a trace; errors are the end of a sentence."""
+    try:
+        with _opened(path) as file, zipfile.ZipFile(file) as archive:
+            return _Reader(archive, os.fstat(file.fileno()).st_size).trace()
     except OSError as error:
-        raise TraceError(f"{path}: cannot be read: {error.strerror or error}.") from error
+        raise TraceError(f"cannot be read: {error.strerror or error}") from error
+    except TraceError:
+        raise
     except _DAMAGE as error:
-        raise TraceError(f"{path}: is no trace, or not a whole one: {error}.") from error
+        raise TraceError(f"is no trace, or not a whole one: {error}") from error
 
 
-def _document(trace: Trace) -> dict[str, Any]:
-    """All of a trace but the arrays, for JSON."""
+def _opened(path: Path) -> BinaryIO:
+    kind = special_kind(path)
+    if kind and not path.is_dir():  # to open a pipe would wait for ever
+        raise TraceError(f"cannot be read: it is {kind}")
+    return path.open("rb")
+
+
+def _document(trace: Trace, most: int) -> dict[str, Any]:
+    """All of a trace but the arrays, for JSON, with so many frames of a stack."""
     runs = []
     for run in trace.runs:
         frames: dict[Frame, int] = {}
         stacks = [
-            [frames.setdefault(frame, len(frames)) for frame in stack] for stack in run.stacks
+            [frames.setdefault(frame, len(frames)) for frame in bearable(stack, most)]
+            for stack in run.stacks
         ]
         runs.append(
             {

@@ -30,6 +30,7 @@ from bsplib.trace import (
     MAX_STACK,
     MAX_TEXT,
     read_trace,
+    write_archive,
     write_trace,
 )
 
@@ -138,7 +139,7 @@ def test_what_cannot_be_written_leaves_the_older_file_and_no_other(path, run):
     before = path.read_bytes()
     for meta in ({"machine": object()}, {"speed": float("nan")}):
         broken = Run(run.nprocs, run.groups, run.stacks, run.records, run.traffic, True, meta)
-        with pytest.raises(TraceError, match="cannot be written as JSON"):
+        with pytest.raises(TraceError, match="was not written: cannot be written as JSON"):
             write_trace(path, Trace((broken,)))
     broken = Run(run.nprocs, run.groups, run.stacks, [1, 2], run.traffic)
     with pytest.raises(AttributeError):
@@ -451,7 +452,7 @@ SIGNED = [name for name in RECORD.names if name not in ("kind", "cpu")]
 )  # fmt: skip
 def test_records_that_cannot_be_are_refused(path, run, row, field, value, fault):
     run.records[row][field] = value
-    write_trace(path, Trace((run,)))
+    write_archive(path, Trace((run,)))
     with pytest.raises(TraceError, match=fault) as caught:
         read_trace(path)
     assert f"'{field}': {value}" in str(caught.value) or "out of order" in fault
@@ -474,7 +475,7 @@ def test_records_that_cannot_be_are_refused(path, run, row, field, value, fault)
 )
 def test_traffic_that_cannot_be_is_refused(path, run, field, value, fault):
     run.traffic[0][field] = value
-    write_trace(path, Trace((run,)))
+    write_archive(path, Trace((run,)))
     with pytest.raises(TraceError, match=f"traffic row 0 has {fault}"):
         read_trace(path)
 

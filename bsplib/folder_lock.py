@@ -1,0 +1,42 @@
+"""Locks on folders, which tell a folder in use from one that a killed program has left."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+
+def lock(folder: Path) -> int | None:
+    """Lock a folder for as long as this process, or one that it forked, lives.
+
+    Returns:
+        A descriptor; to close it gives the folder free. None where the folder is in use,
+        or is not there any more.
+
+    Raises:
+        OSError: the folder cannot be opened, or its file system has no locks.
+    """
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.stat(folder), os.fstat(descriptor)):
+            return descriptor
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    except OSError:
+        os.close(descriptor)
+        raise
+    os.close(descriptor)
+    return None
+
+
+def lock_if_possible(folder: Path) -> int | None:
+    """Lock a folder as :func:`lock`; where the file system has no locks, only open it."""
+    try:
+        return lock(folder)
+    except OSError:
+        return os.open(folder, os.O_RDONLY)

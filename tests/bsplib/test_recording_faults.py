@@ -1,0 +1,512 @@
+"""Whatever happens to the records of a run, its results are returned."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import warnings
+
+import pytest
+from click.testing import CliRunner
+
+import bsplib
+from bsplib import recording, spool, stacks, trace
+from bsplib.cli import main as bsp_main
+from bsplib.records import Kind
+from bsplib.trace import read_trace
+
+TRACE = "out.bsp"
+
+
+def count(bsp, supersteps, at=None, do=None):
+    """Sync so many times; before one of them do something."""
+    for number in range(supersteps):
+        if number == at and do is not None:
+            do(bsp)
+        bsp.send((bsp.pid + 1) % bsp.nprocs, number)
+        bsp.sync()
+    return supersteps
+
+
+def left(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+# -- found before anything starts -----------------------------------------------------------------
+
+
+def never(bsp):
+    raise AssertionError("it was started")
+
+
+@pytest.mark.procs(2)
+def test_what_cannot_be_a_trace_is_found_before_anything_starts(run, tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "device").symlink_to("/dev/null")
+    os.mkfifo(tmp_path / "pipe")
+    before = left(tmp_path)
+    for name, words in (
+        ("folder", "is a folder; choose the name of a file"),
+        ("device", "is a device; choose the name of a file"),
+        ("pipe", "is a named pipe; choose the name of a file"),
+        ("no/out.bsp", "there is no folder"),
+        ("x" * 300, "File name too long"),
+    ):
+        with pytest.raises(bsplib.UsageError, match=f"^profile: .*{words}"):
+            run(never, profile=tmp_path / name)
+    assert left(tmp_path) == before
+
+
+@pytest.mark.procs(2)
+def test_a_disk_without_room_for_records_is_found_before_anything_starts(
+    run, tmp_path, monkeypatch
+):
+    free = os.statvfs_result((4096, 4096, 100, 10, 10, 9, 9, 9, 0, 255))
+    monkeypatch.setattr(os, "statvfs", lambda _: free)
+    with pytest.raises(bsplib.UsageError, match=r"begin with .* bytes, and 40960 are free"):
+        run(never, profile=tmp_path / TRACE)
+    assert left(tmp_path) == []
+
+
+@pytest.mark.procs(2)
+def test_a_trace_damaged_between_two_runs_is_found_before_the_second_starts(run, tmp_path):
+    run(count, 1, profile=tmp_path / TRACE)
+    (tmp_path / TRACE).write_text("damaged")
+    with pytest.raises(bsplib.TraceError, match=r"out\.bsp: is no trace.*remove it, or name"):
+        run(never, profile=tmp_path / TRACE)
+    assert left(tmp_path) == [TRACE]
+    (tmp_path / TRACE).unlink()
+    run(count, 1, profile=tmp_path / TRACE)
+    assert len(read_trace(tmp_path / TRACE).runs) == 1
+
+
+@pytest.mark.procs(2)
+def test_the_file_a_link_points_to_is_replaced_and_added_to(run, tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link.bsp").symlink_to(tmp_path / "there" / TRACE)
+    run(count, 1, profile=tmp_path / "link.bsp")
+    run(count, 1, profile=tmp_path / "there" / TRACE)
+    assert (tmp_path / "link.bsp").is_symlink()
+    assert len(read_trace(tmp_path / "link.bsp").runs) == 2
+
+
+@pytest.mark.procs(2)
+def test_a_start_that_fails_leaves_what_was_there_and_the_next_run_goes_well(
+    run, tmp_path, monkeypatch
+):
+    def fail(*_):
+        raise bsplib.OutOfSharedMemoryError("there is none")
+
+    run(count, 1, profile=tmp_path / TRACE)
+    before = (tmp_path / TRACE).read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr("bsplib.launch._launch", fail)
+        with pytest.raises(bsplib.OutOfSharedMemoryError):
+            run(count, 1, profile=tmp_path / TRACE)
+    assert (tmp_path / TRACE).read_bytes() == before
+    assert left(tmp_path) == [TRACE]
+    run(count, 1, profile=tmp_path / TRACE)
+    assert len(read_trace(tmp_path / TRACE).runs) == 2
+
+
+# -- what fails later -----------------------------------------------------------------------------
+
+
+def fill_up(bsp):
+    if bsp.pid == bsp.nprocs - 1:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+
+
+@pytest.mark.procs(1, 3)
+@pytest.mark.real_processes
+def test_a_disk_that_gets_full_ends_the_recording_and_not_the_program(run, nprocs, tmp_path):
+    many = 5 * spool.ROWS_AT_FIRST // 2
+    with pytest.warns(bsplib.TraceWarning) as caught:
+        results = run(count, many, 10, fill_up, profile=tmp_path / TRACE)
+    assert results == [many] * nprocs
+    (warned,) = caught
+    path = tmp_path / TRACE
+    assert str(warned.message) == (
+        f"profile: process {nprocs - 1} stopped recording: File too large; {path} holds the "
+        "supersteps that all processes recorded before"
+    )
+    assert warned.filename.endswith("conftest.py")
+    (recorded,) = read_trace(tmp_path / TRACE).runs
+    assert not recorded.complete
+    assert "File too large" in recorded.meta["error"]
+    assert len(recorded.records) == nprocs * spool.ROWS_AT_FIRST
+    assert len(recorded.traffic) == (nprocs * spool.ROWS_AT_FIRST if nprocs > 1 else 0)
+    assert left(tmp_path) == [TRACE]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 5])
+def test_any_file_of_records_may_fail(tmp_path, monkeypatch, number):
+    # On virtual processors, whose files are the only ones that get room here.
+    calls, allocate = [], os.posix_fallocate
+
+    def fail(*arguments):
+        calls.append(arguments)
+        if len(calls) == number:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        allocate(*arguments)
+
+    monkeypatch.setattr(os, "posix_fallocate", fail)
+    many = spool.ROWS_AT_FIRST + 5
+    with pytest.warns(bsplib.TraceWarning, match="there was no room|No space left on device"):
+        results = bsplib.run(count, many, nprocs=2, backend="sim", profile=tmp_path / TRACE)
+    assert results == [many] * 2
+    (recorded,) = read_trace(tmp_path / TRACE).runs
+    assert not recorded.complete
+    assert left(tmp_path) == [TRACE]
+
+
+@pytest.mark.procs(2)
+def test_a_definition_that_cannot_be_written_ends_the_recording(run, tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+
+    monkeypatch.setattr(json, "dump", fail)
+    with pytest.warns(bsplib.TraceWarning, match="quota exceeded"):
+        assert run(count, 3, profile=tmp_path / TRACE) == [3, 3]
+    assert len(read_trace(tmp_path / TRACE).runs[0].records) == 0
+
+
+@pytest.mark.procs(2)
+def test_a_folder_that_is_removed_costs_the_trace_and_not_the_results(run, tmp_path):
+    folder = tmp_path / "there"
+    folder.mkdir()
+
+    def remove(_):
+        shutil.rmtree(folder, ignore_errors=True)
+
+    with pytest.warns(bsplib.TraceWarning, match="was removed while the program ran; no trace"):
+        assert run(count, 4, 2, remove, profile=folder / TRACE) == [4, 4]
+    assert not folder.exists()
+
+
+@pytest.mark.procs(2)
+def test_a_file_of_records_that_is_removed_costs_the_records(run, tmp_path):
+    def remove(_):
+        for path in tmp_path.glob(".bsp-records-*/1.records"):
+            path.unlink(missing_ok=True)
+
+    with pytest.warns(bsplib.TraceWarning, match="process 1 stopped recording: it has no file"):
+        assert run(count, 4, 2, remove, profile=tmp_path / TRACE) == [4, 4]
+    assert not read_trace(tmp_path / TRACE).runs[0].complete
+
+
+@pytest.mark.procs(2)
+def test_a_trace_that_cannot_be_written_can_be_recovered(run, tmp_path, monkeypatch, capfd):
+    def fail(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("bsplib.recording.write_trace", fail)
+        with pytest.warns(bsplib.TraceWarning, match="no trace was written: No space") as caught:
+            assert run(count, 4, profile=tmp_path / TRACE) == [4, 4]
+    (folder,) = tmp_path.iterdir()
+    assert str(caught[0].message).endswith(f"bsp recover {folder}")
+    target, recovered = recording.recover(folder)
+    assert target == tmp_path / TRACE
+    assert recovered.complete
+    assert "error" not in recovered.meta
+    assert len(read_trace(target).runs[0].records) == 10
+    assert left(tmp_path) == [TRACE]
+
+
+@pytest.mark.procs(2)
+def test_a_trace_damaged_while_the_second_run_goes_on_is_left_and_named(run, tmp_path):
+    run(count, 1, profile=tmp_path / TRACE)
+
+    def damage(_):
+        (tmp_path / TRACE).write_text("damaged")
+
+    with pytest.warns(bsplib.TraceWarning, match="is no trace.* the records stay in"):
+        assert run(count, 4, 2, damage, profile=tmp_path / TRACE) == [4, 4]
+    assert (tmp_path / TRACE).read_text() == "damaged"
+    (folder,) = tmp_path.glob(".bsp-records-*")
+    recording.recover(folder, tmp_path / "other.bsp")
+    assert left(tmp_path) == ["other.bsp", TRACE]
+
+
+@pytest.mark.procs(2)
+def test_the_error_of_the_program_is_not_hidden_behind_that_of_its_trace(
+    run, tmp_path, monkeypatch
+):
+    def broken(bsp):
+        bsp.sync()
+        raise ZeroDivisionError("the program's own")
+
+    def fail(*_):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr("bsplib.recording.write_trace", fail)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", bsplib.TraceWarning)
+        with pytest.raises(ZeroDivisionError, match="the program's own"):
+            run(broken, profile=tmp_path / TRACE)
+
+
+class MuteError(Exception):
+    """An error without a text."""
+
+    def __str__(self):
+        raise ValueError("mute")
+
+
+@pytest.mark.procs(2)
+def test_the_trace_of_a_run_that_crashed_has_its_whole_supersteps(run, tmp_path):
+    def broken(bsp):
+        for number in range(5):
+            if bsp.pid == 1 and number == 3:
+                raise MuteError
+            bsp.sync()
+
+    with pytest.raises(BaseException):  # noqa: B017, PT011  # of whichever type it arrives
+        run(broken, profile=tmp_path / TRACE)
+    (recorded,) = read_trace(tmp_path / TRACE).runs
+    assert not recorded.complete
+    assert recorded.meta["error"]
+    assert recorded.records["superstep"].tolist() == [0, 1, 2] * 2
+
+
+# -- what the reader would refuse -----------------------------------------------------------------
+
+
+@pytest.mark.procs(2)
+def test_names_that_are_too_long_and_stacks_that_are_too_deep_are_cut(record):
+    def main(bsp):
+        inner.__code__ = inner.__code__.replace(co_qualname="f" * 5000)
+        return inner(bsp, 1200)
+
+    def inner(bsp, depth):
+        return inner(bsp, depth - 1) if depth else bsp.sync()
+
+    sys.setrecursionlimit(5000)
+    try:
+        recorded = record(main)
+    finally:
+        sys.setrecursionlimit(1000)
+    (deep,) = [stack for stack in recorded.stacks if len(stack) > 2]
+    assert len(deep) == stacks.MAX_STACK
+    assert deep[0].function.endswith("main")
+    assert [frame.function for frame in deep if "calls left out" in frame.function] == [
+        "[203 calls left out]"
+    ]
+    assert len(deep[-1].function) <= stacks.MAX_TEXT
+    assert deep[-1].function.startswith("fff")
+    assert recorded.complete
+
+
+@pytest.mark.procs(2)
+def test_stacks_whose_json_is_too_long_lose_their_middle(record, monkeypatch):
+    monkeypatch.setattr(trace, "MAX_JSON_BYTES", 11_000)
+
+    def down(bsp, depth):
+        if depth:
+            down(bsp, depth - 1)
+        bsp.sync()
+
+    recorded = record(lambda bsp: down(bsp, 90))
+    assert recorded.complete
+    assert max(map(len, recorded.stacks)) == 10
+    assert len(recorded.records) == 2 * 92
+
+
+@pytest.mark.procs(2)
+def test_a_trace_that_no_reader_would_take_is_not_written(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(trace, "MAX_JSON_BYTES", 200)
+    (tmp_path / TRACE).write_text("an older file")
+    with pytest.warns(bsplib.TraceWarning, match="trace.json would have .* more than 200"):
+        assert run(count, 2, profile=tmp_path / TRACE) == [2, 2]
+    assert (tmp_path / TRACE).read_text() == "an older file"
+
+
+def test_a_time_that_no_trace_can_hold_ends_the_recording(tmp_path):
+    def main(bsp, seconds):
+        bsp.sync()
+        bsp.charge(seconds)
+        bsp.sync()
+        return bsp.pid
+
+    for seconds in (1e8, 1e12):
+        path = tmp_path / f"{seconds}.bsp"
+        with pytest.warns(bsplib.TraceWarning, match="stopped recording"):
+            assert bsplib.run(main, seconds, nprocs=2, backend="sim", profile=path) == [0, 1]
+        (recorded,) = read_trace(path).runs
+        assert recorded.records["superstep"].tolist() == [0, 0]
+
+
+# -- when the caller is killed --------------------------------------------------------------------
+
+ENDLESS = """
+import sys, time
+import bsplib
+
+def main(bsp):
+    for number in range(10**9):
+        bsp.sync()
+        if number == 100 and bsp.pid == 0:
+            print("recorded", flush=True)
+        time.sleep(0.0005)
+
+if __name__ == "__main__":
+    bsplib.run(main, nprocs=2, backend=sys.argv[1], profile="out.bsp")
+"""
+
+
+@pytest.fixture
+def endless(script, tmp_path):
+    """Start a program that records until it is ended; return it once it has recorded."""
+    started = []
+
+    def start(backend):
+        line = [sys.executable, script(ENDLESS), backend]
+        program = subprocess.Popen(
+            line, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        started.append(program)
+        assert program.stdout.readline() == "recorded\n"
+        return program
+
+    yield start
+    for program in started:
+        program.kill()
+        program.communicate()
+
+
+def await_unlocked(folder):
+    """Wait until the processes of a killed run have ended too."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        with contextlib.suppress(bsplib.TraceError):
+            return recording.recover(folder)
+        time.sleep(0.02)
+    raise AssertionError("the folder stays locked")
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGHUP"])
+def test_the_records_of_a_killed_program_make_a_trace(endless, backend, tmp_path, name):
+    program = endless(backend)
+    (folder,) = tmp_path.glob(".bsp-records-*")
+    with pytest.raises(bsplib.TraceError, match="the run that records there still goes on"):
+        recording.recover(folder)
+    program.send_signal(signal.Signals[name])
+    said = program.communicate(timeout=30)[1]
+    assert program.returncode == -signal.Signals[name]
+    told = (
+        f"bsp: ended by {name}; the records of the run stay in {folder}; a trace is made of them "
+        f"by: bsp recover {folder}\n"
+    )
+    assert said == ("" if name == "SIGKILL" else told)
+    target, run = await_unlocked(folder)
+    assert target == tmp_path / TRACE
+    assert not folder.exists()
+    (recorded,) = read_trace(target).runs
+    assert not recorded.complete
+    assert recorded.meta["error"] == "the program was killed while it recorded"
+    assert recorded.meta["program"] == "script.py"
+    assert len(recorded.records) == len(run.records) >= 200
+    first, second = (recorded.records[recorded.records["pid"] == pid] for pid in (0, 1))
+    assert first["superstep"].tolist() == second["superstep"].tolist()
+    assert set(recorded.records["kind"]) == {Kind.SYNC}
+
+
+def test_a_signal_that_the_program_handles_itself_stays_its_own(execute, backend, tmp_path):
+    done = execute(
+        f"""
+        import os, signal, sys
+        import bsplib
+
+        signal.signal(signal.SIGTERM, lambda *_: print("mine", file=sys.stderr))
+        def main(bsp):
+            bsp.sync()
+            return 5
+
+        if __name__ == "__main__":
+            print(bsplib.run(main, nprocs=1, backend={backend!r}, profile=sys.argv[1]))
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_DFL
+            os.kill(os.getpid(), signal.SIGTERM)
+        """,
+        str(tmp_path / TRACE),
+    )
+    assert (done.stdout, done.stderr) == ("[5]\n", "mine\n")
+
+
+# -- bsp recover ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def records(tmp_path, monkeypatch):
+    """The folder of a run whose trace could not be written."""
+
+    def fail(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("bsplib.recording.write_trace", fail)
+    with pytest.warns(bsplib.TraceWarning):
+        bsplib.run(count, 4, nprocs=2, backend="sim", profile=tmp_path / TRACE)
+    monkeypatch.undo()
+    (folder,) = tmp_path.glob(".bsp-records-*")
+    return folder
+
+
+def recover(*line):
+    return CliRunner().invoke(bsp_main, ["recover", *map(str, line)])
+
+
+def test_the_command_says_what_it_has_written(records, tmp_path):
+    done = recover(records)
+    path = tmp_path / TRACE
+    assert done.exit_code == 0
+    assert done.output == f"wrote {path}: 2 processes, 5 supersteps: bsp report {path}\n"
+    assert left(tmp_path) == [TRACE]
+
+
+def test_recover_replaces_no_file_unless_it_is_named(records, tmp_path):
+    (tmp_path / TRACE).write_text("of another program")
+    done = recover(records)
+    assert done.exit_code == 1
+    assert done.output == (
+        f"Error: recover: {tmp_path / TRACE} is there already; say another file by --out\n"
+    )
+    assert recover(records, "--out", tmp_path / TRACE).exit_code == 0
+    assert len(read_trace(tmp_path / TRACE).runs) == 1
+
+
+def test_recover_refuses_what_is_no_folder_of_records(tmp_path, records):
+    (tmp_path / "empty").mkdir()
+    for folder in (tmp_path / "empty", tmp_path / "missing"):
+        done = recover(folder)
+        assert done.exit_code == 1
+        assert f"{folder} is no folder of records: run.json cannot be read" in done.output
+    for junk in ("", "[]", '{"format": 1}', "[" * 100_000, '{"format": "bsplib records"}'):
+        (records / "run.json").write_text(junk)
+        done = recover(records)
+        assert done.exit_code == 1
+        assert "is no folder of records" in done.output
+        assert "Traceback" not in done.output
+
+
+@pytest.mark.parametrize("part", ["records", "traffic", "definitions"])
+def test_damaged_records_are_a_sentence_or_give_a_sound_trace(records, tmp_path, part):
+    path = records / f"1.{part}"
+    whole = path.read_bytes()
+    out = tmp_path / "recovered.bsp"
+    copy = tmp_path / "copy"
+    for position in range(0, min(len(whole), 1200), 31):
+        for damaged in (whole[:position], whole[:position] + b"\xff" + whole[position + 1 :]):
+            path.write_bytes(damaged)
+            shutil.copytree(records, copy)
+            with contextlib.suppress(bsplib.TraceError):
+                recording.recover(copy, out)
+                read_trace(out)
+            shutil.rmtree(copy, ignore_errors=True)
