@@ -36,6 +36,8 @@ class Ledger:
         """Stack (position in ``run.stacks``) and kind of each site."""
         self._nprocs = run.nprocs
         self._groups = _Groups(run)
+        self.levels = self._groups.levels
+        """How many sub-groups are inside one another at most."""
         costs = record_costs(run)
         self._sum_cells(run, site, costs)
         self._sum_pies(run, site, costs)
@@ -135,6 +137,7 @@ class _Groups:
         levels = np.split(order, _starts(depth[order])[1:])
         self._levels = levels[:0:-1]
         """Groups of one depth, sorted by partition; the deepest first, the root left out."""
+        self.levels = len(self._levels)
 
     def total(self, groups: NDArray[np.int32], sums: Stats) -> NDArray[np.float64]:
         """Stats of the root with its sub-groups, from the groups' own sums.
@@ -150,6 +153,8 @@ class _Groups:
         present[groups] = True
         for level in self._levels:
             siblings = level[present[level]]
+            if len(siblings) == 0:
+                continue
             starts = _starts(self._partition[siblings])
             beside = stats[:, siblings]
             beside = _merge(beside[TOP], beside[LOW], starts)

@@ -134,7 +134,7 @@ def build(run: Run, *, library: bool = False) -> CallGraph:
             if caller is not None:
                 parts[caller, key].add(site)
 
-    check_graph(len(passing) + len(parts), run.nprocs, len(run.records))
+    check_graph(len(passing) + len(parts), run, ledger.levels)
     graph = networkx.DiGraph()
     for key in _down_the_tree(root, parts):
         cost = ledger.cost(frozenset(passing[key]))

@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from bsplib.errors import BspError
+
+if TYPE_CHECKING:
+    from bsplib.records import Run
 
 MAX_SHARES = 2**23
 """Nodes and edges of a call graph times processes: each edge and node has a pie."""
 MAX_VISITS = 2**33
-"""Nodes and edges times records: the cost of each is one pass over the records."""
+"""Nodes and edges times records, or groups: the cost of each is one pass over them."""
+MAX_LEVELS = 2**19
+"""Nodes and edges times levels of groups inside one another, which are gone through one
+by one."""
 
 
 class TooLargeError(BspError):
     """A run is too large to be shown."""
 
 
-def check_graph(parts: int, nprocs: int, records: int) -> None:
+def check_graph(parts: int, run: Run, levels: int) -> None:
     """Refuse a call graph that would take gigabytes of memory or minutes.
 
     Args:
         parts: nodes and edges of the call graph.
-        nprocs: processes of the run.
-        records: records of the run.
+        run: what it is made of.
+        levels: how many sub-groups are inside one another at most.
 
     Raises:
         TooLargeError: it is too large.
     """
-    check_product("nodes and edges", parts, "processes", nprocs, MAX_SHARES)
-    check_product("nodes and edges", parts, "records", records, MAX_VISITS)
+    these = "nodes and edges"
+    check_product(these, parts, "processes", run.nprocs, MAX_SHARES)
+    check_product(these, parts, "records", len(run.records), MAX_VISITS)
+    check_product(these, parts, "groups", len(run.groups), MAX_VISITS)
+    check_product(these, parts, "levels of groups", levels, MAX_LEVELS)
 
 
 def check_product(these: str, many: int, those: str, more: int, most: int) -> None:

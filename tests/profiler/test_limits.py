@@ -60,3 +60,20 @@ def test_many_nodes_of_many_records_are_refused(monkeypatch):
     monkeypatch.setattr(limits, "MAX_VISITS", 20)
     with pytest.raises(limits.TooLargeError, match="11 nodes and edges times 3 records"):
         build(lonely(1, main_calling("abc")))
+
+
+def test_many_nodes_under_groups_deep_inside_one_another_are_refused(script):
+    program = script(1)
+    group = 0
+    for _ in range(3000):
+        group = stack_up(program, group)
+    for number in range(100):
+        program.step(f"main g{number}", group=group)
+    with pytest.raises(limits.TooLargeError, match="301 nodes and edges times 3000 levels"):
+        build(program.run())
+
+
+def stack_up(program, group):
+    """Open a group inside a group for good."""
+    with program.split([0], group=group) as (inner,):
+        return inner
