@@ -3,6 +3,7 @@
 from benchmarks import (
     bench_faults,
     bench_primitives,
+    bench_profiler,
     bench_programs,
     bench_recording,
     bench_registration,
@@ -19,6 +20,7 @@ if __name__ == "__main__":
             bench_registration.BENCHMARK,
             bench_start.BENCHMARK,
             bench_programs.BENCHMARK,
+            bench_profiler.BENCHMARK,
             bench_virtual.BENCHMARK,
             bench_faults.BENCHMARK,
         ]
