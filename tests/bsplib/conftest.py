@@ -127,3 +127,37 @@ def nothing_is_left() -> Iterator[None]:
     yield
     assert (os.listdir("/proc/self/fd"), children(os.getpid())) == before
     assert nothing_stays_in_shared_memory(names)
+
+
+@pytest.fixture(scope="session")
+def may_mount() -> None:
+    """Skip where a test may not have a /dev/shm of its own."""
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=1m none /dev/shm"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    if done.returncode:
+        pytest.skip(f"a small /dev/shm may not be mounted here: {done.stderr.strip()}")
+
+
+@pytest.fixture
+def with_little(
+    script: Callable[[str], Path],
+    may_mount: None,  # it skips
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run a script where /dev/shm has a few megabytes, as in a container."""
+
+    def run_it(text: str, *args: str, size: str = "64m") -> subprocess.CompletedProcess[str]:
+        command = f'mount -t tmpfs -o size={size} none /dev/shm && exec "$@"'
+        return subprocess.run(
+            ["unshare", "-m", "sh", "-c", command, "sh", sys.executable, script(text), *args],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return run_it

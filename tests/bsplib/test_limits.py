@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
-import textwrap
 import time
 
 import numpy as np
@@ -279,38 +276,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.fixture(scope="module")
-def may_mount():
-    done = subprocess.run(
-        ["unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=1m none /dev/shm"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    if done.returncode:
-        pytest.skip(f"a small /dev/shm may not be mounted here: {done.stderr.strip()}")
-
-
-@pytest.fixture
-def with_little(tmp_path, may_mount):
-    """Run a script where /dev/shm has a few megabytes, as in a container."""
-
-    def run_it(text, *args, size="64m"):
-        path = tmp_path / "script.py"
-        path.write_text(textwrap.dedent(text))
-        mount = f"mount -t tmpfs -o size={size} none /dev/shm && exec "
-        return subprocess.run(
-            ["unshare", "-m", "sh", "-c", mount + '"$@"', "sh", sys.executable, path, *args],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-
-    return run_it
-
-
 @pytest.mark.parametrize(
     ("operation", "how"),
     [(what, "run") for what in ("zeros", "put", "get", "send", "object")] + [("send", "pool")],
@@ -322,17 +287,16 @@ def test_full_shared_memory_is_an_error_with_numbers_and_the_next_run_works(
     assert (done.returncode, done.stderr) == (0, "")
     error, after, lost = done.stdout.splitlines()
     said = re.match(
-        r"shared memory is full: (\d+) bytes more are needed and /dev/shm has (\d+) free; "
-        r"|(\d+) bytes more do not fit into the (\d+) bytes of addresses that are left",
+        r"shared memory is full: (\d+) bytes more are needed and /dev/shm has (\d+) free; ",
         error,
     )
     assert said is not None
-    needed, free = (int(number) for number in said.groups() if number is not None)
+    needed, free = (int(number) for number in said.groups())
     assert free < needed <= 64 << 20
     assert "[process " in error
     assert "script.py:" in error
     assert after == "[{7}, {7}] []"
-    assert int(lost) < 1 << 16  # pages of semaphores until they are collected
+    assert int(lost) == 0
 
 
 def test_a_run_for_which_there_is_no_room_at_all_is_an_error(with_little):
@@ -373,22 +337,6 @@ def test_what_was_sent_before_memory_ran_out_can_be_caught_and_the_rest_go_on(wi
     """)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "[([7, 7], 1000), ([], 1000)]\n"
-
-
-def test_hundreds_of_processes_fit_into_the_shared_memory_of_a_container(with_little):
-    done = with_little("""
-        import bsplib
-
-        def main(bsp):
-            bsp.send((bsp.pid + 1) % bsp.nprocs, bsp.pid)
-            bsp.sync()
-            return bsp.move()
-
-        if __name__ == "__main__":
-            print(sum(bsplib.run(main, nprocs=128)))
-    """)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"{sum(range(128))}\n"
 
 
 # -- memory that is used again --------------------------------------------------------------------
