@@ -139,6 +139,80 @@ def test_blocks_never_overlap_and_nothing_is_lost(steps):
         assert heap.allocate(whole) == (START, False)  # all of it is one free range again
 
 
+# -- windows ------------------------------------------------------------------------------------
+
+CHUNK = 1 << 20
+WINDOWS = [(START + ((1 << n) - 1) * CHUNK, START + ((2 << n) - 1) * CHUNK) for n in range(6)]
+
+
+class Windows:
+    """A segment that remembers up to where each window may be touched."""
+
+    def __init__(self):
+        self.reserved = {start: start for start, _ in WINDOWS}
+
+    def reserve(self, start, nbytes):
+        window = max(first for first in self.reserved if first <= start)
+        assert start == self.reserved[window]
+        assert start + nbytes <= dict(WINDOWS)[window]
+        self.reserved[window] = start + nbytes
+
+
+@pytest.fixture
+def heap_of_windows():
+    return Heap(Windows(), WINDOWS)
+
+
+def window_of(start):
+    return max(number for number, (first, _) in enumerate(WINDOWS) if first <= start)
+
+
+def test_a_block_lies_in_the_first_window_that_holds_all_of_it(heap_of_windows):
+    sizes = [CHUNK, CHUNK + 1, 3 * CHUNK, 64, 17 * CHUNK]
+    assert [window_of(heap_of_windows.allocate(size)[0]) for size in sizes] == [0, 1, 2, 1, 5]
+
+
+def test_free_neighbours_in_two_windows_stay_two(heap_of_windows):
+    first = heap_of_windows.allocate(CHUNK)[0]
+    second = heap_of_windows.allocate(2 * CHUNK)[0]
+    assert second == first + CHUNK
+    for order in ((first, second), (second, first)):
+        for start in order:
+            heap_of_windows.release(start)
+        third = heap_of_windows.allocate(3 * CHUNK)[0]
+        assert window_of(third) == 2
+        heap_of_windows.release(third)
+        assert heap_of_windows.allocate(CHUNK)[0] == first
+        assert heap_of_windows.allocate(2 * CHUNK)[0] == second
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 5 * CHUNK)), max_size=60))
+def test_no_block_crosses_the_border_of_a_window_or_overlaps_another(steps):
+    heap = Heap(Windows(), WINDOWS)
+    blocks = {}
+    for allocates, number in steps:
+        if allocates or not blocks:
+            try:
+                start, _ = heap.allocate(number)
+            except OutOfSharedMemoryError:
+                continue
+            stop = start + max(number, 1)
+            assert stop <= WINDOWS[window_of(start)][1]
+            assert all(stop <= other or start >= end for other, end in blocks.items())
+            blocks[start] = stop
+        else:
+            start = sorted(blocks)[number % len(blocks)]
+            del blocks[start]
+            heap.release(start)
+
+
+def test_a_process_that_uses_little_reserves_little():
+    segment = Windows()
+    Heap(segment, WINDOWS).allocate(1)
+    assert segment.reserved[START] - START <= 1 << 14
+
+
 # -- outboxes ---------------------------------------------------------------------------------
 
 
