@@ -148,17 +148,18 @@ def report(path: str, number: int | None, library: bool, file: Path) -> None:
 @click.option("--html", type=_TRACE, help="Write one page that works offline, and serve nothing.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Serve here; 0: any port.")
 @click.option("--browser/--no-browser", default=True, help="Open the page in a browser.")
+@click.option("--library", is_flag=True, help="Show the functions of bsplib too.")
 @click.argument("file", type=_TRACE)
-def view(html: Path | None, port: int, browser: bool, file: Path) -> None:
+def view(html: Path | None, port: int, browser: bool, library: bool, file: Path) -> None:
     """Show the shaded call graph in FILE in the browser."""
     import webui  # noqa: PLC0415  # loaded lazily, see above
 
     trace = _read(file)
     if html is None:
-        webui.serve(trace, port=port, open_browser=browser)
+        webui.serve(trace, port=port, open_browser=browser, library=library)
         return
     try:
-        webui.write_html(trace, html)
+        webui.write_html(trace, html, library=library)
     except OSError as error:
         raise click.ClickException(f"{html} cannot be written: {error.strerror}") from None
     click.echo(f"wrote {html}: open it in a browser")

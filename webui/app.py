@@ -60,7 +60,7 @@ class _InOrder(DefaultJSONProvider):
     sort_keys = False
 
 
-def create_app(trace: Trace, *, token: str = "") -> flask.Flask:
+def create_app(trace: Trace, *, token: str = "", library: bool = False) -> flask.Flask:
     """Make the application that shows a trace.
 
     Routes: ``/`` is the page, ``/static/NAME`` its files, ``/runs/N.json`` what it
@@ -72,11 +72,12 @@ def create_app(trace: Trace, *, token: str = "") -> flask.Flask:
         trace: what was recorded.
         token: first part of every address. Other users of this machine can reach its
             loopback too; who does not know the token gets nothing.
+        library: also show the functions of bsplib itself.
     """
     root = f"/{token}" if token else ""
     app = flask.Flask(__name__, static_folder=STATIC, static_url_path=f"{root}/static")
     app.json = _InOrder(app)
-    views = Views(trace)
+    views = Views(trace, library=library)
 
     @app.before_request
     def refuse_other_hosts() -> None:
@@ -125,7 +126,7 @@ def add_single_use_address(app: flask.Flask, address: str, target: str) -> None:
             flask.abort(404, "This address has been used: take the one that bsp view printed.")
 
 
-def serve(trace: Trace, *, port: int = 0, open_browser: bool = True) -> None:
+def serve(trace: Trace, *, port: int = 0, open_browser: bool = True, library: bool = False) -> None:
     """Serve the pages of a trace on this machine's loopback until Ctrl-C.
 
     Prints the address, which holds a secret token, once the port is bound.
@@ -134,6 +135,7 @@ def serve(trace: Trace, *, port: int = 0, open_browser: bool = True) -> None:
         trace: what was recorded.
         port: where to listen; 0 takes any free port.
         open_browser: whether to show the page in the user's browser.
+        library: also show the functions of bsplib itself.
 
     Raises:
         PortError: the port cannot be had; one sentence says why.
@@ -141,7 +143,7 @@ def serve(trace: Trace, *, port: int = 0, open_browser: bool = True) -> None:
     connections: dict[int, object] = {}
     with _listening(port) as listener:
         token, once = secrets.token_urlsafe(16), f"/open/{secrets.token_urlsafe(16)}"
-        app = create_app(trace, token=token)
+        app = create_app(trace, token=token, library=library)
         add_single_use_address(app, once, f"/{token}/")
         server = waitress.create_server(app, map=connections, sockets=[listener], **LIMITS)
         site = f"http://{HOST}:{listener.getsockname()[1]}"

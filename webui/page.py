@@ -62,9 +62,9 @@ def served_page(views: Views) -> str:
     )
 
 
-def saved_page(trace: Trace) -> str:
+def saved_page(trace: Trace, *, library: bool = False) -> str:
     """The page with all that it needs in it: it loads nothing and works offline."""
-    views = Views(trace)
+    views = Views(trace, library=library)
     styles, scripts = _inlined(STYLES), _inlined(SCRIPTS)
     return _render(
         views.overview["title"],
@@ -78,18 +78,19 @@ def saved_page(trace: Trace) -> str:
     )
 
 
-def write_html(trace: Trace, out_path: str | os.PathLike[str]) -> None:
+def write_html(trace: Trace, out_path: str | os.PathLike[str], *, library: bool = False) -> None:
     """Save the pages of a trace as one HTML file that needs no server and no network.
 
     Args:
         trace: what was recorded; every run goes into the file.
         out_path: the file to write; it appears whole or not at all.
+        library: also show the functions of bsplib itself.
 
     Raises:
         OSError: the file cannot be written, or it is a folder, a device or a pipe.
     """
     with written_whole(out_path) as unfinished:
-        unfinished.write_text(saved_page(trace), encoding="utf-8")
+        unfinished.write_text(saved_page(trace, library=library), encoding="utf-8")
 
 
 def embedded_json(data: Json) -> Markup:

@@ -36,9 +36,10 @@ _MEASURE_HEADS = {
 class Views:
     """The views of one trace, each made when it is first asked for; safe among threads."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, *, library: bool = False) -> None:
         self.overview = describe_trace(trace)
         self._runs = trace.runs
+        self._library = library
         self._made: dict[int, Json] = {}
         self._lock = threading.Lock()
 
@@ -52,7 +53,7 @@ class Views:
             raise IndexError(f"there is no run {number}: the trace has {len(self._runs)}, from 0")
         with self._lock:
             if number not in self._made:
-                self._made[number] = describe_run(self._runs[number])
+                self._made[number] = describe_run(self._runs[number], library=self._library)
             return self._made[number]
 
 
@@ -72,14 +73,14 @@ def describe_trace(trace: Trace) -> Json:
     }
 
 
-def describe_run(run: Run) -> Json:
+def describe_run(run: Run, *, library: bool = False) -> Json:
     """One run whole: drawing, nodes, edges, and shades and way of the seventeen paths.
 
     Raises:
         TooLargeError: there are too many nodes and processes for a page.
         LayoutError: the call graph cannot be laid out in time.
     """
-    callgraph = build(run)
+    callgraph = build(run, library=library)
     graph = callgraph.graph
     check_product("nodes", len(graph), "processes", run.nprocs, MAX_SLICES)
     return {

@@ -269,14 +269,14 @@ def test_report_prints_every_run(ask, trace):
     result = ask("report", trace)
     assert result.exit_code == 0
     assert "worker" in result.output
-    assert result.output.count("3 processes") == 2
+    assert result.output.count("3 processes, backend") == 2
 
 
 @pytest.mark.parametrize("number", [1, 2])
 def test_report_prints_one_run_counted_from_1(ask, trace, number):
     result = ask("report", "--run", number, trace)
     assert result.exit_code == 0
-    assert result.output.count("3 processes") == 1
+    assert result.output.count("3 processes, backend") == 1
     assert f"run {number}" in result.output
 
 

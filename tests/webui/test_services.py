@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import webui
-from bsplib.records import Trace
+from bsplib.records import Frame, Trace
 from profiler import critical
 from profiler import format as fmt
 from profiler.callgraph import build
@@ -113,6 +113,21 @@ def test_waiting_for_a_core_is_told_where_cpu_time_was_measured(run_maker, frame
     assert waiting == "waiting for a core: 3.00 ms of 4 processes on 2 cores"
 
 
+def test_functions_of_bsplib_are_shown_only_on_demand(run_maker):
+    maker = run_maker(2)
+    inside = Frame("bsplib/combinations.py", "Group.allreduce", 1, 90, True)
+    maker.step((Frame("app.py", "main", 1, 2), inside), [1e-3] * 2)
+    trace = Trace((maker.run(),))
+    shown = {
+        library: {
+            node["name"] for node in services.Views(trace, library=library).run(0)["nodes"].values()
+        }
+        for library in (False, True)
+    }
+    assert shown[False] == {"main", "app.py line 2 · allreduce"}
+    assert shown[True] == {"main", "Group.allreduce", "combinations.py line 90"}
+
+
 def test_metadata_may_hold_anything(run_maker, frame):
     maker = run_maker(1)
     maker.step((frame("main", 1, 2),), [1e-3])
@@ -128,7 +143,9 @@ def test_a_trace_without_runs_has_an_overview():
 def test_a_view_is_made_once_even_among_threads(broadcast_trace, monkeypatch):
     made = []
     original = services.describe_run
-    monkeypatch.setattr(services, "describe_run", lambda run: made.append(run) or original(run))
+    monkeypatch.setattr(
+        services, "describe_run", lambda run, **more: made.append(run) or original(run, **more)
+    )
     views = services.Views(broadcast_trace)
     with ThreadPoolExecutor(4) as pool:
         results = list(pool.map(views.run, [0] * 8))
