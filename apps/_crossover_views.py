@@ -21,7 +21,7 @@ def print_crossover(found: Crossover, console: Console) -> None:
     machine = found.machine
     console.print(
         Text(
-            f"{found.nprocs} processes, Machine {machine.name}: g = {machine.g:.3g} s/byte, "
+            f"{found.nprocs} processes, Machine {machine.label}: g = {machine.g:.3g} s/byte, "
             f"l = {machine.need('l'):.3g} s"
         )
     )
@@ -109,7 +109,7 @@ def plot_crossover(found: Crossover, path: Path) -> None:
     axes.xaxis.set_major_formatter(lambda value, _: fmt.size(value))
     axes.set_xlabel("size of what is broadcast")
     axes.set_ylabel("seconds a broadcast")
-    axes.set_title(f"Broadcasts to {found.nprocs} processes, {found.machine.name}")
+    axes.set_title(f"Broadcasts to {found.nprocs} processes, {found.machine.label}")
     axes.grid(visible=True, which="major", alpha=0.3)
     axes.legend()
     plotting.save(figure, path)

@@ -14,6 +14,7 @@ import bsplib
 from bsplib import launch
 from bsplib.backends.sim.launch import Times
 from bsplib.setting import BACKENDS
+from bsplib.visible import visible_lines
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Place:
             except bsplib.UsageError as error:
                 if error.pid is not None:
                     raise  # the program's own, with its traceback
-                raise click.ClickException(str(error)) from None
+                raise click.ClickException(visible_lines(str(error))) from None
 
 
 @contextmanager

@@ -26,6 +26,7 @@ from bsplib.recording import recover as rescue
 from bsplib.setting import BACKENDS, choose
 from bsplib.speedup import run_with_speedup
 from bsplib.version import __version__
+from bsplib.visible import visible, visible_lines
 
 if TYPE_CHECKING:
     from bsplib.records import Trace
@@ -43,7 +44,7 @@ class _Sentences(click.Group):
         except BspError as error:
             if ctx.invoked_subcommand == "run":
                 raise  # the program's own error, with its traceback
-            raise click.ClickException(str(error)) from None
+            raise click.ClickException(visible_lines(str(error))) from None
 
 
 @click.group(cls=_Sentences, context_settings={"help_option_names": ["-h", "--help"]})
@@ -89,7 +90,7 @@ def run(
         if backend is not None:
             choose(backend=backend, nprocs=nprocs, machine=launch.overrides.machine)
     except BspError as error:
-        raise click.ClickException(str(error)) from None
+        raise click.ClickException(visible_lines(str(error))) from None
     if profile is not None and (reason := obstacle(profile.absolute())):
         raise click.ClickException(f"profile: {reason}")
     launch.overrides.check = check
@@ -121,7 +122,8 @@ def recover(out: Path | None, folder: Path) -> None:
     """
     target, run = rescue(folder, out)
     number = len(set(run.records["superstep"][run.records["group"] == 0].tolist()))
-    click.echo(f"wrote {target}: {run.nprocs} processes, {number} supersteps: bsp report {target}")
+    path = visible(str(target))
+    click.echo(f"wrote {path}: {run.nprocs} processes, {number} supersteps: bsp report {path}")
 
 
 @main.command()

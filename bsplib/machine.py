@@ -19,6 +19,7 @@ import numpy as np
 from bsplib import machine_text
 from bsplib.errors import UsageError
 from bsplib.machine_text import PATTERNS
+from bsplib.visible import visible
 
 __all__ = ["PATTERNS", "Machine", "Pattern", "known_machines", "load_machine"]
 
@@ -83,6 +84,11 @@ class Machine:
         """Return the Machine as the text of a file; :func:`load_machine` reads it."""
         return machine_text.text_of(machine_text.check(asdict(self)))
 
+    @property
+    def label(self) -> str:
+        """The name as it may be shown: it may come from the trace of somebody else."""
+        return visible(self.name)
+
     def need(
         self, figure: str, say: str = "after its name, as in NAME:{figure}={example}"
     ) -> float:
@@ -99,10 +105,10 @@ class Machine:
         value: float | None = getattr(self.patterns[pattern] if pattern else self, letter)
         if value is not None and value >= 0:
             return value
-        source = self.sources.get(pattern or letter, self.source)
+        source = visible(self.sources.get(pattern or letter, self.source))
         why = "says none" if value is None else f"fits it to {value:g} s, below zero"
         how = say.format(figure=letter, example="1e-5" if letter == "l" else "3e8")
-        raise UsageError(f"machine: {self.name} has no {figure} ({source}, {why}); say one {how}")
+        raise UsageError(f"machine: {self.label} has no {figure} ({source}, {why}); say one {how}")
 
     def relation(self, h_in: Any, h_out: Any) -> Any:
         """Return the h of a process from its bytes in and out; of many, for arrays.
@@ -125,7 +131,7 @@ class Machine:
         if pattern not in self.patterns:
             known = ", ".join(self.patterns) or "no pattern"
             raise UsageError(
-                f"machine: {self.name} has no g and L of {pattern}; it has those of {known}"
+                f"machine: {self.label} has no g and L of {pattern}; it has those of {known}"
             )
         return self.patterns[pattern].g, self.need(f"l of {pattern}", "in its file")
 

@@ -52,6 +52,5 @@ def table(probed: Probed) -> Group:
 
 def _head(machine: Machine) -> str:
     latency = "fitted below zero" if machine.l is None or machine.l < 0 else f"{machine.l:.3g} s"
-    return (
-        f"{machine.name}: speed {machine.speed:.3g} flop/s, g {machine.g:.3g} s a byte, l {latency}"
-    )
+    figures = f"speed {machine.speed:.3g} flop/s, g {machine.g:.3g} s a byte, l {latency}"
+    return f"{machine.label}: {figures}"

@@ -170,7 +170,8 @@ def recover(folder: Path, out: Path | None = None) -> tuple[Path, Run]:
         UsageError: the trace cannot be written there.
     """
     about = _read_about(folder)
-    target, nprocs = out or Path(about["target"]), about["nprocs"]
+    # Beside the folder, wherever that is now; what the folder says is not to be trusted.
+    target, nprocs = out or folder.absolute().parent / Path(about["target"]).name, about["nprocs"]
     if reason := obstacle(target):
         raise UsageError(f"recover: {reason}")
     earlier: tuple[Run, ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bsplib.visible import visible as visible  # noqa: PLC0414  # part of this module, for its users
 from profiler.costs import waiting_ns
 
 if TYPE_CHECKING:
@@ -61,17 +62,6 @@ def waiting(run: Run) -> str:
     cores = run.meta.get("cores")
     where = f" on {cores} core{'s' * (cores != 1)}" if isinstance(cores, int) else ""
     return f"waiting for a core: {seconds(waited_ns / 1e9)} of {run.nprocs} processes{where}"
-
-
-def visible(text: str) -> str:
-    r"""Text of unknown origin on one line: what does not print is escaped (``\x1b``, ``\n``).
-
-    Markup is not touched; whoever shows the text escapes that for the place it goes to.
-    """
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
-        for char in text
-    )
 
 
 def _three_digits(value: float) -> float:

@@ -31,6 +31,11 @@ def check_target(path: Path) -> None:
         raise ValueError(f"plot: there is no folder {path.absolute().parent}")
 
 
+def plain(text: str) -> str:
+    """Text of unknown origin for a figure, in which matplotlib finds no formulas."""
+    return fmt.visible(text).replace("$", r"\$")
+
+
 def new_figure(width: float, height: float) -> Figure:
     """Return an empty figure of a size in inches."""
     from matplotlib.figure import Figure  # noqa: PLC0415  # half a second

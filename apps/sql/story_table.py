@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from apps.sql.paper import IMBALANCE_LESS, PAPER, WHOLE, Balance
 from apps.sql.plan import STAGES
@@ -41,7 +42,7 @@ def balance_table(figures: Sequence[Figures]) -> Table:
 
 def cost_table(setting: Setting, figures: Sequence[Figures]) -> Table:
     """What the parts cost, and what each stage gains over the one before."""
-    table = _table(f"Cost: w + h g + l on {setting.machine.name}", "")
+    table = _table(f"Cost: w + h g + l on {setting.machine.label}", "")
     titles = ("sort\n2 to 4", "sort\n5 to 7", "all\nsorts", "gain", "in the\npaper", "all", "gain")
     for title in titles:
         table.add_column(title, justify="right", no_wrap=True)
@@ -76,7 +77,7 @@ def imbalance_less(before: Figures, now: Figures) -> str:
 
 
 def _table(title: str, first: str) -> Table:
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(title=Text(title), title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column(first, no_wrap=True)
     return table
 

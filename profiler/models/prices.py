@@ -142,10 +142,10 @@ def _ratio(recorded: Machine | None, machine: Machine, speed: str | None) -> flo
     if speed is not None and speed.endswith("x"):
         return 1 / _positive(speed, speed[:-1])
     if recorded is None or recorded.speed is None:
-        name = "the trace" if recorded is None else recorded.name
+        name = "the trace" if recorded is None else recorded.label
         raise UsageError(
             f"predict: {name} does not say how fast the computer was that recorded; say how many "
-            f"times as fast {machine.name} is, as in --speed 0.5x"
+            f"times as fast {machine.label} is, as in --speed 0.5x"
         )
     if speed is not None:
         return recorded.speed / _positive(speed, speed)

@@ -68,7 +68,7 @@ def _title(position: int, prediction: Prediction) -> Text:
     machine = prices.machine
     processes = "1 process" if run.nprocs == 1 else f"{run.nprocs} processes"
     program = fmt.visible(str(run.meta.get("program", "unknown")))
-    parts = [f"run {position + 1}: {program}", processes, f"on {fmt.visible(machine.name)}"]
+    parts = [f"run {position + 1}: {program}", processes, f"on {machine.label}"]
     if prices.pattern is None:
         latency = fmt.seconds(machine.need("l"))
         parts.append(f"g {fmt.seconds(machine.g * machine.word_bytes)} a word, l {latency}")

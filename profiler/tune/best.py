@@ -62,7 +62,7 @@ def judge(points: Sequence[Point]) -> list[Verdict]:
     """
     own = points[0].machine
     known = {name: load_machine(name) for name in known_machines()}
-    name = next((name for name, machine in known.items() if machine == own), own.name)
+    name = next((name for name, machine in known.items() if machine == own), own.label)
     timelines = [lay_out(point.run) for point in points]
     machines = {name: own} | known
     return [_verdict(name, machine, points, timelines) for name, machine in machines.items()]

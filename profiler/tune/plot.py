@@ -44,8 +44,9 @@ def plot_tuning(
     _draw_machines(third, parameter, verdicts)
     run = points[0].run
     figure.suptitle(
-        f"{run.meta.get('program', '')}: {parameter.name} on {run.nprocs} processes, backend "
-        f"{run.meta.get('backend', 'unknown')}, Machine {points[0].machine.name}"
+        f"{plotting.plain(str(run.meta.get('program', '')))}: {parameter.name} on {run.nprocs} "
+        f"processes, backend {plotting.plain(str(run.meta.get('backend', 'unknown')))}, Machine "
+        f"{plotting.plain(points[0].machine.name)}"
     )
     plotting.save(figure, path)
 
@@ -109,7 +110,7 @@ def _draw_machines(axes: Axes, parameter: Parameter, verdicts: Sequence[Verdict]
     for verdict in verdicts:
         if verdict.totals_s and verdict.best_s > 0:
             relative = [total / verdict.best_s for total in verdict.totals_s]
-            name = f"{verdict.name}: best {verdict.best}"
+            name = f"{plotting.plain(verdict.name)}: best {verdict.best}"
             (line,) = axes.plot(verdict.values, relative, ".-", linewidth=1, label=name)
             axes.plot(verdict.best, 1, "o", color=line.get_color())
     _scale(axes, parameter)
