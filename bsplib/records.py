@@ -166,8 +166,8 @@ class Run:
     complete: bool = True
     """False where the run ended in an error."""
     meta: dict[str, Any] = field(default_factory=dict)
-    """What can be said in JSON: program, arguments, backend, host, versions,
-    started (ISO 8601), error, machine."""
+    """What can be said in JSON: program, arguments, backend, host, cores, versions,
+    started (ISO 8601), error, machine; cpu_measured: whether records have CPU time."""
 
 
 @dataclass(frozen=True)

@@ -92,6 +92,22 @@ def test_a_charging_straggler_leads_the_critical_path(read, tmp_path):
     assert reading.names[way[1]] == "heavy"
 
 
+def test_processes_that_rest_while_others_are_in_a_split_count_0(read, tmp_path):
+    def main(bsp):
+        bsp.charge(0.0)
+        with bsp.split(0 if bsp.pid % 4 == 0 else None) as sub:
+            if sub is not None:
+                heavy(sub)
+        with bsp.partition([4, 8]) as half, half.split(bsp.pid % 2) as sub:
+            light(sub)
+
+    reading = read(build(recorded(main, 8, tmp_path)))
+    assert percentages(reading, "heavy") == (25, 0)  # 2 processes of 8
+    assert percentages(reading, "light") == (100, 100)
+    for _, cost in reading.callgraph.graph.nodes(data="cost"):
+        assert cost.comp.average == pytest.approx(sum(cost.comp.pie) / 8)
+
+
 def test_oblivious_supersteps_are_matched_by_their_number(script):
     program = script(2)
     program.step("main:7", w=[10, 40], waits=[5, 0], kind=Kind.OBLSYNC)
