@@ -134,7 +134,8 @@ class Recording:
         except (OSError, TraceError, MemoryError) as error:
             return (
                 f"no trace was written: {_reason(error)}; the records stay in {self.folder}, of "
-                f"which a trace is made by: bsp recover {quote(str(self.folder))}"
+                f"which a trace is made, elsewhere with --out, by: "
+                f"bsp recover {quote(str(self.folder))}"
             )
         remove(self.folder, self._nprocs)
         return losses and (
@@ -197,7 +198,8 @@ def _recovered(found: Collected) -> Run:
     """Return a run as complete if all its processes came to the end of ``main``."""
     if has_ended(found.run) and not found.lost:
         return replace(found.run, complete=True)
-    found.run.meta.setdefault("error", "the program was killed while it recorded")
+    reason = _losses(found) or "the program was killed while it recorded"
+    found.run.meta.setdefault("error", reason)
     return found.run
 
 

@@ -420,6 +420,20 @@ def test_the_records_of_a_killed_program_make_a_trace(endless, backend, tmp_path
     assert set(recorded.records["kind"]) == {Kind.SYNC}
 
 
+@pytest.mark.procs(2)
+@pytest.mark.real_processes
+def test_a_process_that_is_ended_by_a_signal_says_no_last_words(run, tmp_path, capfd):
+    def main(bsp):
+        if bsp.pid == 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+        bsp.sync()
+
+    with pytest.raises(bsplib.ProcessDiedError, match="process 1 was killed by SIGTERM"):
+        run(main, profile=tmp_path / TRACE)
+    assert "bsp recover" not in capfd.readouterr().err
+    assert left(tmp_path) == [TRACE]
+
+
 def test_a_signal_that_the_program_handles_itself_stays_its_own(execute, backend, tmp_path):
     done = execute(
         f"""

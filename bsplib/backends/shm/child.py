@@ -21,6 +21,7 @@ from bsplib.backends.shm.signals import keep_own_handlers
 from bsplib.body import Task, describe_failure, run_task
 from bsplib.failures import halt_of, unpicklable_result
 from bsplib.labels import whole_lines
+from bsplib.last_words import LastWords
 from bsplib.seeds import plant
 
 READY = b"ready"
@@ -56,6 +57,7 @@ def be_process(
     """
     gc.freeze()  # what was inherited stays as it is, and its pages stay shared
     keep_own_handlers()
+    LastWords.leave_unsaid()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     lifeline.bind()
