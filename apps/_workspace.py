@@ -25,6 +25,8 @@ from bsplib.output_file import obstacle, rename
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _PREFIX = ".bsp-sort-"
 _BLOCKS, _RESULT = "blocks", "result"
+MADE_KEYS = "keys.npy"
+"""A file of keys that are made to be sorted."""
 
 
 @contextmanager
@@ -37,7 +39,7 @@ def workspace(keys: KeyFile, target: Path) -> Iterator[Files]:
     """
     if target.exists() and (reason := obstacle(target)):
         raise ValueError(reason)
-    with _own_folder(target.parent) as folder:
+    with scratch_folder(target.parent) as folder:
         try:
             scratch = beside(keys, folder / _BLOCKS, bare=True)
             result = beside(keys, folder / _RESULT, bare=False)
@@ -58,8 +60,12 @@ def workspace(keys: KeyFile, target: Path) -> Iterator[Files]:
 
 
 @contextmanager
-def _own_folder(parent: Path) -> Iterator[Path]:
-    """Make a folder for a sort, and remove it, and those that killed sorts have left."""
+def scratch_folder(parent: Path) -> Iterator[Path]:
+    """Make a folder for a sort, and remove it, and those that killed sorts have left.
+
+    Raises:
+        OSError: no folder can be made there.
+    """
     try:
         clear_abandoned(parent)
         folder, descriptor = _make_locked(parent)
@@ -100,7 +106,9 @@ def _clear(folder: Path) -> None:
     if descriptor is None:
         return
     try:
-        for name in (_BLOCKS, _RESULT):
+        for inner in folder.glob(f"{_PREFIX}*"):
+            _clear(inner)
+        for name in (_BLOCKS, _RESULT, MADE_KEYS):
             (folder / name).unlink(missing_ok=True)
         folder.rmdir()  # fails where anything else lies there
     finally:

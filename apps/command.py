@@ -49,7 +49,7 @@ class Place:
                     profile=self.profile,
                     **kwargs,
                 )
-            except bsplib.UsageError as error:
+            except (bsplib.UsageError, bsplib.TraceError) as error:
                 if error.pid is not None:
                     raise  # the program's own, with its traceback
                 raise click.ClickException(visible_lines(str(error))) from None

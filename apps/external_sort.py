@@ -53,7 +53,7 @@ from apps._keys import DISTRIBUTIONS, Keys
 from apps._options import Bytes, Dtype
 from apps._progress import drawn, steps
 from apps._stream import Buffer, make_buffers, stream
-from apps._workspace import workspace
+from apps._workspace import MADE_KEYS, scratch_folder, workspace
 from apps.command import Place, place_options
 
 MEMORY = 256 << 20
@@ -343,8 +343,9 @@ def command(source: Path | None, target: Path | None, place: Place, **how: Any) 
             _sort_and_report(source, target, place, **how)
             return
         made["dtype"] = how.pop("dtype") or np.dtype(float)
-        with tempfile.TemporaryDirectory() as folder, drawn("make keys") as tell:
-            path = make_keys(Path(folder, "keys.npy"), tell=tell, **made).path
+        temporary = Path(tempfile.gettempdir())
+        with scratch_folder(temporary) as folder, drawn("make keys") as tell:
+            path = make_keys(folder / MADE_KEYS, tell=tell, **made).path
             _sort_and_report(path, None, place, **{**how, "dtype": None, "check": True})
     except OSError as error:
         name = f"{error.filename}: " if error.filename else ""

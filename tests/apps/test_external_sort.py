@@ -441,6 +441,25 @@ def test_the_folder_of_a_killed_sort_is_removed_by_the_next_one(source):
     assert os.listdir(source.parent) == [source.name]
 
 
+def test_the_folder_of_a_killed_sort_of_made_keys_is_removed_by_the_next_one(tmp_path):
+    code = (
+        "import os, signal; from apps import external_sort\n"
+        "external_sort.merge = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "external_sort.command(['--backend', 'sim', '--size', '5000', '--memory', '5000'])\n"
+    )
+    where = {
+        "cwd": Path(external_sort.__file__).parents[1],
+        "env": os.environ | {"TMPDIR": str(tmp_path)},
+        "stdout": subprocess.DEVNULL,
+    }
+    done = subprocess.run([sys.executable, "-c", code], timeout=60, check=False, **where)
+    assert done.returncode == -signal.SIGKILL
+    assert len(os.listdir(tmp_path)) == 1
+    line = ["-m", "apps.external_sort", "--backend", "sim", "--size", "10"]
+    subprocess.run([sys.executable, *line], timeout=60, check=True, **where)
+    assert os.listdir(tmp_path) == []
+
+
 def test_the_folder_of_a_sort_that_is_running_is_left_alone(source):
     with _workspace.workspace(_keyfile.find_keys(source), source) as files:
         external_sort.sort_file(source, nprocs=2, backend="sim", **SMALL)
