@@ -16,6 +16,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+UNFINISHED = ".bsp-"
+"""Begins the name of a file that is not whole; one of a killed program stays."""
+
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a named pipe"),
@@ -64,20 +67,23 @@ def _obstacle_of_folder(folder: Path) -> str:
 
 
 @contextmanager
-def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
+def written_whole(path: str | os.PathLike[str], *, scratch: Path | None = None) -> Iterator[Path]:
     """Write a file under the name that this yields; it gets its own name in the end.
 
     If the block raises, the file that was there stays, and the new one is removed.
 
     Args:
         path: the file; where it is a symbolic link, the file that it points to.
+        scratch: folder of the same file system for the file until it is whole; the one
+            of the file itself if None.
 
     Raises:
         OSError: the path names something that is no regular file, or cannot be written.
     """
     target = Path(os.path.realpath(path))
     _check_replaceable(target)
-    temporary = target.with_name(f".bsp-{secrets.token_hex(8)}{target.suffix[:16]}")
+    folder = target.parent if scratch is None else scratch
+    temporary = folder / f"{UNFINISHED}{secrets.token_hex(8)}{target.suffix[:16]}"
     try:
         yield temporary
         rename(temporary, target)

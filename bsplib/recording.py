@@ -24,7 +24,7 @@ from bsplib.errors import TraceError, TraceWarning, UsageError
 from bsplib.failures import words
 from bsplib.folder_lock import lock_if_possible
 from bsplib.last_words import LastWords
-from bsplib.output_file import obstacle
+from bsplib.output_file import UNFINISHED, obstacle
 from bsplib.records import RECORD, TRAFFIC, Run, Trace
 from bsplib.spool import HEADER, ROWS_AT_FIRST
 from bsplib.trace import FORMAT_VERSION, MAX_NPROCS, read_trace, write_trace
@@ -146,7 +146,7 @@ class Recording:
 
     def _add(self, run: Run) -> None:
         earlier = read_trace(self.target).runs if is_begun(self.target) else ()
-        write_trace(self.target, Trace((*earlier, run)))
+        write_trace(self.target, Trace((*earlier, run)), scratch=self.folder)
         _written[self.target] = _signature(self.target)
 
 
@@ -208,8 +208,8 @@ def remove(folder: Path, nprocs: int) -> None:
     parts = ("records", "traffic", "definitions")
     names = [_ABOUT, *(f"{pid}.{part}" for pid in range(nprocs) for part in parts)]
     with contextlib.suppress(OSError):  # it may be gone
-        for name in names:
-            (folder / name).unlink(missing_ok=True)
+        for path in (*(folder / name for name in names), *folder.glob(f"{UNFINISHED}*")):
+            path.unlink(missing_ok=True)
         folder.rmdir()
 
 

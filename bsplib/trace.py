@@ -93,7 +93,7 @@ _DAMAGE = (
 """What zipfile and json raise on damaged and hostile files."""
 
 
-def write_trace(path: str | os.PathLike[str], trace: Trace) -> None:
+def write_trace(path: str | os.PathLike[str], trace: Trace, *, scratch: Path | None = None) -> None:
     """Write a trace, whole or not at all: a file of that name is replaced at the end.
 
     It is read back before it gets its name, so that what is written can be read. Stacks
@@ -103,12 +103,13 @@ def write_trace(path: str | os.PathLike[str], trace: Trace) -> None:
         path: where to; the folder must exist. Of a symbolic link the file is replaced
             that it points to; what is no regular file is never replaced.
         trace: what was recorded.
+        scratch: folder of the same file system for the file until it is whole.
 
     Raises:
         TraceError: the metadata cannot be said in JSON, or no reader would take the trace.
         OSError: the file cannot be written.
     """
-    with written_whole(path) as temporary:
+    with written_whole(path, scratch=scratch) as temporary:
         try:
             write_archive(temporary, trace)
             _read(temporary)

@@ -102,7 +102,7 @@ def test_the_file_a_link_points_to_is_replaced_and_added_to(run, tmp_path):
 def test_a_start_that_fails_leaves_what_was_there_and_the_next_run_goes_well(
     run, tmp_path, monkeypatch
 ):
-    def fail(*_):
+    def fail(*_, **__):
         raise bsplib.OutOfSharedMemoryError("there is none")
 
     run(count, 1, profile=tmp_path / TRACE)
@@ -170,7 +170,7 @@ def test_any_file_of_records_may_fail(tmp_path, monkeypatch, number):
 
 @pytest.mark.procs(2)
 def test_a_definition_that_cannot_be_written_ends_the_recording(run, tmp_path, monkeypatch):
-    def fail(*_):
+    def fail(*_, **__):
         raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
 
     monkeypatch.setattr(json, "dump", fail)
@@ -205,7 +205,7 @@ def test_a_file_of_records_that_is_removed_costs_the_records(run, tmp_path):
 
 @pytest.mark.procs(2)
 def test_a_trace_that_cannot_be_written_can_be_recovered(run, tmp_path, monkeypatch, capfd):
-    def fail(*_):
+    def fail(*_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
@@ -245,7 +245,7 @@ def test_the_error_of_the_program_is_not_hidden_behind_that_of_its_trace(
         bsp.sync()
         raise ZeroDivisionError("the program's own")
 
-    def fail(*_):
+    def fail(*_, **__):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     monkeypatch.setattr("bsplib.recording.write_trace", fail)
@@ -455,6 +455,33 @@ def test_a_signal_that_the_program_handles_itself_stays_its_own(execute, backend
     assert (done.stdout, done.stderr) == ("[5]\n", "mine\n")
 
 
+def test_a_program_killed_while_it_writes_its_trace_leaves_the_records_and_no_other_file(
+    execute, tmp_path
+):
+    path = tmp_path / "there" / TRACE
+    path.parent.mkdir()
+    done = execute(
+        """
+        import os, signal, sys
+        import bsplib
+        from bsplib import trace
+
+        def main(bsp):
+            bsp.sync()
+
+        if __name__ == "__main__":
+            trace._read = lambda path: os.kill(os.getpid(), signal.SIGKILL)
+            bsplib.run(main, nprocs=2, backend="sim", profile=sys.argv[1])
+        """,
+        str(path),
+    )
+    assert done.returncode == -signal.SIGKILL
+    (folder,) = path.parent.iterdir()
+    recording.recover(folder)
+    assert left(path.parent) == [TRACE]
+    assert read_trace(path).runs[0].complete
+
+
 # -- bsp recover ----------------------------------------------------------------------------------
 
 
@@ -462,7 +489,7 @@ def test_a_signal_that_the_program_handles_itself_stays_its_own(execute, backend
 def records(tmp_path, monkeypatch):
     """The folder of a run whose trace could not be written."""
 
-    def fail(*_):
+    def fail(*_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("bsplib.recording.write_trace", fail)

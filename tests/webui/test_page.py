@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import webui
+from bsplib.errors import BspError
 from bsplib.records import Trace
-from webui import page
+from webui import page, services
 
 FOLDER = Path(webui.__file__).parent
 # Names of a namespace, which no browser fetches.
@@ -80,6 +81,15 @@ def test_write_html_writes_the_whole_page(broadcast_trace, saved, tmp_path):
     plain = tmp_path / "plain"
     plain.touch()
     assert stat.S_IMODE(out.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
+
+
+def test_write_html_says_what_is_too_large(run_maker, frame, tmp_path, monkeypatch):
+    monkeypatch.setattr(services, "MAX_SLICES", 3)
+    maker = run_maker(4)
+    maker.step((frame("main", 1, 2),), 1e-3)
+    with pytest.raises(BspError, match="too large to show: 2 nodes times 4 processes"):
+        webui.write_html(Trace((maker.run(),)), tmp_path / "page.html")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_write_html_leaves_nothing_behind_where_it_cannot_write(broadcast_trace, tmp_path):
