@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -191,3 +192,52 @@ def test_processes_outlive_the_thread_that_forked_them():
     (pool,) = pools
     with pool:
         assert pool.run(lambda bsp: os.getpid()) == pool.run(lambda bsp: os.getpid())
+
+
+# -- the helpers of multiprocessing are killed ------------------------------------------------
+
+HELPERS = """
+import os, signal, sys, time
+from multiprocessing import forkserver, resource_tracker
+import bsplib
+
+def run(helper):
+    def main(bsp, os_pid):
+        print(os.getpid(), flush=True)
+        bsp.sync()
+        if bsp.pid == 1:
+            os.kill(os_pid, signal.SIGKILL)
+            if sys.argv[1] == "tracker":
+                raise KeyError("of process 1")
+        sum(range(10**11))
+
+    bsplib.run(main, helper, nprocs=3, start_method="forkserver")
+
+if __name__ == "__main__":
+    bsplib.run(lambda bsp: None, nprocs=1, start_method="forkserver")
+    server, tracker = forkserver._forkserver, resource_tracker._resource_tracker
+    try:
+        run(server._forkserver_pid if sys.argv[1] == "server" else tracker._pid)
+    except (bsplib.ProcessDiedError, KeyError) as error:
+        print(error)
+    print([name for name in os.listdir("/dev/shm") if name.startswith("bsp_")])
+    print(bsplib.run(lambda bsp: bsp.pid, nprocs=3, start_method="forkserver"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("helper", "said"),
+    [
+        (
+            "server",
+            r"process \d was lost, since the fork server, which watches it, has en.*",
+        ),
+        ("tracker", r"'of process 1'"),
+    ],
+)
+def test_helpers_of_multiprocessing_may_be_killed_and_nothing_is_left(execute, helper, said):
+    done = execute(HELPERS, helper)
+    *pids, error, names, after = done.stdout.splitlines()
+    assert re.fullmatch(said, error), done.stderr
+    assert (names, after) == ("[]", "[0, 1, 2]")
+    assert eventually(lambda: all(state_of(pid) in ("", "Z") for pid in pids))

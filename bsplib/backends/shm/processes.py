@@ -279,13 +279,25 @@ class Processes:
         status = self._processes[pid].exitcode
         assert status is not None
         superstep = self._superstep(pid)
-        if status < 0:
+        if self._is_lost(pid):
+            how = "was lost, since the fork server, which watches it, has ended"
+        elif status < 0:
             how = f"was killed by {_signal_name(-status)}"
         else:
             how = f"exited with status {status}"
         error = ProcessDiedError(f"process {pid} {how} in superstep {superstep}")
         error.pid, error.superstep = pid, superstep
         return Failure(pid, superstep, error)
+
+    def _is_lost(self, pid: int) -> bool:
+        """Tell whether a process lives whose end is known: the fork server said nothing."""
+        os_pid = self._processes[pid].pid
+        if self._context.get_start_method() != "forkserver" or os_pid is None:
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(os_pid, 0)
+            return True
+        return False
 
     def _superstep(self, pid: int) -> int:
         """Return the superstep of the root group that a process was in."""
