@@ -239,6 +239,36 @@ def test_a_thread_that_the_program_leaves_behind_does_not_hold_the_run(run):
     assert run(main) == [0, 1]
 
 
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_a_caller_that_ignores_the_ends_of_its_children_can_run(execute, method):
+    done = execute(
+        """
+        import os, signal, sys
+        import bsplib
+
+        def main(bsp, dies):
+            bsp.sync()
+            if dies and bsp.pid == 1:
+                os.kill(os.getpid(), signal.SIGKILL)
+            bsp.sync()
+            return bsp.pid
+
+        if __name__ == "__main__":
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+            print(bsplib.run(main, False, nprocs=2, start_method=sys.argv[1]))
+            try:
+                bsplib.run(main, True, nprocs=2, start_method=sys.argv[1])
+            except bsplib.ProcessDiedError as error:
+                print(error)
+        """,
+        method,
+    )
+    assert done.stderr == ""
+    results, error = done.stdout.splitlines()
+    assert results == "[0, 1]"
+    assert re.match(r"process 1 (was killed by SIGKILL|ended, nobody knows how, since)", error)
+
+
 # -- one process is stopped ---------------------------------------------------------------------
 
 

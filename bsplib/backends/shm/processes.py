@@ -231,7 +231,7 @@ class Processes:
                 deadline = time.monotonic() + _GRACE_S
         if last and deadline is None:
             for process in self._processes:
-                process.join()
+                _end_of(process)
         elif deadline is not None:
             self.stop()
         raise_first(outcomes)
@@ -275,12 +275,12 @@ class Processes:
 
     def _death(self, pid: int) -> Failure:
         """Describe the end of a process that said nothing."""
-        self._processes[pid].join()
-        status = self._processes[pid].exitcode
-        assert status is not None
+        status = _end_of(self._processes[pid])
         superstep = self._superstep(pid)
         if self._is_lost(pid):
             how = "was lost, since the fork server, which watches it, has ended"
+        elif status is None:
+            how = "ended, nobody knows how, since its caller does not wait for it (SIGCHLD)"
         elif status < 0:
             how = f"was killed by {_signal_name(-status)}"
         else:
@@ -323,7 +323,7 @@ class Processes:
         for process in self._processes:
             process.kill()  # it may not be bound to the lifeline yet
         for process in self._processes:
-            process.join()
+            _end_of(process)
         self.busy = False
 
     def close(self) -> None:
@@ -335,11 +335,24 @@ class Processes:
                 pipe.send_bytes(END)
             pipe.close()
         for process in self._processes:
-            process.join()
+            _end_of(process)
             process.close()
         self._pipes, self._processes, self._doorbells = [], [], []
         self._sources.clear()
         self._given.close()
+
+
+def _end_of(process: BaseProcess) -> int | None:
+    """Wait until a process has ended; return how, None where somebody else was told.
+
+    That is so where the program ignores SIGCHLD, or waits for any child itself.
+    """
+    process.join()
+    status = process.exitcode
+    if status is None:
+        wait([process.sentinel])
+        process._popen.returncode = 0  # type: ignore[attr-defined]  # else it cannot be closed
+    return status
 
 
 def _received(pipe: Connection) -> bytes:
