@@ -19,11 +19,12 @@ import click
 from bsplib import launch
 from bsplib.backends.sim.launch import Times
 from bsplib.errors import BspError
+from bsplib.failures import show_error
 from bsplib.machine import load_machine
 from bsplib.output_file import obstacle
 from bsplib.recording import is_begun
 from bsplib.recording import recover as rescue
-from bsplib.setting import BACKENDS, choose
+from bsplib.setting import BACKENDS, check_timeout, choose
 from bsplib.speedup import run_with_speedup
 from bsplib.version import __version__
 from bsplib.visible import visible, visible_lines
@@ -42,8 +43,6 @@ class _Sentences(click.Group):
         try:
             return super().invoke(ctx)
         except BspError as error:
-            if ctx.invoked_subcommand == "run":
-                raise  # the program's own error, with its traceback
             raise click.ClickException(visible_lines(str(error))) from None
 
 
@@ -59,6 +58,7 @@ def main() -> None:
 @click.option("--profile", type=_TRACE, help="Record the run in this file.")
 @click.option("--machine", metavar="NAME", help="Machine that prices virtual processors.")
 @click.option("--check", is_flag=True, help="Report overlapping transfers and early changes.")
+@click.option("--timeout", type=float, metavar="SECONDS", help="End a run that takes longer.")
 @click.option(
     "--speedup",
     is_flag=True,
@@ -66,12 +66,13 @@ def main() -> None:
 )
 @click.argument("script", type=click.Path(exists=True, dir_okay=False))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def run(
+def run(  # noqa: PLR0913, PLR0917  # each is an option
     nprocs: int | None,
     backend: str | None,
     profile: Path | None,
     machine: str | None,
     check: bool,
+    timeout: float | None,
     speedup: bool,
     script: str,
     arguments: tuple[str, ...],
@@ -89,6 +90,7 @@ def run(
         launch.overrides.machine = None if machine is None else load_machine(machine)
         if backend is not None:
             choose(backend=backend, nprocs=nprocs, machine=launch.overrides.machine)
+        launch.overrides.timeout = check_timeout(timeout)
     except BspError as error:
         raise click.ClickException(visible_lines(str(error))) from None
     if profile is not None and (reason := obstacle(profile.absolute())):
@@ -98,12 +100,19 @@ def run(
     launch.overrides.report_times = _print_times
     sys.argv = [script, *arguments]
     sys.path[0] = str(Path(script).absolute().parent)
-    if speedup:
-        run_with_speedup(script, lambda line: click.echo(line, err=True))
-    else:
-        runpy.run_path(script, run_name="__main__")
+    _run_script(script, speedup=speedup)
     if profile is not None and is_begun(profile):
         click.echo(f"recorded in {profile}: bsp report {profile}, bsp view {profile}", err=True)
+
+
+def _run_script(script: str, *, speedup: bool) -> None:
+    try:
+        if speedup:
+            run_with_speedup(script, lambda line: click.echo(line, err=True))
+        else:
+            runpy.run_path(script, run_name="__main__")
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # whatever the script raises
+        sys.exit(show_error(error, script))
 
 
 def _print_times(times: Times) -> None:

@@ -251,3 +251,26 @@ def _frames(traceback: TracebackType | None) -> Iterator[TracebackType]:
     while traceback is not None:
         yield traceback
         traceback = traceback.tb_next
+
+
+def show_error(error: BaseException, script: str) -> int:
+    """Print the traceback of an error as Python does, from the script on.
+
+    Args:
+        error: what the script raised.
+        script: path of the script; what called it is left out.
+
+    Returns:
+        The exit status that Python has after such an error.
+    """
+    trim(error)
+    whole = error.__traceback__
+    if not _is_full():
+        inside = (frame for frame in _frames(whole) if _is_of(frame, script))
+        whole = next(inside, whole)
+    traceback.print_exception(type(error), error, whole)
+    return 130 if isinstance(error, KeyboardInterrupt) else 1
+
+
+def _is_of(frame: TracebackType, script: str) -> bool:
+    return frame.tb_frame.f_code.co_filename == script

@@ -136,9 +136,9 @@ def run(  # noqa: PLR0913  # each has a name at the call
 
 def _launch(task: Task, setting: Setting) -> list[Any]:
     if setting.backend == "shm":
-        return shm.launch(task, setting.nprocs, setting.start_method, setting.wait)
+        return shm.launch(task, setting.nprocs, setting.start_method, setting.wait, setting.timeout)
     scale = time_scale(setting.machine)
-    results, times = sim.launch(task, setting.nprocs, setting.seed, scale)
+    results, times = sim.launch(task, setting.nprocs, setting.seed, scale, setting.timeout)
     if overrides.report_times is not None:
         overrides.report_times(times)
     return results

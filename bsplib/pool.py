@@ -8,14 +8,14 @@ from multiprocessing.util import Finalize
 from types import TracebackType
 from typing import Any, Self
 
-from bsplib.backends.shm.processes import Processes
+from bsplib.backends.shm.processes import Limit, Processes
 from bsplib.backends.shm.signals import held_back
 from bsplib.body import Task
 from bsplib.errors import UsageError
 from bsplib.failures import trim
 from bsplib.machine import Machine
 from bsplib.program import check_program
-from bsplib.setting import Setting, choose
+from bsplib.setting import Setting, check_timeout, choose
 
 
 class Pool:
@@ -61,13 +61,16 @@ class Pool:
         """Number of processes."""
         return self._setting.nprocs
 
-    def run(self, main: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Any]:
+    def run(
+        self, main: Callable[..., Any], *args: Any, timeout: float | None = None, **kwargs: Any
+    ) -> list[Any]:
         """Run ``main(bsp, *args, **kwargs)`` in every process of the pool.
 
         Args:
             main: the program.
             *args: given to ``main`` in every process.
-            **kwargs: likewise.
+            timeout: seconds that the run may take, once the processes are there and free.
+            **kwargs: given to ``main`` in every process.
 
         Returns:
             What ``main`` returned, by pid.
@@ -75,15 +78,17 @@ class Pool:
         Raises:
             UsageError: the pool is closed, this thread is in a run of it already, or
                 ``main`` cannot be run with the arguments.
+            RunTimeoutError: the run took longer than ``timeout``.
             Exception: as :func:`bsplib.run`.
         """
         check_program(main, args, kwargs, ("timeout",))
         task = Task(main, self._setting.machine, args, kwargs, check=self._setting.check)
+        seconds = check_timeout(timeout)
         self._check_thread("run")
         with self._turn:
             self._thread = threading.get_ident()
             try:
-                results = self._ready().run(task)
+                results = self._ready().run(task, Limit(seconds))
             except BaseException as error:
                 self._end()
                 trim(error)

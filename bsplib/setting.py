@@ -66,7 +66,7 @@ def choose(
         wait=wait,
         start_method=start_method,
         seed=_seed(seed),
-        timeout=_timeout(timeout),
+        timeout=check_timeout(timeout),
     )
 
 
@@ -92,7 +92,12 @@ def _seed(seed: object) -> int:
     return number
 
 
-def _timeout(timeout: object) -> float | None:
+def check_timeout(timeout: object) -> float | None:
+    """Return the seconds that a run may take; None for as long as it takes.
+
+    Raises:
+        ArgumentError: they are no number greater than 0.
+    """
     if timeout is None:
         return None
     try:

@@ -16,10 +16,14 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 _CALLS_MAIN = "run_task"
+_OUTERMOST = (_CALLS_MAIN, "be_process")
 _ENDS_MAIN = "_finish"
-_WRAPPERS = ("timed", "paused", "settled", "__next__")
-"""Functions around primitives, which keep the time."""
+_WRAPPERS = ("timed", "paused", "settled", "__next__", "pid", "nprocs", "machine")
+"""Functions around primitives, which keep the time, and attributes."""
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_BACKENDS = _HERE + "backends" + os.sep
+_MEETINGS = ("meet", "pass_by", "pass_on", "meet_some", "wait")
+"""Functions of a backend in which a process waits for others."""
 _INSTALLED = tuple(
     os.path.realpath(folder) + os.sep
     for name, folder in sysconfig.get_paths().items()
@@ -81,16 +85,7 @@ def place() -> str:
 
 def place_of_error(traceback: TracebackType | None) -> str:
     """Return file and line of the user's frame in which an error was raised."""
-    return place_in([*_lines(traceback)][::-1])
-
-
-def place_of_frame(frame: FrameType | None) -> str:
-    """Return file and line at which the program is, from the innermost frame of a stack."""
-    lines = []
-    while frame is not None:
-        lines.append((frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
-        frame = frame.f_back
-    return place_in(lines)
+    return place_in(stack_of_error(traceback))
 
 
 def place_in(stack: Iterable[tuple[str, int, str]]) -> str:
@@ -105,13 +100,45 @@ def place_in(stack: Iterable[tuple[str, int, str]]) -> str:
     for file, line, function in stack:
         if is_own_file(file):
             own.append(function)
-            if function == _CALLS_MAIN:
+            if function in _OUTERMOST:
                 break
         elif not is_installed(file):
             return _words(file, line)
         else:
             installed = installed or _words(file, line)
+    if _CALLS_MAIN not in own:
+        return BEFORE
     return installed or (END if _ENDS_MAIN in own else BEFORE)
+
+
+def activity(stack: Iterable[tuple[str, int, str]]) -> str:
+    """Say whether a process waits or computes, from its stack, the innermost frame first."""
+    waits, primitive = False, ""
+    for file, _, function in stack:
+        if is_own_file(file):
+            waits = waits or (file.startswith(_BACKENDS) and function in _MEETINGS)
+            if function in _OUTERMOST:
+                break
+            primitive = primitive if function in _WRAPPERS else function
+        elif not is_installed(file):
+            if not primitive:
+                return f"computing in {function}"
+            return f"{'waiting' if waits else 'computing'} in {primitive}"
+    return "waiting for the others" if waits else "beginning or ending"
+
+
+def stack_of(frame: FrameType | None) -> list[tuple[str, int, str]]:
+    """Return file, line and function of a frame and of those that called it."""
+    stack = []
+    while frame is not None:
+        stack.append((frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
+        frame = frame.f_back
+    return stack
+
+
+def stack_of_error(traceback: TracebackType | None) -> list[tuple[str, int, str]]:
+    """Return the same for where an error was raised."""
+    return [*_lines(traceback)][::-1]
 
 
 def _lines(traceback: TracebackType | None) -> Iterator[tuple[str, int, str]]:

@@ -12,6 +12,8 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
 
+from bsplib.backends.shm import locate
+from bsplib.backends.shm.control import WORD
 from bsplib.backends.shm.doorbell import doorbells
 from bsplib.backends.shm.lifeline import Lifeline
 from bsplib.backends.shm.port import ShmPort
@@ -65,6 +67,7 @@ def be_process(
     # the end of this process could not be seen while a message is cut short.
     os.register_at_fork(after_in_child=pipe.close)
     seat = Seat(segment, pid, doorbells(segment, nprocs), wait_by)
+    locate.answer(segment.words, segment.control(pid) // WORD)
     if task is not None:
         pipe.send_bytes(_do(task, seat))
         return

@@ -45,6 +45,10 @@ ASLEEP = 64
 """After the labels: this process waits for its semaphore."""
 OS_PID = 65
 """Its number in the operating system."""
+STACK_FILE = 66
+"""The descriptor of the file into which it writes its stack when asked, plus 1."""
+THREAD = 67
+"""Its thread that runs ``main``, as the system knows it."""
 WAITED = 72
 """On a cache line of its own: somebody sleeps until this process posts."""
 BELL = 80

@@ -12,7 +12,11 @@ MOST_PROCESSES = 256
 
 
 def launch(
-    task: Task, nprocs: int, start_method: str | None = None, wait_by: str = "auto"
+    task: Task,
+    nprocs: int,
+    start_method: str | None = None,
+    wait_by: str = "auto",
+    timeout: float | None = None,
 ) -> list[Any]:
     """Run a task in processes of its own; return what they return, by pid.
 
@@ -22,14 +26,16 @@ def launch(
         start_method: of multiprocessing; None for fork where this process has one
             thread, else forkserver.
         wait_by: how they wait for each other: ``auto``, ``spin`` or ``block``.
+        timeout: seconds that the run may take; None for as long as it takes.
 
     Raises:
+        RunTimeoutError: it took longer.
         BaseException: the error of the lowest (superstep, pid), in its own type.
     """
     with held_back():
         processes = Processes(nprocs, start_method, wait_by)
         try:
-            return processes.run_once(task)
+            return processes.run_once(task, timeout)
         except BaseException:
             processes.stop()
             raise

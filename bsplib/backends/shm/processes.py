@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import multiprocessing
 import os
 import pickle
@@ -39,11 +40,13 @@ from bsplib.backends.shm.control import (
     PAGE,
     SLOTS,
     SUPERSTEP_SHIFT,
+    TURNED,
     WORD,
 )
 from bsplib.backends.shm.doorbell import Doorbell, doorbells
 from bsplib.backends.shm.lifeline import Lifeline
 from bsplib.backends.shm.limits import check_descriptors, close_pipes, no_threads, not_started
+from bsplib.backends.shm.locate import stacks
 from bsplib.backends.shm.seat import is_stopped
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.signals import let_through, without_interrupt
@@ -51,6 +54,7 @@ from bsplib.body import Task
 from bsplib.errors import ProcessDiedError
 from bsplib.failures import Failure, raise_first, read_outcome
 from bsplib.seeds import Seeds
+from bsplib.whereabouts import Whereabouts, from_stack, interrupted, overdue
 
 _LOOK_S = 2.0
 """Without news for so long the parent asks whether somebody is stopped."""
@@ -103,16 +107,17 @@ class Processes:
 
     # -- a run ----------------------------------------------------------------------------
 
-    def run_once(self, task: Task) -> list[Any]:
+    def run_once(self, task: Task, timeout: float | None = None) -> list[Any]:
         """Start the processes for one task, return its results by pid."""
+        limit = Limit(timeout)
         if not self._forks():
             self.start()
-            return self.run(task)
+            return self.run(task, limit)
         with one_thread_where_forked():
             try:
                 self._start(task)
                 with let_through():
-                    return self._finish(last=True)
+                    return self._finish(limit, last=True)
             except BaseException:
                 self.stop()  # gives room to the threads of BLAS
                 raise
@@ -131,7 +136,7 @@ class Processes:
                     raise self._death(pid).error
         self.busy = False
 
-    def run(self, task: Task) -> list[Any]:
+    def run(self, task: Task, limit: Limit) -> list[Any]:
         """Give a task to processes that wait for one, return its results by pid."""
         frame = replace(task, main=_nothing, args=(), kwargs={}, seeds=Seeds())
         self.busy = True
@@ -140,7 +145,7 @@ class Processes:
                 self._send(FRAME + pickle.dumps(frame, 5))
                 self._frame = frame
             self._send(_dump((task.main, task.args, task.kwargs, task.seeds)))
-            results = self._finish(last=False)
+            results = self._finish(limit, last=False)
             self.busy = False
         return results
 
@@ -215,13 +220,30 @@ class Processes:
                 os.dup2(itself, process.sentinel, inheritable=False)
                 os.close(itself)
 
-    def _finish(self, *, last: bool) -> list[Any]:
+    def _finish(self, limit: Limit, *, last: bool) -> list[Any]:
         """Wait for all outcomes; stop everybody once one of them is a failure."""
         outcomes: dict[int, Any] = {}  # pid -> (result,) or Failure or Halt
+        try:
+            failed = self._await(outcomes, limit)
+        except KeyboardInterrupt as interrupt:
+            interrupt.add_note(interrupted(self._whereabouts(outcomes)))
+            raise
+        if failed:
+            self.stop()
+        elif last:
+            for process in self._processes:
+                _end_of(process)
+        raise_first(outcomes)
+        return [outcomes[pid][0] for pid in range(self._nprocs)]
+
+    def _await(self, outcomes: dict[int, Any], limit: Limit) -> bool:
+        """Wait for all outcomes, or a while after the first failure; return whether one is."""
         deadline: float | None = None
         news = self._news()
         while len(outcomes) < self._nprocs:
-            timeout = _LOOK_S if deadline is None else deadline - time.monotonic()
+            if limit.is_over() and deadline is None:
+                raise overdue(limit.seconds, self._whereabouts(outcomes))
+            timeout = limit.cut(_LOOK_S) if deadline is None else deadline - time.monotonic()
             if timeout <= 0:
                 break
             if not self._collect(news, outcomes, timeout) and deadline is None:
@@ -229,13 +251,23 @@ class Processes:
             if deadline is None and any(isinstance(o, Failure) for o in outcomes.values()):
                 self._tell_to_stop()
                 deadline = time.monotonic() + _GRACE_S
-        if last and deadline is None:
-            for process in self._processes:
-                _end_of(process)
-        elif deadline is not None:
-            self.stop()
-        raise_first(outcomes)
-        return [outcomes[pid][0] for pid in range(self._nprocs)]
+        return deadline is not None
+
+    def _whereabouts(self, outcomes: dict[int, Any]) -> list[Whereabouts]:
+        """Ask the processes that have not ended where they are."""
+        supersteps = [self._superstep_begun(pid) for pid in range(self._nprocs)]
+        missing = [pid for pid in range(self._nprocs) if pid not in outcomes]
+        controls = {pid: self._segment.control(pid) // WORD for pid in missing}
+        found = stacks(self._segment.words, controls)
+        rows = []
+        for pid, superstep in enumerate(supersteps):
+            if pid in found:
+                rows.append(from_stack(pid, superstep, found[pid]))
+                continue
+            how = "stopped by a signal" if self._is_stopped(pid) else "does not answer"
+            how = "has ended" if pid in outcomes else how
+            rows.append(Whereabouts(pid, superstep, "", how))
+        return rows
 
     def _news(self) -> select.poll:
         """Return what tells of news of processes."""
@@ -307,6 +339,11 @@ class Processes:
         # The barrier before main is 1 there, the program's superstep 0 is 2.
         return max(ended, words[block + LATEST], 1) - 1
 
+    def _superstep_begun(self, pid: int) -> int:
+        """Return the superstep of the root group whose end a process has not passed."""
+        block = self._segment.control(pid) // WORD + FIRST_BLOCK
+        return max(self._segment.words[block + TURNED], 1) - 1  # the barrier is 1 there
+
     # -- the end --------------------------------------------------------------------------
 
     def _tell_to_stop(self) -> None:
@@ -353,6 +390,26 @@ def _end_of(process: BaseProcess) -> int | None:
         wait([process.sentinel])
         process._popen.returncode = 0  # type: ignore[attr-defined]  # else it cannot be closed
     return status
+
+
+class Limit:
+    """The time that a run may take, from now on.
+
+    Args:
+        seconds: None for as long as it takes.
+    """
+
+    def __init__(self, seconds: float | None) -> None:
+        self.seconds = math.inf if seconds is None else seconds
+        self._ends = time.monotonic() + self.seconds
+
+    def is_over(self) -> bool:
+        """Tell whether it has passed."""
+        return time.monotonic() >= self._ends
+
+    def cut(self, seconds: float) -> float:
+        """Return a time to wait that ends not much later than the limit."""
+        return min(seconds, self._ends - time.monotonic() + 0.001)
 
 
 def _received(pipe: Connection) -> bytes:

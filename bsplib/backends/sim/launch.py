@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import cloudpickle
 
+from bsplib.backends.sim.alarm import alarm
+from bsplib.backends.sim.interruption import Interruption
 from bsplib.backends.sim.port import SimPort
 from bsplib.backends.sim.world import Process, Stopped, World
 from bsplib.body import Task, describe_failure, run_task
@@ -39,7 +41,9 @@ class Times(NamedTuple):
         )
 
 
-def launch(task: Task, nprocs: int, seed: int, scale: float = 1.0) -> tuple[list[Any], Times]:
+def launch(
+    task: Task, nprocs: int, seed: int, scale: float = 1.0, timeout: float | None = None
+) -> tuple[list[Any], Times]:
     """Run a task on ``nprocs`` virtual processors.
 
     Args:
@@ -48,15 +52,18 @@ def launch(task: Task, nprocs: int, seed: int, scale: float = 1.0) -> tuple[list
         nprocs: 1 to 4096.
         seed: of the order in which the processes run.
         scale: virtual seconds for each second of CPU time that a process computes here.
+        timeout: real seconds that the run may take; None for as long as it takes.
 
     Returns:
         Results by pid, and the virtual times.
 
     Raises:
+        RunTimeoutError: the run took longer than ``timeout``.
         BaseException: the error of the lowest (superstep, pid), in its own type.
     """
     world = World(task.machine, seed, scale)
     outcomes: dict[int, Any] = {}  # pid -> (result,) or Failure or Halt
+    interruption = Interruption(world)
     arguments = cloudpickle.dumps((task.args, task.kwargs))
 
     def body(process: Process) -> None:
@@ -65,14 +72,16 @@ def launch(task: Task, nprocs: int, seed: int, scale: float = 1.0) -> tuple[list
         except Stopped as stopped:
             outcomes[process.pid] = halt_of(stopped)
         except BaseException as error:  # noqa: BLE001  # whatever it is, it is the run's
+            interruption.note(error)
             outcomes[process.pid] = describe_failure(error, process.pid)
             world.failed = True
 
     for _ in range(nprocs):
         world.add(body)
     lines = whole_lines(lambda: world.current.pid if world.current else None, label=task.label)
-    with _collector_uncounted(world), lines:
-        world.run()
+    with _collector_uncounted(world), lines, alarm(timeout):
+        interruption.run_to_the_end()
+    interruption.raise_it(timeout)
     raise_first(outcomes)
     return [outcomes[pid][0] for pid in range(nprocs)], _times(world)
 
@@ -96,7 +105,9 @@ def _collector_uncounted(world: World) -> Iterator[None]:
 def _run(task: Task, arguments: bytes, world: World, process: Process, nprocs: int) -> Any:
     args, kwargs = pickle.loads(arguments)  # made above
     own = replace(task, args=args, kwargs=kwargs)
-    result = run_task(own, SimPort(world, process, process.pid, range(nprocs)))
+    port = SimPort(world, process, process.pid, range(nprocs))
+    process.superstep = port.superstep
+    result = run_task(own, port)
     try:
         return pickle.loads(pickle.dumps(result, 5))
     except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__

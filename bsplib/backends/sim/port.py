@@ -181,6 +181,10 @@ class SimPort(Port):
         """See :meth:`Port.now`."""
         return self.clock.now()
 
+    def superstep(self) -> int:
+        """Return the superstep of the program; the barrier before ``main`` is none."""
+        return max(self._superstep - 1, 0)
+
     def charge(self, seconds: float) -> None:
         """See :meth:`Port.charge`."""
         self.clock.charge(seconds)

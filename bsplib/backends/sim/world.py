@@ -39,6 +39,8 @@ class Process:
         self.clock = clock
         self.doing = "not started"
         """What it waits for, in words."""
+        self.superstep: Callable[[], int] = int
+        """Superstep of the root group; 0 before it is known."""
         self.left: list[LeftGroup] = []
         """Groups that it has left and in which somebody had not posted yet."""
         self.greenlet = greenlet.greenlet(lambda: body(self), hub)
@@ -94,6 +96,12 @@ class World:
         """Let processes that wait run again."""
         self._next_round += processes
 
+    def stop(self) -> None:
+        """Let no process run again but to unwind."""
+        self.failed = True
+        self._round.clear()
+        self._next_round.clear()
+
     def _pick(self) -> Process | None:
         if not self._round:
             waiting, self._next_round = self._next_round, []
@@ -111,7 +119,9 @@ class World:
         if not waiting:
             return False
         first = self.current = waiting[0]
-        if self.failed:
+        if not first.greenlet:
+            first.greenlet.throw()  # it has not begun: it never will
+        elif self.failed:
             first.greenlet.throw(Stopped)
         else:
             first.greenlet.throw(SyncMismatchError(self._whereabouts()))

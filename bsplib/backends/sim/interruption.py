@@ -1,0 +1,58 @@
+"""What ends a run on virtual processors from outside: its timeout, or Ctrl-C."""
+
+from __future__ import annotations
+
+from bsplib import where
+from bsplib.backends.sim.alarm import Overtime, without_alarm
+from bsplib.backends.sim.world import Process, World
+from bsplib.whereabouts import Stack, Whereabouts, from_stack, interrupted, overdue
+
+
+class Interruption:
+    """Runs all processes, and keeps where they were when the run was interrupted.
+
+    Args:
+        world: all virtual processors.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._error: BaseException | None = None
+        self._rows: list[Whereabouts] = []
+
+    def run_to_the_end(self) -> None:
+        """Run until all processes have ended."""
+        while True:
+            try:
+                self._world.run()
+            except (Overtime, KeyboardInterrupt) as error:  # between two processes
+                self.note(error)
+                self._world.stop()
+            else:
+                return
+
+    def note(self, error: BaseException) -> None:
+        """Keep an error of the process that runs, if it is the first interruption."""
+        if self._error is None and isinstance(error, Overtime | KeyboardInterrupt):
+            self._error = error
+            self._rows = [self._place(process, error) for process in self._world.processes]
+            self._world.stop()
+
+    def _place(self, process: Process, error: BaseException) -> Whereabouts:
+        if not process.greenlet and not process.greenlet.dead:
+            return Whereabouts(process.pid, 0, "", "has not begun")
+        if process.greenlet.dead:
+            return Whereabouts(process.pid, process.superstep(), "", "has ended")
+        stack: Stack = where.stack_of(process.greenlet.gr_frame)
+        if process is self._world.current:
+            stack = without_alarm(where.stack_of_error(error.__traceback__))
+        return from_stack(process.pid, process.superstep(), stack)
+
+    def raise_it(self, timeout: float | None) -> None:
+        """Raise what interrupted the run, if anything did, with the places of all processes."""
+        if isinstance(self._error, Overtime):
+            assert timeout is not None  # who set it
+            raise overdue(timeout, self._rows)
+        if self._error is not None:
+            self._error.add_note(interrupted(self._rows))
+            raise self._error
