@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -86,6 +87,8 @@ def written_whole(path: str | os.PathLike[str], *, scratch: Path | None = None) 
     temporary = folder / f"{UNFINISHED}{secrets.token_hex(8)}{target.suffix[:16]}"
     try:
         yield temporary
+        if target.exists():
+            shutil.copymode(target, temporary)  # what was private stays so
         rename(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)

@@ -68,10 +68,7 @@ class Recording:
         self.folder = self._make_folder()
         """For the records."""
         self._lock = lock_if_possible(self.folder)
-        self._last_words = LastWords(
-            f"the records of the run stay in {self.folder}; a trace is made of them by: "
-            f"bsp recover {quote(str(self.folder))}"
-        )
+        self._last_words = LastWords(self._kept())
 
     def _make_folder(self) -> Path:
         folder = None
@@ -111,6 +108,9 @@ class Recording:
             self._meta["error"] = _said(error)
         try:
             losses = self._make_trace(complete=error is None)
+        except BaseException as interruption:
+            interruption.add_note(self._kept())
+            raise
         finally:
             self._last_words.forget()
             if self._lock is not None:
@@ -119,6 +119,13 @@ class Recording:
             # The error of a run is not hidden behind a warning that is turned into one.
             with contextlib.suppress(TraceWarning) if error else contextlib.nullcontext():
                 warnings.warn(f"profile: {losses}", TraceWarning, stacklevel=4)
+
+    def _kept(self) -> str:
+        """Say where the records are, and what makes a trace of them."""
+        return (
+            f"the records stay in {self.folder}; a trace is made of them, elsewhere with --out, "
+            f"by: bsp recover {quote(str(self.folder))}"
+        )
 
     def _make_trace(self, *, complete: bool) -> str:
         """Write the trace and remove the folder; return what is lost."""
@@ -131,12 +138,8 @@ class Recording:
                 found.run.meta.setdefault("error", losses)
             if found.begun:
                 self._add(found.run)
-        except (OSError, TraceError, MemoryError) as error:
-            return (
-                f"no trace was written: {_reason(error)}; the records stay in {self.folder}, of "
-                f"which a trace is made, elsewhere with --out, by: "
-                f"bsp recover {quote(str(self.folder))}"
-            )
+        except Exception as error:  # noqa: BLE001  # nothing here may cost the results
+            return f"no trace was written: {_reason(error)}; {self._kept()}"
         remove(self.folder, self._nprocs)
         return losses and (
             f"{losses}; {self.target} holds the supersteps that all processes recorded before"

@@ -34,6 +34,14 @@ def test_the_older_file_stays_where_writing_fails(tmp_path):
     assert (path.read_text(), os.listdir(tmp_path)) == ("older", ["file.txt"])
 
 
+def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path):
+    path = tmp_path / "private.txt"
+    path.write_text("older")
+    path.chmod(0o600)
+    write(path)
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o600)
+
+
 def test_a_link_stays_and_the_file_it_points_to_is_replaced(tmp_path):
     target, link = tmp_path / "there" / "file.txt", tmp_path / "link.txt"
     target.parent.mkdir()

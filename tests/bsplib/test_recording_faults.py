@@ -223,6 +223,30 @@ def test_a_trace_that_cannot_be_written_can_be_recovered(run, tmp_path, monkeypa
 
 
 @pytest.mark.procs(2)
+def test_a_fault_of_bsplib_itself_in_the_trace_does_not_cost_the_results(
+    run, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("bsplib.recording.collect", lambda *_, **__: 1 / 0)
+    with pytest.warns(bsplib.TraceWarning, match="no trace was written: division by zero; the rec"):
+        assert run(count, 4, profile=tmp_path / TRACE) == [4, 4]
+
+
+@pytest.mark.procs(2)
+def test_ctrl_c_while_the_trace_is_written_says_where_the_records_are(run, tmp_path, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bsplib.recording.write_trace", interrupt)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        run(count, 4, profile=tmp_path / TRACE)
+    monkeypatch.undo()
+    (folder,) = tmp_path.iterdir()
+    (note,) = caught.value.__notes__
+    assert note.endswith(f"bsp recover {folder}")
+    assert recording.recover(folder)[1].complete
+
+
+@pytest.mark.procs(2)
 def test_a_trace_damaged_while_the_second_run_goes_on_is_left_and_named(run, tmp_path):
     run(count, 1, profile=tmp_path / TRACE)
 
@@ -403,8 +427,8 @@ def test_the_records_of_a_killed_program_make_a_trace(endless, backend, tmp_path
     said = program.communicate(timeout=30)[1]
     assert program.returncode == -signal.Signals[name]
     told = (
-        f"bsp: ended by {name}; the records of the run stay in {folder}; a trace is made of them "
-        f"by: bsp recover {folder}\n"
+        f"bsp: ended by {name}; the records stay in {folder}; a trace is made of them, elsewhere "
+        f"with --out, by: bsp recover {folder}\n"
     )
     assert said == ("" if name == "SIGKILL" else told)
     target, run = await_unlocked(folder)
