@@ -144,6 +144,6 @@ def whole_lines(who: WhoPrints, *, label: bool) -> Iterator[None]:
     try:
         yield
     finally:
+        sys.stdout, sys.stderr = before
         for stream in filter(None, made):
             stream.close()
-        sys.stdout, sys.stderr = before

@@ -99,6 +99,23 @@ def test_the_stream_is_what_it_was_for_those_who_ask(monkeypatch, tmp_path):
     assert (tmp_path / "out.txt").read_text() == "bytes and text\n"
 
 
+def test_the_streams_are_put_back_where_nobody_reads_the_rest(monkeypatch):
+    class Gone(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError
+
+    gone = Gone()
+    monkeypatch.setattr(sys, "stdout", gone)
+
+    def print_half():
+        with whole_lines(lambda: 0, label=False):
+            print("half", end="")
+
+    with pytest.raises(BrokenPipeError):
+        print_half()
+    assert sys.stdout is gone
+
+
 def test_no_descriptor_stays_open(capfd):  # with files as standard streams
     before = len(os.listdir("/proc/self/fd"))
     with whole_lines(lambda: 0, label=False):
