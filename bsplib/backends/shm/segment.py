@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from multiprocessing import resource_tracker
 from multiprocessing.reduction import DupFd
 from multiprocessing.shared_memory import SharedMemory
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,26 +71,21 @@ def _no_addresses(nbytes: int) -> OutOfSharedMemoryError:
     )
 
 
-class Window(NamedTuple):
-    """A part of the file as this process has it mapped."""
-
-    first: int
-    """Its first byte in the file."""
-    buffer: memoryview
-    array: NDArray[np.uint8]
-    """The same memory."""
+_Window = tuple[int, memoryview, NDArray[np.uint8]]
+"""A part of the file as this process has it mapped: the number of its first byte in the
+file, and the memory twice. (A NamedTuple takes longer to unpack.)"""
 
 
-class _Windows(dict[int, Window]):
+class _Windows(dict[int, _Window]):
     """The window in which each chunk of 1 MiB lies; mapped where it is first asked for."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__()
-        self.mapped: dict[int, tuple[int, Window]] = {}
+        self.mapped: dict[int, tuple[int, _Window]] = {}
         """Address and window, by the window's first byte."""
         self._descriptor = descriptor
 
-    def __missing__(self, chunk: int) -> Window:
+    def __missing__(self, chunk: int) -> _Window:
         area, number = chunk >> _CHUNKS_SHIFT, chunk & (1 << _CHUNKS_SHIFT) - 1
         first, nbytes = window_at(area << _AREA_SHIFT, (number + 1).bit_length() - 1)
         if first not in self.mapped:
@@ -98,7 +93,7 @@ class _Windows(dict[int, Window]):
         window = self[chunk] = self.mapped[first][1]
         return window
 
-    def _map(self, first: int, nbytes: int) -> tuple[int, Window]:
+    def _map(self, first: int, nbytes: int) -> tuple[int, _Window]:
         address = _mmap(None, nbytes, _READ_WRITE, mmap.MAP_SHARED, self._descriptor, first)
         if address == _FAILED:
             code = ctypes.get_errno()
@@ -106,7 +101,7 @@ class _Windows(dict[int, Window]):
                 raise _no_addresses(nbytes)
             raise OSError(code, os.strerror(code))
         buffer = memoryview((ctypes.c_uint8 * nbytes).from_address(address)).cast("B")
-        return address, Window(first, buffer, np.frombuffer(buffer, np.uint8))
+        return address, (first, buffer, np.frombuffer(buffer, np.uint8))
 
 
 def window_at(area: int, number: int) -> tuple[int, int]:
@@ -180,18 +175,20 @@ class Segment:
     def view(self, start: int, nbytes: int) -> memoryview:
         """Return bytes of one block in the area of any process."""
         first, buffer, _ = self.windows[start >> CHUNK_SHIFT]
-        return buffer[start - first : start - first + nbytes]
+        start -= first
+        return buffer[start : start + nbytes]
 
     def view_array(self, start: int, nbytes: int) -> NDArray[np.uint8]:
         """Do as :meth:`view`, as an array."""
         first, _, array = self.windows[start >> CHUNK_SHIFT]
-        return array[start - first : start - first + nbytes]
+        start -= first
+        return array[start : start + nbytes]
 
     def byte_at(self, address: int) -> int | None:
         """Return the byte of the file that this process has at an address, if there is one."""
-        for begin, window in self.windows.mapped.values():
-            if begin <= address < begin + len(window.buffer):
-                return window.first + address - begin
+        for begin, (first, buffer, _) in self.windows.mapped.values():
+            if begin <= address < begin + len(buffer):
+                return first + address - begin
         return None
 
     def reserve(self, start: int, nbytes: int) -> None:
