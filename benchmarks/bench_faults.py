@@ -18,7 +18,7 @@ from contextlib import ExitStack
 from functools import partial
 
 import bsplib
-from benchmarks import caller, programs
+from benchmarks import caller, full, programs
 from benchmarks.command import Benchmark, run
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
@@ -159,6 +159,25 @@ def callers_killed(habit: str, _: ExitStack) -> Sequence[Case]:
     ]
 
 
+# -- /dev/shm is full -------------------------------------------------------------------------
+
+
+def seconds_to_say_full(method: str) -> float:
+    """Return the seconds from an allocation that does not fit until ``run`` raises."""
+    command = [sys.executable, "-m", "benchmarks.full", method]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    asked, raised = map(int, done.stdout.split())
+    return (raised - asked) * 1e-9
+
+
+def too_much_allocated(_: ExitStack) -> Sequence[Case]:
+    """Measure every start method."""
+    return [
+        Case(method, partial(seconds_to_say_full, method), goals=(Goal.seconds(1.0),))
+        for method in METHODS
+    ]
+
+
 # -- Ctrl-C while the processes start ---------------------------------------------------------
 
 _chance = random.Random(1)
@@ -215,6 +234,7 @@ SECTIONS += tuple(
     for habit in caller.HABITS
 )
 SECTIONS += (
+    Section(f"Shared memory is full, p = {full.NPROCS}", "failure", too_much_allocated, 7),
     Section(f"Ctrl-C while processes start, p = {NPROCS}", "interrupt", starts_interrupted, 21),
 )
 
