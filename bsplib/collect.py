@@ -164,6 +164,37 @@ def _read_definitions(
     return np.array(group_of, np.int32), np.array(stack_of, np.int32)
 
 
+def first_half(run: Run) -> Run:
+    """Return a run as if it had broken off after half of its time.
+
+    Its groups without records are left out: those are what makes a trace too long for
+    its reader where a program opens very many of them.
+    """
+    records = run.records
+    middle = (int(records["start"].min()) + int(records["end"].max())) // 2 if len(records) else 0
+    whole = replace(run, complete=False)
+    return _without_empty_groups(_keep_whole(_keep(whole, records["end"] <= middle)))
+
+
+def _without_empty_groups(run: Run) -> Run:
+    needed = {0}
+    for group in np.unique(run.records["group"]).tolist():
+        while group not in needed:
+            needed.add(group)
+            group = run.groups[group].parent  # noqa: PLW2901  # up to a group that is there
+    kept = sorted(needed)
+    numbers = np.full(len(run.groups), -1, np.int32)
+    numbers[kept] = np.arange(len(kept))
+    records = run.records.copy()
+    records["group"] = numbers[records["group"]]
+    groups = (run.groups[group] for group in kept)
+    renumbered = (
+        group._replace(parent=int(numbers[group.parent])) if group.parent >= 0 else group
+        for group in groups
+    )
+    return replace(run, groups=tuple(renumbered), records=records)
+
+
 def _keep_whole(run: Run) -> Run:
     """Drop the records of supersteps that not all processes of the group have ended."""
     if run.complete:
@@ -171,7 +202,11 @@ def _keep_whole(run: Run) -> Run:
     sizes = np.array([group.size for group in run.groups], np.int64)
     keys = np.stack([run.records["group"].astype(np.int64), run.records["superstep"]], axis=1)
     _, inverse, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
-    keep = counts[inverse.reshape(-1)] == sizes[run.records["group"]]
+    return _keep(run, counts[inverse.reshape(-1)] == sizes[run.records["group"]])
+
+
+def _keep(run: Run, keep: NDArray[np.bool_]) -> Run:
+    """Drop records, and the traffic that belongs to them."""
     position = np.cumsum(keep) - 1
     traffic = run.traffic[keep[run.traffic["record"]]].copy()
     traffic["record"] = position[traffic["record"]]

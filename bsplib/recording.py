@@ -19,7 +19,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from bsplib.collect import Collected, collect, has_ended
+from bsplib.collect import Collected, collect, first_half, has_ended
 from bsplib.errors import TraceError, TraceWarning, UsageError
 from bsplib.failures import words
 from bsplib.folder_lock import lock_if_possible
@@ -27,7 +27,7 @@ from bsplib.last_words import LastWords
 from bsplib.output_file import UNFINISHED, obstacle
 from bsplib.records import RECORD, TRAFFIC, Run, Trace
 from bsplib.spool import HEADER, ROWS_AT_FIRST
-from bsplib.trace import FORMAT_VERSION, MAX_NPROCS, read_trace, write_trace
+from bsplib.trace import FORMAT_VERSION, MAX_NPROCS, TooLongError, read_trace, write_trace
 
 _PREFIX = ".bsp-records-"
 _ABOUT = "run.json"
@@ -136,21 +136,21 @@ class Recording:
             losses = _losses(found)
             if losses:
                 found.run.meta.setdefault("error", losses)
-            if found.begun:
-                self._add(found.run)
+            left_out = self._add(found.run) if found.begun else ""
         except Exception as error:  # noqa: BLE001  # nothing here may cost the results
             return f"no trace was written: {_reason(error)}; {self._kept()}"
         remove(self.folder, self._nprocs)
-        return losses and (
-            f"{losses}; {self.target} holds the supersteps that all processes recorded before"
-            if found.begun
-            else f"{losses}; no trace was written"
-        )
+        if losses and not found.begun:
+            return f"{losses}; no trace was written"
+        holds = f"{self.target} holds the supersteps that all processes recorded before"
+        return "; ".join(filter(None, [losses, left_out, (losses or left_out) and holds]))
 
-    def _add(self, run: Run) -> None:
+    def _add(self, run: Run) -> str:
+        """Write the trace, with less of the run if it is too long; return what is lost."""
         earlier = read_trace(self.target).runs if is_begun(self.target) else ()
-        write_trace(self.target, Trace((*earlier, run)), scratch=self.folder)
+        _, left_out = _write_fitting(self.target, earlier, run, self.folder)
         _written[self.target] = _signature(self.target)
+        return left_out
 
 
 def is_begun(path: Path) -> bool:
@@ -188,7 +188,7 @@ def recover(folder: Path, out: Path | None = None) -> tuple[Path, Run]:
         raise TraceError(f"{folder}: the run that records there still goes on")
     try:
         run = _recovered(collect(folder, nprocs, complete=False, meta=about["meta"]))
-        write_trace(target, Trace((*earlier, run)))
+        run, _ = _write_fitting(target, earlier, run)
         remove(folder, nprocs)
     except OSError as error:
         raise UsageError(f"recover: {target} cannot be written: {error.strerror}") from None
@@ -204,6 +204,31 @@ def _recovered(found: Collected) -> Run:
     reason = _losses(found) or "the program was killed while it recorded"
     found.run.meta.setdefault("error", reason)
     return found.run
+
+
+def _write_fitting(
+    target: Path, earlier: tuple[Run, ...], run: Run, scratch: Path | None = None
+) -> tuple[Run, str]:
+    """Write a trace, of the last run as much as a reader takes.
+
+    Returns:
+        The last run as it was written, and what is left out of it.
+
+    Raises:
+        TooLongError: no reader would take even the beginning of the run.
+    """
+    left_out = ""
+    while True:
+        try:
+            write_trace(target, Trace((*earlier, run)), scratch=scratch)
+        except TooLongError as error:
+            if len(run.records) == 0:
+                raise
+            left_out = f"the end of the run was left out, since {_reason(error)}"
+            run = first_half(run)
+            run.meta.setdefault("error", left_out)
+        else:
+            return run, left_out
 
 
 def remove(folder: Path, nprocs: int) -> None:

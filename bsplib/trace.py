@@ -93,6 +93,10 @@ _DAMAGE = (
 """What zipfile and json raise on damaged and hostile files."""
 
 
+class TooLongError(TraceError):
+    """A trace has too many groups, stacks or runs for a reader."""
+
+
 def write_trace(path: str | os.PathLike[str], trace: Trace, *, scratch: Path | None = None) -> None:
     """Write a trace, whole or not at all: a file of that name is replaced at the end.
 
@@ -106,6 +110,7 @@ def write_trace(path: str | os.PathLike[str], trace: Trace, *, scratch: Path | N
         scratch: folder of the same file system for the file until it is whole.
 
     Raises:
+        TooLongError: it has too many groups, stacks or runs for a reader.
         TraceError: the metadata cannot be said in JSON, or no reader would take the trace.
         OSError: the file cannot be written.
     """
@@ -114,7 +119,8 @@ def write_trace(path: str | os.PathLike[str], trace: Trace, *, scratch: Path | N
             write_archive(temporary, trace)
             _read(temporary)
         except (TypeError, TraceError) as error:
-            raise TraceError(f"{path}: was not written: {error}.") from error
+            kind = TooLongError if isinstance(error, TooLongError) else TraceError
+            raise kind(f"{path}: was not written: {error}.") from error
 
 
 def write_archive(path: Path, trace: Trace) -> None:
@@ -144,7 +150,7 @@ def _json(trace: Trace) -> str:
             raise TraceError(f"cannot be written as JSON: {error}") from error
         if len(document) <= MAX_JSON_BYTES:
             return document
-    raise TraceError(f"trace.json would have {len(document)} bytes, more than {MAX_JSON_BYTES}")
+    raise TooLongError(f"trace.json would have {len(document)} bytes, more than {MAX_JSON_BYTES}")
 
 
 def read_trace(path: str | os.PathLike[str]) -> Trace:

@@ -345,6 +345,28 @@ def test_stacks_whose_json_is_too_long_lose_their_middle(record, monkeypatch):
     assert len(recorded.records) == 2 * 92
 
 
+@pytest.mark.procs(3)
+def test_a_trace_with_too_many_groups_keeps_the_beginning_of_the_run(run, tmp_path, monkeypatch):
+    def main(bsp):
+        for _ in range(60):
+            with bsp.split(0 if bsp.pid != 1 else 1) as pair, pair.partition([1, pair.nprocs]):
+                pass
+            bsp.sync()
+
+    run(main, profile=tmp_path / "whole.bsp")
+    (whole,) = read_trace(tmp_path / "whole.bsp").runs
+    monkeypatch.setattr(trace, "MAX_JSON_BYTES", 8_000)
+    with pytest.warns(bsplib.TraceWarning, match="the end of the run was left out, since .*8000; "):
+        run(main, profile=tmp_path / TRACE)
+    (recorded,) = read_trace(tmp_path / TRACE).runs
+    assert not recorded.complete
+    assert "left out" in recorded.meta["error"]
+    assert 3 < len(recorded.groups) < len(whole.groups) / 2
+    assert 9 < len(recorded.records) < len(whole.records) / 2
+    members = {group.members for group in recorded.groups}
+    assert members <= {group.members for group in whole.groups}
+
+
 @pytest.mark.procs(2)
 def test_a_trace_that_no_reader_would_take_is_not_written(run, tmp_path, monkeypatch):
     monkeypatch.setattr(trace, "MAX_JSON_BYTES", 200)
