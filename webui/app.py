@@ -6,6 +6,7 @@ import errno
 import secrets
 import socket
 import threading
+import time
 import webbrowser
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import flask
 import waitress
 from flask.json.provider import DefaultJSONProvider
 from waitress import wasyncore
+from waitress.channel import HTTPChannel
 from werkzeug.sansio.utils import host_is_trusted
 
 from bsplib.errors import BspError
@@ -40,6 +42,9 @@ LIMITS: dict[str, Any] = {
 """Of the server: a connection on which nothing comes for 10 s is closed, so that
 connections that ask for nothing leave room for those that do."""
 
+REQUEST_SECONDS = 10
+"""In which a request has to come whole, from its first byte on."""
+
 _HEADERS = {
     "Content-Security-Policy": SERVED_POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -48,6 +53,25 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+
+
+class _Channel(HTTPChannel):
+    """A connection that is closed where a request does not come whole in time.
+
+    The time limit of the server alone would begin anew with every byte.
+    """
+
+    _begun_s = 0.0
+
+    def received(self, data: bytes) -> bool:
+        """Take a part of a request."""
+        now_s = time.monotonic()
+        if self.request is None:
+            self._begun_s = now_s
+        elif now_s - self._begun_s > REQUEST_SECONDS:
+            self.will_close = True
+            return False
+        return bool(super().received(data))
 
 
 class PortError(BspError, OSError):
@@ -146,6 +170,7 @@ def serve(trace: Trace, *, port: int = 0, open_browser: bool = True, library: bo
         app = create_app(trace, token=token, library=library)
         add_single_use_address(app, once, f"/{token}/")
         server = waitress.create_server(app, map=connections, sockets=[listener], **LIMITS)
+        server.channel_class = _Channel
         site = f"http://{HOST}:{listener.getsockname()[1]}"
         click.echo(f"The profile is at {site}/{token}/ until Ctrl-C.")
         if open_browser:

@@ -302,6 +302,23 @@ def test_the_trace_of_a_run_that_crashed_has_its_whole_supersteps(run, tmp_path)
     assert recorded.records["superstep"].tolist() == [0, 1, 2] * 2
 
 
+@pytest.mark.procs(2)
+def test_the_trace_of_a_run_that_took_too_long_has_its_whole_supersteps(run, tmp_path):
+    def endless(bsp):
+        for _ in range(3):
+            bsp.sync()
+        while bsp.pid == 1:
+            time.sleep(0.01)
+        bsp.sync()
+
+    with pytest.raises(bsplib.RunTimeoutError):
+        run(endless, timeout=1, profile=tmp_path / TRACE)
+    (recorded,) = read_trace(tmp_path / TRACE).runs
+    assert recorded.records["superstep"].tolist() == [0, 1, 2] * 2
+    assert recorded.meta["error"].startswith("RunTimeoutError: ")
+    assert left(tmp_path) == [TRACE]
+
+
 # -- what the reader would refuse -----------------------------------------------------------------
 
 

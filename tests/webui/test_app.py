@@ -4,6 +4,7 @@ import re
 import signal
 import socket
 import threading
+import time
 import urllib.request
 import webbrowser
 from contextlib import ExitStack
@@ -185,6 +186,31 @@ def test_the_address_that_the_browser_gets_leads_to_the_page(broadcast_trace, mo
     url, status = seen.get(timeout=30)
     assert status == 200
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{22}/", url)
+
+
+def test_a_request_that_comes_byte_by_byte_is_not_waited_for(broadcast_trace, monkeypatch):
+    monkeypatch.setattr(app, "REQUEST_SECONDS", 0.5)
+    ended = []
+
+    def drip(url):
+        port = int(re.search(r":(\d+)/", url).group(1))
+        try:
+            with socket.create_connection(("127.0.0.1", port), timeout=0.1) as slow:
+                deadline = time.monotonic() + 30
+                while time.monotonic() < deadline and not ended:
+                    try:
+                        slow.sendall(b"GET / HTTP/1.1\r\nX: ")
+                        ended.extend([True] if slow.recv(1) == b"" else [])
+                    except TimeoutError:
+                        pass
+                    except ConnectionError:
+                        ended.append(True)
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(webbrowser, "open", drip)
+    webui.serve(broadcast_trace)
+    assert ended == [True]
 
 
 @pytest.fixture
