@@ -314,7 +314,8 @@ def test_the_trace_of_a_run_that_took_too_long_has_its_whole_supersteps(run, tmp
     with pytest.raises(bsplib.RunTimeoutError):
         run(endless, timeout=1, profile=tmp_path / TRACE)
     (recorded,) = read_trace(tmp_path / TRACE).runs
-    assert recorded.records["superstep"].tolist() == [0, 1, 2] * 2
+    # A virtual processor that waits for its turn has not recorded the third one yet.
+    assert recorded.records["superstep"].tolist() in ([0, 1, 2] * 2, [0, 1] * 2)
     assert recorded.meta["error"].startswith("RunTimeoutError: ")
     assert left(tmp_path) == [TRACE]
 
