@@ -176,12 +176,12 @@ def _note(failure: Failure, others: int) -> str:
 
 
 def _name_places(error: SyncMismatchError, outcomes: Mapping[int, Any]) -> None:
-    """Add to a mismatch where every process waited, if several did."""
+    """Add to a mismatch where every process waited, if not all did at one place."""
     at: dict[str, list[int]] = {}
     for pid, outcome in sorted(outcomes.items()):
         if isinstance(outcome, Failure | Halt) and outcome.place:
             at.setdefault(outcome.place, []).append(pid)
-    if sum(map(len, at.values())) < 2:
+    if len(at) < 2:
         return
     text, bracket, place = str(error).partition(" [process ")
     waiting = ", ".join(

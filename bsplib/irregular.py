@@ -87,7 +87,10 @@ def whole_array(operation: str, registry: Registry, place: Any) -> Registration:
     if found is None:
         if registry.is_pending(place):
             raise RegistrationError(f"{operation}: the registration takes effect at the next sync")
-        raise RegistrationError(f"{operation}: the array is not registered; push_reg it first")
+        raise RegistrationError(
+            f"{operation}: the array is not registered; push_reg it first (an assignment such as "
+            f"x = x + 1 makes a new array; write x[:] = x + 1)"
+        )
     registration = found.registration
     if not registration.is_of(place):
         raise PlaceError(

@@ -146,7 +146,12 @@ def _not_registered(operation: str, registry: Registry, place: Any) -> Exception
         return RegistrationError(
             f"{operation}: the registration of {name} takes effect at the next sync"
         )
-    return RegistrationError(f"{operation}: {name} is not in a registered array; push_reg it first")
+    words = "get_at" if operation.endswith("get") else "put_at"
+    return RegistrationError(
+        f"{operation}: {name} is not in a registered array; push_reg it first. Or was it made by "
+        f"x + 1 or by an index with a list or a mask, such as x[[0, 2]]? Those make a copy: write "
+        f"x[:] = x + 1, and name single elements with {words}"
+    )
 
 
 class Target:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
 
-from bsplib.backends.shm import locate
+from bsplib.backends.shm import fork_warning, locate
 from bsplib.backends.shm.control import WORD
 from bsplib.backends.shm.doorbell import doorbells
 from bsplib.backends.shm.lifeline import Lifeline
@@ -59,6 +59,7 @@ def be_process(
     """
     gc.freeze()  # what was inherited stays as it is, and its pages stay shared
     keep_own_handlers()
+    fork_warning.show_again()
     LastWords.leave_unsaid()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

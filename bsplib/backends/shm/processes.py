@@ -12,7 +12,6 @@ import signal
 import sys
 import threading
 import time
-import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -25,6 +24,7 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
+from bsplib.backends.shm import fork_warning
 from bsplib.backends.shm.blas import (
     check_room,
     one_thread_where_forked,
@@ -44,6 +44,7 @@ from bsplib.backends.shm.control import (
     WORD,
 )
 from bsplib.backends.shm.doorbell import Doorbell, doorbells
+from bsplib.backends.shm.guard import PREFIX, STATUS, check_guard, missing_guard
 from bsplib.backends.shm.lifeline import Lifeline
 from bsplib.backends.shm.limits import check_descriptors, close_pipes, no_threads, not_started
 from bsplib.backends.shm.locate import stacks
@@ -73,6 +74,7 @@ class Processes:
     """
 
     def __init__(self, nprocs: int, start_method: str | None, wait_by: str) -> None:
+        check_guard()
         self._context = multiprocessing.get_context(start_method or _start_method())
         self._nprocs = nprocs
         self._wait_by = wait_by
@@ -133,7 +135,8 @@ class Processes:
             for pid, pipe in enumerate(self._pipes):
                 wait([pipe, self._processes[pid].sentinel])
                 if not pipe.poll() or _received(pipe) != READY:
-                    raise self._death(pid).error
+                    death = self._death(pid).error
+                    raise missing_guard() if self._processes[pid].exitcode == STATUS else death
         self.busy = False
 
     def run(self, task: Task, limit: Limit) -> list[Any]:
@@ -168,15 +171,13 @@ class Processes:
                 raise
 
     def _start(self, task: Task | None) -> None:
-        with one_thread_where_loaded(), warnings.catch_warnings():
+        with one_thread_where_loaded(), fork_warning.hidden():
             if self._context.get_start_method() == "forkserver":
                 forkserver.ensure_running()  # not with SIGINT blocked: it serves others, too
             self._start_all(task)
 
     def _start_all(self, task: Task | None) -> None:
         with without_interrupt():
-            # 3.12 and later warn of threads that numpy's BLAS has; it survives a fork.
-            warnings.simplefilter("ignore", DeprecationWarning)
             for pid in range(self._nprocs):
                 try:
                     self._start_one(pid, task)
@@ -199,7 +200,7 @@ class Processes:
                     self._wait_by,
                     task,
                 ),
-                name=f"bsp-{pid}",
+                name=f"{PREFIX}{pid}",
             )
             process.start()
         self._processes.append(process)
