@@ -33,6 +33,7 @@ import bsplib
 from apps import _stages, crossover
 from apps._crossover_views import plot_crossover, print_crossover
 from apps.command import Place, place_options
+from bsplib.visible import visible_lines
 from profiler import plotting
 
 Values = NDArray[np.float64]
@@ -155,7 +156,7 @@ def _find_crossover(place: Place, plot: Path | None) -> None:
             plot_crossover(found, plot)
         _compare_with_paper()
     except ValueError as error:
-        raise click.ClickException(str(error)) from None
+        raise click.ClickException(visible_lines(str(error))) from None
     if plot is not None:
         click.echo(f"drawn in {plot}")
 

@@ -55,6 +55,7 @@ from apps._progress import drawn, steps
 from apps._stream import Buffer, make_buffers, stream
 from apps._workspace import MADE_KEYS, scratch_folder, workspace
 from apps.command import Place, place_options
+from bsplib.visible import visible_lines
 
 MEMORY = 256 << 20
 SHARES = 7
@@ -351,7 +352,7 @@ def command(source: Path | None, target: Path | None, place: Place, **how: Any) 
         name = f"{error.filename}: " if error.filename else ""
         raise click.ClickException(f"{name}{error.strerror}") from error
     except ValueError as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(visible_lines(str(error))) from error
 
 
 def _sort_and_report(

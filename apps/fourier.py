@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from apps.command import Place, place_options
+from bsplib.visible import visible_lines
 
 Values = NDArray[np.complex128]
 
@@ -200,7 +201,7 @@ def _transform(
     try:
         results = run()
     except ValueError as error:  # the size does not suit the number of processes
-        raise click.ClickException(str(error)) from None
+        raise click.ClickException(visible_lines(str(error))) from None
     difference = error_of(gather(results), reference(size, seed=seed))
     if not difference < _TOLERANCE:
         raise click.ClickException(

@@ -35,6 +35,7 @@ import bsplib
 from apps import _experiments
 from apps._experiments import EXPERIMENTS, Experiment, Place, Shape, Taken
 from bsplib.setting import BACKENDS
+from bsplib.visible import visible_lines
 from profiler import format as fmt
 from profiler.models.fit import Fit, fit
 from profiler.models.formula import read_formula
@@ -313,7 +314,7 @@ def command(
         ]
         predictions = _predict_all(place, runs)
     except (ValueError, bsplib.BspError) as error:
-        raise click.ClickException(str(error)) from None
+        raise click.ClickException(visible_lines(str(error))) from None
     console = Console()
     for prediction in predictions:
         _print(console, prediction, place)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+from bsplib.errors import BspError
 from profiler import critical
 from profiler import format as fmt
 from profiler.callgraph import build
 from profiler.costs import METRICS
-from profiler.limits import check_product
+from profiler.limits import TooLargeError, check_product
 from webui.graph_svg import draw, edge_ids, supersteps
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Views:
         self._runs = trace.runs
         self._library = library
         self._made: dict[int, Json] = {}
+        self._refused: dict[int, str] = {}
         self._lock = threading.Lock()
 
     def run(self, number: int) -> Json:
@@ -48,13 +50,23 @@ class Views:
 
         Raises:
             IndexError: the trace has no such run.
+            TooLargeError: it cannot be shown; to find that out may take long, once.
         """
         if not 0 <= number < len(self._runs):
             raise IndexError(f"there is no run {number}: the trace has {len(self._runs)}, from 0")
         with self._lock:
+            if number in self._refused:
+                raise TooLargeError(self._refused[number])
             if number not in self._made:
-                self._made[number] = describe_run(self._runs[number], library=self._library)
+                self._make(number)
             return self._made[number]
+
+    def _make(self, number: int) -> None:
+        try:
+            self._made[number] = describe_run(self._runs[number], library=self._library)
+        except BspError as error:
+            self._refused[number] = str(error)
+            raise
 
 
 def describe_trace(trace: Trace) -> Json:

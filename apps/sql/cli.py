@@ -28,6 +28,7 @@ from apps.sql.reference import difference, reference
 from apps.sql.scan import BLOCK
 from apps.sql.story import Setting, tell
 from bsplib.machine import load_machine
+from bsplib.visible import visible_lines
 
 _CHUNK = 1_000_000
 """Rows that are made and written at once."""
@@ -40,7 +41,7 @@ def _one_sentence() -> Iterator[None]:
     try:
         yield
     except QueryError as error:
-        raise click.ClickException(str(error)) from None
+        raise click.ClickException(visible_lines(str(error))) from None
 
 
 def generator_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -252,7 +253,7 @@ def story(generator: Generator, out: Path, block: int | None, machine: str, **ho
         setting = Setting(generator=generator, block=block, machine=load_machine(machine), **how)
         setting.machine.need("l")
     except bsplib.UsageError as error:
-        raise click.ClickException(str(error)) from None
+        raise click.ClickException(visible_lines(str(error))) from None
     with _one_sentence(), drawn("running four stages in turn") as told:
         _make(out)
         done = itertools.count(1)

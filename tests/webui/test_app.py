@@ -91,6 +91,8 @@ def test_what_is_too_large_is_said_in_a_sentence(run_maker, frame, monkeypatch):
     assert answer.text == (
         "the call graph is too large to show: 4 nodes times 4 processes are more than 10"
     )
+    monkeypatch.setattr(services, "describe_run", lambda *_, **__: pytest.fail("tried twice"))
+    assert client.get("/runs/0.json").text == answer.text
 
 
 @pytest.mark.parametrize(
