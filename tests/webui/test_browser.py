@@ -467,7 +467,7 @@ def test_text_can_be_read_on_every_shade(tab, tree_run, scheme, monkeypatch):
     steps = len(run["nodes"]) - 1
     shades = {name: number / steps for number, name in enumerate(run["nodes"])}
     run["paths"]["sync"]["shades"] = shades
-    monkeypatch.setattr(services, "describe_run", lambda _: run)
+    monkeypatch.setattr(services, "describe_run", lambda _, **__: run)
     tab.emulate_media(color_scheme=scheme)
     with served(trace) as url:
         show(tab, url, "path=sync")
