@@ -174,11 +174,9 @@ class Processes:
         with one_thread_where_loaded(), fork_warning.hidden():
             if self._context.get_start_method() == "forkserver":
                 forkserver.ensure_running()  # not with SIGINT blocked: it serves others, too
-            self._start_all(task)
-
-    def _start_all(self, task: Task | None) -> None:
-        with without_interrupt():
             for pid in range(self._nprocs):
+                with let_through():
+                    pass  # to start hundreds of processes takes seconds: Ctrl-C ends it here
                 try:
                     self._start_one(pid, task)
                 except (OSError, EOFError) as error:  # EOFError: the fork server has ended
@@ -188,7 +186,7 @@ class Processes:
     def _start_one(self, pid: int, task: Task | None) -> None:
         ours, theirs = self._context.Pipe()
         self._pipes.append(ours)
-        with theirs:
+        with theirs, without_interrupt():
             process = self._context.Process(  # type: ignore[attr-defined]
                 target=be_process,
                 args=(
