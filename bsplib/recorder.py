@@ -281,7 +281,7 @@ class RecordedGroup(Group):
         """Write a row for each partner; return bytes and messages to itself."""
         sent, got = _count(out, early)
         own_bytes, own_messages = map(
-            operator.add, sent.pop(self.pid, _NOTHING), got.pop(self.pid, _NOTHING)
+            operator.add, sent.pop(self._pid, _NOTHING), got.pop(self._pid, _NOTHING)
         )
         members = self._port.members
         for direction, partners in ((Direction.OUT, sent), (Direction.IN, got)):

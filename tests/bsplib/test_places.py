@@ -354,7 +354,8 @@ def test_an_offset_beyond_the_array_is_an_error_with_numbers(
     with pytest.raises(
         bsplib.BoundsError,
         match=rf"^{primitive}: {lacking} of {count} elements fall outside 'x' on process 0 "
-        rf"\(offset {offset} \+ {count} > size 7\) \[process 0, superstep 1, test_places.py:\d+\]$",
+        rf"\(offset {offset} \+ {count} > size 7\) "
+        r"\[process 0, superstep 1, test_places.py:\d+\](\n|$)",
     ) as raised:
         run(main)
     assert isinstance(raised.value, IndexError)
