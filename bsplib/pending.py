@@ -45,10 +45,9 @@ def pending_transfers(
             parts.append(f"{number} {noun}{'s' * (number > 1)} {towards} process {members[pid]}")
     if not count:
         return None
-    are = "transfers are" if count > 1 else "transfer is"
     more = f" and {len(parts) - _LISTED} more" if len(parts) > _LISTED else ""
     lines = _sites(out) or _candidates(code, used)
-    return f"{count} {are} pending at the end ({', '.join(parts[:_LISTED])}{more}){lines}"
+    return f"{count} transfers are pending at the end ({', '.join(parts[:_LISTED])}{more}){lines}"
 
 
 def _kinds(

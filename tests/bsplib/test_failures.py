@@ -343,5 +343,5 @@ def test_a_pending_transfer_of_a_sub_group_names_its_line(run):
             sub.get(1, x)
 
     text = str(raised_by(run, main, kind=bsplib.PendingTransferError))
-    assert "done: 1 transfer is pending at the end (1 get from process 1): main calls get" in text
+    assert "done: 1 transfers are pending at the end (1 get from process 1): main calls get" in text
     assert f"test_failures.py:{line_of(main, 'sub.get')}" in text
