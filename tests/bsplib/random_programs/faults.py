@@ -76,7 +76,7 @@ class Breaker(Builder):
             self.choose(*kinds)(group, block, kind)
 
     def blame(self, group: Group, pid: int) -> None:
-        self._where = self._run.root.superstep, group.first + pid
+        self._where = self._run.root.superstep, group.members[pid]
 
     def misuse(self, group: Group, block: list[Any], kind: type) -> None:
         what = self.choose(*FAULTS)

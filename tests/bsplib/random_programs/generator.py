@@ -26,6 +26,7 @@ from .steps import (
     Make,
     Oblsync,
     Partition,
+    Pause,
     Payload,
     Place,
     Pop,
@@ -39,6 +40,7 @@ from .steps import (
     Send,
     Shape,
     Source,
+    Split,
     Sync,
     TagSize,
     Thing,
@@ -46,7 +48,7 @@ from .steps import (
 
 DTYPES = ("f8", "f4", "i8", "i4", "u1")
 TAGS = (None, 0, 7, "tag", b"\x00b", 2.5, (1, "t"), ["list"])
-READS = ("qsize", "get_tag", "move", "hpmove", "first", "rest", "rest")
+READS = ("qsize", "get_tag", "move", "hpmove", "hold", "first", "rest", "rest")
 MOST_DEPTH = 2
 SHAPES: tuple[Shape, ...] = ((1,), (2,), (3,), (5,), (8,), (0,), (2, 3), (3, 2), (4, 4), (2, 2, 3))
 
@@ -79,15 +81,18 @@ class Builder:
         self._where: tuple[int, int] | None = None
         self._open: list[Group] = []
         self._scopes = 0
-        self._last: dict[Group, Sync | Oblsync] = {}
+        self._runs_ahead = False
+        self._last: dict[Group, Sync | Oblsync | Split] = {}
         self._marks: dict[Group, dict[tuple[int, str], _Marks]] = {}
 
     def build(self) -> Program:
         nprocs = self.choose(1, 2, 2, 3, 3, 4, 5, 8)
         self._run = Interpreter(nprocs)
         block: list[Any] = []
+        self._runs_ahead = self.chance(30)
         self.enter(self._run.root)
-        self.block(self._run.root, block, 0, self.number(1, 4))
+        supersteps = self.number(4, 9) if self._runs_ahead else self.number(1, 4)
+        self.block(self._run.root, block, 0, supersteps)
         return Program(nprocs, block, self._fault, self._where)
 
     # -- draws ----------------------------------------------------------------------------
@@ -115,8 +120,11 @@ class Builder:
             if self.chance(50):
                 self.emit(group, block, self.push(group))
         for number in range(supersteps):
-            kind = Oblsync if self.chance(35) else Sync
-            self.superstep(group, block, depth, kind)
+            kind = Oblsync if self.chance(80 if self._runs_ahead else 35) else Sync
+            if self._runs_ahead and self.chance(70):
+                self.lazy_superstep(group, block)
+            else:
+                self.superstep(group, block, depth, kind)
             last = number == supersteps - 1
             if self._fault is None and self.breaks(group, block, kind, surely=last and not depth):
                 return
@@ -138,7 +146,7 @@ class Builder:
             if what < 0:
                 self.emit(group, block, self.push(group))
             elif what == 0 and depth < MOST_DEPTH:
-                self.choose(self.partition, self.partition, self.scope)(group, block, depth)
+                self.choose(self.partition, self.split, self.scope)(group, block, depth)
             elif what <= 1:
                 self.emit(group, block, self.allocation(group))
             elif what <= 2:
@@ -152,6 +160,24 @@ class Builder:
             else:
                 for _ in range(self.choose(1, 2, 3, 5)):
                     self.emit(group, block, self.call(group, what, kind))
+
+    def lazy_superstep(self, group: Group, block: list[Any]) -> None:
+        """Send what does not fit into a parcel, and read late what has come, or never."""
+        for _ in range(self.number(1, 4)):
+            pid = self.number(0, group.size - 1)
+            to = self.choose(pid, pid, (pid + 1) % group.size, self.number(0, group.size - 1))
+            size, seed = self.choose(5, 200, 1500), self.number(0, 9)
+            payload = self.choose(Blob(seed, 8 * size), Literal((size,), "f8", seed))
+            tag = b"\0" * group.tag_size if group.tag_size is not None else None
+            self.emit(group, block, Send(pid, to, payload, tag))
+            if self.chance(30):
+                self.emit(group, block, self.put(group))
+            if self.chance(15):
+                self.emit(group, block, Pause(pid, self.number(1, 3)))
+        for pid in range(group.size):
+            if self.chance(60):
+                actions = tuple(self.choose("move", "hold", "rest") for _ in range(2))
+                self.emit(group, block, Read(pid, actions))
 
     def call(self, group: Group, what: int, kind: type) -> Any:
         """Draw what one process does."""
@@ -188,23 +214,31 @@ class Builder:
         if kind is Oblsync and not any(group.gets.values()):
             step = Oblsync(self.counts(group))
         else:
-            step = Sync(freed=[one.name for one in group.popped if one.allocated])
+            step = Sync(freed=self.freed(group))
+        self.deliver(group, step)
+        block.append(step)
+
+    def deliver(self, group: Group, step: Sync | Oblsync | Split) -> None:
+        """Let the interpreter end the superstep, and see which arrays can be looked at."""
         self._marks[group] = {}
         self._last[group] = step
         for pid in range(group.size):
             self.watch(group, pid, step)
         self._run.apply(group, step)
-        block.append(step)
 
-    def watch(self, group: Group, pid: int, step: Sync | Oblsync) -> None:
+    def watch(self, group: Group, pid: int, step: Sync | Oblsync | Split) -> None:
         """All that no hp-transfer of a group around this one writes is looked at."""
-        root = group.first + pid
+        root = group.members[pid]
         for name in self.own(group, pid):
             if self.may("read", root, name, set()):
                 self.mark(group, "read", root, name, set())
             else:
                 step.hidden.append((pid, name))
         self._marks[group] = {}
+
+    @staticmethod
+    def freed(group: Group) -> list[str]:
+        return [one.name for one in group.popped if one.allocated]
 
     @staticmethod
     def counts(group: Group) -> tuple[int, ...]:
@@ -215,14 +249,27 @@ class Builder:
         ends = sorted(self.number(0, group.size) for _ in range(parts - 1))
         ends.append(group.size)
         blocks: tuple[list[Any], ...] = tuple([] for _ in ends)
-        for sub, inner in zip(self._run.split(group, ends), blocks, strict=True):
+        self.fill(self._run.parts(group, ends), blocks, depth)
+        block.append(Partition(tuple(ends), blocks))
+
+    def split(self, group: Group, block: list[Any], depth: int) -> None:
+        colours = tuple(self.choose(None, 0, 1, 1, 300) for _ in range(group.size))
+        keys = tuple(self.number(-2, 2) for _ in range(group.size))
+        blocks: tuple[list[Any], ...] = tuple([] for _ in {*colours} - {None})
+        step = Split(colours, keys, blocks, freed=self.freed(group))
+        self.deliver(group, step)
+        self.fill(self._run.groups(group, step.members()), blocks, depth)
+        block.append(step)
+
+    def fill(self, groups: list[Group], blocks: tuple[list[Any], ...], depth: int) -> None:
+        """Draw what sub-groups do."""
+        for sub, inner in zip(groups, blocks, strict=True):
             if sub.size:
                 self.enter(sub)
                 self.block(sub, inner, depth + 1, self.number(0, 2))
                 self._open.pop()
                 if self._fault is None or not sub.pending():
                     self._run.close(sub)
-        block.append(Partition(tuple(ends), blocks))
 
     def enter(self, group: Group) -> None:
         self._open.append(group)
@@ -249,7 +296,7 @@ class Builder:
         def add(how: str, pid: int, ref: object) -> None:
             if isinstance(ref, Ref):
                 elements = set(self._run.numbers(group, pid, ref).flat)
-                used.append((how, group.first + pid, ref.name, elements))
+                used.append((how, group.members[pid], ref.name, elements))
 
         match step:
             case Put():
@@ -291,7 +338,7 @@ class Builder:
                 marks.hp |= elements
         last = self._last.get(group)
         if how == "hp" and last is not None:
-            last.hidden.append((root - group.first, name))
+            last.hidden.append((list(group.members).index(root), name))
 
     # -- arrays -----------------------------------------------------------------------------
 
@@ -427,14 +474,16 @@ class Builder:
         if mine is None or self.chance(20):
             return Handle(chosen.name)
         if self.chance(30):
-            return mine
+            return replace(mine, read_only=self.chance(20))
         shape = self._run.view(group, pid, mine).shape
         if theirs is not None and self.chance(80):
             there = self._run.view(group, other, theirs).shape
             if len(there) == len(shape):
                 shape = tuple(map(min, shape, there))
-        index = self.index(shape)
-        return Ref(mine.name, mine.index, index) if mine.index else Ref(mine.name, index)
+        index, read_only = self.index(shape), self.chance(20)
+        if not mine.index:
+            return Ref(mine.name, index, read_only=read_only)
+        return Ref(mine.name, mine.index, index, read_only=read_only)
 
     def shape_of(self, group: Group, pid: int, place: Place) -> Shape:
         view = self._run._meant(group, pid, place)
@@ -624,6 +673,8 @@ class Builder:
         pid, to = self.number(0, group.size - 1), self.number(0, group.size - 1)
         if group.tag_size is not None:
             tag: Any = bytes(self.number(0, 255) for _ in range(group.tag_size))
+            if not tag and self.chance(50):
+                tag = None
         else:
             tag = self.choose(*TAGS)
         return Send(pid, to, self.payload(group, pid), tag)

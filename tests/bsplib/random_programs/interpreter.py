@@ -25,6 +25,7 @@ from .steps import (
     Make,
     Oblsync,
     Partition,
+    Pause,
     Place,
     Pop,
     Program,
@@ -36,6 +37,7 @@ from .steps import (
     Scope,
     Send,
     Shape,
+    Split,
     Sync,
     TagSize,
     plain,
@@ -92,8 +94,8 @@ class Asked:
 
 @dataclass(eq=False)
 class Group:
-    first: int
-    size: int
+    members: Sequence[int]
+    """Processes of the root."""
     path: tuple[tuple[int, int], ...] = ()
     superstep: int = 0
     partitions: int = 0
@@ -113,6 +115,12 @@ class Group:
     counts: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     """Messages for an oblsync, by receiver."""
     costs: dict[int, Cost] = field(default_factory=lambda: defaultdict(Cost))
+    held: dict[int, list[Any]] = field(default_factory=lambda: defaultdict(list))
+    """Messages of which a process has views."""
+
+    @property
+    def size(self) -> int:
+        return len(self.members)
 
     def pending(self) -> bool:
         return any(any(by.values()) for by in (self.puts, self.gets, self.sends))
@@ -122,7 +130,7 @@ class Interpreter:
     """The whole run."""
 
     def __init__(self, nprocs: int) -> None:
-        self.root = Group(0, nprocs)
+        self.root = Group(range(nprocs))
         self.memory: list[dict[str, Array]] = [{} for _ in range(nprocs)]
         self.logs: list[list[Any]] = [[] for _ in range(nprocs)]
         self.kept: list[list[Any]] = [[] for _ in range(nprocs)]
@@ -140,10 +148,15 @@ class Interpreter:
     def _block(self, group: Group, block: list[Any]) -> None:
         for step in block:
             if isinstance(step, Partition):
-                for sub, inner in zip(self.split(group, step.ends), step.blocks, strict=True):
+                for sub, inner in zip(self.parts(group, step.ends), step.blocks, strict=True):
                     if sub.size:
                         self._block(sub, inner)
                         self.close(sub)
+            elif isinstance(step, Split):
+                self.apply(group, step)
+                for sub, inner in zip(self.groups(group, step.members()), step.blocks, strict=True):
+                    self._block(sub, inner)
+                    self.close(sub)
             elif isinstance(step, Scope):
                 self._block(group, step.block)
                 self.leave_scope(group, step.block)
@@ -158,7 +171,7 @@ class Interpreter:
     # -- memory -------------------------------------------------------------------------
 
     def here(self, group: Group, pid: int) -> dict[str, Array]:
-        return self.memory[group.first + pid]
+        return self.memory[group.members[pid]]
 
     def view(self, group: Group, pid: int, ref: Ref) -> Array:
         return ref.of(self.here(group, pid)[ref.name])
@@ -424,14 +437,19 @@ class Interpreter:
 
     def _send(self, group: Group, step: Send) -> None:
         check_pid(group, step.to)
-        sized = group.tag_size is not None
-        if sized and (not isinstance(step.tag, bytes) or len(step.tag) != group.tag_size):
+        sized, tag = group.tag_size is not None, step.tag
+        if group.tag_size == 0 and tag is None:
+            tag = b""
+        if sized and (not isinstance(tag, bytes) or len(tag) != group.tag_size):
             raise WrongError("MessageError")
         payload = copy.deepcopy(self._value(group, step.pid, step.payload))
         nbytes = payload_bytes(payload)
-        group.sends[step.to].append((step.pid, step.tag, payload, nbytes))
+        group.sends[step.to].append((step.pid, tag, payload, nbytes))
         group.counts[step.to] += 1
         charge(group, step.pid, step.to, nbytes)
+
+    def _pause(self, group: Group, step: Pause) -> None:
+        pass
 
     def _change(self, group: Group, step: Change) -> None:
         self.view(group, step.pid, step.ref)[...] = step.value
@@ -439,7 +457,7 @@ class Interpreter:
     # -- reading messages -------------------------------------------------------------------
 
     def _log(self, group: Group, pid: int, entry: Any) -> None:
-        self.logs[group.first + pid].append(entry)
+        self.logs[group.members[pid]].append(entry)
 
     def _read(self, group: Group, step: Read) -> None:
         for action in step.actions:
@@ -455,6 +473,8 @@ class Interpreter:
             case "hpmove":
                 took = plain(queue.pop(0)[1:3]) if queue else None
                 self._log(group, pid, ("hpmove", took))
+            case "hold":
+                group.held[pid] += [message[1:3] for message in take(queue, 1)]
             case "move":
                 for _, _, payload, _ in take(queue, 1):
                     self._keep(group, pid, payload)
@@ -465,11 +485,11 @@ class Interpreter:
 
     def _keep(self, group: Group, pid: int, payload: Any) -> None:
         self._log(group, pid, plain(payload))
-        self.kept[group.first + pid].append(payload)
+        self.kept[group.members[pid]].append(payload)
 
     # -- the end of a superstep ---------------------------------------------------------------
 
-    def _sync(self, group: Group, step: Sync) -> None:
+    def _sync(self, group: Group, step: Sync | Split) -> None:
         self._deliver(group, "SYNC")
         group.registrations += group.pushed
         for registration in group.registrations:
@@ -479,6 +499,14 @@ class Interpreter:
         group.pushed, group.popped = [], []
         group.tag_size = group.next_tag_size
         self._look(group, step.hidden)
+
+    def _split(self, group: Group, step: Split) -> None:
+        """Do the sync of a split, in which all tell each other their colours and keys."""
+        for pid in range(group.size):
+            for other in range(group.size):
+                if other != pid:
+                    charge(group, pid, other, step.nbytes(pid))
+        self._sync(group, step)
 
     def _oblsync(self, group: Group, step: Oblsync) -> None:
         if any(group.gets.values()):
@@ -491,6 +519,7 @@ class Interpreter:
 
     def _deliver(self, group: Group, kind: str) -> None:
         """Gets read; gets write; puts write; messages become readable."""
+        self._let_go(group)
         asked = [asked for pid in range(group.size) for asked in group.gets[pid]]
         come = [[self._word(group, word) for word in one.words] for one in asked]
         for one, words in zip(asked, come, strict=True):
@@ -520,7 +549,7 @@ class Interpreter:
         for pid in range(group.size):
             cost = group.costs[pid]
             cost.kind = kind
-            self.costs[group.path, group.superstep, group.first + pid] = cost
+            self.costs[group.path, group.superstep, group.members[pid]] = cost
         group.costs = defaultdict(Cost)
 
     def _look(self, group: Group, hidden: Sequence[tuple[int, str]]) -> None:
@@ -536,19 +565,31 @@ class Interpreter:
 
     # -- groups -------------------------------------------------------------------------------
 
-    def split(self, group: Group, ends: Sequence[int]) -> list[Group]:
+    def parts(self, group: Group, ends: Sequence[int]) -> list[Group]:
         """Return the sub-groups of a partition, the empty ones too."""
         starts = [0, *ends[:-1]]
+        return self.groups(group, [range(*both) for both in zip(starts, ends, strict=True)])
+
+    def groups(self, group: Group, members: Sequence[Sequence[int]]) -> list[Group]:
+        """Return sub-groups of some processes each."""
         number, group.partitions = group.partitions, group.partitions + 1
         return [
-            Group(group.first + start, end - start, (*group.path, (number, index)))
-            for index, (start, end) in enumerate(zip(starts, ends, strict=True))
+            Group([group.members[pid] for pid in pids], (*group.path, (number, index)))
+            for index, pids in enumerate(members)
         ]
+
+    def _let_go(self, group: Group) -> None:
+        """Look at the messages of which processes have views."""
+        for pid in range(group.size):
+            if group.held[pid]:
+                self._log(group, pid, ("held", plain(group.held[pid])))
+        group.held.clear()
 
     def close(self, group: Group) -> None:
         """Leave a group, or end the program."""
         if group.pending():
             raise WrongError("PendingTransferError")
+        self._let_go(group)
         self._account(group, "END")
         if group.path:
             for registration in [one for one in group.registrations if one.allocated]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +22,7 @@ from .steps import (
     Misuse,
     Oblsync,
     Partition,
+    Pause,
     Place,
     Pop,
     Program,
@@ -30,6 +33,7 @@ from .steps import (
     Ref,
     Scope,
     Send,
+    Split,
     Sync,
     TagSize,
     plain,
@@ -51,6 +55,7 @@ def charging_main(bsp: bsplib.Group, program: Program) -> list[Any]:
 def _run(bsp: bsplib.Group, program: Program) -> list[Any]:
     actor = _Actor()
     actor.block(bsp, program.block, "", [])
+    actor._let_go("")
     actor.log.append(("kept", plain(actor.kept)))
     return actor.log
 
@@ -62,6 +67,7 @@ class _Actor:
         self.arrays: dict[str, Array] = {}
         self.handles: dict[str, Any] = {}
         self.kept: list[Any] = []
+        self.held: defaultdict[str, list[Any]] = defaultdict(list)
         self.log: list[Any] = []
 
     def block(self, bsp: bsplib.Group, block: list[Any], path: str, fetched: list[Array]) -> bool:
@@ -78,6 +84,7 @@ class _Actor:
                 continue
             match step:
                 case Sync() | Oblsync():
+                    self._let_go(path)
                     if not self._end(bsp, step):
                         return False
                     for name in step.freed if isinstance(step, Sync) else ():
@@ -86,6 +93,8 @@ class _Actor:
                     fetched.clear()
                 case Partition():
                     self._partition(bsp, step, path)
+                case Split():
+                    self._split(bsp, step, path, fetched)
                 case Scope():
                     with bsp.scope():
                         stays = self.block(bsp, step.block, path, fetched)
@@ -95,9 +104,18 @@ class _Actor:
                     got = self._get(bsp, step)
                     if not isinstance(step.into, Ref):  # that one is seen among the arrays
                         fetched.append(got)
+                case Read():
+                    for action in step.actions:
+                        self._read(bsp, action, path)
                 case _:
                     self._do(bsp, step)
         return True
+
+    def _let_go(self, path: str) -> None:
+        """Look at the views of messages that end with the superstep."""
+        if self.held[path]:
+            self.log.append(("held", plain(self.held[path])))
+            self.held[path].clear()
 
     # -- supersteps and groups ----------------------------------------------------------
 
@@ -129,8 +147,26 @@ class _Actor:
     def _partition(self, bsp: bsplib.Group, step: Partition, path: str) -> None:
         index = next(i for i, end in enumerate(step.ends) if bsp.pid < end)
         with bsp.partition(step.ends) as sub:
-            self.block(sub, step.blocks[index], f"{path}/{index}", [])
+            self._inside(sub, step.blocks[index], f"{path}/{index}")
         self._drop(step.blocks[index])
+
+    def _split(self, bsp: bsplib.Group, step: Split, path: str, fetched: list[Array]) -> None:
+        self._let_go(path)
+        pid = bsp.pid
+        with bsp.split(step.colours[pid], step.keys[pid]) as sub:
+            for name in step.freed:
+                del self.arrays[name]
+            self._look(bsp, path, step.hidden, fetched)
+            fetched.clear()
+            for index, members in enumerate(step.members()):
+                if sub is not None and pid in members:
+                    self._inside(sub, step.blocks[index], f"{path}/{index}")
+        for block in step.blocks:
+            self._drop(block)
+
+    def _inside(self, sub: bsplib.Group, block: list[Any], path: str) -> None:
+        self.block(sub, block, path, [])
+        self._let_go(path)
 
     def _drop(self, block: list[Any]) -> None:
         """Forget arrays whose memory is free."""
@@ -175,9 +211,8 @@ class _Actor:
                 bsp.put_at(step.pids, step.indices, step.source.make(), place, op=op)
             case Send():
                 bsp.send(step.to, self._value(step.payload), step.tag)
-            case Read():
-                for action in step.actions:
-                    self._read(bsp, action)
+            case Pause():
+                time.sleep(step.milliseconds / 1000)
             case Change():
                 self._array(step.ref)[...] = step.value
             case Misuse():
@@ -211,7 +246,7 @@ class _Actor:
         assert into is None or got is into
         return got
 
-    def _read(self, bsp: bsplib.Group, action: str) -> None:
+    def _read(self, bsp: bsplib.Group, action: str, path: str) -> None:
         match action:
             case "qsize":
                 self.log.append(bsp.qsize())
@@ -220,6 +255,10 @@ class _Actor:
             case "hpmove":
                 message = bsp.hpmove()
                 self.log.append(("hpmove", plain(message and tuple(message))))
+            case "hold":
+                message = bsp.hpmove()
+                if message is not None:
+                    self.held[path].append(tuple(message))
             case "move" if bsp.qsize()[0]:
                 self._keep(bsp.move())
             case "first":

@@ -6,6 +6,7 @@ taken by all processes of the group; what may differ between them is a tuple by 
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,10 +33,16 @@ class Ref:
     index: Index = ()
     then: Index = ()
     """Index of the view."""
+    read_only: bool = field(default=False, compare=False)
+    """The view cannot be written here, and names the same place all the same."""
 
     def of(self, array: Array) -> Array:
         view = array[self.index] if self.index else array
-        return view[self.then] if self.then else view
+        view = view[self.then] if self.then else view
+        if self.read_only:
+            view = view[...]
+            view.flags.writeable = False
+        return view
 
 
 @dataclass(frozen=True)
@@ -199,7 +206,16 @@ class Send:
 class Read:
     pid: int
     actions: tuple[str, ...]
-    """``qsize``, ``get_tag``, ``move``, ``hpmove``, ``first`` (of messages()), ``rest``."""
+    """``qsize``, ``get_tag``, ``move``, ``hpmove``, ``hold`` (hpmove, and look at it when the
+    superstep ends), ``first`` (of messages()), ``rest``."""
+
+
+@dataclass(frozen=True)
+class Pause:
+    """Let the others run ahead."""
+
+    pid: int
+    milliseconds: int
 
 
 @dataclass(frozen=True)
@@ -228,6 +244,32 @@ class Partition:
     ends: tuple[int, ...]
     blocks: tuple[list[Any], ...]
     """By sub-group; empty for those without processes."""
+
+
+@dataclass(frozen=True)
+class Split:
+    colours: tuple[int | None, ...]
+    keys: tuple[int, ...]
+    blocks: tuple[list[Any], ...]
+    """By sub-group."""
+    hidden: list[tuple[int, str]] = field(default_factory=list)
+    """As of the sync that it is, too."""
+    freed: list[str] = field(default_factory=list)
+
+    def members(self) -> list[list[int]]:
+        """Return the processes of each sub-group."""
+        colours = list(dict.fromkeys(one for one in self.colours if one is not None))
+        return [
+            sorted(
+                (pid for pid, other in enumerate(self.colours) if other == colour),
+                key=lambda pid: (self.keys[pid], pid),
+            )
+            for colour in colours
+        ]
+
+    def nbytes(self, pid: int) -> int:
+        """Return the payload that a process sends to each other one."""
+        return len(pickle.dumps((self.colours[pid], self.keys[pid]), 5))
 
 
 @dataclass(frozen=True)
@@ -265,11 +307,13 @@ class Program:
 def _lines(block: Sequence[Any], depth: int) -> list[str]:
     pad, lines = "    " * depth, []
     for step in block:
-        if isinstance(step, Partition):
-            lines.append(f"{pad}Partition({step.ends}, (")
+        if isinstance(step, Partition | Split):
+            how = step.ends if isinstance(step, Partition) else f"{step.colours}, {step.keys}"
+            lines.append(f"{pad}{type(step).__name__}({how}, (")
             for inner in step.blocks:
                 lines += [f"{pad}  [", *_lines(inner, depth + 1), f"{pad}  ],"]
-            lines.append(f"{pad})),")
+            more = f", {step.hidden}, {step.freed}" if isinstance(step, Split) else ""
+            lines.append(f"{pad}){more}),")
         elif isinstance(step, Scope):
             lines += [f"{pad}Scope([", *_lines(step.block, depth + 1), f"{pad}]),"]
         else:
