@@ -5,13 +5,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import faulthandler
 import os
-import signal
-import tempfile
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,14 +15,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import bsplib
-from bsplib.records import Kind, Run
-from bsplib.trace import read_trace
-from profiler.costs import h_relation
 
+from .random_programs.checks import check, check_fault, record, run
 from .random_programs.faults import wrong_programs
+from .random_programs.found import FOUND, SEEDS
 from .random_programs.generator import programs
-from .random_programs.interpreter import Interpreter
-from .random_programs.program import charging_main, main
+from .random_programs.program import charging_main
+from .random_programs.seeded import program_of
 from .random_programs.steps import (
     Allocate,
     Blob,
@@ -44,7 +39,6 @@ from .random_programs.steps import (
 )
 
 TIMES = float(os.environ.get("BSP_EXAMPLES", "1"))
-LIMIT_S = 30
 
 pytestmark = pytest.mark.timeout(120 + 600 * TIMES)
 
@@ -62,65 +56,6 @@ def examples(count: int) -> Callable[[Any], Any]:
         print_blob=True,
         suppress_health_check=list(HealthCheck),
     )
-
-
-class HangError(Exception):
-    """A program does not end."""
-
-
-@contextlib.contextmanager
-def within(seconds: float) -> Iterator[None]:
-    """End a hang, so that a program that does is made as short as may be, like any other."""
-
-    def stop(*_: object) -> None:
-        raise HangError
-
-    handler = signal.signal(signal.SIGALRM, stop)
-    left, _ = signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, left)
-        signal.signal(signal.SIGALRM, handler)
-
-
-def run(program: Program, backend: str, body: Any = main, **more: Any) -> list[Any]:
-    with within(LIMIT_S):
-        return bsplib.run(body, program, nprocs=program.nprocs, backend=backend, **more)
-
-
-def record(program: Program, backend: str, body: Any = main, **more: Any) -> tuple[list[Any], Run]:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "recorded.bsp"
-        results = run(program, backend, body, profile=path, **more)
-        (recorded,) = read_trace(path).runs
-    return results, recorded
-
-
-def check(program: Program, backend: str, seed: int) -> None:
-    """Compare a run, and one that is recorded, to what the interpreter says."""
-    interpreter = Interpreter(program.nprocs)
-    expected = interpreter.run(program)
-    assert run(program, backend, sim_seed=seed) == expected
-    results, recorded = record(program, backend, sim_seed=seed + 1)
-    assert results == expected
-    h_out, h_in = h_relation(recorded)
-    paths: list[tuple[tuple[int, int], ...]] = []
-    for info in recorded.groups:
-        parent = paths[info.parent] if info.parent >= 0 else None
-        paths.append(() if parent is None else (*parent, (info.ordinal, info.index)))
-    found = {
-        (paths[row["group"]], int(row["superstep"]), int(row["pid"])): (
-            Kind(row["kind"]).name,
-            int(out),
-            int(come),
-            int(row["self_bytes"]),
-        )
-        for row, out, come in zip(recorded.records, h_out, h_in, strict=True)
-    }
-    assert found == {
-        key: (cost.kind, cost.out, cost.come, cost.own) for key, cost in interpreter.costs.items()
-    }
 
 
 COLUMN_OVER_ARRAY = Program(
@@ -164,16 +99,14 @@ def test_any_program_does_on_real_processes_what_the_contract_says(program):
     check(program, "shm", 0)
 
 
-def check_fault(program: Program, backend: str, seed: int) -> None:
-    """Run a wrong program to its error."""
-    caught: Exception | None = None
-    try:
-        run(program, backend, sim_seed=seed)
-    except Exception as error:  # noqa: BLE001  # any error is what is looked for
-        caught = error
-    assert type(caught).__name__ == program.fault
-    if program.where is not None and isinstance(caught, bsplib.BspError):
-        assert (caught.superstep, caught.pid) == program.where
+@pytest.mark.parametrize("name", FOUND)
+def test_a_program_that_once_went_wrong_does_what_the_contract_says(name, backend):
+    check(FOUND[name], backend, 0)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_seed_that_once_went_wrong_does_what_the_contract_says(seed, backend):
+    check(program_of(seed), backend, 0)
 
 
 @examples(60)

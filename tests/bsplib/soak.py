@@ -1,0 +1,137 @@
+"""Hours of use in one go: random programs, random faults, and a million supersteps.
+
+``python tests/bsplib/soak.py`` draws programs from seeds, runs each on both backends and
+compares it with what the contract says; then it takes a machine through a million
+supersteps of all kinds and looks at its memory. The outcome is kept as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from random_programs.checks import check, check_fault
+from random_programs.faults import Breaker
+from random_programs.seeded import program_of
+from rich.progress import track
+
+import bsplib
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "benchmarks" / "results" / "soak.json"
+BACKENDS = ("shm", "sim")
+LARGE = 300
+"""Numbers of a message that does not fit into its parcel."""
+
+
+def random_programs(count: int, first: int) -> dict[str, Any]:
+    """Run right and wrong programs on each backend; return how many did what they should."""
+    outcome: dict[str, Any] = {"first_seed": first, "programs": count}
+    for backend in BACKENDS:
+        wrong: list[str] = []
+        kinds: Counter[str] = Counter()
+        for seed in track(range(first, first + count), description=f"programs on {backend}"):
+            faulty = program_of(seed, Breaker)
+            for what, program in (("right", program_of(seed)), ("faulty", faulty)):
+                try:
+                    (check if what == "right" else check_fault)(program, backend, seed)
+                except Exception as error:  # noqa: BLE001  # whatever it is, it counts
+                    wrong.append(f"{what} program of seed {seed}: {error!r:.200}")
+            kinds[str(faulty.fault)] += 1
+        outcome[backend] = {"different": wrong, "faults": dict(kinds)}
+    return outcome
+
+
+def resident_bytes() -> int:
+    """Return the memory of this process that is in RAM, shared memory among it."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * 4096
+
+
+def supersteps(bsp: bsplib.Group, count: int) -> list[int]:
+    """Take a process through supersteps of all kinds; return its memory at ten moments."""
+    right = (bsp.pid + 1) % bsp.nprocs
+    x, values, found = bsp.zeros(1000), np.arange(1000.0), []
+    bsp.sync()
+    for number in range(count):
+        kind = number % 10
+        if kind < 4:
+            bsp.put(right, float(number), x, offset=number % 1000)
+            bsp.sync()
+        elif kind < 6:
+            bsp.send(right, values[:LARGE])
+            bsp.send(bsp.pid, values[:LARGE])
+            bsp.oblsync(2)
+        elif kind == 6:
+            assert sum(payload.size for _, _, payload in bsp.messages()) == 2 * LARGE
+            bsp.hpput(right, values, x)
+            bsp.sync()
+        elif kind == 7:
+            bsp.get(right, x)
+            bsp.sync()
+        elif number % 100 == 8:
+            with bsp.scope():
+                bsp.zeros(500)
+                bsp.sync()
+        elif number % 100 == 9:
+            with bsp.split(bsp.pid % 2) as sub:
+                sub.allreduce(sub.pid)
+        else:
+            bsp.sync()
+        if number % max(count // 10, 1) == 0:
+            found.append(resident_bytes())
+    return found
+
+
+def memory(count: int) -> dict[str, Any]:
+    """Take each backend through supersteps; return its memory at ten moments, by process."""
+    outcome = {}
+    for backend, nprocs in (("shm", 2), ("sim", 4)):
+        click.echo(f"{count} supersteps on {backend}, {nprocs} processes", err=True)
+        found = bsplib.run(supersteps, count, nprocs=nprocs, backend=backend)
+        growth = max(each[-1] - each[1] for each in found)
+        outcome[backend] = {
+            "nprocs": nprocs,
+            "supersteps": count,
+            "bytes": found,
+            "growth_bytes": growth,
+        }
+    return outcome
+
+
+@click.command()
+@click.option("--programs", default=2000, show_default=True, help="Programs of each kind.")
+@click.option("--first", default=0, show_default=True, help="Seed of the first.")
+@click.option("--supersteps", "count", default=10**6, show_default=True, help="For the memory.")
+def command(programs: int, first: int, count: int) -> None:
+    """Soak the machine, and keep what came out in benchmarks/results/soak.json."""
+    sys.path.insert(0, str(ROOT))
+    from benchmarks import provenance  # noqa: PLC0415  # found by the line above
+
+    result = {
+        "measured": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": provenance.commit(),
+        "versions": provenance.versions(),
+        "machine": provenance.machine(),
+        "random_programs": random_programs(programs, first),
+        "memory": memory(count),
+    }
+    RESULTS.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    programs_of = result["random_programs"]
+    different = [line for backend in BACKENDS for line in programs_of[backend]["different"]]
+    for line in different:
+        click.echo(line)
+    grown = {backend: result["memory"][backend]["growth_bytes"] for backend in BACKENDS}
+    click.echo(f"{len(different)} of {4 * programs} runs were different")
+    click.echo(f"memory grew by {grown} bytes")
+    sys.exit(bool(different))
+
+
+if __name__ == "__main__":
+    command()
