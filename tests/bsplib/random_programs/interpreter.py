@@ -279,7 +279,10 @@ class Interpreter:
         registration = self.find(group, step.pid, step.place)
         self._check_named(group, step)
         array = self._there(group, registration, step.to)
-        given = np.asarray(self._value(group, step.pid, step.source))
+        value = self._value(group, step.pid, step.source)
+        given = np.asarray(value)
+        if given.size == 0 and not isinstance(value, np.ndarray):
+            return  # an empty list has no dtype
         if not np.can_cast(given.dtype, array.dtype, "same_kind"):
             raise WrongError("DtypeError")
         if given.size == 0:
