@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -96,3 +98,24 @@ def test_kinds_of_sync_in_turn_keep_unread_messages(run):
         return wrong(found)
 
     assert not any(run(main))
+
+
+@pytest.mark.procs(4)
+def test_a_process_that_leaves_a_later_sub_group_first_still_looks_at_the_earlier_one(run):
+    """Its own oblsync waits for nobody: the others post when it is in the next sub-group."""
+
+    def main(bsp):
+        found = 0
+        for _ in range(100):
+            with bsp.partition([bsp.nprocs]) as whole:
+                if whole.pid != 1:
+                    time.sleep(0.0005)
+                whole.oblsync(0)
+            with bsp.partition([1, 2, bsp.nprocs]) as part:
+                last = part.nprocs - 1
+                part.send(last, np.ones(LARGE))
+                part.oblsync(part.nprocs if part.pid == last else 0)
+                found += sum(payload.size for _, _, payload in part.messages())
+        return found
+
+    assert run(main) == [100 * LARGE, 100 * LARGE, 0, 200 * LARGE]

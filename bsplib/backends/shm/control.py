@@ -11,7 +11,7 @@ A block holds, all counted in words of eight bytes::
     32  slot 1: word, stamp, index, letter   group, alternating
     64  POSTED                        oblivious supersteps that this process ended
     65  CONSUMED                      those of which it has read all it will read
-    66  CLOSED                        partitions of this group that it has left
+    66  CLOSED                        first partition of this group that it has not left
     67  LATEST                        superstep of its latest oblivious sync
     72  TURNED                        supersteps of this group that it has done with
     80  ring: (index, stamp) x RING   its latest oblivious supersteps

@@ -55,8 +55,10 @@ class Members:
         self.superstep = 1  # a slot's word of 0 has never been posted
         self.closed = False
         """This process will not look at the others' blocks again."""
-        self.open_inside = 0
-        """Sub-groups that this process is in, or looks at still."""
+        self.open_inside: set[int] = set()
+        """Partitions in whose sub-groups this process is, or at whose posts it still looks."""
+        self._come_to = 0
+        """Partitions that this process has come to."""
         self._words = seat.words
         self._parent = parent
         self._above = above
@@ -65,10 +67,22 @@ class Members:
         if parent is not None:
             # Equal on all members without asking: they came here by the same partitions.
             self._key = hash((parent._key, ordinal, index)) & _KEY_MASK | 2
+            parent._come_to = ordinal + 1
+            parent.open_inside.add(ordinal)
         self._blocks = [0] * nprocs
-        self.block = self._blocks[pid] = self._take_block()
-        if parent is not None:
-            parent.open_inside += 1
+        self.block = 0
+        """Where the block of this process begins; 0 before :meth:`enter`."""
+
+    def enter(self) -> None:
+        """Take a block, through which the others find this process in the group.
+
+        A process enters at its first post and not before: a block can serve another group
+        only when all have left this one, and a sub-group in which nothing happens holds
+        nobody up. The parent has to be entered: in its block this process says when it has
+        left.
+        """
+        self.block = self._blocks[self.pid] = self._take_block()
+        self._say_what_is_left()
 
     def root(self, pid: int) -> int:
         """Return a process's number in the root group."""
@@ -118,8 +132,17 @@ class Members:
         """Tell the others that this process will not look at their blocks again."""
         self.closed = True
         if self._parent is not None:
-            self._parent.open_inside -= 1
-            self._words[self._parent.block + CLOSED] = self._ordinal + 1
+            self._parent.open_inside.remove(self._ordinal)
+            self._parent._say_what_is_left()
+
+    def _say_what_is_left(self) -> None:
+        """Tell the others up to which partition this process has left all sub-groups.
+
+        A process may leave a later sub-group before an earlier one, at whose posts it has
+        still to look; until then the word stands for the earlier one.
+        """
+        if self.block:
+            self._words[self.block + CLOSED] = min(self.open_inside, default=self._come_to)
 
     def has_left(self, pid: int) -> bool:
         """Tell whether a process will never again look at this group's blocks."""

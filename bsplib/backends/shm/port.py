@@ -51,7 +51,6 @@ _LARGE = 1 << 18
 """Bytes of a payload that are too many for the cache next to a core, with others."""
 _NEXT_MEETING = 1 << MEETING_SHIFT
 _NEXT_SUPERSTEP = 1 << SUPERSTEP_SHIFT
-_MEETINGS = _NEXT_SUPERSTEP - _NEXT_MEETING
 
 
 class _Laid(NamedTuple):
@@ -84,8 +83,8 @@ class ShmPort(Port):
         self._members = members
         self._my_letter = letter_to(self.pid) >> RECEIVER_SHIFT
         self._my_card = card_to(self.pid) >> RECEIVER_SHIFT
-        self._mine = [members.block + slot for slot in SLOTS]
-        self._turned = members.block + TURNED
+        self._mine: list[int] = []  # words of this process's slots, once it has entered
+        self._turned = 0
         self._oblivious = Oblivious(members)
         self._parent = parent
         self._left_over = seat.left_over
@@ -101,7 +100,9 @@ class ShmPort(Port):
     @classmethod
     def of_root(cls, seat: Seat) -> ShmPort:
         """Return a process's door to the whole run."""
-        return cls(seat, Members(seat, range(seat.nprocs), seat.pid))
+        root = cls(seat, Members(seat, range(seat.nprocs), seat.pid))
+        root._take_block()
+        return root
 
     # -- memory ---------------------------------------------------------------------
 
@@ -168,11 +169,10 @@ class ShmPort(Port):
     ) -> Arrivals | None:
         """See :meth:`Port.meet`."""
         words, parity, floor = self._words, self._parity, self._floor
+        if self._looks_back or not self._mine:
+            self._prepare()
         mine, word = self._mine[parity], floor | note << 1
-        if self._looks_back:
-            self._oblivious.read_everything()
-        if parcels or common is not None:
-            self._write(mine, parcels, common)
+        if self._write(mine, parcels, common):
             word |= 1
         if stamp:
             words[mine + STAMP] = stamp
@@ -262,17 +262,21 @@ class ShmPort(Port):
                 stamp = its
         self.released = stamp
 
-    def _write(self, mine: int, parcels: Mapping[int, Parcel], common: Parcel | None) -> None:
-        """Write what others are to read of this post."""
-        if common is None and len(parcels) == 1:
-            for pid, parcel in parcels.items():
+    def _write(self, mine: int, parcels: Mapping[int, Parcel], common: Parcel | None) -> bool:
+        """Write what others are to read of this post; return whether there is anything."""
+        if common is None:
+            if not parcels:
+                return False
+            if len(parcels) == 1:
+                [(pid, parcel)] = parcels.items()
                 if write_letter(self._segment, mine, pid, parcel):
-                    return
+                    return True
         rows = [(pid, 0, parcel) for pid, parcel in parcels.items()]
         if common is not None:
             rows.append((self.nprocs, 0, common))
         index = lay_out(self._segment, self._get_outbox(), self.nprocs + 1, rows)
         self._words[mine + INDEX] = index
+        return True
 
     def _look_at(self, slot: int, floor: int) -> int:
         """Wait for another process's post; return its word."""
@@ -378,6 +382,7 @@ class ShmPort(Port):
                 return 0
             return lay_out(self._segment, self._get_outbox(), self.nprocs + 1, rows)
 
+        self._prepare()
         self._looks_back, self._quick = True, None
         self._oblivious_at = self._members.superstep
         self._oblivious.post(write, stamp)
@@ -461,12 +466,30 @@ class ShmPort(Port):
 
     def split(self, ordinal: int, index: int, pids: Sequence[int]) -> ShmPort:
         """See :meth:`Port.split`."""
-        self._seat.sweep()
-        if not self._seat.has_block():
-            self._wait_for_block()
         pid = pids.index(self.pid)
         members = Members(self._seat, pids, pid, self._members, ordinal, index)
         return ShmPort(self._seat, members, self)
+
+    def _prepare(self) -> None:
+        """Do what has to precede a post."""
+        if not self._mine:
+            self._enter()
+        self._oblivious.read_everything()
+
+    def _enter(self) -> None:
+        """Let the others find this process in the group, before its first post."""
+        if self._parent is not None and not self._parent._mine:
+            self._parent._enter()
+        self._seat.sweep()
+        if not self._seat.has_block():
+            self._wait_for_block()
+        self._take_block()
+
+    def _take_block(self) -> None:
+        self._members.enter()
+        block = self._members.block
+        self._mine = [block + slot for slot in SLOTS]
+        self._turned = block + TURNED
 
     def _wait_for_block(self) -> None:
         """Wait until everybody has left one of the groups that this process has left."""
@@ -487,14 +510,9 @@ class ShmPort(Port):
             self._seat.give_outbox(self._outbox)
             self._outbox = None
         self._try_to_leave()
-        if self._parent is not None and not self._has_posted() and self._members.closed:
-            self._members.give_block()  # nobody has anything to look for in it
-        elif self._parent is not None:
+        if self._parent is not None and self._mine:
             self._seat.left_over.append(self)
         self._seat.ring_if_waited()
-
-    def _has_posted(self) -> bool:
-        return self._members.superstep > 1 or self._floor & _MEETINGS != 0
 
     def _try_to_leave(self) -> None:
         """Leave once this process has seen that nobody sent it a message too many."""
