@@ -6,7 +6,9 @@ import difflib
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from bsplib.errors import ArgumentError
 
@@ -29,12 +31,16 @@ _NEVER_RUNS = (
     (inspect.isasyncgenfunction, "an async generator function"),
 )
 
+_known: WeakKeyDictionary[FunctionType, dict[tuple[str, ...], inspect.Signature]]
+_known = WeakKeyDictionary()
+"""Parameters of programs that have been run before: to find them takes most of the time."""
+
 
 def check_program(
     main: Any,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
-    keywords: Sequence[str] = KEYWORDS,
+    keywords: tuple[str, ...] = KEYWORDS,
 ) -> None:
     """Check that ``main(bsp, *args, **kwargs)`` can be called and does something.
 
@@ -48,6 +54,25 @@ def check_program(
         ArgumentError: it is no function, takes other arguments, has a parameter of one of
             these names, or would not run its body when it is called.
     """
+    known = _known.setdefault(main, {}) if type(main) is FunctionType else {}
+    signature = known.get(keywords)
+    if signature is None:
+        signature = _checked_signature(main, keywords)
+    if signature is None:
+        return
+    known[keywords] = signature
+    name = _name(main)
+    try:
+        signature.bind(None, *args, **kwargs)
+    except TypeError as reason:
+        raise ArgumentError(
+            f"run: {name}{signature} cannot take {_call(args, kwargs)}: {reason}"
+            f"{_hint(args, kwargs, signature, keywords)}"
+        ) from None
+
+
+def _checked_signature(main: Any, keywords: Sequence[str]) -> inspect.Signature | None:
+    """Return the parameters of ``main`` once all is checked that no arguments are needed for."""
     if not callable(main):
         raise ArgumentError(f"run: main is {_brief(main)}, which is no function; {_way_out(main)}")
     name = _name(main)
@@ -58,16 +83,9 @@ def check_program(
                 f"that syncs and returns its result"
             )
     signature = _signature(main)
-    if signature is None:
-        return
-    _check_names(name, signature, keywords)
-    try:
-        signature.bind(None, *args, **kwargs)
-    except TypeError as reason:
-        raise ArgumentError(
-            f"run: {name}{signature} cannot take {_call(args, kwargs)}: {reason}"
-            f"{_hint(args, kwargs, signature, keywords)}"
-        ) from None
+    if signature is not None:
+        _check_names(name, signature, keywords)
+    return signature
 
 
 def _innermost(main: Callable[..., Any]) -> Any:
