@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 PEERS := $(VENV)/.peers-installed
 
-.PHONY: demo sql-story test lint bench clean browser
+.PHONY: demo sql-story test test-all soak lint bench clean browser
 
 demo: $(READY)
 	mkdir -p out
@@ -24,6 +24,14 @@ sql-story: $(READY)
 
 test: $(READY) browser lint
 	$(BIN)/pytest
+
+# Real processes in all numbers: twice as long as the tests above.
+test-all: $(READY) browser lint
+	$(BIN)/pytest --all
+
+# Thousands of random programs and a million supersteps; the outcome is kept as JSON.
+soak: $(READY)
+	$(BIN)/python tests/bsplib/soak.py
 
 lint: $(READY)
 	$(BIN)/ruff check .
