@@ -152,7 +152,12 @@ class Pool:
 
     def __enter__(self) -> Self:
         with self._turn:
-            self._ready()
+            try:
+                self._ready()
+            except BaseException:
+                # Not left to the finalizer: an interrupt in there would be ignored.
+                self._end()
+                raise
         return self
 
     def __exit__(

@@ -24,7 +24,7 @@ from rich.progress import track
 import bsplib
 
 ROOT = Path(__file__).parents[2]
-RESULTS = ROOT / "benchmarks" / "results" / "soak.json"
+RESULTS = Path(__file__).with_suffix(".json")
 BACKENDS = ("shm", "sim")
 LARGE = 300
 """Numbers of a message that does not fit into its parcel."""
@@ -110,7 +110,7 @@ def memory(count: int) -> dict[str, Any]:
 @click.option("--first", default=0, show_default=True, help="Seed of the first.")
 @click.option("--supersteps", "count", default=10**6, show_default=True, help="For the memory.")
 def command(programs: int, first: int, count: int) -> None:
-    """Soak the machine, and keep what came out in benchmarks/results/soak.json."""
+    """Soak the machine, and keep what came out in soak.json beside this file."""
     sys.path.insert(0, str(ROOT))
     from benchmarks import provenance  # noqa: PLC0415  # found by the line above
 
