@@ -36,7 +36,9 @@ def random_programs(count: int, first: int) -> dict[str, Any]:
     for backend in BACKENDS:
         wrong: list[str] = []
         kinds: Counter[str] = Counter()
-        for seed in track(range(first, first + count), description=f"programs on {backend}"):
+        # No thread refreshes the progress: beside one, processes could not be forked.
+        seeds = track(range(first, first + count), f"programs on {backend}", auto_refresh=False)
+        for seed in seeds:
             faulty = program_of(seed, Breaker)
             for what, program in (("right", program_of(seed)), ("faulty", faulty)):
                 try:
