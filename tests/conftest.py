@@ -19,18 +19,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--all",
         action="store_true",
-        help="Run tests with all numbers of real processes, not only with 1 and 3.",
+        help="Run the slow tests too, and all numbers of real processes, not only 1 and 3.",
     )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out runs of many real processes, which take most of the time.
+    """Leave out what is slow, and runs of many real processes, which take most of the time.
 
     A test that real processes take with neither 1 nor 3 of them keeps the least number.
     Virtual processors are tested with all numbers, and so is what is named by its node id.
     """
     if config.getoption("--all") or any("::" in argument for argument in config.args):
         return
+    left_out = {item for item in items if item.get_closest_marker("slow")}
     alike: dict[tuple[str, str], list[pytest.Item]] = {}
     for item in items:
         parameters = dict(item.callspec.params) if hasattr(item, "callspec") else {}
@@ -38,7 +39,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if nprocs is not None and parameters.get("backend") == "shm":
             place = item.nodeid.partition("[")[0]
             alike.setdefault((place, repr(sorted(parameters.items()))), []).append(item)
-    left_out: set[pytest.Item] = set()
     for several in alike.values():
         by_count = {item.callspec.params["nprocs"]: item for item in several}  # type: ignore[attr-defined]
         kept = [count for count in by_count if count in USUAL_COUNTS] or [min(by_count)]

@@ -12,6 +12,7 @@ NPROCS = 512
 pytestmark = pytest.mark.timeout(300)  # seconds on a machine that is not busy
 
 
+@pytest.mark.slow
 def test_the_broadcast_of_figure_3_reaches_512_processors():
     """Two broadcasts in one stage, and one in two: a quarter of a million puts."""
     results = bsplib.run(broadcast.main, 2048, 1, 1, nprocs=NPROCS, backend="sim")

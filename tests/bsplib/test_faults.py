@@ -381,6 +381,7 @@ def test_a_process_that_is_stopped_does_not_hold_up_the_end_of_a_run_that_failed
 
 
 @pytest.mark.procs(2)
+@pytest.mark.slow
 @pytest.mark.timeout(300)  # it is a thousand of them
 def test_a_thousand_runs_leave_no_descriptor_no_child_and_no_name(run, nprocs):
     def main(bsp):

@@ -61,6 +61,7 @@ def test_more_than_256_processes_and_less_than_one_are_refused(count):
 # -- large transfers ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.procs(2)
 def test_an_array_of_more_than_2_gib_is_put_whole(run):
     need_room(4 * BIG)
