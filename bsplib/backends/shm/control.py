@@ -22,9 +22,9 @@ index is the byte in the segment at which the parcels are listed, as triples
 parcel lies in the slot itself, as its letter, and a single small put as its card; the
 index then says which, and for whom it is.
 
-The blocks are found by their **labels**: the group's key, written when the
-process enters the group. A block may serve another group once every process has
-left the first one, which is seen from CLOSED in the parent's blocks.
+The blocks are found by their **labels**: the group's key, written before the first
+post of the process in the group. A block may serve another group once every process
+has left the first one, which is seen from CLOSED in the parent's blocks.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ import greenlet
 import numpy as np
 
 from bsplib.backends.sim.clock import Clock
+from bsplib.backends.words import named
 from bsplib.errors import SyncMismatchError
 from bsplib.machine import Machine
 
@@ -133,11 +134,5 @@ class World:
         for process in self.processes:
             where = "returned from main" if process.greenlet.dead else process.doing
             places.setdefault(where, []).append(process.pid)
-        parts = [f"{_names(pids)} {where}" for where, pids in places.items()]
+        parts = [f"{named(pids)} {where}" for where, pids in places.items()]
         return f"the processes wait for each other: {', '.join(parts)}"
-
-
-def _names(pids: list[int]) -> str:
-    if len(pids) > 8:
-        return f"{len(pids)} processes from {pids[0]} to {pids[-1]}"
-    return f"process{'es' if len(pids) > 1 else ''} {', '.join(map(str, pids))}"
