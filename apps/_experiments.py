@@ -24,8 +24,9 @@ import bsplib
 from apps import _keys, _memory, fft, fourier, sample_sort
 from apps._memory import LINE, Memory, Stream
 from apps._order import merges
-from bsplib.records import Kind, Run
-from bsplib.trace import read_trace
+from bsplib.recording.records import Run
+from bsplib.recording.trace import read_trace
+from bsplib.sync_kinds import Kind
 from profiler.models.repeats import between, undisturbed
 from profiler.models.timeline import lay_out
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import DTypeLike
 
-from bsplib.output_file import special_kind
+from bsplib.recording.output_file import special_kind
 
 PAGE = mmap.PAGESIZE
 """Offsets, lengths and addresses are multiples of it where the page cache is passed by."""

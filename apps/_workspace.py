@@ -19,8 +19,8 @@ from pathlib import Path
 
 from apps._blockwork import Files
 from apps._keyfile import KeyFile, beside, create, trim
-from bsplib.folder_lock import lock, lock_if_possible
-from bsplib.output_file import obstacle, rename
+from bsplib.recording.folder_lock import lock, lock_if_possible
+from bsplib.recording.output_file import obstacle, rename
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _PREFIX = ".bsp-sort-"

@@ -11,9 +11,9 @@ from typing import Any
 import click
 
 import bsplib
-from bsplib import launch
 from bsplib.backends.sim.launch import Times
-from bsplib.setting import BACKENDS
+from bsplib.running import launch
+from bsplib.running.setting import BACKENDS
 from bsplib.visible import visible_lines
 
 

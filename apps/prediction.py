@@ -34,7 +34,7 @@ from rich.table import Table
 import bsplib
 from apps import _experiments
 from apps._experiments import EXPERIMENTS, Experiment, Place, Shape, Taken
-from bsplib.setting import BACKENDS
+from bsplib.running.setting import BACKENDS
 from bsplib.visible import visible_lines
 from profiler import format as fmt
 from profiler.models.fit import Fit, fit

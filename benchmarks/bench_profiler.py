@@ -15,7 +15,7 @@ from benchmarks.command import Benchmark, run
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
 from benchmarks.timing import seconds_of
-from bsplib.records import (
+from bsplib.recording.records import (
     NO_CPU,
     RECORD,
     TRAFFIC,

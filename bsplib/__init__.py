@@ -35,9 +35,9 @@ from bsplib.errors import (
     UsageError,
 )
 from bsplib.group import Group
-from bsplib.launch import run
 from bsplib.machine import Machine
-from bsplib.pool import Pool
+from bsplib.running.launch import run
+from bsplib.running.pool import Pool
 from bsplib.version import __version__
 
 __all__ = [

@@ -16,21 +16,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bsplib import launch
 from bsplib.backends.sim.launch import Times
 from bsplib.errors import BspError
-from bsplib.failures import show_error
 from bsplib.machine import load_machine
-from bsplib.output_file import obstacle
-from bsplib.recording import is_begun
-from bsplib.recording import recover as rescue
-from bsplib.setting import BACKENDS, check_timeout, choose
-from bsplib.speedup import run_with_speedup
+from bsplib.recording.output_file import obstacle
+from bsplib.recording.recording import is_begun
+from bsplib.recording.recording import recover as rescue
+from bsplib.running import launch
+from bsplib.running.failures import show_error
+from bsplib.running.setting import BACKENDS, check_timeout, choose
+from bsplib.running.speedup import run_with_speedup
 from bsplib.version import __version__
 from bsplib.visible import visible, visible_lines
 
 if TYPE_CHECKING:
-    from bsplib.records import Trace
+    from bsplib.recording.records import Trace
 
 _TRACE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -189,7 +189,7 @@ def probe(nprocs: int | None, name: str | None, out: Path | None) -> None:
     """
     from rich.console import Console  # noqa: PLC0415  # loaded lazily, see above
 
-    from bsplib.probe_table import probe_with_progress, table  # noqa: PLC0415
+    from bsplib.running.probe_table import probe_with_progress, table  # noqa: PLC0415
 
     name = name or platform.node() or "this computer"
     out = out or Path(re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") + ".toml")
@@ -291,7 +291,7 @@ def tune(said: str, plot: Path | None, app: str, **options: Any) -> None:
 
 
 def _read(file: Path) -> Trace:
-    from bsplib.trace import read_trace  # noqa: PLC0415
+    from bsplib.recording.trace import read_trace  # noqa: PLC0415
 
     return read_trace(file)
 

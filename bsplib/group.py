@@ -16,10 +16,8 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from bsplib import where
-from bsplib.arrays import Arrays
+from bsplib import call_site
 from bsplib.backends.base import Port
-from bsplib.collectives import Collectives
 from bsplib.errors import (
     AbortError,
     ArgumentError,
@@ -27,9 +25,11 @@ from bsplib.errors import (
     PartitionError,
     UsageError,
 )
-from bsplib.mailbox import Mailbox
-from bsplib.records import Kind
-from bsplib.remote import RemoteAccess
+from bsplib.primitives.arrays import Arrays
+from bsplib.primitives.collectives import Collectives
+from bsplib.primitives.mailbox import Mailbox
+from bsplib.primitives.remote import RemoteAccess
+from bsplib.sync_kinds import Kind
 
 _SYNC = Kind.SYNC  # an attribute of an enumeration takes its time
 
@@ -258,7 +258,7 @@ class Group(Arrays, RemoteAccess, Mailbox, Collectives):
         self._check_usable()
         if self._parent is None:
             raise self._error(PartitionError, "done: this group is the whole run")
-        caller = where.caller()
+        caller = call_site.caller()
         self._check_nothing_pending("done", None if caller is None else caller.f_code)
         if self._watch is not None:
             self._end_watch(self._watch)

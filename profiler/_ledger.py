@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.records import Kind, Run
+from bsplib.recording.records import Run
+from bsplib.sync_kinds import Kind
 from profiler.costs import METRICS, record_costs, superstep_numbers
 from profiler.summary import Cost, Summary
 

@@ -23,7 +23,8 @@ from profiler.summary import Cost, Summary
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from bsplib.records import Kind, Run, Stack
+    from bsplib.recording.records import Run, Stack
+    from bsplib.sync_kinds import Kind
 
 __all__ = ["CallGraph", "Cost", "Node", "Summary", "build"]
 
@@ -110,7 +111,7 @@ def build(run: Run, *, library: bool = False) -> CallGraph:
     """Build the call graph of a run.
 
     Args:
-        run: as ``bsplib.trace.read_trace`` returns it, or as well formed.
+        run: as ``bsplib.recording.trace.read_trace`` returns it, or as well formed.
         library: also show the functions of bsplib, such as a collective, as nodes;
             cost centres are then the lines that called sync, wherever they stand.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bsplib.records import NO_CPU, Direction, Run
+from bsplib.recording.records import NO_CPU, Direction, Run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

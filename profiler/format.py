@@ -8,7 +8,7 @@ from bsplib.visible import visible as visible  # noqa: PLC0414  # part of this m
 from profiler.costs import waiting_ns
 
 if TYPE_CHECKING:
-    from bsplib.records import Run
+    from bsplib.recording.records import Run
     from profiler.callgraph import Node, Summary
 
 _TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bsplib.errors import BspError
 
 if TYPE_CHECKING:
-    from bsplib.records import Run
+    from bsplib.recording.records import Run
 
 MAX_SHARES = 2**23
 """Nodes and edges of a call graph times processes: each edge and node has a pie."""

@@ -16,7 +16,7 @@ from profiler.costs import METRICS
 from profiler.critical import METRIC_TITLES, TITLES, check_path, critical_path
 
 if TYPE_CHECKING:
-    from bsplib.records import Run, Trace
+    from bsplib.recording.records import Run, Trace
 
 MARK = "*"
 """Stands before the rows of the critical path, also where there is no colour."""

@@ -25,7 +25,7 @@ from webui.services import Views
 if TYPE_CHECKING:
     import werkzeug
 
-    from bsplib.records import Trace
+    from bsplib.recording.records import Trace
 
 HOST = "127.0.0.1"
 TRUSTED_HOSTS = (HOST, "localhost")

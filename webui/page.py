@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import jinja2
 from markupsafe import Markup
 
-from bsplib.output_file import written_whole
+from bsplib.recording.output_file import written_whole
 from webui.services import Json, Views
 
 if TYPE_CHECKING:
-    from bsplib.records import Trace
+    from bsplib.recording.records import Trace
 
 STATIC = Path(__file__).parent / "static"
 STYLES = ("style.css",)

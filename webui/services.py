@@ -18,7 +18,7 @@ from profiler.limits import TooLargeError, check_product
 from webui.graph_svg import draw, edge_ids, supersteps
 
 if TYPE_CHECKING:
-    from bsplib.records import Run, Trace
+    from bsplib.recording.records import Run, Trace
     from profiler.callgraph import CallGraph, Cost, Node, Summary
 
 Json = dict[str, Any]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from apps.sql.column import CODE, Column, Mask
 from apps.sql.errors import QueryError
 from apps.sql.relation import Relation
-from bsplib.output_file import written_whole
+from bsplib.recording.output_file import written_whole
 
 FORMATS = (".csv", ".parquet")
 _HEAD = 120

@@ -19,8 +19,8 @@ from apps.sql.generate import Generator
 from apps.sql.plan import STAGES
 from apps.sql.program import main
 from bsplib.machine import Machine
-from bsplib.records import Run
-from bsplib.trace import read_trace
+from bsplib.recording.records import Run
+from bsplib.recording.trace import read_trace
 from profiler.callgraph import Node
 from profiler.models.prediction import Prediction, predict
 from profiler.models.prices import choose_prices

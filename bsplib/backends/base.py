@@ -24,7 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.records import Members
+from bsplib.backends.members import Members
 
 Ticket = tuple[Any, int]
 """Where a large payload waits, and its size in bytes."""

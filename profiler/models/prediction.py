@@ -16,7 +16,7 @@ from profiler.models.timeline import lay_out
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from bsplib.records import Run
+    from bsplib.recording.records import Run
     from profiler.models.prices import Prices
 
 MEASURED = "measured"
@@ -83,7 +83,7 @@ def predict(
     """Replay a run under models.
 
     Args:
-        run: as ``bsplib.trace.read_trace`` returns it.
+        run: as ``bsplib.recording.trace.read_trace`` returns it.
         prices: of the Machine.
         models: names out of ``MODELS``.
         progress: is called when the run is laid out, and after each model.

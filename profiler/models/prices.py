@@ -9,13 +9,13 @@ import numpy as np
 
 from bsplib.errors import UsageError
 from bsplib.machine import PATTERNS, Machine
-from bsplib.pattern import pattern_of
-from bsplib.records import Kind
+from bsplib.machine.pattern import pattern_of
+from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from bsplib.records import Run
+    from bsplib.recording.records import Run
     from profiler.models.timeline import Step, Timeline
 
     Bytes = NDArray[np.float64]
@@ -79,7 +79,7 @@ class Prices:
 
 
 def recognise(timeline: Timeline, step: Step) -> str | None:
-    """Return the pattern of a superstep, as :func:`bsplib.pattern.pattern_of`."""
+    """Return the pattern of a superstep, as :func:`bsplib.machine.pattern.pattern_of`."""
     links = slice(step.link_start, step.link_stop)
     ends = (timeline.link_from[links].tolist(), timeline.link_to[links].tolist())
     return pattern_of(zip(*ends, strict=True))

@@ -22,7 +22,7 @@ from profiler.models.timeline import Pieces, Timeline, lay_out
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from bsplib.records import Run
+    from bsplib.recording.records import Run
 
 _AS_IT_WAS = Prices(Machine("as it was", "the runs themselves", g=1.0, l=0.0))
 """Prices h, which holds the seconds of a communication, at these seconds."""

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bsplib.records import Kind
+from bsplib.sync_kinds import Kind
 from profiler.models.prices import VIRTUAL
 from profiler.models.timeline import Step, Timeline
 

@@ -18,7 +18,7 @@ from profiler.models.replay import MODELS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from bsplib.records import Run
+    from bsplib.recording.records import Run
     from profiler.models.prices import Prices
 
 _PARTS = ("computation", "communication", "synchronisation")

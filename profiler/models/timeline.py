@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bsplib.records import Direction, Kind, Run
+from bsplib.recording.records import Direction, Run
+from bsplib.sync_kinds import Kind
 from profiler.costs import METRICS, _partner_records, h_relation, record_costs, spent_ns
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def lay_out(run: Run) -> Timeline:
     """Lay a run out.
 
     Args:
-        run: as ``bsplib.trace.read_trace`` returns it. Where it broke off, supersteps
+        run: as ``bsplib.recording.trace.read_trace`` returns it. Where it broke off, supersteps
             may lack some of their processes; what was recorded is laid out.
     """
     records = run.records

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 import click
 
 from bsplib.errors import BspError, UsageError
-from bsplib.trace import read_trace
+from bsplib.recording.trace import read_trace
 
 if TYPE_CHECKING:
-    from bsplib.records import Run
+    from bsplib.recording.records import Run
     from profiler.tune.parameter import Parameter
 
 

@@ -14,7 +14,7 @@ from profiler.models.timeline import Timeline, lay_out
 from profiler.tune.sweep import MODEL
 
 if TYPE_CHECKING:
-    from bsplib.records import Run
+    from bsplib.recording.records import Run
     from profiler.tune.sweep import Point
 
 NEAR = 0.02

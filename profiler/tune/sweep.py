@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.errors import UsageError
-from bsplib.records import NO_CPU
+from bsplib.recording.records import NO_CPU
 from profiler.costs import computation_ns
 from profiler.models.prediction import MEASURED, Prediction, predict
 from profiler.models.prices import choose_prices, recorded_machine
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
-    from bsplib.records import Run
+    from bsplib.recording.records import Run
     from profiler.tune.app import App
     from profiler.tune.parameter import Parameter
 

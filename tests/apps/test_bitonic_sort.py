@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import bsplib
 from apps import bitonic_sort, broadcast
-from bsplib.trace import read_trace
+from bsplib.recording.trace import read_trace
 from profiler.costs import h_relation
 
 COUNTS = (1, 2, 3, 4, 7, 16)

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import bsplib
 from apps import broadcast
-from bsplib.trace import read_trace
+from bsplib.recording.trace import read_trace
 from profiler.callgraph import build
 from profiler.costs import METRICS
 

@@ -13,7 +13,7 @@ from apps import broadcast, crossover
 from apps._crossover_views import sentences
 from apps.crossover import Crossover, Sample
 from bsplib import Machine
-from bsplib.trace import read_trace
+from bsplib.recording.trace import read_trace
 
 ONE, TWO = broadcast.bcast_onestage, broadcast.bcast_twostage
 

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 import bsplib
 from apps import _keycheck, _keyfile, _keys, _stream, _workspace, external_sort
 from apps._blocks import Level, Pair, Table, levels, not_greater
-from bsplib.trace import read_trace
+from bsplib.recording.trace import read_trace
 from profiler.costs import h_relation
 
 COUNTS = (1, 2, 3, 4, 7, 16)

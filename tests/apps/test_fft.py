@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import bsplib
 from apps import fft, fft_barrier_free, fft_cyclic, fourier
-from bsplib.records import Kind
-from bsplib.trace import read_trace
+from bsplib.recording.trace import read_trace
+from bsplib.sync_kinds import Kind
 from profiler.costs import h_relation
 
 COUNTS = (1, 2, 4, 8, 16)

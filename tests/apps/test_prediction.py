@@ -14,7 +14,7 @@ from apps._experiments import EXPERIMENTS, Place, Shape, Taken
 from apps._memory import WORKING_SETS, Memory, Stream, memory_of
 from apps._memory import main as measure_memory
 from apps.prediction import Row, command, predict, reference
-from bsplib.trace import read_trace
+from bsplib.recording.trace import read_trace
 
 STEEP = Memory((2**10, 2**30), (1e-9, 5e-9), apart_s=9e-9)
 PLACE = Place("sim", "shared-memory", repeats=1)

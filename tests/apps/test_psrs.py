@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import bsplib
 from apps import psrs
-from bsplib.trace import read_trace
+from bsplib.recording.trace import read_trace
 from profiler.costs import h_relation
 
 

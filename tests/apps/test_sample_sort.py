@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import bsplib
 from apps import sample_sort
 from apps._oversampling import sample_sizes, theoretical_oversampling
-from bsplib.trace import read_trace
+from bsplib.recording.trace import read_trace
 from profiler.costs import h_relation
 
 STAGES = (

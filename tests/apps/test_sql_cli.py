@@ -17,7 +17,7 @@ from apps.sql.generate import Generator
 from apps.sql.plan import PLANS
 from apps.sql.queries import INPUTS, SQL
 from apps.sql.reference import difference, reference
-from bsplib.trace import read_trace
+from bsplib.recording.trace import read_trace
 from profiler.tune import find_app
 
 ROOT = Path(__file__).parents[2]

@@ -26,7 +26,7 @@ from apps.sql.relation import Relation
 from apps.sql.scan import scan
 from apps.sql.sorted_join import sorted_join
 from apps.sql.sorting import SampleSort
-from bsplib.trace import read_trace
+from bsplib.recording.trace import read_trace
 from profiler.costs import h_relation
 
 ONE = SampleSort(8)

@@ -18,7 +18,7 @@ from apps.sql.plan import PLANS, STAGES
 from apps.sql.program import main
 from apps.sql.queries import INPUTS, SQL
 from apps.sql.reference import difference, reference
-from bsplib.trace import read_trace
+from bsplib.recording.trace import read_trace
 from profiler.callgraph import build
 
 COUNTS = (1, 2, 3, 4, 7, 16)

@@ -13,7 +13,7 @@ from apps.sql.plan import STAGES
 from apps.sql.story import Setting, tell
 from apps.sql.story_table import gain
 from bsplib.machine import Machine, load_machine
-from bsplib.trace import read_trace
+from bsplib.recording.trace import read_trace
 from profiler.models.prediction import predict
 from profiler.models.prices import Prices
 from profiler.tune.sweep import MODEL

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import bsplib
-from bsplib.records import Run
-from bsplib.trace import read_trace
+from bsplib.recording.records import Run
+from bsplib.recording.trace import read_trace
 
 from .leftovers import children, nothing_stays_in_shared_memory, shared_memory
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import bsplib
+from bsplib.recording.records import Direction
 
 pytestmark = pytest.mark.procs(1, 2, 3)
 
@@ -412,7 +413,7 @@ def test_what_is_recorded_does_not_depend_on_the_way(record, nprocs):
         return
     rows = np.flatnonzero((run.records["superstep"] == 2) & (run.records["kind"] == 0))
     found = run.traffic[np.isin(run.traffic["record"], rows)]
-    sent = found[found["direction"] == bsplib.records.Direction.OUT]
-    got = found[found["direction"] == bsplib.records.Direction.IN]
+    sent = found[found["direction"] == Direction.OUT]
+    got = found[found["direction"] == Direction.IN]
     assert set(zip(sent["bytes"], sent["messages"], strict=True)) == {(5 * 8 + 1024 * 8, 6)}
     assert set(zip(got["bytes"], got["messages"], strict=True)) == {(4096 * 8, 1)}

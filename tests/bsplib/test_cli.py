@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import bsplib
 from bsplib.cli import main as bsp_main
-from bsplib.trace import read_trace
+from bsplib.recording.trace import read_trace
 
 COMMAND = Path(sys.executable).with_name("bsp")
 

@@ -8,7 +8,7 @@ import pytest
 
 import bsplib
 from bsplib.machine import Machine
-from bsplib.trace import read_trace
+from bsplib.recording.trace import read_trace
 from profiler.costs import h_relation
 
 ONE_STAGE = Machine("all latency", "made up", g=0.0, l=1e-6)

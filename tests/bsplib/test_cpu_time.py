@@ -8,8 +8,9 @@ import time
 import pytest
 
 import bsplib
-from bsplib.records import NO_CPU, Kind
-from bsplib.trace import read_trace
+from bsplib.recording.records import NO_CPU
+from bsplib.recording.trace import read_trace
+from bsplib.sync_kinds import Kind
 from profiler.callgraph import build
 from profiler.costs import waiting_ns
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bsplib.delivery import (
+from bsplib.transfers.delivery import (
     Get,
     messages_of,
     read_sources,
     write_gets,
     write_puts,
 )
-from bsplib.messages import Queue, decode, encode
-from bsplib.outgoing import Outgoing, parcel_bytes
-from bsplib.registry import Registry
+from bsplib.transfers.messages import Queue, decode, encode
+from bsplib.transfers.outgoing import Outgoing, parcel_bytes
+from bsplib.transfers.registry import Registry
 
 
 class Post:

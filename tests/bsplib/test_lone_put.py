@@ -7,7 +7,7 @@ import pytest
 
 import bsplib
 from bsplib.backends.base import CARD_BYTES
-from bsplib.trace import read_trace
+from bsplib.recording.trace import read_trace
 
 pytestmark = pytest.mark.procs(2, 3)
 

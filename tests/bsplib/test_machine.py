@@ -189,7 +189,7 @@ def test_an_unknown_name_is_told_the_known_ones(name):
 
 @pytest.mark.parametrize("name", known_machines())
 def test_every_machine_that_comes_along_says_its_rule_for_h(name):
-    file = resources.files("bsplib") / "machines" / f"{name}.toml"
+    file = resources.files("bsplib.machine") / "library" / f"{name}.toml"
     assert tomllib.loads(file.read_text(encoding="utf-8"))["h"] == load_machine(name).h
 
 

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from bsplib.output_file import obstacle, written_whole
+from bsplib.recording.output_file import obstacle, written_whole
 
 
 def write(path, text="new"):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bsplib.place import (
+from bsplib.transfers.place import (
     extent,
     from_wire,
     region_of,

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import bsplib
-from bsplib import launch
+from bsplib.running import launch
 
 DEADLINE_S = 30
 METHODS = multiprocessing.get_all_start_methods()

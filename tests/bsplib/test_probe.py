@@ -7,9 +7,11 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
-from bsplib import cli, probe_table
+from bsplib import cli
 from bsplib.machine import PATTERNS, load_machine
-from bsplib.probe import (
+from bsplib.recording.trace import read_trace
+from bsplib.running import probe_table
+from bsplib.running.probe import (
     RELATIONS,
     _communicate,
     fit_line,
@@ -18,7 +20,6 @@ from bsplib.probe import (
     receivers,
     relation,
 )
-from bsplib.trace import read_trace
 from profiler.costs import h_relation
 
 SMALL = 840  # divided by 1, 2, 3, 6 and 7

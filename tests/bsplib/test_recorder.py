@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import bsplib
-from bsplib.records import Direction, Kind, root_group
-from bsplib.trace import read_trace
+from bsplib.recording.records import Direction, root_group
+from bsplib.recording.trace import read_trace
+from bsplib.sync_kinds import Kind
 
 
 def right(bsp):

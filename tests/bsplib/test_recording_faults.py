@@ -18,10 +18,10 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
-from bsplib import recording, spool, stacks, trace
 from bsplib.cli import main as bsp_main
-from bsplib.records import Kind
-from bsplib.trace import read_trace
+from bsplib.recording import recording, spool, stacks, trace
+from bsplib.recording.trace import read_trace
+from bsplib.sync_kinds import Kind
 
 TRACE = "out.bsp"
 
@@ -108,7 +108,7 @@ def test_a_start_that_fails_leaves_what_was_there_and_the_next_run_goes_well(
     run(count, 1, profile=tmp_path / TRACE)
     before = (tmp_path / TRACE).read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr("bsplib.launch._launch", fail)
+        patch.setattr("bsplib.running.launch._launch", fail)
         with pytest.raises(bsplib.OutOfSharedMemoryError):
             run(count, 1, profile=tmp_path / TRACE)
     assert (tmp_path / TRACE).read_bytes() == before
@@ -209,7 +209,7 @@ def test_a_trace_that_cannot_be_written_can_be_recovered(run, tmp_path, monkeypa
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr("bsplib.recording.write_trace", fail)
+        patch.setattr("bsplib.recording.recording.write_trace", fail)
         with pytest.warns(bsplib.TraceWarning, match="no trace was written: No space") as caught:
             assert run(count, 4, profile=tmp_path / TRACE) == [4, 4]
     (folder,) = tmp_path.iterdir()
@@ -226,7 +226,7 @@ def test_a_trace_that_cannot_be_written_can_be_recovered(run, tmp_path, monkeypa
 def test_a_fault_of_bsplib_itself_in_the_trace_does_not_cost_the_results(
     run, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("bsplib.recording.collect", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("bsplib.recording.recording.collect", lambda *_, **__: 1 / 0)
     with pytest.warns(bsplib.TraceWarning, match="no trace was written: division by zero; the rec"):
         assert run(count, 4, profile=tmp_path / TRACE) == [4, 4]
 
@@ -236,7 +236,7 @@ def test_ctrl_c_while_the_trace_is_written_says_where_the_records_are(run, tmp_p
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("bsplib.recording.write_trace", interrupt)
+    monkeypatch.setattr("bsplib.recording.recording.write_trace", interrupt)
     with pytest.raises(KeyboardInterrupt) as caught:
         run(count, 4, profile=tmp_path / TRACE)
     monkeypatch.undo()
@@ -272,7 +272,7 @@ def test_the_error_of_the_program_is_not_hidden_behind_that_of_its_trace(
     def fail(*_, **__):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr("bsplib.recording.write_trace", fail)
+    monkeypatch.setattr("bsplib.recording.recording.write_trace", fail)
     with warnings.catch_warnings():
         warnings.simplefilter("error", bsplib.TraceWarning)
         with pytest.raises(ZeroDivisionError, match="the program's own"):
@@ -528,7 +528,7 @@ def test_a_program_killed_while_it_writes_its_trace_leaves_the_records_and_no_ot
         """
         import os, signal, sys
         import bsplib
-        from bsplib import trace
+        from bsplib.recording import trace
 
         def main(bsp):
             bsp.sync()
@@ -556,7 +556,7 @@ def records(tmp_path, monkeypatch):
     def fail(*_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("bsplib.recording.write_trace", fail)
+    monkeypatch.setattr("bsplib.recording.recording.write_trace", fail)
     with pytest.warns(bsplib.TraceWarning):
         bsplib.run(count, 4, nprocs=2, backend="sim", profile=tmp_path / TRACE)
     monkeypatch.undo()

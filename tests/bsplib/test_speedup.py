@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bsplib.trace import read_trace
+from bsplib.recording.trace import read_trace
 
 
 @pytest.fixture

@@ -11,20 +11,19 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
+from bsplib.backends.members import as_members
 from bsplib.errors import TraceError
-from bsplib.records import (
+from bsplib.recording.records import (
     RECORD,
     TRAFFIC,
     Direction,
     Frame,
     GroupInfo,
-    Kind,
     Run,
     Trace,
-    as_members,
     root_group,
 )
-from bsplib.trace import (
+from bsplib.recording.trace import (
     FORMAT_VERSION,
     MAX_META_NESTING,
     MAX_STACK,
@@ -33,6 +32,7 @@ from bsplib.trace import (
     write_archive,
     write_trace,
 )
+from bsplib.sync_kinds import Kind
 
 ROOT = [-1, 0, 0, 0, {"first": 0, "count": 2, "step": 1}]
 MAIN = Frame("sort.py", "main", 3, 9)

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 import bsplib
-from bsplib import launch
 from bsplib.machine import Machine
-from bsplib.records import RECORD, TRAFFIC, Direction, Kind
-from bsplib.trace import read_trace
+from bsplib.recording.records import RECORD, TRAFFIC, Direction
+from bsplib.recording.trace import read_trace
+from bsplib.running import launch
+from bsplib.sync_kinds import Kind
 from profiler.callgraph import build
 
 G, L = 1e-6, 1e-3

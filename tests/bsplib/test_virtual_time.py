@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import bsplib
-from bsplib import launch, speed, virtual_group
 from bsplib.backends.sim import clock
 from bsplib.machine import Machine, load_machine
-from bsplib.trace import read_trace
+from bsplib.recording.trace import read_trace
+from bsplib.running import launch, speed, virtual_group
 
 FREE = load_machine("ideal")
 PRICED = Machine("by hand", "made up", g=1e-9, l=1e-6)

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from bsplib.records import (
+from bsplib.backends.members import as_members
+from bsplib.recording.records import (
     NO_CPU,
     RECORD,
     TRAFFIC,
     Direction,
     Frame,
     GroupInfo,
-    Kind,
     Run,
     Stack,
-    as_members,
     root_group,
 )
+from bsplib.sync_kinds import Kind
 from profiler.callgraph import build
 
 if TYPE_CHECKING:

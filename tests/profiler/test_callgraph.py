@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bsplib.records import Kind
+from bsplib.sync_kinds import Kind
 from profiler.callgraph import Summary, build
 from profiler.costs import METRICS
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import bsplib
-from bsplib.records import Kind
-from bsplib.trace import read_trace
+from bsplib.recording.trace import read_trace
+from bsplib.sync_kinds import Kind
 from profiler.callgraph import build
 
 ALLREDUCE = "bsplib/collectives.py/Collectives.allreduce:90 bsplib/collectives.py/_fold:95"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bsplib.records import Kind
+from bsplib.sync_kinds import Kind
 from profiler.costs import METRICS, h_relation, record_costs, superstep_numbers, waiting_ns
 
 

@@ -7,8 +7,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from bsplib.records import NO_CPU, RECORD, TRAFFIC, Frame, Run, Trace, root_group
-from bsplib.trace import read_trace, write_trace
+from bsplib.recording.records import NO_CPU, RECORD, TRAFFIC, Frame, Run, Trace, root_group
+from bsplib.recording.trace import read_trace, write_trace
 from profiler import limits
 from profiler.callgraph import build
 

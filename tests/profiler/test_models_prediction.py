@@ -15,8 +15,9 @@ from rich.console import Console
 from bsplib.cli import main
 from bsplib.errors import UsageError
 from bsplib.machine import Machine, Pattern, load_machine
-from bsplib.records import Kind, Trace
-from bsplib.trace import write_trace
+from bsplib.recording.records import Trace
+from bsplib.recording.trace import write_trace
+from bsplib.sync_kinds import Kind
 from profiler.models.prediction import MEASURED, predict
 from profiler.models.prices import Prices, choose_prices, recognise, recorded_machine
 from profiler.models.replay import MODELS, replay

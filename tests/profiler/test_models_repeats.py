@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bsplib.records import Kind
+from bsplib.sync_kinds import Kind
 from profiler.models.repeats import between, undisturbed
 
 

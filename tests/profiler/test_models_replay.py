@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import bsplib
-from bsplib import launch
 from bsplib.machine import Machine
-from bsplib.records import Kind
-from bsplib.trace import read_trace
+from bsplib.recording.trace import read_trace
+from bsplib.running import launch
+from bsplib.sync_kinds import Kind
 from profiler.costs import spent_ns
 from profiler.models.prices import Prices
 from profiler.models.replay import MODELS, measured, replay

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bsplib.records import Kind
+from bsplib.sync_kinds import Kind
 from profiler.costs import METRICS
 from profiler.critical import PATHS, critical_path, score
 

@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import bsplib
-from bsplib import launch
 from bsplib.machine import Machine, Pattern
-from bsplib.trace import read_trace
+from bsplib.recording.trace import read_trace
+from bsplib.running import launch
 from profiler.models.prices import VIRTUAL, Prices, choose_prices
 from profiler.models.replay import MODELS, measured, replay
 from profiler.models.timeline import lay_out

@@ -6,7 +6,8 @@ import re
 import pytest
 from rich.console import Console
 
-from bsplib.records import Frame, Kind, Run, Trace
+from bsplib.recording.records import Frame, Run, Trace
+from bsplib.sync_kinds import Kind
 from profiler.report import print_report
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bsplib import UsageError
 from bsplib.cli import main as bsp
 from bsplib.machine import known_machines, load_machine
-from bsplib.trace import read_trace
+from bsplib.recording.trace import read_trace
 from profiler.models.timeline import lay_out
 from profiler.tune import Options, find_app, find_trade, judge, parse_parameter, sweep
 from profiler.tune import table as tables

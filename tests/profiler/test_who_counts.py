@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bsplib
-from bsplib.records import Kind
-from bsplib.trace import read_trace
+from bsplib.recording.trace import read_trace
+from bsplib.sync_kinds import Kind
 from profiler.callgraph import build
 from profiler.costs import METRICS, record_costs
 from profiler.critical import critical_path

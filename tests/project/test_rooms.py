@@ -93,8 +93,9 @@ def test_names_of_one_room_s_own_are_imported_there_only():
 HEAVY = {"multiprocessing", "mpi4py", "flask"}
 
 PURE = [
-    *(f"bsplib/{name}.py" for name in ("errors", "records", "place", "delivery", "messages")),
-    *(f"bsplib/{name}.py" for name in ("registry", "transfer", "trace", "superstep", "group")),
+    *(f"bsplib/{name}.py" for name in ("errors", "group", "recording/records", "recording/trace")),
+    *(f"bsplib/transfers/{name}.py" for name in ("delivery", "messages", "place", "registry")),
+    *(f"bsplib/{name}.py" for name in ("primitives/superstep", "transfers/target")),
     *(f"profiler/{name}.py" for name in ("costs", "callgraph", "summary", "critical", "format")),
     "webui/services.py",
 ]

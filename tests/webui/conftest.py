@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bsplib.records import (
+from bsplib.recording.records import (
     NO_CPU,
     RECORD,
     TRAFFIC,
     Direction,
     Frame,
-    Kind,
     Run,
     Trace,
     root_group,
 )
+from bsplib.sync_kinds import Kind
 
 NS = 1_000_000_000
 HOSTILE_NAMES = (

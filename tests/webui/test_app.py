@@ -14,7 +14,7 @@ import pytest
 
 import webui
 from bsplib.errors import BspError
-from bsplib.records import Trace
+from bsplib.recording.records import Trace
 from webui import app, page, services
 
 

@@ -11,7 +11,7 @@ from playwright.sync_api import expect, sync_playwright
 from werkzeug.serving import make_server
 
 import webui
-from bsplib.records import Trace
+from bsplib.recording.records import Trace
 from profiler import format as fmt
 from profiler.callgraph import build
 from webui import services

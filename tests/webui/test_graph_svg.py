@@ -6,8 +6,9 @@ import networkx
 import numpy as np
 import pytest
 
-from bsplib.records import Kind, Trace
-from bsplib.trace import read_trace, write_trace
+from bsplib.recording.records import Trace
+from bsplib.recording.trace import read_trace, write_trace
+from bsplib.sync_kinds import Kind
 from profiler import format as fmt
 from profiler.callgraph import build
 from webui import graph_svg

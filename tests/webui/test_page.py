@@ -8,7 +8,7 @@ import pytest
 
 import webui
 from bsplib.errors import BspError
-from bsplib.records import Trace
+from bsplib.recording.records import Trace
 from webui import page, services
 
 FOLDER = Path(webui.__file__).parent

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import webui
-from bsplib.records import Frame, Trace
+from bsplib.recording.records import Frame, Trace
 from profiler import critical
 from profiler import format as fmt
 from profiler.callgraph import build

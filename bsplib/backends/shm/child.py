@@ -20,11 +20,11 @@ from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.seat import Seat, Stopped
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.signals import keep_own_handlers
-from bsplib.body import Task, describe_failure, run_task
-from bsplib.failures import halt_of, unpicklable_result
-from bsplib.labels import whole_lines
-from bsplib.last_words import LastWords
-from bsplib.seeds import plant
+from bsplib.recording.last_words import LastWords
+from bsplib.running.failures import halt_of, unpicklable_result
+from bsplib.running.labels import whole_lines
+from bsplib.running.seeds import plant
+from bsplib.running.task import Task, describe_failure, run_task
 
 READY = b"ready"
 """Said once by a process that was not forked: it has mapped the segment."""

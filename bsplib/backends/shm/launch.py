@@ -6,7 +6,7 @@ from typing import Any
 
 from bsplib.backends.shm.processes import Processes
 from bsplib.backends.shm.signals import held_back
-from bsplib.body import Task
+from bsplib.running.task import Task
 
 MOST_PROCESSES = 256
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bsplib.backends.members import Members as Pids
+from bsplib.backends.members import as_members, named
 from bsplib.backends.shm.control import (
     BLOCK_WORDS,
     BLOCKS,
@@ -16,9 +18,6 @@ from bsplib.backends.shm.control import (
     WORD,
 )
 from bsplib.backends.shm.seat import Seat
-from bsplib.backends.words import named
-from bsplib.records import Members as Pids
-from bsplib.records import as_members
 
 _KEY_MASK = (1 << 62) - 1
 

@@ -44,7 +44,7 @@ from bsplib.backends.shm.post import (
 )
 from bsplib.backends.shm.seat import STORES_IN_ORDER, Seat
 from bsplib.errors import PartitionError, SyncMismatchError
-from bsplib.place import address
+from bsplib.transfers.place import address
 
 _NOT_YET = 1 << 62
 _LARGE = 1 << 18

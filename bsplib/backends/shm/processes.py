@@ -51,11 +51,11 @@ from bsplib.backends.shm.locate import stacks
 from bsplib.backends.shm.seat import is_stopped
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.signals import let_through, without_interrupt
-from bsplib.body import Task
+from bsplib.backends.whereabouts import Whereabouts, from_stack, interrupted, overdue
 from bsplib.errors import ProcessDiedError
-from bsplib.failures import Failure, raise_first, read_outcome
-from bsplib.seeds import Seeds
-from bsplib.whereabouts import Whereabouts, from_stack, interrupted, overdue
+from bsplib.running.failures import Failure, raise_first, read_outcome
+from bsplib.running.seeds import Seeds
+from bsplib.running.task import Task
 
 _LOOK_S = 2.0
 """Without news for so long the parent asks whether somebody is stopped."""

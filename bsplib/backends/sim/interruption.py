@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bsplib import where
+from bsplib import call_site
 from bsplib.backends.sim.alarm import Overtime, without_alarm
 from bsplib.backends.sim.world import Process, World
-from bsplib.whereabouts import Stack, Whereabouts, from_stack, interrupted, overdue
+from bsplib.backends.whereabouts import Stack, Whereabouts, from_stack, interrupted, overdue
 
 
 class Interruption:
@@ -43,9 +43,9 @@ class Interruption:
             return Whereabouts(process.pid, 0, "", "has not begun")
         if process.greenlet.dead:
             return Whereabouts(process.pid, process.superstep(), "", "has ended")
-        stack: Stack = where.stack_of(process.greenlet.gr_frame)
+        stack: Stack = call_site.stack_of(process.greenlet.gr_frame)
         if process is self._world.current:
-            stack = without_alarm(where.stack_of_error(error.__traceback__))
+            stack = without_alarm(call_site.stack_of_error(error.__traceback__))
         return from_stack(process.pid, process.superstep(), stack)
 
     def raise_it(self, timeout: float | None) -> None:

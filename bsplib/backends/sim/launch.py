@@ -15,9 +15,9 @@ from bsplib.backends.sim.alarm import alarm
 from bsplib.backends.sim.interruption import Interruption
 from bsplib.backends.sim.port import SimPort
 from bsplib.backends.sim.world import Process, Stopped, World
-from bsplib.body import Task, describe_failure, run_task
-from bsplib.failures import halt_of, raise_first, unpicklable_result
-from bsplib.labels import whole_lines
+from bsplib.running.failures import halt_of, raise_first, unpicklable_result
+from bsplib.running.labels import whole_lines
+from bsplib.running.task import Task, describe_failure, run_task
 
 MOST_PROCESSES = 4096
 

@@ -11,16 +11,16 @@ import greenlet
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib import where
+from bsplib import call_site
 from bsplib.backends.base import Arrivals, Card, Parcel, Port, Ticket
+from bsplib.backends.members import Members, as_members, named
 from bsplib.backends.sim.clock import Clock
 from bsplib.backends.sim.world import Process, World
-from bsplib.backends.words import named
 from bsplib.errors import SyncMismatchError, UsageError
 from bsplib.machine import Machine
-from bsplib.outgoing import parcel_bytes
-from bsplib.pattern import pattern_of
-from bsplib.records import Kind, Members, as_members
+from bsplib.machine.pattern import pattern_of
+from bsplib.sync_kinds import Kind
+from bsplib.transfers.outgoing import parcel_bytes
 
 _ALIGNMENT = 64
 _KIND = 3  # of a note: how the superstep ends
@@ -411,8 +411,8 @@ class SimPort(Port):
         """Raise unless this virtual processor itself is running."""
         if greenlet.getcurrent() is not self._process.greenlet:
             raise UsageError(
-                f"{where.operation()}: the group of process {self._process.pid} is used by another "
-                f"thread or virtual processor than the one that runs its main"
+                f"{call_site.operation()}: the group of process {self._process.pid} is used by "
+                f"another thread or virtual processor than the one that runs its main"
             )
 
     def _stop_if_failed(self) -> None:

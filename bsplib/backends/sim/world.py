@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import greenlet
 import numpy as np
 
+from bsplib.backends.members import named
 from bsplib.backends.sim.clock import Clock
-from bsplib.backends.words import named
 from bsplib.errors import SyncMismatchError
 from bsplib.machine import Machine
 

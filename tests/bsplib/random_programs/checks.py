@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import bsplib
-from bsplib.records import Kind, Run
-from bsplib.trace import read_trace
+from bsplib.recording.records import Run
+from bsplib.recording.trace import read_trace
+from bsplib.sync_kinds import Kind
 from profiler.costs import h_relation
 
 from .interpreter import Interpreter

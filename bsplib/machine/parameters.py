@@ -1,0 +1,246 @@
+"""A Machine: the parameters of a computer in the BSP cost models.
+
+Machines are TOML files, in seconds and bytes, with the source of every figure
+(:mod:`bsplib.machine.text` says what may stand in them). A literature that fits L
+below zero, or prints no speed, leaves gaps: what needs a missing figure asks for it.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from bsplib.errors import UsageError
+from bsplib.machine import text as machine_text
+from bsplib.machine.text import PATTERNS
+from bsplib.visible import visible
+
+__all__ = ["PATTERNS", "Machine", "Pattern", "known_machines", "load_machine"]
+
+_FOLDER = resources.files("bsplib.machine") / "library"
+_AFTER_ITS_NAME = "after its name, as in NAME:{figure}={example}"
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """What communication of one pattern costs.
+
+    Source: Roda et al. 1999, section 3.
+    """
+
+    g: float
+    """Seconds for each byte of an h-relation."""
+    l: float | None  # noqa: E741  # as of a Machine
+    """Seconds to start with (L); None or below zero is a gap."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a superstep costs: ``max w + h g + l``.
+
+    The rule ``h`` says what g was fitted to, and so what h has to be wherever this g
+    multiplies it: the greater of the bytes into and out of a process, or their sum.
+    """
+
+    name: str
+    source: str
+    """Where the figures come from."""
+    g: float
+    """Seconds for each byte of an h-relation."""
+    l: float | None  # noqa: E741  # the field's name
+    """Seconds for the end of a superstep; None is a gap, and so is a fit below zero."""
+    p: int | None = None
+    """Processes that it has; None where any number may be asked of it."""
+    h: str = "max"
+    """Rule for h: ``max`` or ``sum`` of the bytes in and the bytes out of a process."""
+    speed: float | None = None
+    """flop/s of one process while all compute; None is a gap."""
+    word_bytes: int = 8
+    """Bytes of a word, for which g is shown."""
+    patterns: Mapping[str, Pattern] = field(default_factory=dict)
+    """g and L of those of ``PATTERNS`` that are known."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """Where single figures come from, by their names here; the rest from ``source``."""
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """Return a Machine of plain values, as its file or a trace holds them.
+
+        Raises:
+            ValueError: one of them cannot be.
+            KeyError: name, source or g is missing.
+        """
+        checked = machine_text.check(values)
+        patterns = {name: Pattern(**costs) for name, costs in checked.pop("patterns").items()}
+        return cls(**checked, patterns=patterns)
+
+    def text(self) -> str:
+        """Return the Machine as the text of a file; :func:`load_machine` reads it."""
+        return machine_text.text_of(machine_text.check(asdict(self)))
+
+    @property
+    def label(self) -> str:
+        """The name as it may be shown: it may come from the trace of somebody else."""
+        return visible(self.name)
+
+    def need(
+        self, figure: str, say: str = "after its name, as in NAME:{figure}={example}"
+    ) -> float:
+        """Return a figure that a use cannot do without.
+
+        Args:
+            figure: ``speed``, ``l``, or ``l`` of a pattern as ``l of ping-pong``.
+            say: how a user says the figure, for the error.
+
+        Raises:
+            UsageError: it is a gap.
+        """
+        letter, _, pattern = figure.partition(" of ")
+        value: float | None = getattr(self.patterns[pattern] if pattern else self, letter)
+        if value is not None and value >= 0:
+            return value
+        source = visible(self.sources.get(pattern or letter, self.source))
+        why = "says none" if value is None else f"fits it to {value:g} s, below zero"
+        how = say.format(figure=letter, example="1e-5" if letter == "l" else "3e8")
+        raise UsageError(f"machine: {self.label} has no {figure} ({source}, {why}); say one {how}")
+
+    def relation(self, h_in: Any, h_out: Any) -> Any:
+        """Return the h of a process from its bytes in and out; of many, for arrays.
+
+        g is only worth what its rule says: where g was fitted to the sum of in and out,
+        h has to be that sum.
+
+        Source: Roda et al. 1999, equation 1: in @ out.
+        """
+        return h_in + h_out if self.h == "sum" else np.maximum(h_in, h_out)
+
+    def costs(self, pattern: str | None = None) -> tuple[float, float]:
+        """Return g and l, or those of a pattern.
+
+        Raises:
+            UsageError: l is a gap, or nothing is known of the pattern.
+        """
+        if pattern is None:
+            return self.g, self.need("l")
+        if pattern not in self.patterns:
+            known = ", ".join(self.patterns) or "no pattern"
+            raise UsageError(
+                f"machine: {self.label} has no g and L of {pattern}; it has those of {known}"
+            )
+        return self.patterns[pattern].g, self.need(f"l of {pattern}", "in its file")
+
+    def parts(self, h: Any, pattern: str | None = None) -> tuple[Any, float]:
+        """Return the seconds that a superstep takes to communicate, and to synchronise.
+
+        This is the one price of a superstep: virtual processors and all cost models
+        that replay a trace ask for it here.
+
+        Args:
+            h: bytes of the h-relation by the Machine's rule; a number, or an array.
+            pattern: whose g and L hold; the Machine's own g and l if None.
+
+        Raises:
+            UsageError: l is a gap, or nothing is known of the pattern.
+        """
+        g, latency = self.costs(pattern)
+        return g * h, latency
+
+    def price(self, h: int, pattern: str | None = None) -> float:
+        """Return the seconds of a superstep besides computation: the sum of :meth:`parts`."""
+        return float(sum(self.parts(h, pattern)))
+
+    def pattern_priced(self, pattern: str | None) -> str | None:
+        """Return a pattern if this Machine has its g and L, otherwise None: its own hold."""
+        known = self.patterns.get(pattern) if pattern is not None else None
+        return pattern if known is not None and known.l is not None and known.l >= 0 else None
+
+    def two_stages_pay(self, nbytes: int, nprocs: int) -> bool:
+        """Tell whether a broadcast is faster in two stages than in one.
+
+        Args:
+            nbytes: size of what is broadcast.
+            nprocs: number of processes.
+
+        Raises:
+            UsageError: l is a gap.
+
+        Source: Jarvis et al. 2002, equation 8: n > l / (p g - 2 g).
+        """
+        return nprocs > 2 and nbytes * (nprocs * self.g - 2 * self.g) > self.need("l")
+
+
+def known_machines() -> list[str]:
+    """Return the names of the Machines that come with bsplib."""
+    return sorted(Path(str(entry)).stem for entry in _FOLDER.iterdir() if entry.name != "README.md")
+
+
+def load_machine(name: str) -> Machine:
+    """Return a Machine by name, or from a TOML file.
+
+    Args:
+        name: one of :func:`known_machines`, or the path of a file ending in ``.toml``;
+            figures may follow that fill its gaps or take another's place, as in
+            ``cray-t3e-mpi:l=2e-5,speed=3e8``.
+
+    Raises:
+        UsageError: there is none, or its file lacks a figure.
+    """
+    place, colon, figures = name.rpartition(":")
+    if colon and "=" in figures:
+        return _given(load_machine(place), figures, name)
+    if name.endswith(".toml"):
+        path = Path(name)
+        if not path.is_file():
+            raise UsageError(f"machine: there is no file {name}")
+        return _parse(_read(path), name)
+    entry = _FOLDER / f"{name}.toml"
+    if name not in known_machines():
+        raise UsageError(
+            f"machine: {name!r} is none of {', '.join(known_machines())}; name one of them "
+            f"or a .toml file"
+        )
+    return _parse(entry.read_text(encoding="utf-8"), name)
+
+
+def _given(machine: Machine, figures: str, where: str) -> Machine:
+    """Return a Machine with the figures that are said after its name."""
+    known: dict[str, Callable[[object], Any]] = {
+        "speed": machine_text.check_speed,
+        "g": lambda value: machine_text.check_time("g", value),
+        "l": lambda value: machine_text.check_time("l", value),
+    }
+    values: dict[str, float] = {}
+    for part in figures.split(","):
+        figure, _, text = (word.strip() for word in part.partition("="))
+        if figure not in known:
+            raise UsageError(
+                f"machine: {where}: {figure!r} is no figure to be said; speed, g and l are"
+            )
+        try:
+            values[figure] = known[figure](float(text))
+        except ValueError as error:
+            raise UsageError(f"machine: {where}: {error}") from None
+    said = dict.fromkeys(values, "said after its name")
+    return replace(machine, **values, sources={**machine.sources, **said})  # type: ignore[arg-type]
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"machine: {path}: {error}") from None
+
+
+def _parse(text: str, where: str) -> Machine:
+    try:
+        return Machine.of(machine_text.parse(text))
+    except KeyError as error:
+        raise UsageError(f"machine: {where} has no entry {error}") from None
+    except (tomllib.TOMLDecodeError, ValueError) as error:
+        raise UsageError(f"machine: {where}: {error}") from None

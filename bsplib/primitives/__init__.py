@@ -1,0 +1,1 @@
+"""What a program calls, with the checks of its arguments."""

@@ -1,0 +1,192 @@
+"""Registering arrays, and allocating registered ones."""
+
+from __future__ import annotations
+
+import operator
+import reprlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from bsplib import call_site
+from bsplib.errors import (
+    BspError,
+    DtypeError,
+    RegistrationError,
+    ShapeError,
+)
+from bsplib.primitives.superstep import Supersteps
+from bsplib.transfers.place import Array
+
+
+def _unsuitable(value: object) -> str:
+    """Say why transfers cannot write into a value."""
+    if isinstance(value, np.ndarray):
+        return "a read-only array cannot be written to; register a copy of it"
+    return (
+        f"{reprlib.repr(value)} cannot be written to: a {type(value).__name__} is no array; make "
+        f"one with bsp.array, or with numpy.array and register that"
+    )
+
+
+class Arrays(Supersteps):
+    """The registered arrays of a group, as one of its processes handles them."""
+
+    def push_reg(self, array: Array | None) -> Any:
+        """Register an array for transfers from the next superstep on.
+
+        Collective: every process registers an array, or None, in the same order.
+        Sizes may differ between processes; dtypes may not. An array may be
+        registered again; the latest registration counts.
+
+        Args:
+            array: any writable array, in shared memory or not, with gaps or not;
+                None where this process has none.
+
+        Returns:
+            What names the registration in transfers: ``array`` itself, or a stand-in
+            for None.
+
+        Raises:
+            RegistrationError: ``array`` is no writable array.
+            DtypeError: its dtype holds Python objects.
+
+        Cost: nothing here; an announcement to all at the next sync.
+        Source: Hill et al. 1998, bsp_push_reg.
+        """
+        self._check_usable()
+        if array is not None:
+            if not isinstance(array, np.ndarray) or not array.flags.writeable:
+                raise self._error(RegistrationError, f"push_reg: {_unsuitable(array)}")
+            self._check_dtype(array.dtype, "push_reg")
+        place = None if array is None else self._port.place_of(array)
+        return self._registry.push(array, place).handle
+
+    def pop_reg(self, array: Any) -> None:
+        """Take back the latest registration of an array at the end of the superstep.
+
+        Collective, in the same order on all processes. Memory that ``zeros``,
+        ``empty`` or ``array`` allocated is freed at the next sync: the array may
+        not be used after it.
+
+        Args:
+            array: registered array, or what ``push_reg(None)`` returned.
+
+        Raises:
+            RegistrationError: ``array`` is not registered.
+
+        Source: Hill et al. 1998, bsp_pop_reg.
+        """
+        self._check_usable()
+        try:
+            registration = self._registry.pop(array)
+        except BspError as error:
+            self._fail(error)
+        if self._watch is not None:
+            registration.freed_by = f"pop_reg at {call_site.place()}"
+
+    def zeros(self, shape: int | Sequence[int], dtype: DTypeLike = float) -> Array:
+        """Allocate an array of zeros in shared memory and register it.
+
+        Collective. It may be named in transfers at once, in this superstep too.
+        Shapes may differ between processes.
+
+        Args:
+            shape: number of elements, or one number for each axis.
+            dtype: any dtype without Python objects.
+
+        Returns:
+            The array, until ``pop_reg`` frees it at a sync or the group ends.
+
+        Raises:
+            ShapeError: a size is negative.
+            DtypeError: the dtype holds Python objects.
+            OutOfSharedMemoryError: it does not fit into /dev/shm.
+        """
+        return self._allocate("zeros", shape, self._dtype("zeros", dtype), zero=True)
+
+    def _allocate(
+        self,
+        operation: str,
+        shape: int | Sequence[int],
+        dtype: np.dtype[Any],
+        *,
+        zero: bool = False,
+    ) -> Array:
+        self._check_usable()
+        self._check_dtype(dtype, operation)
+        try:
+            sizes = shape if isinstance(shape, Iterable) else (shape,)
+            size = tuple(operator.index(n) for n in sizes)
+        except TypeError:
+            raise self._error(
+                ShapeError,
+                f"{operation}: shape {shape!r} is none; it is an integer, or one for each axis",
+            ) from None
+        if any(n < 0 for n in size):
+            raise self._error(ShapeError, f"{operation}: shape {size} has a negative size")
+        try:
+            memory = self._port.allocate(prod(size) * dtype.itemsize, zero=zero)
+        except BspError as error:
+            self._fail(error)
+        made: Array = np.ndarray(size, dtype, buffer=memory)
+        if self._watch is not None:
+            made = self._watch.allocated(made)
+        self._registry.allocate(made, memory, self._port.place_of(made))
+        return made
+
+    def empty(self, shape: int | Sequence[int], dtype: DTypeLike = float) -> Array:
+        """Allocate an array in shared memory and register it, as :meth:`zeros` does.
+
+        Its content is whatever was there.
+        """
+        return self._allocate("empty", shape, self._dtype("empty", dtype))
+
+    def array(self, data: ArrayLike, dtype: DTypeLike | None = None) -> Array:
+        """Copy data into a new array in shared memory and register it.
+
+        Args:
+            data: what ``numpy.array`` takes.
+            dtype: of the array; that of the data if None.
+
+        Otherwise as :meth:`zeros`.
+        """
+        values = np.asarray(data, dtype)
+        made = self._allocate("array", values.shape, values.dtype)
+        made[...] = values
+        return made
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Free at its end what was allocated inside, as ``pop_reg`` does.
+
+        Collective: ``with bsp.scope(): x = bsp.zeros(n); ...``. The arrays may not be
+        used after the sync that follows the end of the scope.
+        """
+        self._check_usable()
+        before = {registration.slot for registration in self._registry.allocated()}
+        yield
+        self._check_usable()
+        for registration in self._registry.allocated():
+            if registration.slot not in before:
+                self._registry.pop(registration.handle)
+                if self._watch is not None:
+                    registration.freed_by = f"the end of the scope at {call_site.place()}"
+
+    def _dtype(self, operation: str, dtype: DTypeLike) -> np.dtype[Any]:
+        try:
+            return np.dtype(dtype)
+        except TypeError:
+            raise self._error(
+                DtypeError, f"{operation}: {dtype!r} is no dtype; say float, int or numpy.int32"
+            ) from None
+
+    def _check_dtype(self, dtype: np.dtype[Any], operation: str) -> None:
+        if dtype.hasobject:
+            raise self._error(
+                DtypeError, f"{operation}: dtype {dtype} holds Python objects; send them instead"
+            )

@@ -1,0 +1,114 @@
+"""What the collectives have in common: their messages, and how values travel in them.
+
+A message of a collective says in its tag which one, and what else the receivers need
+to know. It stands apart from those that the program sends.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bsplib.errors import MessageError, SyncMismatchError
+from bsplib.primitives.superstep import Supersteps
+from bsplib.transfers import messages
+from bsplib.transfers.messages import Message, WireMessage
+
+
+class CollectiveMail(Supersteps):
+    """Sends and takes the messages of collectives."""
+
+    if TYPE_CHECKING:
+
+        def send(self, pid: int, payload: Any, tag: Any = None) -> None: ...  # noqa: D102
+        def sync(self) -> None: ...  # noqa: D102
+        def _check_pid(self, pid: Any, operation: str) -> int: ...
+
+    def _check_call(self, operation: str, root: Any) -> int:
+        self._check_usable()
+        return self._check_pid(root, operation)
+
+    def _others(self) -> list[int]:
+        """Return the other processes, beginning after this one, so that not all send to one."""
+        return [*range(self.pid + 1, self.nprocs), *range(self.pid)]
+
+    def _arrived(
+        self, operation: str, sources: Iterable[int], kept: list[Message] | None = None
+    ) -> dict[int, WireMessage]:
+        """Return what a superstep of this collective brought, by source.
+
+        Args:
+            operation: the collective.
+            sources: the processes that send something in it; this one does not matter.
+            kept: messages of the program from its first superstep, to be read after it.
+        """
+        arrived = self._taken(operation)
+        if kept:
+            self._queue.fill(kept)
+        self._check_sources(operation, arrived, sources)
+        return arrived
+
+    def _taken(self, operation: str) -> dict[int, WireMessage]:
+        arrived = {}
+        for source, wire in self._queue.take_collective():
+            other, _ = messages.decode_tag(wire)
+            if other != operation:
+                raise self._error(
+                    SyncMismatchError,
+                    f"{operation}: process {source} is in {other} in the same superstep",
+                )
+            arrived[source] = wire
+        return arrived
+
+    def _check_sources(
+        self, operation: str, arrived: dict[int, WireMessage], sources: Iterable[int]
+    ) -> None:
+        wrong = sorted(arrived.keys() ^ (set(sources) - {self.pid}))
+        if wrong:
+            came = "something" if wrong[0] in arrived else "nothing"
+            raise self._error(
+                SyncMismatchError,
+                f"{operation}: {came} came from process {wrong[0]}; all processes call {operation} "
+                f"together, with the same root and op",
+            )
+
+    def _unwrap(self, wire: WireMessage, *, copy: bool = True) -> Any:
+        """Return what a message holds; without ``copy`` an array as a view until the sync."""
+        pickled = messages.decode_tag(wire)[1] is True
+        payload = messages.decode(wire, self._port.fetch, copy=copy and not pickled)
+        return unpack(payload, pickled=pickled)
+
+    def _pack(self, operation: str, x: Any) -> tuple[Any, bool]:
+        """Return what travels for a value that goes to many, and whether it is a pickle."""
+        x = self._to_read(operation, x)
+        if messages.is_plain(x):
+            return x, False
+        try:
+            return pickle.dumps(x, 5), True
+        except Exception as error:
+            kind = type(x).__name__
+            raise self._error(
+                MessageError, f"{operation}: a value of type {kind} cannot be pickled: {error}"
+            ) from error
+
+    def _own(self, operation: str, x: Any) -> Any:
+        """Return a value as it would arrive on another process."""
+        data, pickled = self._pack(operation, x)
+        return unpack(copied(data), pickled=pickled)
+
+    def _piece(self, pid: int, size: int) -> slice:
+        """Return which of ``size`` elements are process ``pid``'s."""
+        return slice(pid * size // self.nprocs, (pid + 1) * size // self.nprocs)
+
+
+def copied(data: Any) -> Any:
+    """Return what travels for a value, in memory of its own."""
+    return data.copy() if type(data) is np.ndarray else data
+
+
+def unpack(data: Any, *, pickled: bool) -> Any:
+    """Return the value that something travels for."""
+    return pickle.loads(data) if pickled else data  # from a process of the same run

@@ -1,0 +1,308 @@
+"""The collectives that combine a value of every process into one."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from bsplib.errors import ShapeError, UsageError
+from bsplib.primitives.collective_mail import CollectiveMail
+from bsplib.transfers import messages, operations
+from bsplib.transfers.messages import CollectiveTag, WireMessage
+from bsplib.transfers.operations import Op
+
+_WORD = 8
+"""Bytes that an element counts where all processes have to choose alike."""
+
+
+class Combinations(CollectiveMail):
+    """Reduce, allreduce and scan."""
+
+    def reduce(self, x: Any, op: Op | str = np.add, root: int = 0) -> Any:
+        """Return ``x_0 op x_1 op ... op x_(p-1)`` on process ``root``.
+
+        The values are combined in the order of the pids, from the left, element by
+        element, so that the result is the same in every run, bit by bit, and ``op``
+        need neither commute nor be exactly associative.
+
+        With a ufunc the values are numbers, or arrays of one shape (or what
+        ``numpy.asarray`` takes). Of Python's own numbers and strings the result is one
+        too: integers do not overflow, bools stay bools, strings add.
+
+        For arrays the Machine chooses, as for :meth:`broadcast` and counting 8 bytes
+        for each element: either everything goes to the root, which combines it; or each
+        process combines a piece of all arrays, and the pieces go to the root. Any other
+        function is given the values whole.
+
+        Args:
+            x: what this process contributes.
+            op: a binary ufunc, its name (``"sum"``, ``"prod"``, ``"min"``, ``"max"``,
+                ``"and"``, ``"or"``, ``"xor"``, ``"all"``, ``"any"``), or a function of
+                two values.
+            root: process that receives the result.
+
+        Returns:
+            The result on the root; None on the others.
+
+        Raises:
+            ProcessRangeError: ``root`` is no process of this group.
+            UsageError: ``op`` cannot be called, or is a ufunc of other than two values.
+            ShapeError: with a ufunc, the shapes differ.
+            MessageError: ``x`` cannot be pickled.
+            SyncMismatchError: a process is in no reduce, or in one to elsewhere.
+
+        Supersteps: 1 or 2.
+        Cost: (p - 1) n g + l and (p - 1) n of computation on the root in one;
+        2 (p - 1)/p n g + 2 l and (p - 1)/p n of computation in two.
+        Source: the second way is that of Jarvis et al. 2002, equation 7, backwards.
+        """
+        receiver = self._check_call("reduce", root)
+        job = self._combination("reduce", x, op)
+        self._send_operand(job, range(self.nprocs) if job.cut else [receiver])
+        self.sync()
+        if not job.cut and self.pid != receiver:
+            self._operands(job, [])
+            return None
+        result = self._combine(job.fold, self._operands(job, range(self.nprocs)))
+        if not job.cut:
+            return result
+        if self.pid != receiver:
+            self.send(receiver, result, CollectiveTag("reduce"))
+        kept = self._queue.take_left(self._port.fetch)
+        self.sync()
+        arrived = self._arrived("reduce", range(self.nprocs) if self.pid == receiver else [], kept)
+        return self._joined(job, arrived, result) if self.pid == receiver else None
+
+    def allreduce(self, x: Any, op: Op | str = np.add) -> Any:
+        """Return ``x_0 op x_1 op ... op x_(p-1)`` on every process.
+
+        Order, arguments and choice between two ways are those of :meth:`reduce`:
+        either everybody sends its whole value to everybody; or each process combines
+        a piece of all arrays, and sends the piece to everybody.
+
+        Args:
+            x: what this process contributes.
+            op: a binary ufunc, its name (``"sum"``, ``"prod"``, ``"min"``, ``"max"``,
+                ``"and"``, ``"or"``, ``"xor"``, ``"all"``, ``"any"``), or a function of
+                two values.
+
+        Returns:
+            The result, the same on all processes, bit by bit.
+
+        Raises:
+            UsageError: ``op`` cannot be called, or is a ufunc of other than two values.
+            ShapeError: with a ufunc, the shapes differ.
+            MessageError: ``x`` cannot be pickled.
+            SyncMismatchError: a process is in no allreduce.
+
+        Supersteps: 1 or 2.
+        Cost: (p - 1) n g + l and (p - 1) n of computation in one;
+        2 (p - 1)/p n g + 2 l and (p - 1)/p n of computation in two.
+        """
+        self._check_usable()
+        job = self._combination("allreduce", x, op)
+        everyone = range(self.nprocs)
+        self._send_operand(job, everyone)
+        self.sync()
+        result = self._combine(job.fold, self._operands(job, everyone))
+        if not job.cut:
+            return result
+        for pid in self._others():
+            self.send(pid, result, CollectiveTag("allreduce"))
+        kept = self._queue.take_left(self._port.fetch)
+        self.sync()
+        arrived = self._arrived("allreduce", everyone, kept)
+        return self._joined(job, arrived, result)
+
+    def scan(self, x: Any, op: Op | str = np.add) -> Any:
+        """Return ``x_0 op ... op x_pid`` on each process: the inclusive prefix.
+
+        Order, arguments and choice between two ways are those of :meth:`reduce`:
+        either each process sends its whole value to those after it; or each process
+        combines a piece of all arrays, and sends each process its prefix.
+
+        Args:
+            x: what this process contributes.
+            op: a binary ufunc, its name (``"sum"``, ``"prod"``, ``"min"``, ``"max"``,
+                ``"and"``, ``"or"``, ``"xor"``, ``"all"``, ``"any"``), or a function of
+                two values.
+
+        Returns:
+            The combination of the values of this process and of those before it.
+
+        Raises:
+            UsageError: ``op`` cannot be called, or is a ufunc of other than two values.
+            ShapeError: with a ufunc, the shapes differ.
+            MessageError: ``x`` cannot be pickled.
+            SyncMismatchError: a process is in no scan.
+
+        Supersteps: 1 or 2.
+        Cost: (p - 1) n g + l and (p - 1) n of computation in one;
+        2 (p - 1)/p n g + 2 l and (p - 1)/p n of computation in two.
+        """
+        self._check_usable()
+        job = self._combination("scan", x, op)
+        everyone = range(self.nprocs)
+        self._send_operand(job, everyone if job.cut else everyone[self.pid :])
+        self.sync()
+        if not job.cut:
+            return self._combine(job.fold, self._operands(job, everyone[: self.pid + 1]))
+        prefixes = self._combine(job.prefixes, self._operands(job, everyone))
+        for pid in self._others():
+            self.send(pid, prefixes[pid], CollectiveTag("scan"))
+        kept = self._queue.take_left(self._port.fetch)
+        self.sync()
+        arrived = self._arrived("scan", everyone, kept)
+        return self._joined(job, arrived, prefixes[self.pid])
+
+    # -- combination, inside ----------------------------------------------------------------------
+
+    def _checked_op(self, operation: str, op: Any) -> Any:
+        op = operations.resolve(op)
+        if isinstance(op, str):
+            names = ", ".join(operations.NAMED)
+            raise self._error(UsageError, f"{operation}: op is {op!r}; names are {names}")
+        if isinstance(op, np.ufunc) and (op.nin, op.nout) != (2, 1):
+            raise self._error(
+                UsageError,
+                f"{operation}: numpy's {op.__name__} makes {op.nout} values of {op.nin}; what "
+                f"combines makes one of two",
+            )
+        if not callable(op):
+            raise self._error(
+                UsageError,
+                f"{operation}: op is {op!r}; it is a binary ufunc or a function of two values",
+            )
+        return op
+
+    def _combination(self, operation: str, x: Any, op: Any) -> _Combination:
+        """Check what a process contributes, and choose how it is combined."""
+        op = self._checked_op(operation, op)
+        x = self._to_read(operation, x)
+        if not isinstance(op, np.ufunc) or op.signature is not None:
+            return _Combination(operation, op, x)
+        scalar = operations.scalar_of(x)
+        if scalar is not None:
+            return _Scalars(operation, operations.on_scalars(op), scalar)
+        values = np.asarray(x)
+        cut = self.machine.two_stages_pay(values.size * _WORD, self.nprocs)
+        return _Combination(operation, op, values, elementwise=True, cut=cut)
+
+    def _send_operand(self, job: _Combination, receivers: Iterable[int]) -> None:
+        """Send others the value or their pieces of it, and keep what is for this process."""
+        flat = job.value.reshape(-1) if job.cut else None
+        tag = CollectiveTag(job.operation, job.shape())
+        for pid in receivers:
+            part = job.value if flat is None else flat[self._piece(pid, flat.size)]
+            if pid != self.pid:
+                self.send(pid, part, tag)
+            elif job.elementwise:
+                job.own = part.copy()
+            else:
+                job.own = job.arrived(self._own(job.operation, part))
+
+    def _operands(self, job: _Combination, sources: Iterable[int]) -> list[Any]:
+        """Return the values to combine, or the pieces of them that are this process's."""
+        arrived = self._taken(job.operation)
+        self._check_shapes(job, arrived)
+        self._check_sources(job.operation, arrived, sources)
+        views = job.elementwise  # a function may change or keep what it is given
+        return [
+            job.own if pid == self.pid else job.arrived(self._unwrap(arrived[pid], copy=not views))
+            for pid in sources
+        ]
+
+    def _check_shapes(self, job: _Combination, arrived: dict[int, WireMessage]) -> None:
+        """Raise where the values have not one shape, or not all sent a piece."""
+        shapes = {pid: messages.decode_tag(wire)[1] for pid, wire in arrived.items()}
+        shapes[self.pid] = job.shape()
+        silent = job.cut and len(shapes) < self.nprocs
+        if len(set(shapes.values())) == 1 and not silent:
+            return
+        if len(shapes) < self.nprocs:
+            self.sync()  # the error of a process that has heard from all says more, and is first
+        if len(set(shapes.values())) > 1:
+            pids: dict[str, list[int]] = {}
+            for pid in sorted(shapes):
+                pids.setdefault(shapes[pid], []).append(pid)
+            words = ", ".join(f"{shape} on {_processes(pids[shape])}" for shape in pids)
+            raise self._error(ShapeError, f"{job.operation}: the shapes of x differ: {words}")
+
+    def _combine(self, function: Callable[[list[Any]], Any], operands: list[Any]) -> Any:
+        """Combine operands: computation of this process, not communication."""
+        return function(operands)
+
+    def _joined(self, job: _Combination, arrived: dict[int, WireMessage], own: Any) -> Any:
+        """Put the pieces of a result together."""
+        whole = np.empty(job.value.size, own.dtype)
+        whole[self._piece(self.pid, whole.size)] = own
+        for pid, wire in arrived.items():
+            whole[self._piece(pid, whole.size)] = self._unwrap(wire, copy=False)
+        return whole.reshape(job.value.shape)[()]
+
+
+class _Combination:
+    """What one process knows of a reduce, allreduce or scan.
+
+    Attributes:
+        own: what this process keeps of its own value to combine: all or a piece.
+    """
+
+    def __init__(
+        self, operation: str, op: Op, value: Any, *, elementwise: bool = False, cut: bool = False
+    ) -> None:
+        self.operation = operation
+        self.op = op
+        self.value = value
+        self.elementwise = elementwise
+        self.cut = cut
+        self.own: Any = None
+
+    def shape(self) -> str:
+        """Return in words what all processes must have alike."""
+        return str(self.value.shape) if self.elementwise else "any"
+
+    def arrived(self, payload: Any) -> Any:
+        """Return the value for which a payload has travelled."""
+        return payload
+
+    def fold(self, operands: list[Any]) -> Any:
+        """Combine values from the left."""
+        if len(operands) == 1:
+            return operands[0][()] if self.elementwise else operands[0]
+        return functools.reduce(self._onto, operands[2:], self.op(*operands[:2]))
+
+    def prefixes(self, operands: list[Any]) -> list[Any]:
+        """Combine values from the left, and return every step."""
+        results = [operands[0]]
+        for value in operands[1:]:
+            results.append(self.op(results[-1], value))
+        return results
+
+    def _onto(self, total: Any, value: Any) -> Any:
+        """Combine one value more, in place where that makes no difference."""
+        if self.elementwise and type(total) is np.ndarray and total.dtype == value.dtype:
+            return self.op(total, value, out=total)  # type: ignore[call-arg]  # a ufunc
+        return self.op(total, value)
+
+
+class _Scalars(_Combination):
+    """A combination of scalars, of Python or of numpy."""
+
+    def __init__(self, operation: str, op: Op, scalar: Any) -> None:
+        super().__init__(operation, op, operations.to_wire(scalar))
+
+    def shape(self) -> str:
+        """Return in words what all processes must have alike."""
+        return "()"
+
+    def arrived(self, payload: Any) -> Any:
+        """Return the value for which a payload has travelled."""
+        return operations.from_wire(payload)
+
+
+def _processes(pids: list[int]) -> str:
+    return f"process {pids[0]}" if len(pids) == 1 else f"processes {pids}"

@@ -1,0 +1,358 @@
+"""Reading and writing arrays of other processes: put, get and their kin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bsplib.errors import (
+    BspError,
+)
+from bsplib.primitives.superstep import Supersteps
+from bsplib.transfers import messages
+from bsplib.transfers.delivery import (
+    Get,
+)
+from bsplib.transfers.guard import plain
+from bsplib.transfers.irregular import (
+    Pending,
+    Words,
+    broadcast,
+    check_there,
+    dtype_there,
+    encode_op,
+    sort_by_process,
+    whole_array,
+)
+from bsplib.transfers.lane import Lane
+from bsplib.transfers.outgoing import Early
+from bsplib.transfers.place import Array
+from bsplib.transfers.registry import Registration
+from bsplib.transfers.target import Target, cast_values, check_out, target_of
+from bsplib.transfers.watch import here
+
+
+class RemoteAccess(Supersteps):
+    """One process's access to the registered arrays of the others."""
+
+    def put(
+        self, pid: int, src: ArrayLike, dst: Any, *, offset: int | None = None, at: Any = None
+    ) -> None:
+        """Write ``src`` into ``dst`` on process ``pid`` at the end of the superstep.
+
+        The values are copied before the call returns. Gets of the same superstep
+        read before any put writes; puts are written in the order (source, program).
+
+        Args:
+            pid: receiving process, ``0 <= pid < nprocs``; may be this one.
+            src: values, cast (same_kind) to the dtype of ``dst``; broadcast to a view.
+            dst: registered array or a basic-slice view of one; names the same
+                indices on ``pid``.
+            offset: first element there, in C order of the whole array; as many as
+                ``src`` has.
+            at: basic index against the shape of the array on ``pid``, such as
+                ``numpy.s_[:, -1]``.
+
+        Raises:
+            ProcessRangeError: ``pid`` is no process of this group.
+            RegistrationError: ``dst`` is not registered, not yet effective, or None
+                on ``pid``.
+            PlaceError: ``dst`` is a number, ``at`` is no basic index, or both
+                ``offset`` and ``at`` are given.
+            BoundsError: the write would leave the array on ``pid``; raised at the
+                sync where that array was made in this superstep.
+            DtypeError: ``src`` cannot be cast.
+
+        Cost: the bytes that are written to h_out here and to h_in on ``pid``.
+        Source: Hill et al. 1998, bsp_put; offsets are elements, not bytes.
+        """
+        if at is None and pid.__class__ is int:
+            lane, first = self._lanes.get((pid, id(dst))), offset
+            if lane is None and offset is None:
+                lane, first = self._lane_around(pid, src, dst)
+            if lane is not None and lane.put(self._out, src, first):
+                return
+        self._put("put", pid, src, dst, offset, at)
+
+    def hpput(
+        self, pid: int, src: ArrayLike, dst: Any, *, offset: int | None = None, at: Any = None
+    ) -> None:
+        """Do as :meth:`put`, at any time in the superstep.
+
+        ``src`` may not be changed before the sync, and what ``dst`` names on ``pid``
+        may neither be read nor written otherwise in this superstep.
+
+        Source: Hill et al. 1998, bsp_hpput.
+        """
+        if at is None and pid.__class__ is int:
+            lane, first = self._lanes.get((pid, id(dst))), offset
+            if lane is None and offset is None:
+                lane, first = self._lane_around(pid, src, dst)
+            if lane is not None and lane.write(self._out, self._early, src, first):
+                return
+        self._put("hpput", pid, src, dst, offset, at)
+
+    def _put(
+        self, operation: str, pid: int, src: ArrayLike, dst: Any, offset: int | None, at: Any
+    ) -> None:
+        self._check_usable()
+        receiver = self._check_pid(pid, operation)
+        if pid.__class__ is not int:  # lanes are known by ints: try once more
+            again = RemoteAccess.put if operation == "put" else RemoteAccess.hpput
+            again(self, receiver, src, dst, offset=offset, at=at)
+            return
+        try:
+            target = target_of(operation, self._registry, receiver, dst, offset, at)
+            if self._watch is not None:
+                src = self._watch.source(src, operation)
+            values = cast_values(operation, src, target.dtype)
+            if values.size == 0:
+                return
+            header, arranged = target.for_put(values)
+            if not target.resolved:
+                self._unresolved.append(target)
+            payload = messages.pack(arranged, self._port.stage)
+        except BspError as error:
+            self._fail(error)
+        outgoing = self._to(receiver)
+        outgoing.add_put((*header, payload))
+        if self._watch is None:
+            self._open_lane(receiver, dst)
+        else:
+            outgoing.add_site(False, here(operation))
+
+    def _lane_around(self, pid: int, src: Any, view: Any) -> tuple[Lane | None, int | None]:
+        """Return the lane of the array that a view is of, and where the view begins in it."""
+        lane = self._lanes.get((pid, id(getattr(view, "base", None))))
+        return lane, None if lane is None else lane.first_of(view, src)
+
+    def _open_lane(self, pid: int, dst: Any) -> None:
+        """Keep what has been found out about an array on another process.
+
+        A view goes by the lane of the array that it is a view of.
+        """
+        registry = self._registry
+        for handle in (dst, getattr(dst, "base", None)):
+            registration = registry.named_by(handle)
+            if registration is None or registration.array is None:
+                continue
+            if registration.extent_on(pid) is not None and (pid, id(handle)) not in self._lanes:
+                alone = registry.is_alone(registration)
+                self._lanes[pid, id(handle)] = Lane(self._port, pid, registration, alone=alone)
+
+    def get(
+        self,
+        pid: int,
+        src: Any,
+        dst: Array | None = None,
+        *,
+        offset: int | None = None,
+        at: Any = None,
+    ) -> Array:
+        """Read ``src`` on process ``pid`` into ``dst`` at the end of the superstep.
+
+        What is read is what stands there when the superstep ends, before any put of
+        it is written. Destinations are written in program order.
+
+        Args:
+            pid: process to read from; may be this one.
+            src: registered array or a basic-slice view of one; names the same
+                indices on ``pid``.
+            dst: writable array or view, registered or not, of the shape of what is
+                named; a new array if None.
+            offset: first element there, in C order of the whole array; as many as
+                ``dst`` has, which must be given.
+            at: basic index against the shape of the array on ``pid``.
+
+        Returns:
+            ``dst``, whose content is valid after the sync.
+
+        Raises:
+            ProcessRangeError: ``pid`` is no process of this group.
+            RegistrationError: ``src`` is not registered, not yet effective, or None
+                on ``pid``.
+            PlaceError: ``src`` is a number, ``dst`` cannot be written or has another
+                shape, or ``at`` is no basic index.
+            BoundsError: the read would leave the array on ``pid``.
+            DtypeError: ``dst`` cannot take the values.
+
+        Cost: ``dst.nbytes`` to h_in here and to h_out on ``pid``.
+        Source: Hill et al. 1998, bsp_get.
+        """
+        if at is None and dst is not None and pid.__class__ is int:
+            lane, first = self._lanes.get((pid, id(src))), offset
+            if lane is None and offset is None:
+                lane, first = self._lane_around(pid, dst, src)
+            if lane is not None:
+                nbytes = lane.get(self._out, dst, first)
+                if nbytes:
+                    self._gets.append(Get(pid, dst, None, dst.dtype, nbytes))
+                    return dst
+        return self._get("get", pid, src, dst, offset, at)
+
+    def hpget(
+        self,
+        pid: int,
+        src: Any,
+        dst: Array | None = None,
+        *,
+        offset: int | None = None,
+        at: Any = None,
+    ) -> Array:
+        """Do as :meth:`get`, at any time in the superstep.
+
+        What is named on ``pid`` may not be changed before the sync, and ``dst``
+        neither read nor written.
+
+        Source: Hill et al. 1998, bsp_hpget.
+        """
+        return self._get("hpget", pid, src, dst, offset, at)
+
+    def _get(
+        self, operation: str, pid: int, src: Any, dst: Array | None, offset: int | None, at: Any
+    ) -> Array:
+        self._check_usable()
+        sender = self._check_pid(pid, operation)
+        try:
+            target = target_of(operation, self._registry, sender, src, offset, at)
+            destination = target.destination(dst)
+            if destination.size == 0:
+                return destination
+            header = target.for_get(destination)
+            if not target.resolved:
+                self._unresolved.append(target)
+        except BspError as error:
+            self._fail(error)
+        if operation == "hpget" and self._watch is None:
+            memory = self._memory_on(sender, target)
+            if memory is not None:
+                target.read(memory, header, destination)
+                early = self._early.setdefault(sender, Early())
+                early.gets += 1
+                early.bytes_read += header[-1]
+                return destination
+        outgoing = self._to(sender)
+        outgoing.add_get(header)
+        if self._watch is None:
+            self._open_lane(sender, src)
+        else:
+            outgoing.add_site(True, here(operation))
+            destination = self._watch.destination(destination, operation, new=dst is None)
+        into = plain(destination)
+        self._gets.append(Get(sender, into, target.rearranged, target.dtype, header[-1]))
+        return destination
+
+    def _memory_on(self, pid: int, target: Target) -> memoryview | None:
+        """Return the whole array that is named on a process, if it can be read at once."""
+        there = target.extent()
+        if there is None or there.place is None or not self._port.is_settled(pid):
+            return None
+        return self._port.reach(there.place, there.size * target.dtype.itemsize)
+
+    def put_at(
+        self,
+        pids: ArrayLike,
+        indices: ArrayLike,
+        values: ArrayLike,
+        dst: Any,
+        op: np.ufunc | str | None = None,
+    ) -> None:
+        """Write single words into ``dst`` on many processes at the end of the superstep.
+
+        The values are copied before the call returns. The words take their turn
+        among the puts: of duplicates the last in (source, program order) stays, or
+        with ``op`` each is combined into what is there.
+
+        Args:
+            pids: receiving processes, broadcast against the other two.
+            indices: elements of the array there in C order, none negative.
+            values: cast (same_kind) to the dtype of ``dst``.
+            dst: registered array, as a whole.
+            op: binary ufunc such as ``numpy.add``, or its name, as for ``reduce``.
+
+        Raises:
+            ProcessRangeError: a pid is no process of this group.
+            RegistrationError: ``dst`` is not registered, or None there.
+            PlaceError: shapes do not go together, or ``dst`` is a view.
+            BoundsError: an index lies outside the array there.
+            DtypeError: values cannot be cast, or ``op`` cannot combine them.
+
+        Cost: one value's size to h for each word; for an oblsync one message for each
+        destination.
+        """
+        self._check_usable()
+        try:
+            registration = whole_array("put_at", self._registry, dst)
+            dtype = dtype_there("put_at", registration)
+            code = encode_op("put_at", op, dtype)
+            if self._watch is not None:
+                values = self._watch.source(values, "put_at")
+            to, at, what = broadcast("put_at", pids, indices, cast_values("put_at", values, dtype))
+            words = self._words("put_at", registration, to, at)
+            flat = what.reshape(-1)
+            for its in words:
+                where = its.pack_indices(self._port.stage)
+                payload = its.pack_values(flat, self._port.stage)
+                outgoing = self._to(its.pid)
+                outgoing.add_put((registration.slot, None, code, where, payload))
+                if self._watch is not None:
+                    outgoing.add_site(False, here("put_at"))
+        except BspError as error:
+            self._fail(error)
+
+    def get_at(
+        self, pids: ArrayLike, indices: ArrayLike, src: Any, out: Array | None = None
+    ) -> Array:
+        """Read single words of ``src`` on many processes at the end of the superstep.
+
+        Args:
+            pids: processes to read from, broadcast against ``indices``.
+            indices: elements of the array there in C order, none negative.
+            src: registered array, as a whole.
+            out: writable array of the broadcast shape; a new one if None.
+
+        Returns:
+            ``out``, whose content is valid after the sync.
+
+        Raises:
+            ProcessRangeError: a pid is no process of this group.
+            RegistrationError: ``src`` is not registered, or None there.
+            PlaceError: shapes do not go together, ``out`` has another shape or cannot
+                be written, or ``src`` is a view.
+            BoundsError: an index lies outside the array there.
+            DtypeError: ``out`` cannot take the values.
+
+        Cost: one value's size to h for each word.
+        """
+        self._check_usable()
+        try:
+            registration = whole_array("get_at", self._registry, src)
+            dtype = dtype_there("get_at", registration)
+            of, at = broadcast("get_at", pids, indices)
+            destination = check_out("get_at", out, of.shape, dtype)
+            for its in self._words("get_at", registration, of, at):
+                where = its.pack_indices(self._port.stage)
+                nbytes = its.number() * dtype.itemsize
+                outgoing = self._to(its.pid)
+                outgoing.add_get((registration.slot, None, None, where, nbytes))
+                if self._watch is not None:
+                    outgoing.add_site(True, here("get_at"))
+                into = plain(destination)
+                self._gets.append(Get(its.pid, into, None, dtype, nbytes, its.positions))
+            if self._watch is not None and destination.size:
+                destination = self._watch.destination(destination, "get_at", new=out is None)
+        except BspError as error:
+            self._fail(error)
+        return destination
+
+    def _words(
+        self, operation: str, registration: Registration, pids: Array, indices: Array
+    ) -> list[Words]:
+        """Sort the words of a call by process, with every check that is possible now."""
+        words = sort_by_process(operation, pids, indices, self.nprocs)
+        check_there(operation, registration, words)
+        if registration.extents is None and words:
+            self._unresolved.append(Pending(operation, registration, words))
+        return words

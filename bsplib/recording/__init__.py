@@ -1,0 +1,1 @@
+"""What a run records: supersteps, their traffic and their call stacks."""

@@ -1,0 +1,213 @@
+"""The spools of all processes, put together to the record of a run.
+
+The files may be those of a program that was killed, or whose disk was full: what they
+hold is taken up to the last superstep that all its processes have recorded.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsplib.errors import TraceError
+from bsplib.recording.records import (
+    MAX_NUMBER,
+    RECORD,
+    TRAFFIC,
+    Frame,
+    GroupInfo,
+    Run,
+    Stack,
+    root_group,
+)
+from bsplib.recording.spool import HEADER
+from bsplib.sync_kinds import Kind
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What the processes of a run have left."""
+
+    run: Run
+    lost: dict[int, str]
+    """Why a process stopped recording, by pid."""
+    begun: bool
+    """Whether any process began to record."""
+
+
+def collect(folder: Path, nprocs: int, *, complete: bool, meta: dict[str, Any]) -> Collected:
+    """Put the spools of all processes together.
+
+    Args:
+        folder: where each process kept its spool.
+        nprocs: number of processes.
+        complete: the run ended without error.
+        meta: what is known of the run.
+
+    Raises:
+        TraceError: a file is damaged.
+        OSError: a file cannot be read.
+    """
+    groups: dict[GroupInfo, int] = {root_group(nprocs): 0}
+    stacks: dict[Stack, int] = {}
+    parts, lost = [], {}
+    for pid in range(nprocs):
+        try:
+            part = _read_part(folder, pid, groups, stacks)
+        except (ValueError, LookupError, TypeError, RecursionError) as error:
+            raise TraceError(f"the records of process {pid} are damaged: {error}") from error
+        parts.append(part)
+        if part.lost or (complete and not part.begun):
+            lost[pid] = part.lost or "it has no file of records"
+    run = Run(
+        nprocs=nprocs,
+        groups=tuple(groups),
+        stacks=tuple(stacks),
+        records=np.concatenate([part.records for part in parts]),
+        traffic=_joined_traffic(parts),
+        complete=complete and not lost,
+        meta=meta,
+    )
+    return Collected(_keep_whole(run), lost, any(part.begun for part in parts))
+
+
+def has_ended(run: Run) -> bool:
+    """Tell whether every process has come to the end of ``main``."""
+    records = run.records
+    ended = (records["group"] == 0) & (records["kind"] == Kind.END)
+    return len(np.unique(records["pid"][ended])) == run.nprocs
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What one process has left; groups and stacks have the numbers of the run."""
+
+    records: NDArray[np.void]
+    traffic: NDArray[np.void]
+    """``record`` counts the records of this process."""
+    lost: str
+    begun: bool
+
+
+def _read_part(
+    folder: Path, pid: int, groups: dict[GroupInfo, int], stacks: dict[Stack, int]
+) -> _Part:
+    records, reason = _read_table(folder / f"{pid}.records", RECORD)
+    traffic, _ = _read_table(folder / f"{pid}.traffic", TRAFFIC)
+    group_of, stack_of = _read_definitions(folder / f"{pid}.definitions", groups, stacks)
+    sound = _sound(records, len(group_of), len(stack_of))
+    if len(sound) < len(records):
+        reason = reason or "a number is out of range"
+    sound["pid"] = pid
+    sound["group"] = group_of[sound["group"]]
+    sound["stack"] = stack_of[sound["stack"]]
+    within = (traffic["record"] >= 0) & (traffic["record"] < len(sound))  # others: not finished
+    begun = (folder / f"{pid}.records").exists()
+    return _Part(sound, traffic[within], reason, begun)
+
+
+def _sound(records: NDArray[np.void], groups: int, stacks: int) -> NDArray[np.void]:
+    """Copy the records up to the first that a trace cannot hold."""
+    wrong = np.zeros(len(records), bool)
+    for name in RECORD.names or ():
+        end = {"group": groups, "stack": stacks}.get(name, MAX_NUMBER + 1)
+        least = -1 if name == "cpu" else 0
+        wrong |= (records[name] < least) | (records[name] >= end)
+    return records[: int(wrong.argmax()) if wrong.any() else len(records)].copy()
+
+
+def _joined_traffic(parts: list[_Part]) -> NDArray[np.void]:
+    rows = 0
+    joined = []
+    for part in parts:
+        traffic = part.traffic.copy()
+        traffic["record"] += rows
+        joined.append(traffic)
+        rows += len(part.records)
+    return np.concatenate(joined)
+
+
+def _read_table(path: Path, dtype: np.dtype[Any]) -> tuple[NDArray[np.void], str]:
+    """Return the whole rows of a table, and why there are no more."""
+    raw = path.read_bytes() if path.exists() else b""
+    if len(raw) < HEADER.size:
+        return np.zeros(0, dtype), "there was no room for a first record" if path.exists() else ""
+    count, reason = HEADER.unpack_from(raw)
+    there = (len(raw) - HEADER.size) // dtype.itemsize
+    rows = np.frombuffer(raw, dtype, min(count, there), HEADER.size)
+    return rows, os.strerror(reason) if 0 < reason < 2**31 else ""
+
+
+def _read_definitions(
+    path: Path, groups: dict[GroupInfo, int], stacks: dict[Stack, int]
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the run's numbers of a process's groups and stacks; add those that are new."""
+    group_of: list[int] = []
+    stack_of: list[int] = []
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    for line in text.split("\n")[:-1]:  # what has no end was not written whole
+        what, value = json.loads(line)
+        if what == "stack":
+            stack = tuple(Frame(*frame) for frame in value)
+            stack_of.append(stacks.setdefault(stack, len(stacks)))
+        else:
+            group = GroupInfo.of_json(value)
+            if group.parent >= 0:
+                group = group._replace(parent=group_of[group.parent])
+            group_of.append(groups.setdefault(group, len(groups)))
+    return np.array(group_of, np.int32), np.array(stack_of, np.int32)
+
+
+def first_half(run: Run) -> Run:
+    """Return a run as if it had broken off after half of its time.
+
+    Its groups without records are left out: those are what makes a trace too long for
+    its reader where a program opens very many of them.
+    """
+    records = run.records
+    middle = (int(records["start"].min()) + int(records["end"].max())) // 2 if len(records) else 0
+    whole = replace(run, complete=False)
+    return _without_empty_groups(_keep_whole(_keep(whole, records["end"] <= middle)))
+
+
+def _without_empty_groups(run: Run) -> Run:
+    needed = {0}
+    for group in np.unique(run.records["group"]).tolist():
+        while group not in needed:
+            needed.add(group)
+            group = run.groups[group].parent  # noqa: PLW2901  # up to a group that is there
+    kept = sorted(needed)
+    numbers = np.full(len(run.groups), -1, np.int32)
+    numbers[kept] = np.arange(len(kept))
+    records = run.records.copy()
+    records["group"] = numbers[records["group"]]
+    groups = (run.groups[group] for group in kept)
+    renumbered = (
+        group._replace(parent=int(numbers[group.parent])) if group.parent >= 0 else group
+        for group in groups
+    )
+    return replace(run, groups=tuple(renumbered), records=records)
+
+
+def _keep_whole(run: Run) -> Run:
+    """Drop the records of supersteps that not all processes of the group have ended."""
+    if run.complete:
+        return run
+    sizes = np.array([group.size for group in run.groups], np.int64)
+    keys = np.stack([run.records["group"].astype(np.int64), run.records["superstep"]], axis=1)
+    _, inverse, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
+    return _keep(run, counts[inverse.reshape(-1)] == sizes[run.records["group"]])
+
+
+def _keep(run: Run, keep: NDArray[np.bool_]) -> Run:
+    """Drop records, and the traffic that belongs to them."""
+    position = np.cumsum(keep) - 1
+    traffic = run.traffic[keep[run.traffic["record"]]].copy()
+    traffic["record"] = position[traffic["record"]]
+    return replace(run, records=run.records[keep], traffic=traffic)

@@ -1,0 +1,330 @@
+"""A group that records every superstep it ends.
+
+Recording is a subclass, chosen when the run starts: a group that does not record
+pays nothing for it. Times are taken before and after the runtime does its work,
+records are written in between two supersteps.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import sys
+from collections.abc import Callable, Sequence
+from types import CodeType, FrameType
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from numpy.typing import ArrayLike
+
+from bsplib import call_site, group
+from bsplib.backends.base import Port
+from bsplib.group import Group
+from bsplib.primitives.superstep import Terms
+from bsplib.recording.records import NO_CPU, Direction, Frame, GroupInfo, Stack
+from bsplib.recording.spool import Spool
+from bsplib.running import virtual_group
+from bsplib.sync_kinds import Kind
+from bsplib.transfers.outgoing import Early, Outgoing, parcel_bytes
+from bsplib.transfers.place import Array
+
+_CALLER = 2
+"""Frames above those that end a superstep here: the primitive, and who called it."""
+
+_LEAVES_GROUPS = group.__file__, virtual_group.__file__
+"""Files with functions that leave a group at the end of a ``with`` statement."""
+
+_SYNC = Kind.SYNC
+_NOTHING = 0, 0
+_Traffic = tuple[dict[int, Outgoing], dict[int, Early]]
+_end_superstep = Group._end_superstep
+_put, _get, _send, _read = Group.put, Group.get, Group.send, Group._read
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+class Recorder:
+    """The records of one process, over all its groups.
+
+    Args:
+        spool: where they go.
+        pid: of the process.
+        outermost: what calls ``main``: stacks end above it.
+        main: code of ``main``, if that can be said before it syncs.
+    """
+
+    def __init__(self, spool: Spool, pid: int, outermost: CodeType, main: CodeType | None) -> None:
+        self._spool = spool
+        self._outermost = outermost
+        self._stacks: dict[tuple[int, ...], int] = {}
+        self._codes: list[CodeType] = []  # kept, for their id() is part of the keys
+        self._main = main
+        self._groups = 0
+        self.append = spool.records.append
+        """Writes down a superstep, whose traffic has been written before."""
+        self.pid = pid
+        """Of the process, in root numbering."""
+        self.began_ns = 0
+
+    def define_group(self, info: GroupInfo) -> int:
+        """Return the number that stands for a group in this process's records."""
+        self._spool.define_group(info)
+        self._groups += 1
+        return self._groups - 1
+
+    def stack_above(self, frame: FrameType | None) -> int:
+        """Return the number for the call stack of a sync, from the frame of its caller."""
+        key: list[int] = []
+        inner, outermost = frame, self._outermost
+        while frame is not None:
+            code = frame.f_code
+            if code is outermost:
+                break
+            key += id(code), frame.f_lasti
+            frame = frame.f_back
+        whole = tuple(key)
+        number = self._stacks.get(whole)
+        return self._define(whole, inner) if number is None else number
+
+    def stack_of_end(self) -> int:
+        """Return the number for the end of ``main``: its last line stands for the sync."""
+        code = self._main
+        if code is None:  # main returned without a sync, and is no function
+            return self._number((), (Frame("", "main", 0, 0),))
+        last = max((line for *_, line in code.co_lines() if line), default=code.co_firstlineno)
+        return self._number((id(code),), (_frame_of(code, last),))
+
+    def _define(self, key: tuple[int, ...], frame: FrameType | None) -> int:
+        frames = []
+        while frame is not None and frame.f_code is not self._outermost:
+            code = frame.f_code
+            self._codes.append(code)
+            if code.co_filename != virtual_group.__file__:  # on virtual processors only
+                frames.append(_frame_of(code, frame.f_lineno))
+            frame = frame.f_back
+        self._main = self._codes[-1]
+        return self._number(key, tuple(reversed(frames)))
+
+    def _number(self, key: tuple[int, ...], stack: Stack) -> int:
+        number = self._stacks.get(key)
+        if number is None:
+            self._spool.define_stack(stack)
+            number = self._stacks[key] = len(self._stacks)
+        return number
+
+    def traffic(self, partner: int, direction: Direction, nbytes: int, messages: int) -> None:
+        """Write down what the superstep to be recorded next exchanged with a partner."""
+        spool = self._spool
+        spool.traffic.append(spool.records.count, partner, direction, nbytes, messages)
+
+
+def _frame_of(code: CodeType, line: int) -> Frame:
+    """Describe a call for the records."""
+    library = call_site.is_own(code)
+    return Frame(code.co_filename, code.co_qualname, code.co_firstlineno, line, library)
+
+
+def _timed(
+    primitive: Callable[Concatenate[RecordedGroup, _Arguments], _Result],
+) -> Callable[Concatenate[RecordedGroup, _Arguments], _Result]:
+    """Count the time inside a primitive as communication."""
+
+    @functools.wraps(primitive)
+    def timed(
+        self: RecordedGroup, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs
+    ) -> _Result:
+        now = self._now
+        began = now()
+        try:
+            return primitive(self, *args, **kwargs)
+        finally:
+            self._comm_ns += now() - began
+
+    return timed
+
+
+class RecordedGroup(Group):
+    """A :class:`Group` whose supersteps are recorded."""
+
+    # Those that are called most say their arguments: to pass on any takes its time.
+
+    def put(
+        self, pid: int, src: ArrayLike, dst: Any, *, offset: int | None = None, at: Any = None
+    ) -> None:
+        """See :meth:`Group.put`."""
+        began = self._now()
+        if at is None and pid.__class__ is int:  # as there: not to call it takes half the time
+            lane = self._lanes.get((pid, id(dst)))
+            if lane is not None and lane.put(self._out, src, offset):
+                self._comm_ns += self._now() - began
+                return
+        try:
+            _put(self, pid, src, dst, offset=offset, at=at)
+        finally:
+            self._comm_ns += self._now() - began
+
+    def send(self, pid: int, payload: Any, tag: Any = None) -> None:
+        """See :meth:`Group.send`."""
+        began = self._now()
+        try:
+            _send(self, pid, payload, tag)
+        finally:
+            self._comm_ns += self._now() - began
+
+    def get(
+        self,
+        pid: int,
+        src: Any,
+        dst: Array | None = None,
+        *,
+        offset: int | None = None,
+        at: Any = None,
+    ) -> Array:
+        """See :meth:`Group.get`."""
+        began = self._now()
+        try:
+            return _get(self, pid, src, dst, offset=offset, at=at)
+        finally:
+            self._comm_ns += self._now() - began
+
+    def _read(self) -> tuple[int, Any, Any]:
+        began = self._now()
+        try:
+            return _read(self)
+        finally:
+            self._comm_ns += self._now() - began
+
+    hpput = _timed(Group.hpput)
+    put_at = _timed(Group.put_at)
+    hpget = _timed(Group.hpget)
+    get_at = _timed(Group.get_at)
+    move = _timed(Group.move)
+    hpmove = _timed(Group.hpmove)
+    _unwrap = _timed(Group._unwrap)
+
+    _cpu_ns = NO_CPU
+    """CPU time of the superstep that ends; a subclass measures it."""
+    _stamp_arrival: Callable[[], int]
+    """The time, asked for when the superstep ends here."""
+
+    def __init__(
+        self,
+        port: Port,
+        terms: Terms,
+        parent: RecordedGroup | None,
+        recorder: Recorder,
+        info: GroupInfo,
+    ) -> None:
+        super().__init__(port, terms, parent)
+        self._recorder = recorder
+        self._number = recorder.define_group(info)
+        self._now = self._stamp_arrival = port.now
+        self._is_plain = False
+        self._comm_ns = 0
+        self._sub_ns = 0
+        self._start_ns = self._opened_ns = max(terms.began_ns, port.now())
+
+    def _end_superstep(self, kind: Kind, stamp: int) -> None:  # noqa: ARG002  # stamped here
+        arrive = self._stamp_arrival()
+        superstep, traffic = self._superstep, (self._out, self._early)
+        if kind is not _SYNC:
+            _end_superstep(self, kind, arrive)
+            stack = self._recorder.stack_of_end()
+            self._write(superstep, kind, stack, (arrive, arrive, arrive), traffic)
+            return
+        long = self._changes or self._queue.messages or self._watch is not None
+        if long or not self._end_shortly(arrive):
+            _end_superstep(self, kind, arrive)
+        end = self._now()
+        stack = self._recorder.stack_above(sys._getframe(_CALLER))
+        self._write(superstep, _SYNC, stack, (arrive, self._port.released, end), traffic)
+
+    def _end_oblivious(self, n: int, stamp: int) -> None:  # noqa: ARG002  # stamped here
+        arrive = self._stamp_arrival()
+        superstep, traffic = self._superstep, (self._out, self._early)
+        super()._end_oblivious(n, arrive)
+        times = (arrive, self._port.released, self._now())
+        stack = self._recorder.stack_above(sys._getframe(_CALLER))
+        self._write(superstep, Kind.OBLSYNC, stack, times, traffic)
+
+    def _write(
+        self,
+        superstep: int,
+        kind: Kind,
+        stack: int,
+        times: tuple[int, int, int],
+        traffic: _Traffic,
+    ) -> None:
+        arrive, released, end = times
+        start, recorder = self._start_ns, self._recorder
+        began = recorder.began_ns
+        out, early = traffic
+        own_bytes, own_messages = self._write_traffic(out, early) if out or early else _NOTHING
+        recorder.append(
+            recorder.pid,
+            self._number,
+            superstep,
+            kind,
+            stack,
+            start - began,
+            arrive - began,
+            released - began,
+            end - began,
+            self._comm_ns,
+            self._sub_ns,
+            self._cpu_ns,
+            own_bytes,
+            own_messages,
+        )
+        self._comm_ns = self._sub_ns = 0
+        self._start_ns = self._now()
+
+    def _write_traffic(self, out: dict[int, Outgoing], early: dict[int, Early]) -> tuple[int, int]:
+        """Write a row for each partner; return bytes and messages to itself."""
+        sent, got = _count(out, early)
+        own_bytes, own_messages = map(
+            operator.add, sent.pop(self._pid, _NOTHING), got.pop(self._pid, _NOTHING)
+        )
+        members = self._port.members
+        for direction, partners in ((Direction.OUT, sent), (Direction.IN, got)):
+            for pid, (nbytes, messages) in partners.items():
+                if messages:
+                    self._recorder.traffic(members[pid], direction, nbytes, messages)
+        return own_bytes, own_messages
+
+    def _open(self, index: int, pids: Sequence[int]) -> Group:
+        port = self._open_port(index, pids)
+        info = GroupInfo(self._number, self._superstep, self._partitions, index, port.members)
+        return type(self)(port, self._terms, self, self._recorder, info)
+
+    def _leave(self) -> None:
+        arrive = self._stamp_arrival()
+        caller: FrameType | None = sys._getframe(_CALLER)
+        while caller is not None and caller.f_code.co_filename in _LEAVES_GROUPS:
+            caller = caller.f_back  # the end of a with statement
+        stack = self._recorder.stack_above(caller)
+        super()._leave()
+        self._write(self._superstep, Kind.END, stack, (arrive, arrive, arrive), ({}, {}))
+        parent = self._parent
+        assert isinstance(parent, RecordedGroup)
+        parent._sub_ns += self._now() - self._opened_ns
+
+
+_Amounts = dict[int, tuple[int, int]]
+"""Bytes and messages, by pid."""
+
+
+def _count(out: dict[int, Outgoing], early: dict[int, Early]) -> tuple[_Amounts, _Amounts]:
+    """Return what was sent to each process, and what was got from each."""
+    sent: _Amounts = {}
+    got: _Amounts = {}
+    for pid, its in out.items():
+        nbytes, got_bytes = parcel_bytes(its.parcel())
+        sent[pid] = nbytes, its.count()
+        got[pid] = got_bytes, len(its.gets)
+    for pid, done in early.items():
+        nbytes, count = sent.get(pid, _NOTHING)
+        sent[pid] = nbytes + done.bytes_written, count + done.puts
+        nbytes, count = got.get(pid, _NOTHING)
+        got[pid] = nbytes + done.bytes_read, count + done.gets
+    return sent, got

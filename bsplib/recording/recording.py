@@ -1,0 +1,302 @@
+"""The recording of one run, from its check before the start to the trace.
+
+What the processes record goes to a folder ``.bsp-records-...`` beside the trace. When
+the run ends the trace is made of it, and the folder removed. Recording never costs the
+results: what can be seen to fail is an error before anything starts; what fails later
+is a ``TraceWarning``. Where the caller is killed, or the trace cannot be written, the
+folder stays, and ``bsp recover FOLDER`` makes the trace.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from bsplib.errors import TraceError, TraceWarning, UsageError
+from bsplib.recording.collect import Collected, collect, first_half, has_ended
+from bsplib.recording.folder_lock import lock_if_possible
+from bsplib.recording.last_words import LastWords
+from bsplib.recording.output_file import UNFINISHED, obstacle
+from bsplib.recording.records import RECORD, TRAFFIC, Run, Trace
+from bsplib.recording.spool import HEADER, ROWS_AT_FIRST
+from bsplib.recording.trace import FORMAT_VERSION, MAX_NPROCS, TooLongError, read_trace, write_trace
+from bsplib.running.failures import words
+
+_PREFIX = ".bsp-records-"
+_ABOUT = "run.json"
+_FORMAT = "bsplib records"
+_FIRST_BYTES = 2 * HEADER.size + ROWS_AT_FIRST * (RECORD.itemsize + TRAFFIC.itemsize)
+"""Of the files of a process, before it has recorded anything."""
+_MAX_SAID = 4096
+_MAX_ABOUT = 2**24
+
+_Signature = tuple[int, int, int]
+
+_written: dict[Path, _Signature] = {}
+"""Traces that this program has begun, as it left them; its later runs are added."""
+
+
+class Recording:
+    """The recording of a run that is about to start.
+
+    Args:
+        path: of the trace.
+        nprocs: number of processes.
+        meta: what is known of the run.
+
+    Raises:
+        UsageError: no trace can be written there, or no records beside it.
+        TraceError: the trace that this program has begun there has been damaged since.
+    """
+
+    def __init__(self, path: Path, nprocs: int, meta: dict[str, Any]) -> None:
+        if reason := obstacle(path):
+            raise UsageError(f"profile: {reason}")
+        self.target = Path(os.path.realpath(path))
+        self._nprocs = nprocs
+        self._meta = meta
+        self._added = is_begun(self.target)
+        if self._added and _signature(self.target) != _written[self.target]:
+            _check_earlier(self.target)
+        self.folder = self._make_folder()
+        """For the records."""
+        self._lock = lock_if_possible(self.folder)
+        self._last_words = LastWords(self._kept())
+
+    def _make_folder(self) -> Path:
+        folder = None
+        try:
+            disk = os.statvfs(self.target.parent)
+            needed, free = self._nprocs * _FIRST_BYTES, disk.f_bavail * disk.f_frsize
+            if needed > free:
+                raise UsageError(
+                    f"profile: the records of {self._nprocs} processes begin with {needed} bytes, "
+                    f"and {free} are free in {self.target.parent}"
+                )
+            folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=self.target.parent))
+            about = {
+                "format": _FORMAT,
+                "version": FORMAT_VERSION,
+                "nprocs": self._nprocs,
+                "target": str(self.target),
+                "added": self._added,
+                "meta": self._meta,
+            }
+            (folder / _ABOUT).write_text(json.dumps(about), encoding="utf-8")
+        except OSError as error:
+            if folder is not None:
+                remove(folder, 0)
+            raise UsageError(
+                f"profile: no records can be kept in {self.target.parent}: {error.strerror}"
+            ) from None
+        return folder
+
+    def end(self, error: BaseException | None = None) -> None:
+        """Make the trace; warn of what is lost.
+
+        Args:
+            error: what the run ended in.
+        """
+        if error is not None:
+            self._meta["error"] = _said(error)
+        try:
+            losses = self._make_trace(complete=error is None)
+        except BaseException as interruption:
+            interruption.add_note(self._kept())
+            raise
+        finally:
+            self._last_words.forget()
+            if self._lock is not None:
+                os.close(self._lock)
+        if losses:
+            # The error of a run is not hidden behind a warning that is turned into one.
+            with contextlib.suppress(TraceWarning) if error else contextlib.nullcontext():
+                warnings.warn(f"profile: {losses}", TraceWarning, stacklevel=4)
+
+    def _kept(self) -> str:
+        """Say where the records are, and what makes a trace of them."""
+        return (
+            f"the records stay in {self.folder}; a trace is made of them, elsewhere with --out, "
+            f"by: bsp recover {quote(str(self.folder))}"
+        )
+
+    def _make_trace(self, *, complete: bool) -> str:
+        """Write the trace and remove the folder; return what is lost."""
+        if not self.folder.exists():
+            return f"{self.folder} was removed while the program ran; no trace was written"
+        try:
+            found = collect(self.folder, self._nprocs, complete=complete, meta=self._meta)
+            losses = _losses(found)
+            if losses:
+                found.run.meta.setdefault("error", losses)
+            left_out = self._add(found.run) if found.begun else ""
+        except Exception as error:  # noqa: BLE001  # nothing here may cost the results
+            return f"no trace was written: {_reason(error)}; {self._kept()}"
+        remove(self.folder, self._nprocs)
+        if losses and not found.begun:
+            return f"{losses}; no trace was written"
+        holds = f"{self.target} holds the supersteps that all processes recorded before"
+        return "; ".join(filter(None, [losses, left_out, (losses or left_out) and holds]))
+
+    def _add(self, run: Run) -> str:
+        """Write the trace, with less of the run if it is too long; return what is lost."""
+        earlier = read_trace(self.target).runs if is_begun(self.target) else ()
+        _, left_out = _write_fitting(self.target, earlier, run, self.folder)
+        _written[self.target] = _signature(self.target)
+        return left_out
+
+
+def is_begun(path: Path) -> bool:
+    """Tell whether this program has recorded a run in a file that is still there."""
+    target = Path(os.path.realpath(path))
+    return target in _written and target.exists()
+
+
+def recover(folder: Path, out: Path | None = None) -> tuple[Path, Run]:
+    """Make the trace of a run whose caller was killed, and remove its folder.
+
+    Args:
+        folder: of the records.
+        out: file for the trace; the one that the run would have written if None.
+
+    Returns:
+        The file, and the run as far as it was recorded.
+
+    Raises:
+        TraceError: the folder holds no records, or the run still goes on.
+        UsageError: the trace cannot be written there.
+    """
+    about = _read_about(folder)
+    # Beside the folder, wherever that is now; what the folder says is not to be trusted.
+    target, nprocs = out or folder.absolute().parent / Path(about["target"]).name, about["nprocs"]
+    if reason := obstacle(target):
+        raise UsageError(f"recover: {reason}")
+    earlier: tuple[Run, ...] = ()
+    if out is None and target.exists():
+        if not about["added"]:
+            raise UsageError(f"recover: {target} is there already; say another file by --out")
+        earlier = read_trace(target).runs
+    held = lock_if_possible(folder)
+    if held is None:
+        raise TraceError(f"{folder}: the run that records there still goes on")
+    try:
+        run = _recovered(collect(folder, nprocs, complete=False, meta=about["meta"]))
+        run, _ = _write_fitting(target, earlier, run)
+        remove(folder, nprocs)
+    except OSError as error:
+        raise UsageError(f"recover: {target} cannot be written: {error.strerror}") from None
+    finally:
+        os.close(held)
+    return target, run
+
+
+def _recovered(found: Collected) -> Run:
+    """Return a run as complete if all its processes came to the end of ``main``."""
+    if has_ended(found.run) and not found.lost:
+        return replace(found.run, complete=True)
+    reason = _losses(found) or "the program was killed while it recorded"
+    found.run.meta.setdefault("error", reason)
+    return found.run
+
+
+def _write_fitting(
+    target: Path, earlier: tuple[Run, ...], run: Run, scratch: Path | None = None
+) -> tuple[Run, str]:
+    """Write a trace, of the last run as much as a reader takes.
+
+    Returns:
+        The last run as it was written, and what is left out of it.
+
+    Raises:
+        TooLongError: no reader would take even the beginning of the run.
+    """
+    left_out = ""
+    while True:
+        try:
+            write_trace(target, Trace((*earlier, run)), scratch=scratch)
+        except TooLongError as error:
+            if len(run.records) == 0:
+                raise
+            left_out = f"the end of the run was left out, since {_reason(error)}"
+            run = first_half(run)
+            run.meta.setdefault("error", left_out)
+        else:
+            return run, left_out
+
+
+def remove(folder: Path, nprocs: int) -> None:
+    """Remove a folder of records, but no files that are none of a recording."""
+    parts = ("records", "traffic", "definitions")
+    names = [_ABOUT, *(f"{pid}.{part}" for pid in range(nprocs) for part in parts)]
+    with contextlib.suppress(OSError):  # it may be gone
+        for path in (*(folder / name for name in names), *folder.glob(f"{UNFINISHED}*")):
+            path.unlink(missing_ok=True)
+        folder.rmdir()
+
+
+def _read_about(folder: Path) -> dict[str, Any]:
+    """Return what a recording noted of itself."""
+    try:
+        with (folder / _ABOUT).open(encoding="utf-8") as file:
+            about = json.loads(file.read(_MAX_ABOUT))
+        sound = (about["format"], about["version"]) == (_FORMAT, FORMAT_VERSION)
+        sound = sound and type(about["nprocs"]) is int and 1 <= about["nprocs"] <= MAX_NPROCS
+        sound = sound and isinstance(about["target"], str) and isinstance(about["meta"], dict)
+    except OSError as error:
+        reason = f"{_ABOUT} cannot be read: {error.strerror}"
+        raise TraceError(f"{folder} is no folder of records: {reason}") from None
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise TraceError(f"{folder} is no folder of records: {_ABOUT}: {error}") from None
+    if not sound or not isinstance(about["added"], bool):
+        raise TraceError(f"{folder} is no folder of records that this bsplib reads")
+    return about  # type: ignore[no-any-return]  # checked above
+
+
+def _check_earlier(target: Path) -> None:
+    try:
+        read_trace(target)
+    except TraceError as error:
+        raise TraceError(
+            f"profile: {error} This program's runs are added to it: remove it, or name another file"
+        ) from None
+
+
+def _signature(path: Path) -> _Signature:
+    """Return what changes when a file is replaced or written to."""
+    stat = path.stat()
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns
+
+
+def _losses(found: Collected) -> str:
+    """Say which processes stopped recording, and why."""
+    by_reason: dict[str, list[int]] = {}
+    for pid, reason in found.lost.items():
+        by_reason.setdefault(reason, []).append(pid)
+    return "; ".join(
+        f"{_processes(pids)} stopped recording: {reason}" for reason, pids in by_reason.items()
+    )
+
+
+def _processes(pids: list[int]) -> str:
+    if len(pids) == 1:
+        return f"process {pids[0]}"
+    return f"{len(pids)} processes (the first is process {pids[0]})"
+
+
+def _said(error: BaseException) -> str:
+    """Return the type and the text of an error, cut where it is long."""
+    return f"{type(error).__name__}: {words(error)}"[:_MAX_SAID]
+
+
+def _reason(error: BaseException) -> str:
+    """Return what went wrong, as a part of a sentence."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error).rstrip(".") or type(error).__name__

@@ -1,0 +1,1 @@
+"""A run from call to result, on any backend."""

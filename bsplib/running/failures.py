@@ -1,0 +1,278 @@
+"""How the processes of a run ended that did not return, and what the caller is told of it.
+
+Of several failures the run raises the one of the lowest (superstep, pid), in its own
+type. A note says where it was raised and how many others there are; a mismatch says
+where every process was. Frames of bsplib itself are left out of tracebacks, unless the
+environment variable ``BSP_TRACEBACK`` is ``full``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import traceback
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, NoReturn
+
+from bsplib import call_site
+from bsplib.backends.members import named
+from bsplib.errors import BspError, MessageError, ProcessDiedError, SyncMismatchError
+
+_AFTER_ALL = 1 << 62
+"""The superstep of what goes wrong after the last one."""
+
+
+class RemoteTraceback(Exception):  # noqa: N818  # shown as a cause, never raised
+    """The traceback of the process in which an error was raised."""
+
+    def __str__(self) -> str:
+        return f'\n"""\n{self.args[0]}"""'
+
+
+@dataclass(frozen=True)
+class Failure:
+    """How a process ended that did not return."""
+
+    pid: int
+    superstep: int
+    error: BaseException
+    place: str = ""
+    """File and line at which it was raised; empty where nobody knows."""
+    traceback: str = ""
+
+    def rank(self) -> tuple[int, bool, int]:
+        """Return the sort key: the run raises the failure for which it is lowest.
+
+        A mismatch comes after other errors of its superstep: where a process raises,
+        others find that it does not come to their sync.
+        """
+        return self.superstep, isinstance(self.error, SyncMismatchError), self.pid
+
+
+@dataclass(frozen=True)
+class Halt:
+    """Where a process waited when the run ended because of another one."""
+
+    place: str
+
+
+def failure_of(error: BaseException, pid: int, superstep: int) -> Failure:
+    """Describe how ``main`` ended where it raised.
+
+    Args:
+        error: what it raised, ``SystemExit`` included.
+        pid: process of the root group.
+        superstep: in which it was; an error that knows better comes first.
+    """
+    said = getattr(error, "superstep", None)
+    superstep = said if isinstance(said, int) else superstep
+    place = call_site.place_of_error(error.__traceback__)
+    if isinstance(error, SystemExit):
+        status = 0 if error.code is None else error.code
+        died = ProcessDiedError(
+            f"process {pid} ended by sys.exit({status!r}) in superstep {superstep}; return from "
+            f"main"
+        )
+        died.pid, died.superstep = pid, superstep
+        return Failure(pid, superstep, died, place)
+    return Failure(pid, superstep, _portable(error), place, _text(error))
+
+
+def halt_of(stopped: BaseException) -> Halt:
+    """Describe where a process was stopped, from what unwound it."""
+    return Halt(call_site.place_of_error(stopped.__traceback__))
+
+
+def unpicklable_result(pid: int, reason: Exception) -> MessageError:
+    """Return the error for what cannot travel to the caller of ``run``."""
+    error = MessageError(f"what main returned on process {pid} cannot be pickled: {words(reason)}")
+    error.pid, error.superstep = pid, _AFTER_ALL
+    return error
+
+
+def read_outcome(pickled: bytes, pid: int) -> Any:
+    """Return how a process ended from what it said; a failure where that cannot be read.
+
+    Args:
+        pickled: from a process of this run, hence safe to unpickle.
+        pid: who said it.
+    """
+    try:
+        return pickle.loads(pickled)
+    except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __setstate__
+        error = BspError(
+            f"what process {pid} returned or raised cannot be unpickled here: {words(reason)}"
+        )
+        error.pid, error.superstep = pid, _AFTER_ALL
+        return Failure(pid, _AFTER_ALL, error, call_site.END)
+
+
+def words(error: BaseException) -> str:
+    """Return what an error says, whatever its ``__str__`` does."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001  # anything may go wrong in a foreign __str__
+        return f"<{type(error).__name__} whose __str__ raises>"
+
+
+def _portable(error: BaseException) -> BaseException:
+    """Return an error that survives pickling: itself, or one that says the same."""
+    try:
+        again = pickle.loads(pickle.dumps(error))
+    except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__
+        problem = f"cannot be pickled: {words(reason)}"
+    else:
+        if isinstance(again, BaseException):
+            return error
+        problem = f"unpickles to {type(again).__name__}, which is no exception"
+    said = BspError(f"{type(error).__qualname__}: {words(error)} (the error itself {problem})")
+    said.__cause__ = error
+    return said
+
+
+# -- what the caller of run gets ------------------------------------------------------------
+
+
+def raise_first(outcomes: Mapping[int, Any]) -> None:
+    """Raise the first of the failures, if there are any.
+
+    Args:
+        outcomes: by pid, as far as they are known: Failure, Halt or what else there is.
+    """
+    failures = [outcome for outcome in outcomes.values() if isinstance(outcome, Failure)]
+    if not failures:
+        return
+    first = min(failures, key=Failure.rank)
+    error = first.error
+    others = sum(f is not first and not isinstance(f.error, SyncMismatchError) for f in failures)
+    if isinstance(error, SyncMismatchError):
+        _name_places(error, outcomes)
+    note = _note(first, others)
+    if note:
+        with contextlib.suppress(Exception):  # a foreign __setattr__ may forbid it
+            error.add_note(note)
+    _raise(first)
+
+
+def _raise(failure: Failure) -> NoReturn:
+    if failure.error.__traceback__ is None and failure.traceback:  # it came from another process
+        raise failure.error from RemoteTraceback(failure.traceback)
+    raise failure.error
+
+
+def _note(failure: Failure, others: int) -> str:
+    """Return where an error was raised, as far as its text does not say so."""
+    more = f"{others} more process{'es' if others > 1 else ''} failed" if others else ""
+    if isinstance(failure.error, BspError) and failure.error.pid is not None:
+        return f"[{more}]" if more else ""
+    at = f"process {failure.pid}, "
+    at += call_site.END if failure.superstep == _AFTER_ALL else f"superstep {failure.superstep}"
+    if failure.place and failure.superstep != _AFTER_ALL:
+        at += f", {failure.place}"
+    return f"[{at}; {more}]" if more else f"[{at}]"
+
+
+def _name_places(error: SyncMismatchError, outcomes: Mapping[int, Any]) -> None:
+    """Add to a mismatch where every process waited, if not all did at one place."""
+    at: dict[str, list[int]] = {}
+    for pid, outcome in sorted(outcomes.items()):
+        if isinstance(outcome, Failure | Halt) and outcome.place:
+            at.setdefault(outcome.place, []).append(pid)
+    if len(at) < 2:
+        return
+    text, bracket, place = str(error).partition(" [process ")
+    waiting = ", ".join(
+        f"{named(pids)} {'wait' if len(pids) > 1 else 'waits'} at {_article(place)}"
+        for place, pids in at.items()
+    )
+    error.args = (f"{text}; {waiting}{bracket}{place}", *error.args[1:])
+
+
+def _article(place: str) -> str:
+    return f"the {place}" if place == call_site.END else place
+
+
+# -- tracebacks -----------------------------------------------------------------------------
+
+
+def _is_full() -> bool:
+    return os.environ.get("BSP_TRACEBACK") == "full"
+
+
+def _text(error: BaseException) -> str:
+    """Return the traceback of an error without frames of bsplib."""
+    whole = traceback.TracebackException.from_exception(error)
+    if not _is_full():
+        _leave_out_own(whole, set())
+    return "".join(whole.format())
+
+
+def _leave_out_own(whole: traceback.TracebackException | None, seen: set[int]) -> None:
+    if whole is None or id(whole) in seen:
+        return
+    seen.add(id(whole))
+    kept = [frame for frame in whole.stack if not call_site.is_own_file(frame.filename)]
+    if kept or issubclass(whole.exc_type or BspError, BspError):
+        whole.stack = traceback.StackSummary.from_list(kept)
+    for other in (whole.__cause__, whole.__context__, *(whole.exceptions or ())):
+        _leave_out_own(other, seen)
+
+
+def trim(error: BaseException) -> None:
+    """Take frames of bsplib out of the traceback of an error and those of its causes.
+
+    An error that is none of bsplib's own and was raised inside bsplib alone keeps all.
+    A ``raise`` that follows in the ``except`` clause does not add its own frame.
+    """
+    if not _is_full():
+        _trim(error, set())
+
+
+def _trim(error: BaseException | None, seen: set[int]) -> None:
+    if error is None or id(error) in seen:
+        return
+    seen.add(id(error))
+    kept = [
+        frame
+        for frame in _frames(error.__traceback__)
+        if not call_site.is_own(frame.tb_frame.f_code)
+    ]
+    own = isinstance(error, BspError | KeyboardInterrupt | MemoryError)
+    if kept or own or isinstance(error.__cause__, RemoteTraceback):
+        for outer, inner in zip(kept, [*kept, None][1:], strict=True):
+            outer.tb_next = inner
+        BaseException.with_traceback(error, kept[0] if kept else None)
+    _trim(error.__cause__, seen)
+    _trim(error.__context__, seen)
+
+
+def _frames(traceback: TracebackType | None) -> Iterator[TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
+
+
+def show_error(error: BaseException, script: str) -> int:
+    """Print the traceback of an error as Python does, from the script on.
+
+    Args:
+        error: what the script raised.
+        script: path of the script; what called it is left out.
+
+    Returns:
+        The exit status that Python has after such an error.
+    """
+    trim(error)
+    whole = error.__traceback__
+    if not _is_full():
+        inside = (frame for frame in _frames(whole) if _is_of(frame, script))
+        whole = next(inside, whole)
+    traceback.print_exception(type(error), error, whole)
+    return 130 if isinstance(error, KeyboardInterrupt) else 1
+
+
+def _is_of(frame: TracebackType, script: str) -> bool:
+    return frame.tb_frame.f_code.co_filename == script

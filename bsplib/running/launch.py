@@ -1,0 +1,188 @@
+"""``bsplib.run``: start a program on a backend, gather its results and its records."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bsplib.backends.shm import launch as shm
+from bsplib.backends.sim import launch as sim
+from bsplib.machine import Machine
+from bsplib.recording.recording import Recording
+from bsplib.running.failures import trim
+from bsplib.running.program import check_program
+from bsplib.running.setting import Setting, choose
+from bsplib.running.speed import own_speed, time_scale
+from bsplib.running.task import Task
+from bsplib.version import __version__
+
+
+@dataclass
+class Overrides:
+    """What ``bsp run`` says; it wins over what the script says."""
+
+    nprocs: int | None = None
+    backend: str | None = None
+    profile: str | None = None
+    machine: Machine | None = None
+    check: bool = False
+    timeout: float | None = None
+    label: bool = False
+    records: bool = True
+    """False: nothing is recorded, whatever the script says."""
+    report_times: Callable[[sim.Times], None] | None = None
+    """Is told the virtual times of each run."""
+
+
+overrides = Overrides()
+
+
+def run(  # noqa: PLR0913  # each has a name at the call
+    main: Callable[..., Any],
+    *args: Any,
+    nprocs: int | None = None,
+    backend: str = "shm",
+    profile: str | os.PathLike[str] | None = None,
+    machine: Machine | str | None = None,
+    check: bool = False,
+    wait: str = "auto",
+    start_method: str | None = None,
+    sim_seed: int = 0,
+    timeout: float | None = None,
+    **kwargs: Any,
+) -> list[Any]:
+    """Run ``main(bsp, *args, **kwargs)`` in every process of a BSP machine.
+
+    Args:
+        main: the program; ``bsp`` is a :class:`bsplib.Group`.
+        *args: given to ``main`` in every process.
+        nprocs: number of processes; the cores that this process may use if None.
+        backend: ``"shm"``: processes of this machine over shared memory;
+            ``"sim"``: virtual processors, any number of them inside this process.
+            Arguments and results are copied as between real processes, globals of
+            modules are shared.
+        profile: file to record the run in; a further run of the same program into
+            the same file is added to it. It is written when the run ends, in place of
+            a regular file of that name; of a symbolic link the file is replaced that it
+            points to. Where this process is killed before, ``bsp recover FOLDER`` makes
+            it of the records, which lie beside it in a folder ``.bsp-records-...``.
+            Nothing is recorded if None.
+        machine: prices the communication of virtual processors, scales their computation
+            where it has a speed, and tells ``broadcast`` when two stages pay: a
+            :class:`bsplib.Machine`, the name of one, or a TOML file;
+            ``"shared-memory"`` and ``"ideal"`` if None.
+        check: report what is legal and hardly meant, with the places of both calls:
+            overlapping puts and hp-transfers, arrays of transfers that are changed or read
+            too early, and arrays that are used after they were freed. Warn of messages
+            that nobody reads. Takes time, and a copy of all registered arrays.
+        wait: how real processes wait for each other: ``"auto"``, spinning only where
+            each has a core and sleeping where it takes long; ``"spin"``, never
+            sleeping; ``"block"``, always sleeping.
+        start_method: ``"fork"``, ``"forkserver"`` or ``"spawn"``; fork where the
+            calling process has one thread, else forkserver, if None.
+        sim_seed: of the order in which virtual processors run.
+        timeout: seconds that the run may take; it takes as long as it takes if None.
+        **kwargs: given to ``main`` in every process.
+
+    Returns:
+        What ``main`` returned, by pid.
+
+    Raises:
+        ProcessRangeError: ``nprocs`` is not 1 to 256, on virtual processors 4096.
+        UsageError: there is no such backend, Machine, way to wait or start method; no
+            trace can be written at ``profile``; ``main`` cannot take the arguments, would
+            not run when called, or has a parameter of the name of a keyword above.
+        RunTimeoutError: the run took longer than ``timeout``; the text says where every
+            process was.
+        ProcessDiedError: a process exited or was killed.
+        SyncMismatchError: processes did not sync alike.
+        Exception: what ``main`` raised, in its own type, with the remote traceback
+            as its cause; of several errors that of the lowest (superstep, pid).
+        TraceError: the file that earlier runs were recorded in has been damaged since.
+
+    Warns:
+        TraceWarning: records were lost, because the disk is full for example; the
+            results are returned all the same.
+    """
+    check_program(main, args, kwargs)
+    setting = choose(
+        backend=overrides.backend or backend,
+        nprocs=nprocs if overrides.nprocs is None else overrides.nprocs,
+        machine=overrides.machine or machine,
+        check=check or overrides.check,
+        wait=wait,
+        start_method=start_method,
+        seed=sim_seed,
+        timeout=timeout if overrides.timeout is None else overrides.timeout,
+    )
+    task = Task(main, setting.machine, args, kwargs, check=setting.check, label=overrides.label)
+    target = overrides.profile or profile
+    try:
+        if target is None or not overrides.records:
+            return _launch(task, setting)
+        return _run_recorded(task, setting, Path(target).absolute())
+    except BaseException as error:
+        trim(error)
+        raise
+
+
+def _launch(task: Task, setting: Setting) -> list[Any]:
+    if setting.backend == "shm":
+        return shm.launch(task, setting.nprocs, setting.start_method, setting.wait, setting.timeout)
+    scale = time_scale(setting.machine)
+    results, times = sim.launch(task, setting.nprocs, setting.seed, scale, setting.timeout)
+    if overrides.report_times is not None:
+        overrides.report_times(times)
+    return results
+
+
+def _run_recorded(task: Task, setting: Setting, path: Path) -> list[Any]:
+    """Run with records, and write the trace however the run ends."""
+    meta = _meta(task, setting)
+    recording = Recording(path, setting.nprocs, meta)
+    try:
+        recorded = replace(task, spool=recording.folder, cpu=meta["cpu_measured"])
+        results = _launch(recorded, setting)
+    except BaseException as error:
+        recording.end(error)
+        raise
+    recording.end()
+    return results
+
+
+def _meta(task: Task, setting: Setting) -> dict[str, Any]:
+    cores = len(os.sched_getaffinity(0))
+    virtual = {"virtual_time": _scaling(setting.machine)} if setting.backend == "sim" else {}
+    return virtual | {
+        "program": os.path.basename(sys.argv[0]) or "python",
+        "main": getattr(task.main, "__qualname__", repr(task.main)),
+        "arguments": sys.argv[1:],
+        "backend": setting.backend,
+        "machine": asdict(task.machine),
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "host": platform.node(),
+        "cores": cores,
+        "cpu_measured": setting.backend == "shm" and setting.nprocs > cores,
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "bsplib": __version__,
+    }
+
+
+def _scaling(machine: Machine) -> dict[str, Any]:
+    """Return how the CPU time of this computer became virtual time."""
+    known = machine.speed is not None
+    return {
+        "seconds_per_cpu_second": time_scale(machine),
+        "speed_here": own_speed() if known else None,
+        "speed_there": machine.speed,
+    }

@@ -1,0 +1,169 @@
+"""Processes that are kept between runs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from multiprocessing.util import Finalize
+from types import TracebackType
+from typing import Any, Self
+
+from bsplib.backends.shm.processes import Limit, Processes
+from bsplib.backends.shm.signals import held_back
+from bsplib.errors import UsageError
+from bsplib.machine import Machine
+from bsplib.running.failures import trim
+from bsplib.running.program import check_program
+from bsplib.running.setting import Setting, check_timeout, choose
+from bsplib.running.task import Task
+
+
+class Pool:
+    """A BSP machine that stays: its processes run one program after the other.
+
+    Use it as ``with bsplib.Pool(nprocs=4) as pool: pool.run(main, ...)``. Globals of
+    modules stay as a run left them; arrays of a run do not outlive it. After a run
+    that ended in an error the processes are started afresh. Runs that several threads
+    ask for are done one after the other: each waits for its turn.
+
+    Args:
+        nprocs: number of processes; the cores that this process may use if None.
+        machine: as for :func:`bsplib.run`.
+        check: likewise.
+        wait: likewise.
+        start_method: likewise.
+
+    Raises:
+        ProcessRangeError: ``nprocs`` is not 1 to 256.
+        UsageError: there is no such Machine, way to wait or start method.
+    """
+
+    def __init__(
+        self,
+        nprocs: int | None = None,
+        *,
+        machine: Machine | str | None = None,
+        check: bool = False,
+        wait: str = "auto",
+        start_method: str | None = None,
+    ) -> None:
+        self._setting: Setting = choose(
+            nprocs=nprocs, machine=machine, check=check, wait=wait, start_method=start_method
+        )
+        self._processes: Processes | None = None
+        self._finalize: Finalize | None = None
+        self._closed = False
+        self._turn = threading.Lock()
+        self._thread = 0  # that has the turn
+
+    @property
+    def nprocs(self) -> int:
+        """Number of processes."""
+        return self._setting.nprocs
+
+    def run(
+        self, main: Callable[..., Any], *args: Any, timeout: float | None = None, **kwargs: Any
+    ) -> list[Any]:
+        """Run ``main(bsp, *args, **kwargs)`` in every process of the pool.
+
+        Args:
+            main: the program.
+            *args: given to ``main`` in every process.
+            timeout: seconds that the run may take, once the processes are there and free.
+            **kwargs: given to ``main`` in every process.
+
+        Returns:
+            What ``main`` returned, by pid.
+
+        Raises:
+            UsageError: the pool is closed, this thread is in a run of it already, or
+                ``main`` cannot be run with the arguments.
+            RunTimeoutError: the run took longer than ``timeout``.
+            Exception: as :func:`bsplib.run`.
+        """
+        check_program(main, args, kwargs, ("timeout",))
+        task = Task(main, self._setting.machine, args, kwargs, check=self._setting.check)
+        seconds = check_timeout(timeout)
+        self._check_thread("run")
+        with self._turn:
+            self._thread = threading.get_ident()
+            try:
+                results = self._ready().run(task, Limit(seconds))
+            except BaseException as error:
+                self._end()
+                trim(error)
+                raise
+            finally:
+                self._thread = 0
+        return results
+
+    def close(self) -> None:
+        """End the processes, after the runs that other threads are in.
+
+        Raises:
+            UsageError: this thread is in a run of the pool.
+        """
+        self._check_thread("close")
+        with self._turn, held_back():
+            self._closed = True
+            self._let_go()
+
+    def _check_thread(self, operation: str) -> None:
+        """Refuse what would wait for itself, as a signal handler may do."""
+        if self._thread == threading.get_ident():
+            raise UsageError(
+                f"Pool.{operation}: this thread is in a run of the pool already; use another "
+                f"pool, or wait until the run has ended"
+            )
+
+    def _ready(self) -> Processes:
+        if self._closed:
+            raise UsageError("this pool is closed; make another one")
+        if self._processes is not None and self._processes.busy:
+            self._end()  # a run was interrupted, and so was the end of its processes
+        if self._processes is None:
+            with held_back():
+                self._processes = self._start()
+                # A program that forgets to close would wait for its processes for ever.
+                self._finalize = Finalize(self, self._processes.close, exitpriority=0)
+        return self._processes
+
+    def _start(self) -> Processes:
+        setting = self._setting
+        made = Processes(setting.nprocs, setting.start_method, setting.wait)
+        try:
+            made.start()
+        except BaseException:
+            made.stop()
+            made.close()
+            raise
+        return made
+
+    def _end(self) -> None:
+        with held_back():
+            if self._processes is not None:
+                self._processes.stop()
+                self._let_go()
+
+    def _let_go(self) -> None:
+        if self._finalize is not None:
+            self._finalize()
+        self._finalize = self._processes = None
+
+    def __enter__(self) -> Self:
+        with self._turn:
+            try:
+                self._ready()
+            except BaseException:
+                # Not left to the finalizer: an interrupt in there would be ignored.
+                self._end()
+                raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()

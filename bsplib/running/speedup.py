@@ -1,0 +1,103 @@
+"""The speedup of a script on virtual processors: T(1)/T(P), with both of them run.
+
+The total computation of a parallel program is not the time of one processor: with one
+process a program sends nothing, sorts in one piece, and takes another path. So the
+script is run once more with nprocs = 1 on the same Machine.
+"""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from dataclasses import replace
+from io import StringIO
+
+from bsplib.backends.sim.launch import Times
+from bsplib.running import launch
+
+_Say = Callable[[str], object]
+
+
+def run_with_speedup(script: str, say: _Say) -> None:
+    """Run a script, then run it on one processor, and say the speedup of each of its runs.
+
+    The second time nothing is recorded, and what the script prints is dropped; files
+    that it writes are written again.
+
+    Args:
+        script: path of the script; ``sys.argv`` is set already.
+        say: is given each line to be printed.
+
+    Raises:
+        BaseException: what the script raised the first time.
+    """
+    parallel: list[Times] = []
+    status = _run(script, parallel)
+    if status is not None and status.code not in (None, 0):
+        raise status
+    for line in _compared(script, parallel):
+        say(line)
+    if status is not None:
+        raise status
+
+
+def _run(script: str, times: list[Times]) -> SystemExit | None:
+    """Run a script and keep its virtual times; return how it exited, if it did."""
+    before = launch.overrides.report_times
+
+    def report(each: Times) -> None:
+        times.append(each)
+        if before is not None:
+            before(each)
+
+    launch.overrides.report_times = report
+    try:
+        runpy.run_path(script, run_name="__main__")
+    except SystemExit as status:
+        return status
+    finally:
+        launch.overrides.report_times = before
+    return None
+
+
+def _compared(script: str, parallel: Sequence[Times]) -> list[str]:
+    """Return a line for each run of the script, or one that says why there is no speedup."""
+    if not parallel:
+        return ["no speedup: the script ran nothing on virtual processors; say --backend sim"]
+    alone: list[Times] = []
+    if (reason := _run_alone(script, alone)) is not None:
+        return [f"no speedup: with nprocs = 1 the script {reason}"]
+    if len(alone) != len(parallel):
+        return [
+            f"no speedup: with nprocs = 1 the script made {len(alone)} runs on virtual processors "
+            f"instead of {len(parallel)}"
+        ]
+    return [_line(*pair) for pair in zip(alone, parallel, strict=True)]
+
+
+def _run_alone(script: str, times: list[Times]) -> str | None:
+    """Run a script with one process; return why it did not end well, or None."""
+    before = launch.overrides
+    launch.overrides = replace(
+        before, nprocs=1, profile=None, records=False, report_times=None, label=False
+    )
+    try:
+        with redirect_stdout(StringIO()):
+            status = _run(script, times)
+    except Exception as error:  # noqa: BLE001  # whatever it is, the first run was good
+        return f"ended by {type(error).__name__}: {error}"
+    finally:
+        launch.overrides = before
+    if status is not None and status.code not in (None, 0):
+        return f"exited with status {status.code!r}"
+    return None
+
+
+def _line(alone: Times, parallel: Times) -> str:
+    if not parallel.parallel_s:
+        return "no speedup: the run took no virtual time"
+    ratio = alone.parallel_s / parallel.parallel_s
+    return (
+        f"speedup: T(1) {alone.parallel_s:.4g} s / T(P) {parallel.parallel_s:.4g} s = {ratio:.3g}"
+    )

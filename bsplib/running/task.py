@@ -1,0 +1,97 @@
+"""What every process of a run does, on every backend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from bsplib.backends.base import Port
+from bsplib.group import Group
+from bsplib.machine import Machine
+from bsplib.primitives.superstep import Terms
+from bsplib.recording.cpu_recorder import CpuRecordedGroup
+from bsplib.recording.recorder import RecordedGroup, Recorder
+from bsplib.recording.records import root_group
+from bsplib.recording.spool import Spool
+from bsplib.running.failures import Failure, failure_of
+from bsplib.running.seeds import Seeds, draw
+from bsplib.running.virtual_group import in_virtual_time
+
+_Group = TypeVar("_Group", bound=Group)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the processes of a run are to do."""
+
+    main: Callable[..., Any]
+    machine: Machine
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    spool: Path | None = None
+    """Folder for the records; None where nothing is recorded."""
+    cpu: bool = False
+    """Record CPU time too."""
+    check: bool = False
+    """Find transfers that overlap, and arrays that are changed too early."""
+    label: bool = False
+    """Lines that a process prints begin with its pid."""
+    seeds: Seeds = field(default_factory=draw)
+    """Of the global random generators of real processes."""
+
+
+def run_task(task: Task, port: Port) -> Any:
+    """Run ``main`` in this process and return what it returns."""
+    port.meet({}, 0, stamp=port.now())  # time 0 is when the last one is here
+    port.turn()
+    terms = Terms(port.released, task.machine, task.check)
+    if task.spool is None:
+        return _run_main(task, _kind(Group, port)(port, terms))
+    with closing(Spool(task.spool, port.pid)) as spool:
+        return _run_main(task, _recorded_group(task, spool, port, terms))
+
+
+def _kind(kind: type[_Group], port: Port) -> type[_Group]:
+    """Return the class of the groups of a run."""
+    return kind if port.clock is None else in_virtual_time(kind)  # type: ignore[arg-type]  # mypy: a class is not hashable
+
+
+def _run_main(task: Task, group: Group) -> Any:
+    try:
+        group._begin()
+        result = _call_main(task, group)
+        group._finish(getattr(task.main, "__code__", None))
+        return result
+    finally:
+        group._retire()
+
+
+def _recorded_group(task: Task, spool: Spool, port: Port, terms: Terms) -> Group:
+    code = getattr(task.main, "__code__", None)
+    recorder = Recorder(spool, port.pid, _call_main.__code__, code)
+    recorder.began_ns = port.released
+    kind = _kind(CpuRecordedGroup if task.cpu else RecordedGroup, port)
+    return kind(port, terms, None, recorder, root_group(port.nprocs))
+
+
+def _call_main(task: Task, group: Group) -> Any:
+    return task.main(group, *task.args, **task.kwargs)
+
+
+def describe_failure(error: BaseException, pid: int) -> Failure:
+    """Describe how ``main`` ended where it raised; see :func:`failure_of`."""
+    return failure_of(error, pid, _superstep_of(error))
+
+
+def _superstep_of(error: BaseException) -> int:
+    """Return the superstep in which ``main`` raised, from its frames."""
+    frame = error.__traceback__
+    while frame is not None:
+        group = frame.tb_frame.f_locals.get("group")
+        if frame.tb_frame.f_code is _call_main.__code__ and isinstance(group, Group):
+            return group._superstep
+        frame = frame.tb_next
+    return 0

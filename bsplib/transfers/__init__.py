@@ -1,0 +1,1 @@
+"""What is on its way between processes."""

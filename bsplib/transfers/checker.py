@@ -1,0 +1,268 @@
+"""What ``check=True`` looks for: legal calls that are hardly meant.
+
+* Two puts of a superstep that write the same element: which one stays is defined,
+  and rarely wanted.
+* An hp-transfer that overlaps another transfer, in what it reads or in what it
+  writes: it takes effect at any time in the superstep.
+* A source of hpput, or a destination of get, that is changed before the sync, and a
+  destination of get that is read before it (:mod:`bsplib.transfers.watch`).
+* A source of another process's hpget, or a destination of its hpput, that this process
+  changes in the same superstep.
+
+Every report names the places of both calls. What overlaps is found out on the
+process whose memory it is, from the addresses of the elements: whatever they
+were named through.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator
+from math import gcd
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsplib import call_site
+from bsplib.backends.members import Members
+from bsplib.errors import OverlapError
+from bsplib.transfers.delivery import Incoming
+from bsplib.transfers.messages import Fetch, unpack
+from bsplib.transfers.place import Array, address, extent, from_wire
+from bsplib.transfers.registry import Registry
+from bsplib.transfers.target import check_arrival
+from bsplib.transfers.watch import Watch
+
+
+class _Use(enum.IntFlag):
+    """What a call does to an element, and when."""
+
+    READ = enum.auto()  # before anything is written: what a get names
+    ARRIVE = enum.auto()  # then: the destination of a get
+    PUT = enum.auto()  # in its turn among the puts
+    COMBINE = enum.auto()  # likewise, into what is there
+    HP_READ = enum.auto()  # at any time: what hpget names, the source of hpput
+    HP_WRITE = enum.auto()  # at any time: what hpput names, the destination of hpget
+
+
+_HP = _Use.HP_READ | _Use.HP_WRITE
+_WRITES = _Use.ARRIVE | _Use.PUT | _Use.COMBINE | _Use.HP_WRITE
+
+_MAY_NOT_MEET = {
+    _Use.READ: _Use.HP_WRITE,
+    _Use.ARRIVE: _HP,
+    _Use.PUT: _HP | _Use.PUT | _Use.COMBINE,
+    _Use.COMBINE: _HP,  # nothing is lost of what a put before it has written
+    _Use.HP_READ: _WRITES,
+    _Use.HP_WRITE: _WRITES | _Use.READ | _Use.HP_READ,
+}
+
+_HERE = {
+    "hpput": (_Use.HP_READ, "source of hpput"),
+    "hpget": (_Use.HP_WRITE, "destination of hpget"),
+    "get": (_Use.ARRIVE, "destination of get"),
+    "get_at": (_Use.ARRIVE, "destination of get_at"),
+}
+"""What a call does to the array of its own process that it was given."""
+
+_AT_ANY_TIME = {"hpput": "destination", "hpget": "source"}
+"""What a call names on another process, which may not change it before the sync."""
+
+
+class _Call(NamedTuple):
+    """A transfer, as far as it concerns the memory of this process."""
+
+    use: _Use
+    words: str
+    """Who called what, and where."""
+    part: Array
+    elements: NDArray[np.int64] | None
+    """Which elements of the part, in C order; None for all of them."""
+
+
+def check_overlaps(
+    incoming: list[Incoming],
+    watch: Watch,
+    registry: Registry,
+    fetch: Fetch,
+    members: Members,
+    pid: int,
+) -> None:
+    """Compare all that the transfers of a superstep do to the memory of this process.
+
+    Args:
+        incoming: what all processes sent here, this one included.
+        watch: what was kept of the arrays of this process.
+        registry: of the group.
+        fetch: for what is in the parcels.
+        members: processes of the group in root numbering, by pid.
+        pid: this process.
+
+    Raises:
+        OverlapError: two of them may not meet, or this process has changed what another
+            one reads or writes at any time in the superstep.
+        BoundsError: one leaves its array, which an oblivious superstep finds out here.
+    """
+    named = _Named(registry, fetch, members)
+    calls = [call for parcel in incoming for call in named.puts(parcel)]
+    calls += [call for parcel in incoming for call in named.gets(parcel)]
+    for array, (operation, place) in watch.take():
+        use, what = _HERE[operation]
+        calls.append(_Call(use, _words(what, members[pid], place), array, None))
+    for together in _that_may_overlap(calls):
+        _compare(together)
+    for parcel in incoming:
+        _check_unchanged(named, parcel, watch, members[pid])
+
+
+def _check_unchanged(named: _Named, parcel: Incoming, watch: Watch, process: int) -> None:
+    """Raise if this process has changed what an hp-transfer names in its arrays."""
+    sites = parcel.sites or ((), ())
+    for transfers, its in zip((parcel.puts, parcel.gets), sites, strict=True):
+        for transfer, (operation, place) in zip(transfers, its, strict=False):
+            before = watch.before(transfer[0]) if operation in _AT_ANY_TIME else None
+            if before is None:
+                continue
+            now = named.values(transfer)
+            if now.tobytes() != named.values(transfer, before).tobytes():
+                words = named.words(operation, parcel, place)
+                raise OverlapError(
+                    f"process {process} has changed the {_AT_ANY_TIME[operation]} of {words} in "
+                    f"the superstep that ends at {call_site.place()}"
+                )
+
+
+def _words(operation: str, process: int, place: str) -> str:
+    return f"{operation} of process {process} at {place}"
+
+
+class _Named:
+    """What transfers name in the arrays of this process."""
+
+    def __init__(self, registry: Registry, fetch: Fetch, members: Members) -> None:
+        self._registry = registry
+        self._fetch = fetch
+        self._members = members
+
+    def puts(self, parcel: Incoming) -> Iterator[_Call]:
+        sites = parcel.sites[0] if parcel.sites else ()
+        for put, (operation, place) in zip(parcel.puts, sites, strict=True):
+            check_arrival(self._registry, parcel.source, put, self._fetch)
+            use = _Use.HP_WRITE if operation == "hpput" else _Use.PUT
+            if len(put) == 5 and put[2] is not None:
+                use = _Use.COMBINE
+            yield _Call(use, self.words(operation, parcel, place), *self._part(put))
+
+    def gets(self, parcel: Incoming) -> Iterator[_Call]:
+        sites = parcel.sites[1] if parcel.sites else ()
+        for get, (operation, place) in zip(parcel.gets, sites, strict=True):
+            use = _Use.HP_READ if operation == "hpget" else _Use.READ
+            yield _Call(use, self.words(operation, parcel, place), *self._part(get))
+
+    def words(self, operation: str, parcel: Incoming, place: str) -> str:
+        """Say who called what, and where."""
+        return _words(operation, self._members[parcel.source], place)
+
+    def values(self, transfer: tuple[Any, ...], array: Array | None = None) -> Array:
+        """Return the elements that a transfer names in its array, or in a copy of that."""
+        part, elements = self._part(transfer, array)
+        return part if elements is None else part.flat[elements]
+
+    def _part(
+        self, transfer: tuple[Any, ...], array: Array | None = None
+    ) -> tuple[Array, NDArray[np.int64] | None]:
+        """Return an array, and which elements of it a transfer names; None for all."""
+        slot, second, *rest = transfer
+        array = self._registry.at(slot).array if array is None else array
+        assert array is not None  # whoever asked has checked
+        if isinstance(second, tuple):
+            index = from_wire(second)
+            return array[index if Ellipsis in index else (*index, Ellipsis)], None
+        dense = array.flags.c_contiguous
+        line = array.reshape(-1) if dense else array
+        if second is None:
+            return line, np.frombuffer(unpack(rest[1], self._fetch), np.int64)
+        stop = second + self._count(transfer, array)
+        return (line[second:stop], None) if dense else (array, np.arange(second, stop))
+
+    def _count(self, transfer: tuple[Any, ...], array: Array) -> int:
+        """Return the elements of a transfer that is one stretch."""
+        if len(transfer) == 4:  # a get says so
+            return int(transfer[2])
+        return len(unpack(transfer[2], self._fetch)) // array.itemsize
+
+
+def _that_may_overlap(calls: list[_Call]) -> list[list[_Call]]:
+    """Return the calls whose stretches of memory overlap, those that do together.
+
+    Calls stay in order; those that are alone are left out.
+    """
+    spans = sorted((*extent(call.part), number) for number, call in enumerate(calls))
+    groups: list[list[int]] = []
+    reach = 0
+    for low, high, number in spans:
+        if groups and low < reach:
+            groups[-1].append(number)
+        else:
+            groups.append([number])
+        reach = max(reach, high)
+    several = sorted(sorted(group) for group in groups if len(group) > 1)
+    return [[calls[number] for number in group] for group in several]
+
+
+class _Marks:
+    """One mark for each unit of a stretch of memory, as parts of it see them."""
+
+    def __init__(self, parts: Iterable[Array]) -> None:
+        parts = list(parts)
+        extents = [extent(part) for part in parts]
+        self._low = min(low for low, _ in extents)
+        high = max(high for _, high in extents)
+        self.unit = gcd(*(size for part in parts for size in self._sizes(part)))
+        self.all = np.zeros((high - self._low) // self.unit, np.uint8)
+
+    def _sizes(self, part: Array) -> Iterator[int]:
+        """Return the bytes of which the unit is a divisor."""
+        yield part.itemsize
+        yield address(part) - self._low
+        yield from (s for n, s in zip(part.shape, part.strides, strict=True) if n > 1)
+
+    def of(self, call: _Call) -> tuple[NDArray[np.uint8], Any]:
+        """Return marks of the call's part, and what indexes those of the call."""
+        part = call.part
+        marks = np.lib.stride_tricks.as_strided(
+            self.all[(address(part) - self._low) // self.unit :],
+            (part.itemsize // self.unit, *part.shape),
+            (1, *(stride // self.unit for stride in part.strides)),
+        )
+        if call.elements is None:
+            return marks, ...
+        return marks, (slice(None), *np.unravel_index(call.elements, part.shape))
+
+
+def _compare(calls: list[_Call]) -> None:
+    """Raise if two of these calls may not meet, and do."""
+    marks = _Marks(call.part for call in calls)
+    for number, call in enumerate(calls):
+        view, index = marks.of(call)
+        if np.any(view[index] & int(_MAY_NOT_MEET[call.use])):
+            raise _overlap(marks, calls[:number], call)
+        view[index] |= int(call.use)
+
+
+def _overlap(marks: _Marks, earlier: list[_Call], late: _Call) -> OverlapError:
+    """Name the last one of the earlier calls that the late one may not meet."""
+    marks.all[:] = 0
+    view, index = marks.of(late)
+    view[index] = 1
+    for early in reversed(earlier):
+        view, index = marks.of(early)
+        if early.use & _MAY_NOT_MEET[late.use] and np.any(view[index]):
+            break
+    view[index] |= 2
+    shared = int(np.count_nonzero(marks.all == 3)) * marks.unit
+    return OverlapError(
+        f"{-(-shared // late.part.itemsize)} elements are named twice in one superstep: by the "
+        f"{early.words} and by the {late.words}"
+    )

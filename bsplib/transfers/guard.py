@@ -1,0 +1,255 @@
+"""Arrays that ``check=True`` hands out: they notice when they are used at the wrong time.
+
+An array that the runtime allocates may not be used once it has been freed, and the
+destination of a get may not be read before the sync. A plain array cannot see either.
+Under ``check=True`` programs are given arrays of this class instead: every way to their
+elements through numpy asks the lease of the memory first.
+
+What goes round numpy is not seen, such as ``memoryview(x)``, or an array that
+``numpy.asarray`` made earlier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from bsplib.transfers.place import Array, address
+
+Report = Callable[[bool, str], Exception]
+"""Makes the error of a use: whether of freed memory (or of memory that a get will write),
+and what to say."""
+
+_MOST_SITES = 255
+
+
+class Lease:
+    """What holds for one piece of memory that arrays are handed out of.
+
+    Args:
+        memory: the array that takes it up.
+        report: makes the error of a wrong use.
+    """
+
+    def __init__(self, memory: Array, report: Report) -> None:
+        self._low = address(memory)
+        self._nbytes = memory.nbytes
+        self._report = report
+        self._freed: str | None = None
+        self._marks: Array | None = None
+        self._sites: list[str] = []
+
+    def covers(self, array: Array) -> bool:
+        """Tell whether an array begins in this memory."""
+        return not array.size or self._low <= address(array) < self._low + self._nbytes
+
+    def free(self, how: str) -> None:
+        """Let every further use be an error.
+
+        Args:
+            how: what freed the memory, and where.
+        """
+        self._freed = how
+
+    def expect(self, part: Array, words: str) -> None:
+        """Let reading a part of the memory be an error until :meth:`settle`.
+
+        Args:
+            part: what a get will write.
+            words: what to say then.
+        """
+        if self._marks is None:
+            self._marks = np.zeros(self._nbytes, np.uint8)
+        self._sites.append(words)
+        self._shadow(part)[...] = min(len(self._sites), _MOST_SITES)
+
+    def settle(self) -> None:
+        """Let everything be read again."""
+        self._marks = None
+        self._sites.clear()
+
+    def check_use(self) -> None:
+        """Raise if the memory has been freed."""
+        if self._freed is not None:
+            raise self._report(True, f"the array was freed by {self._freed} and is used afterwards")
+
+    def check_read(self, part: Array, index: Any = ...) -> None:
+        """Raise if elements of a part of the memory may not be read."""
+        self.check_use()
+        if self._marks is None or not part.size:
+            return
+        number = int(np.max(self._shadow(part)[index], initial=0))
+        if number:
+            raise self._report(False, self._sites[number - 1])
+
+    def _shadow(self, part: Array) -> Array:
+        """Return the marks of a part: one for each of its elements, at its first byte."""
+        assert self._marks is not None  # whoever asks has looked
+        marks = self._marks[address(part) - self._low :]
+        return np.lib.stride_tricks.as_strided(marks, part.shape, part.strides)
+
+
+_METADATA = frozenset(
+    ("_lease", "base", "dtype", "flags", "itemsize", "nbytes", "ndim", "shape", "size", "strides")
+)
+"""What is known of an array without a look at its memory."""
+
+_READS = frozenset(
+    (
+        *("all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "byteswap"),
+        *("choose", "clip", "compress", "conj", "conjugate", "copy", "cumprod", "cumsum", "data"),
+        *("diagonal", "dot", "dump", "dumps", "flat", "flatten", "item", "max", "mean", "min"),
+        *("nonzero", "partition", "prod", "ravel", "repeat", "round", "searchsorted", "sort"),
+        *("std", "sum", "take", "tobytes", "tofile", "tolist", "trace", "var"),
+    )
+)
+"""What reads elements, or makes it possible unseen."""
+
+
+class GuardedArray(np.ndarray[Any, Any]):
+    """An array whose use is checked."""
+
+    _lease: Lease | None
+
+    def __array_finalize__(self, obj: Any) -> None:
+        lease = getattr(obj, "_lease", None)
+        if lease is not None and not lease.covers(plain(self)):
+            lease = None  # a copy
+        self._lease = lease
+
+    def __getattribute__(self, name: str) -> Any:
+        if name not in _METADATA:
+            lease = object.__getattribute__(self, "__dict__").get("_lease")
+            if lease is not None and not name.startswith("__array_f"):
+                lease.check_use()
+                if name in _READS:
+                    lease.check_read(plain(self))
+        return super().__getattribute__(name)
+
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        if self._lease is not None:
+            self._lease.check_use()
+            if not (isinstance(found, GuardedArray) and found._lease is not None):
+                self._lease.check_read(plain(self), index)
+        return found
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if self._lease is not None:
+            self._lease.check_use()
+        super().__setitem__(index, readable(value))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[place] for place in range(len(self)))
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **more: Any) -> Any:
+        operands = [readable(each) for each in inputs]
+        out = more.get("out")
+        if out is not None:
+            more["out"] = tuple(usable(each) for each in out)
+        if method == "at":
+            operands[0] = usable(inputs[0])
+        result = getattr(ufunc, method)(*operands, **more)
+        return result if out is None else out[0] if len(out) == 1 else out
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        leases: list[Lease] = []
+        result = func(*_opened(args, leases), **_opened(kwargs, leases))
+        return _closed(result, leases)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return readable(self).__reduce_ex__(protocol)
+
+    def __copy__(self) -> Any:
+        return readable(self).copy()
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return readable(self).copy()
+
+    def __repr__(self) -> str:
+        return repr(readable(self))
+
+    def __str__(self) -> str:
+        return str(readable(self))
+
+    def __format__(self, spec: str) -> str:
+        return format(readable(self), spec)
+
+    def __contains__(self, value: Any) -> bool:
+        return value in readable(self)
+
+    def __bool__(self) -> bool:
+        return bool(readable(self))
+
+    def __int__(self) -> int:
+        return int(readable(self))
+
+    def __float__(self) -> float:
+        return float(readable(self))
+
+    def __complex__(self) -> complex:
+        return complex(readable(self))
+
+    def __index__(self) -> int:
+        return int(readable(self).__index__())
+
+
+def guarded(array: Array, lease: Lease) -> GuardedArray:
+    """Return an array that asks a lease before it is used."""
+    made = array.view(GuardedArray)
+    made._lease = lease
+    return made
+
+
+def plain(array: Any) -> Any:
+    """Return a guarded array as a plain one, unasked; anything else as it is."""
+    return np.ndarray.view(array, np.ndarray) if type(array) is GuardedArray else array
+
+
+def readable(value: Any) -> Any:
+    """Return a guarded array as a plain one that may be read; anything else as it is."""
+    if type(value) is not GuardedArray:
+        return value
+    values = plain(value)
+    if value._lease is not None:
+        value._lease.check_read(values)
+    return values
+
+
+def usable(value: Any) -> Any:
+    """Return a guarded array as a plain one that may be written; anything else as it is."""
+    if type(value) is not GuardedArray:
+        return value
+    if value._lease is not None:
+        value._lease.check_use()
+    return plain(value)
+
+
+def lease_of(array: Any) -> Lease | None:
+    """Return what an array asks; None for one that asks nothing."""
+    return array._lease if type(array) is GuardedArray else None
+
+
+def _opened(value: Any, leases: list[Lease]) -> Any:
+    """Return arguments of a function with plain arrays in them; collect their leases."""
+    if type(value) is GuardedArray:
+        if value._lease is not None:
+            leases.append(value._lease)
+        return readable(value)
+    if type(value) in (tuple, list):
+        return type(value)([_opened(each, leases) for each in value])
+    if type(value) is dict:
+        return {key: _opened(each, leases) for key, each in value.items()}
+    return value
+
+
+def _closed(value: Any, leases: list[Lease]) -> Any:
+    """Return a result in which views of guarded memory are guarded again."""
+    if type(value) is np.ndarray:
+        lease = next((lease for lease in leases if lease.covers(value)), None)
+        return value if lease is None or value.base is None else guarded(value, lease)
+    if type(value) in (tuple, list):
+        return type(value)([_closed(each, leases) for each in value])
+    return value

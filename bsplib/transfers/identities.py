@@ -1,0 +1,74 @@
+"""Which registration an array object names, without a search.
+
+An array that lies inside one registered later is named through the later one. So an
+object is known by its identity only while no later registration contains its memory.
+The memory of those that are known is kept sorted by its first byte: to add or to
+remove one is a binary search, not a look at each of them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bsplib.transfers.registry import Registration
+
+_Span = tuple[int, int, int]
+"""First byte of an array's memory, the first byte beyond it, id() of the object."""
+
+
+class Identities:
+    """Registrations by the identity of the object that names each of them."""
+
+    def __init__(self) -> None:
+        self._named: dict[int, Registration] = {}
+        self._spans: list[_Span] = []  # sorted; of those that have any memory
+        self._covered: set[int] = set()  # slots of those that made others unknown
+
+    def get(self, handle: Any) -> Registration | None:
+        """Return the registration that this very object names, if it does."""
+        return self._named.get(id(handle))
+
+    def add(self, registration: Registration) -> None:
+        """Make a registration known; forget those whose memory it contains."""
+        number = id(registration.handle)
+        low, high = registration.extent
+        if low < high:
+            self._cover(registration.slot, low, high)
+            insort(self._spans, (low, high, number))
+        elif number in self._named:  # it has no memory and is registered once more
+            self._covered.add(registration.slot)
+        self._named[number] = registration
+
+    def _cover(self, slot: int, low: int, high: int) -> None:
+        spans = self._spans
+        first = bisect_left(spans, (low,))
+        last = bisect_left(spans, (high,), first)
+        inside = [span for span in spans[first:last] if span[1] <= high]
+        if inside:
+            self._covered.add(slot)
+            spans[first:last] = [span for span in spans[first:last] if span[1] > high]
+            for *_, number in inside:
+                del self._named[number]
+
+    def remove(self, registration: Registration) -> bool:
+        """Forget a registration.
+
+        Returns:
+            Whether nothing else changes by it; otherwise :meth:`clear` has to follow, and
+            every registration that remains has to be added once more, in order.
+        """
+        number = id(registration.handle)
+        if self._named.get(number) is registration:
+            del self._named[number]
+            low, high = registration.extent
+            if low < high:
+                del self._spans[bisect_left(self._spans, (low, high, number))]
+        return registration.slot not in self._covered
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._named.clear()
+        self._spans.clear()
+        self._covered.clear()

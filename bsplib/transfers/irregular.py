@@ -1,0 +1,287 @@
+"""Irregular exchange: single words to or from many processes, in one call.
+
+The words of a call are sorted by process once, with numpy; what travels to each
+process is one list of indices and one of values.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bsplib.backends.base import Payload
+from bsplib.errors import (
+    BoundsError,
+    DtypeError,
+    PlaceError,
+    ProcessRangeError,
+    RegistrationError,
+)
+from bsplib.transfers import operations
+from bsplib.transfers.messages import INLINE, Stage, pack
+from bsplib.transfers.place import Array
+from bsplib.transfers.registry import Registration, Registry, decode_dtype
+
+Indices = NDArray[np.int64]
+
+_NEGATIVE = 1 << 63
+"""From here on, what is read as unsigned is a negative number."""
+_FEW = 16
+_MANY = 1000
+"""Processes, and words, of a call."""
+
+
+class Words(NamedTuple):
+    """The words of one call that go to, or come from, one process."""
+
+    pid: int
+    all_indices: Indices
+    """Of the words of all processes, in the registered arrays there, C order."""
+    highest: int
+    """Of all these indices."""
+    positions: Indices | None
+    """Which of them these are, in the arguments of the call, flattened; None for all."""
+
+    def number(self) -> int:
+        """Return how many they are."""
+        return len(self.all_indices if self.positions is None else self.positions)
+
+    def indices(self) -> Indices:
+        """Return where they go, or come from."""
+        return self.all_indices if self.positions is None else self.all_indices[self.positions]
+
+    def pack_indices(self, stage: Stage) -> Payload:
+        """Copy where they go, or come from, onto its way."""
+        return pick_values(self.all_indices, self.positions, stage)
+
+    def pack_values(self, values: Array, stage: Stage) -> Payload:
+        """Copy what they are, out of the flat values of all, onto its way."""
+        return pick_values(values, self.positions, stage)
+
+
+class Pending:
+    """Words whose bounds can be checked at the sync only."""
+
+    def __init__(self, operation: str, registration: Registration, words: list[Words]) -> None:
+        self._operation = operation
+        self._registration = registration
+        self._words = words
+
+    def resolve(self) -> None:
+        """Raise where a word lies outside the array there."""
+        check_there(self._operation, self._registration, self._words)
+
+
+def whole_array(operation: str, registry: Registry, place: Any) -> Registration:
+    """Return the registration of an array that is named as a whole.
+
+    Raises:
+        RegistrationError: it is not registered, or not yet effective.
+        PlaceError: it is a view of a registered array only.
+    """
+    found = registry.find(place)
+    if found is None:
+        if registry.is_pending(place):
+            raise RegistrationError(f"{operation}: the registration takes effect at the next sync")
+        raise RegistrationError(
+            f"{operation}: the array is not registered; push_reg it first (an assignment such as "
+            f"x = x + 1 makes a new array; write x[:] = x + 1)"
+        )
+    registration = found.registration
+    if not registration.is_of(place):
+        raise PlaceError(
+            f"{operation}: indices count from the start of a registered array; name the array, "
+            f"not a view of shape {np.shape(place)}"
+        )
+    return registration
+
+
+def dtype_there(operation: str, registration: Registration) -> np.dtype[Any]:
+    """Return the dtype of a registered array."""
+    if registration.array is not None:
+        return registration.array.dtype
+    for extent in registration.extents or []:
+        if extent is not None:
+            return decode_dtype(extent.dtype)
+    raise RegistrationError(f"{operation}: no process has an array in this registration")
+
+
+def broadcast(operation: str, *arguments: ArrayLike) -> list[Array]:
+    """Broadcast the arguments of a call against each other.
+
+    Raises:
+        PlaceError: their shapes do not go together.
+    """
+    arrays = [np.asarray(argument) for argument in arguments]
+    try:
+        return list(np.broadcast_arrays(*arrays))
+    except ValueError:
+        shapes = ", ".join(str(array.shape) for array in arrays)
+        raise PlaceError(f"{operation}: arguments of shapes {shapes} do not go together") from None
+
+
+def sort_by_process(operation: str, pids: Array, indices: Array, nprocs: int) -> list[Words]:
+    """Tell which words belong to which process, in the order of the call.
+
+    Args:
+        operation: for errors.
+        pids: of the words, broadcast.
+        indices: of the words, broadcast alike.
+        nprocs: size of the group.
+
+    Raises:
+        ProcessRangeError: a pid is no process.
+        BoundsError: an index is negative.
+        PlaceError: pids or indices are no integers.
+    """
+    for name, array in (("pids", pids), ("indices", indices)):
+        if array.dtype.kind not in "iu" and array.size:
+            raise PlaceError(f"{operation}: {name} are integers, not {array.dtype}")
+    if not pids.size:
+        return []
+    to, flat = (array.reshape(-1).astype(np.int64, copy=False) for array in (pids, indices))
+    last = _highest(to)
+    if last is None or last >= nprocs:
+        raise ProcessRangeError(
+            f"{operation}: there is no process {_wrong(pids)} among {nprocs} (0 to {nprocs - 1})"
+        )
+    highest = _highest(flat)
+    if highest is None:
+        wrong = _wrong(indices)
+        what = "is negative" if wrong < 0 else "is larger than any array"
+        raise BoundsError(f"{operation}: index {wrong} {what}")
+    if to[0] == to[-1] and (to == to[0]).all():
+        return [Words(last, flat, highest, None)]
+    return list(_split(to, flat, highest, nprocs))
+
+
+def _highest(numbers: Indices) -> int | None:
+    """Return the greatest of some numbers; None if one is negative: one pass for both."""
+    highest = int(numbers.view(np.uint64).max())
+    return highest if highest < _NEGATIVE else None
+
+
+def _wrong(numbers: Array) -> int:
+    """Return the least of some numbers if it is negative, or else the greatest."""
+    least = int(numbers.min())
+    return least if least < 0 else int(numbers.max())
+
+
+def _split(pids: Array, indices: Indices, highest: int, nprocs: int) -> Iterator[Words]:
+    if nprocs <= _FEW and len(pids) > _MANY:  # to look once for each is faster than to sort
+        for pid in range(nprocs):
+            positions = np.flatnonzero(pids == pid)
+            if len(positions):
+                yield Words(pid, indices, highest, positions)
+        return
+    # Numbers so small numpy sorts by radix, in linear time.
+    order = np.argsort(pids.astype(np.uint8 if nprocs <= 256 else np.uint16), kind="stable")
+    ends = np.cumsum(np.bincount(pids, minlength=nprocs))
+    start = 0
+    for pid, end in enumerate(ends.tolist()):
+        if end > start:
+            yield Words(pid, indices, highest, order[start:end])
+        start = end
+
+
+def pick_values(values: Array, positions: Indices | None, stage: Stage) -> Payload:
+    """Copy the values at some positions, or all, onto their way.
+
+    Args:
+        values: in one dimension.
+        positions: from :class:`Words`.
+        stage: gives room for large payloads.
+    """
+    if positions is None:
+        return pack(values, stage)
+    nbytes = len(positions) * values.itemsize
+    if nbytes <= INLINE:
+        return values[positions].tobytes()
+    ticket, room = stage(nbytes)
+    values.take(positions, out=room.view(values.dtype), mode="clip")  # without a buffer
+    return ticket
+
+
+def check_there(operation: str, registration: Registration, words: list[Words]) -> None:
+    """Raise where words lie outside the arrays of their processes.
+
+    Raises:
+        BoundsError: an index is beyond the array.
+        RegistrationError: a process registered None.
+    """
+    extents = registration.extents
+    if extents is None:
+        return
+    for its in words:
+        pid, extent = its.pid, extents[its.pid]
+        if extent is None:
+            raise RegistrationError(f"{operation}: process {pid} registered None there")
+        size = extent.size
+        if its.highest < size:
+            continue
+        indices = its.indices()
+        highest = int(indices.max())
+        if highest >= size:
+            outside = int((indices >= size).sum())
+            raise BoundsError(
+                f"{operation}: {outside} of {len(indices)} indices fall outside the array on "
+                f"process {pid} (index {highest}, size {size})"
+            )
+
+
+def encode_op(operation: str, op: Any, dtype: np.dtype[Any]) -> bytes | None:
+    """Return a combining ufunc as bytes; None for none.
+
+    Raises:
+        DtypeError: ``op`` is no binary ufunc, or cannot combine such values.
+    """
+    if op is None:
+        return None
+    op = operations.resolve(op)
+    if not isinstance(op, np.ufunc) or (op.nin, op.nout) != (2, 1):
+        raise DtypeError(f"{operation}: op is a binary ufunc such as numpy.add, not {op!r}")
+    try:
+        combined = op(np.empty(0, dtype), np.empty(0, dtype)).dtype
+        code = pickle.dumps(op)
+    except (TypeError, pickle.PicklingError, AttributeError) as error:
+        raise DtypeError(f"{operation}: {op} cannot combine values of {dtype}: {error}") from None
+    if not np.can_cast(combined, dtype, "same_kind"):
+        raise DtypeError(f"{operation}: {op} makes {combined} of {dtype}, which is not kept there")
+    return code
+
+
+def combine(array: Array, op: bytes | None, indices: Indices, values: Array) -> None:
+    """Write words into an array of this process, the later over the earlier.
+
+    Args:
+        array: of any strides.
+        op: from :func:`encode_op`; each value is combined into what is there.
+        indices: in C order.
+        values: one for each index, of the array's dtype.
+    """
+    if array.flags.c_contiguous:
+        flat: Array = array.reshape(-1)
+        where: Any = indices
+    else:
+        flat, where = array, np.unravel_index(indices, array.shape)
+    if op is None:
+        flat[where] = values
+    else:
+        pickle.loads(op).at(flat, where, values)  # from a process of the same run
+
+
+def pick(array: Array, indices: Indices) -> Array:
+    """Return words of an array of this process.
+
+    Args:
+        array: of any strides.
+        indices: in C order.
+    """
+    if array.flags.c_contiguous:
+        return array.reshape(-1)[indices]
+    picked: Array = array[np.unravel_index(indices, array.shape)]
+    return picked

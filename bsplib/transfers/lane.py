@@ -1,0 +1,214 @@
+"""The quick way to an array on another process.
+
+The first put or get of an array on a process goes the long way, through
+:mod:`bsplib.transfers.target`, where everything about it is found out and checked. What
+holds until registrations change is kept as a :class:`Lane`; those after it need
+no more than the dtype and the bounds of their values. A lane declines what it
+cannot be sure of: the long way knows better, and knows the errors.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import operator
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bsplib.backends.base import Port
+from bsplib.errors import BspError
+from bsplib.transfers.messages import pack
+from bsplib.transfers.outgoing import Early, Outgoing
+from bsplib.transfers.place import Array, address
+from bsplib.transfers.registry import Registration
+
+Out = dict[int, Outgoing]
+"""What a process has for others, by pid."""
+
+_ndarray = np.ndarray
+_ONE, _EMPTY = (1,), (0,)
+_WAIT_SHIFT = 18
+"""A process is asked once more for each 256 KiB whether it is settled: to wait a moment
+is faster than to copy them twice."""
+
+
+class Lane:
+    """A registered array as puts and gets of one process find it on another.
+
+    Args:
+        port: of the group.
+        pid: the other process.
+        registration: of the array; announced, and with one here and there.
+        alone: no other registered array shares memory with it here.
+    """
+
+    __slots__ = (
+        "_address",
+        "_dtype",
+        "_packs",
+        "_pid",
+        "_port",
+        "_shape",
+        "_size",
+        "_slot",
+        "_step",
+        "_there",
+    )
+
+    def __init__(self, port: Port, pid: int, registration: Registration, *, alone: bool) -> None:
+        array = registration.array
+        there = registration.extent_on(pid)
+        assert array is not None
+        assert there is not None  # both by the contract above
+        self._port = port
+        self._pid = pid
+        self._slot = registration.slot
+        self._dtype = array.dtype
+        self._shape = array.shape if there.shape == array.shape else None
+        self._size = there.size
+        self._address = address(array) if alone and array.strides == (array.itemsize,) else None
+        self._step = (array.itemsize,)
+        self._packs = _packs(array.dtype)
+        self._there: Array | None = None
+        if there.place is not None:
+            room = port.reach(there.place, there.size * array.itemsize)
+            self._there = np.frombuffer(room, array.dtype)
+
+    def put(self, out: Out, src: Any, first: Any) -> bool:
+        """Take a put, with its values copied; return False to decline it.
+
+        Args:
+            out: where it is added.
+            src: the values.
+            first: element of the array there at which they begin; None for all of it.
+        """
+        if first.__class__ is not int:
+            first = self._first(src, first)
+        if src.__class__ is _ndarray:
+            count = src.size
+            if src.dtype is not self._dtype or not 0 <= first <= self._size - count or not count:
+                return False
+            if count != 1:
+                try:
+                    put = self._slot, first, pack(src, self._port.stage)
+                except BspError:  # no room: the long way says so, and where
+                    return False
+                self._outgoing(out).add_put(put)
+                return True
+            word = src.tobytes()
+        else:
+            pack_word = self._packs.get(src.__class__)
+            if pack_word is None or not 0 <= first < self._size:
+                return False
+            try:
+                word = pack_word(src)
+            except struct.error:  # an integer that is too large
+                return False
+        outgoing = out.get(self._pid)
+        if outgoing is None:
+            outgoing = out[self._pid] = Outgoing()
+        outgoing.add_word(self._slot, first, word)
+        return True
+
+    def get(self, out: Out, dst: Any, first: Any) -> int:
+        """Ask for elements of the array there; return their bytes, or 0 to decline it.
+
+        Args:
+            out: where it is added.
+            dst: where they go.
+            first: likewise as for :meth:`put`.
+        """
+        if dst.__class__ is not _ndarray or dst.dtype is not self._dtype:
+            return 0
+        if first.__class__ is not int:
+            first = self._first(dst, first)
+        count = dst.size
+        if not (0 <= first <= self._size - count and dst.flags.writeable):
+            return 0
+        nbytes: int = dst.nbytes
+        if nbytes:
+            self._outgoing(out).add_get((self._slot, first, count, nbytes))
+        return nbytes
+
+    def _outgoing(self, out: Out) -> Outgoing:
+        outgoing = out.get(self._pid)
+        if outgoing is None:
+            outgoing = out[self._pid] = Outgoing()
+        return outgoing
+
+    def write(self, out: Out, early: dict[int, Early], src: Any, first: Any) -> bool:
+        """Take an hpput: write it at once where that can be, or else as :meth:`put`.
+
+        Args:
+            out: as for :meth:`put`.
+            early: where it is counted if it has been written.
+            src: likewise.
+            first: likewise.
+        """
+        there = self._there
+        if there is None or src.__class__ is not _ndarray or not self._is_settled(src.nbytes):
+            return self.put(out, src, first)
+        if first.__class__ is not int:
+            first = self._first(src, first)
+        count = src.size
+        if src.dtype is not self._dtype or not 0 <= first <= self._size - count or not count:
+            return False
+        if src.ndim == 1:
+            there[first : first + count] = src
+        else:
+            there[first : first + count].reshape(src.shape)[...] = src
+        done = early.get(self._pid)
+        if done is None:
+            done = early[self._pid] = Early()
+        done.puts += 1
+        done.bytes_written += src.nbytes
+        return True
+
+    def _is_settled(self, nbytes: int) -> bool:
+        """Tell whether to write at once; wait for it a little where there is much to write."""
+        is_settled, pid = self._port.is_settled, self._pid
+        return is_settled(pid) or any(is_settled(pid) for _ in range(nbytes >> _WAIT_SHIFT))
+
+    def first_of(self, view: Array, src: Any) -> int:
+        """Return the element at which a view of the array begins, if a put can be so simple.
+
+        Returns:
+            Less than 0 where it cannot: the view is more than a stretch of a line, or the
+            values have another shape.
+        """
+        origin, step = self._address, self._step
+        if origin is None or view.dtype is not self._dtype or view.strides != step:
+            return -1
+        shape = src.shape if src.__class__ is _ndarray else _ONE
+        if shape != view.shape or shape == _EMPTY:
+            return -1
+        try:
+            first, rest = divmod(_address_of_line(view) - origin, step[0])
+        except (TypeError, ValueError):  # a read-only view, or a dtype that buffers lack
+            return -1
+        return -1 if rest else first
+
+    def _first(self, src: Any, first: Any) -> int:
+        """Return where a put begins that does not say it by an int; less than 0 to decline."""
+        if first is None:
+            return 0 if src.__class__ is _ndarray and src.shape == self._shape else -1
+        try:
+            return operator.index(first)
+        except TypeError:
+            return -1
+
+
+def _address_of_line(view: Array) -> int:
+    """Return where a stretch without gaps begins; three times as fast as its interface."""
+    return ctypes.addressof(ctypes.c_char.from_buffer(view))  # type: ignore[arg-type]  # an array is one
+
+
+def _packs(dtype: np.dtype[Any]) -> dict[type, Callable[[Any], bytes]]:
+    """Return what makes bytes of a number, by its type, where no cast can be in question."""
+    if dtype == np.float64 and dtype.isnative:
+        return dict.fromkeys((float, np.float64), struct.Struct("=d").pack)
+    if dtype == np.int64 and dtype.isnative:
+        return dict.fromkeys((int, np.int64), struct.Struct("=q").pack)
+    return {}

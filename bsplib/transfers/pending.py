@@ -1,0 +1,102 @@
+"""What a group had not delivered when it ended, in words.
+
+The lines of transfers are kept under ``check=True`` alone. Without it the calls that may
+have made them are found in the code of the function that ended: that costs nothing where
+all is well.
+"""
+
+from __future__ import annotations
+
+import dis
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from types import CodeType
+
+from bsplib.transfers.outgoing import Early, Outgoing
+
+_SYNCS = ("sync", "oblsync")
+_PUTS = ("put", "hpput", "put_at")
+_GETS = ("get", "hpget", "get_at")
+_SENDS = ("send",)
+_LISTED = 5
+
+
+def pending_transfers(
+    out: Mapping[int, Outgoing],
+    early: Mapping[int, Early],
+    members: Sequence[int],
+    code: CodeType | None,
+) -> str | None:
+    """Return words for transfers that no sync has ended; None if there are none.
+
+    Args:
+        out: what waits for a sync, by pid.
+        early: what has been done before it, by pid.
+        members: processes of the group in root numbering.
+        code: of the function that ended the group, if it is known.
+    """
+    parts: list[str] = []
+    used: set[str] = set()
+    count = 0
+    for pid in sorted({*out, *early}):
+        for number, noun, towards, names in _kinds(out.get(pid), early.get(pid)):
+            count += number
+            used.update(names)
+            parts.append(f"{number} {noun}{'s' * (number > 1)} {towards} process {members[pid]}")
+    if not count:
+        return None
+    more = f" and {len(parts) - _LISTED} more" if len(parts) > _LISTED else ""
+    lines = _sites(out) or _candidates(code, used)
+    return f"{count} transfers are pending at the end ({', '.join(parts[:_LISTED])}{more}){lines}"
+
+
+def _kinds(
+    sent: Outgoing | None, done: Early | None
+) -> Iterator[tuple[int, str, str, tuple[str, ...]]]:
+    """Return number, noun and direction of each kind of transfer, and what makes it."""
+    messages = gets = puts = 0
+    if sent is not None:
+        messages, gets = len(sent.messages), len(sent.gets)
+        puts = sent.count() - messages
+    if done is not None:
+        puts, gets = puts + done.puts, gets + done.gets
+    if puts:
+        yield puts, "put", "to", _PUTS
+    if gets:
+        yield gets, "get", "from", _GETS
+    if messages:
+        yield messages, "message", "to", _SENDS
+
+
+def _sites(out: Mapping[int, Outgoing]) -> str:
+    """Return where the transfers were called, where that has been kept."""
+    sites = [site for sent in out.values() for kind in sent.sites for site in kind]
+    lines = dict.fromkeys(f"{operation} at {place}" for operation, place in sites)
+    return f": {', '.join([*lines][:_LISTED])}" if lines else ""
+
+
+def _candidates(code: CodeType | None, names: set[str]) -> str:
+    """Return the calls in a function that may have made the transfers.
+
+    Of several those that come after the last sync.
+    """
+    if code is None:
+        return ""
+    calls = [*_calls(code)]
+    last = max((line for name, line in calls if name in _SYNCS), default=0)
+    made = sorted({(line, name) for name, line in calls if name in names})
+    late = [(line, name) for line, name in made if line > last] or made
+    file = os.path.basename(code.co_filename)
+    text = ", ".join(f"{name} at {file}:{line}" for line, name in late[:_LISTED])
+    return f": {code.co_name} calls {text}" if text else "; check=True names their lines"
+
+
+def _calls(code: CodeType) -> Iterator[tuple[str, int]]:
+    """Return names of methods that a function asks for, with lines; inner functions too."""
+    for instruction in dis.get_instructions(code):
+        positions = instruction.positions
+        if instruction.opname in ("LOAD_METHOD", "LOAD_ATTR") and positions and positions.lineno:
+            yield str(instruction.argval), positions.lineno
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _calls(constant)

@@ -1,0 +1,352 @@
+"""The registrations of a group, as one of its processes sees them.
+
+Every push and pop is numbered and announced to all at the next global sync, so
+that the processes find out whether they did the same and how large the arrays of
+the others are. What an array is registered as is called its slot.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable
+from functools import lru_cache
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bsplib.errors import RegistrationError, SyncMismatchError
+from bsplib.transfers.guard import plain
+from bsplib.transfers.identities import Identities
+from bsplib.transfers.place import Array, Region, address, extent, region_of
+
+DtypeCode = str | bytes
+
+
+class Extent(NamedTuple):
+    """What a process registered: nothing else of its array is known elsewhere."""
+
+    shape: tuple[int, ...]
+    dtype: DtypeCode
+    place: int | None = None
+    """Where it lies for every process, if others can reach it."""
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    def is_like(self, other: Extent | None) -> bool:
+        """Tell whether another array has the same indices and values of the same kind."""
+        return other is not None and self[:2] == other[:2]
+
+
+@lru_cache(maxsize=256)
+def encode_dtype(dtype: np.dtype[Any]) -> DtypeCode:
+    """Return a dtype as a plain value."""
+    plain = dtype.names is None and dtype.subdtype is None
+    return dtype.str if plain else pickle.dumps(dtype)
+
+
+@lru_cache(maxsize=256)
+def decode_dtype(code: DtypeCode) -> np.dtype[Any]:
+    """Return the dtype that :func:`encode_dtype` was given."""
+    if isinstance(code, str):
+        return np.dtype(code)
+    dtype: np.dtype[Any] = pickle.loads(code)  # from a process of the same run
+    return dtype
+
+
+class StandIn:
+    """What names a registration on a process that registered None."""
+
+
+class Registration:
+    """One registered array, here and on the other processes."""
+
+    def __init__(
+        self,
+        slot: int,
+        array: Array | None,
+        memory: memoryview | None = None,
+        place: int | None = None,
+    ) -> None:
+        self.slot = slot
+        self._place = place
+        self.array: Array | None = plain(array)
+        self.handle: Any = StandIn() if array is None else array
+        """What the program has: an array, or what stands for None."""
+        self.memory = memory
+        """Shared memory that the runtime allocated for it."""
+        self.freed_by: str | None = None
+        """What popped it, and where, if that is to be checked."""
+        self.extents: list[Extent | None] | None = None
+        """By pid, once announced: None where a process registered None."""
+        self.alike = False
+        """Shape and dtype are the same on all processes."""
+        self.address = 0 if array is None else address(array)
+        self.extent = (0, 0) if array is None else extent(array)
+        """First byte of the array in memory, and the first beyond it."""
+        self.itemsize = 0 if array is None else array.itemsize
+        self.key = _key(self.handle)
+        """What every array object has that names the same elements; see :meth:`is_of`."""
+        self.bytes = _bytes_of(self.array)
+        """The elements in C order, where the array has no gaps."""
+
+    def announcement(self) -> Extent | None:
+        """Return what the others get to know."""
+        if self.array is None:
+            return None
+        return Extent(self.array.shape, encode_dtype(self.array.dtype), self._place)
+
+    def extent_on(self, pid: int) -> Extent | None:
+        """Return what a process announced; None where it registered None, or nothing yet."""
+        return None if self.extents is None else self.extents[pid]
+
+    def is_of(self, handle: Any) -> bool:
+        """Tell whether it registered this very array, or handed out this stand-in."""
+        return handle is self.handle or _key(handle) == self.key
+
+
+def _key(handle: Any) -> tuple[Any, ...]:
+    """Return what tells the elements that an array or a stand-in names from others."""
+    if not isinstance(handle, np.ndarray):
+        return (id(handle),)
+    # Only the strides of axes longer than 1 mean something.
+    steps = tuple(s for s, n in zip(handle.strides, handle.shape, strict=True) if n > 1)
+    return address(handle), handle.shape, steps, handle.dtype
+
+
+def _bytes_of(array: Array | None) -> memoryview | None:
+    if array is None or not array.flags.c_contiguous:
+        return None
+    return array.reshape(-1).view(np.uint8).data
+
+
+class Found(NamedTuple):
+    """What an array or view names."""
+
+    registration: Registration
+    region: Region | None
+    """Which part of it; None where it is the whole, or no part that has a name."""
+
+
+class Registry:
+    """What is registered in a group: a stack of registrations, and what is to change."""
+
+    def __init__(self) -> None:
+        self._active: dict[int, Registration] = {}  # by slot; the latest last
+        self._identities = Identities()
+        self._pushed: dict[int, Registration] = {}  # by slot, as all that follow
+        self._popped: dict[int, Registration] = {}
+        self._unannounced: dict[int, Registration] = {}
+        self._stacks: dict[tuple[Any, ...], list[Registration]] = {}
+        """By key: what is active or pushed and not popped, the latest last."""
+        self.changes: list[tuple[Any, ...]] = []
+        """What is to be announced at the next global sync."""
+        self._next_slot = 0
+
+    def push(self, array: Array | None, place: int | None = None) -> Registration:
+        """Register an array, which lies at a place, from the next global sync on."""
+        registration = self._new("push_reg", array, None, place)
+        self._pushed[registration.slot] = registration
+        return registration
+
+    def allocate(self, array: Array, memory: memoryview, place: int | None = None) -> Registration:
+        """Register an array that the runtime made; it may be named at once."""
+        registration = self._new("allocation", array, memory, place)
+        self._activate(registration)
+        return registration
+
+    def pop(self, handle: Any) -> Registration:
+        """Take back the latest registration of an array at the next global sync.
+
+        Returns:
+            The registration.
+
+        Raises:
+            RegistrationError: it has none.
+        """
+        stack = self._stacks.get(_key(handle)) or self._stack_of_object(handle)
+        registration = stack.pop()
+        if not stack:
+            del self._stacks[registration.key]
+        self._popped[registration.slot] = registration
+        self.changes.append(("pop_reg", registration.slot))
+        return registration
+
+    def _stack_of_object(self, handle: Any) -> list[Registration]:
+        """Find an array whose shape the program has changed since it was registered."""
+        for stack in self._stacks.values():
+            if stack[-1].handle is handle:
+                return stack
+        raise RegistrationError("pop_reg: the array is not registered")
+
+    def note(self, *operation: Any) -> None:
+        """Announce something else on which all processes have to agree."""
+        self.changes.append(operation)
+
+    def at(self, slot: int) -> Registration:
+        """Return the registration that a transfer names."""
+        return self._active[slot]
+
+    def find(self, handle: Any) -> Found | None:
+        """Return the latest effective registration that contains an array or view.
+
+        Where none does as basic slices go, that is the latest around it.
+        """
+        registration = self._identities.get(handle)
+        if registration is not None:
+            return Found(registration, None)
+        if not isinstance(handle, np.ndarray):
+            return None
+        origin = address(handle)
+        around = self._around(handle, origin)
+        for registration in around:
+            if registration.is_of(handle) or not handle.size:
+                return Found(registration, None)
+            array = registration.array
+            assert array is not None  # _around
+            region = region_of(array, handle, registration.address, origin)
+            if region is not None:
+                return Found(registration, region)
+        return Found(around[0], None) if around else None
+
+    def _around(self, view: Array, origin: int) -> list[Registration]:
+        """Return the registrations whose memory surrounds a view, the latest first."""
+        low, high = extent(view, origin)
+        return [
+            registration
+            for registration in reversed(self._active.values())
+            if registration.extent[0] <= low
+            and high <= registration.extent[1]
+            and (
+                low < high
+                or registration.extent[0] < registration.extent[1]
+                or registration.is_of(view)
+            )
+        ]
+
+    def named_by(self, array: Any) -> Registration | None:
+        """Return the registration that this very object names, if it does."""
+        return self._identities.get(array)
+
+    def is_alone(self, registration: Registration) -> bool:
+        """Tell whether no other registered array shares memory with a registered one."""
+        low, high = registration.extent
+        return all(
+            other is registration or other.extent[1] <= low or high <= other.extent[0]
+            for other in self._active.values()
+        )
+
+    def is_pending(self, handle: Any) -> bool:
+        """Tell whether an array was pushed in this superstep."""
+        return any(pushed.is_of(handle) for pushed in self._pushed.values())
+
+    def announcement(self) -> tuple[Any, ...] | None:
+        """Return what to announce at a global sync; None if nothing changes."""
+        if not self.changes:
+            return None
+        made = self._unannounced
+        return tuple(
+            (*operation, _plain(made[operation[1]].announcement()))
+            if operation[0] in ("push_reg", "allocation")
+            else operation
+            for operation in self.changes
+        )
+
+    def agree(self, announcements: list[Any]) -> None:
+        """Compare what all processes announced; learn the extents of their arrays.
+
+        Args:
+            announcements: by pid, those of :meth:`announcement`.
+
+        Raises:
+            SyncMismatchError: the processes did not register the same.
+        """
+        mine = self.announcement() or ()
+        for pid, theirs in enumerate(announcements):
+            _compare(mine, theirs or (), pid)
+        for number, operation in enumerate(mine):
+            if operation[0] in ("push_reg", "allocation"):
+                registration = self._unannounced[operation[1]]
+                extents = [_extent(theirs[number][2]) for theirs in announcements]
+                first = extents[0]
+                registration.extents = extents
+                registration.alike = first is not None and all(map(first.is_like, extents))
+        for registration in self._pushed.values():
+            self._activate(registration)
+        self._pushed.clear()
+        self._unannounced.clear()
+        self.changes.clear()
+
+    def drop_popped(self) -> list[Registration]:
+        """Let the pops of this superstep take effect; return those whose memory is free now."""
+        simple = True
+        for registration in self._popped.values():
+            del self._active[registration.slot]
+            simple &= self._identities.remove(registration)
+        if not simple:  # what lay in a popped array may be named by itself again
+            self._identities.clear()
+            for registration in self._active.values():
+                self._identities.add(registration)
+        freed = [r for r in self._popped.values() if r.memory is not None]
+        self._popped.clear()
+        return freed
+
+    def allocated(self) -> list[Registration]:
+        """Return what the runtime made and nobody has popped, the latest last."""
+        return [
+            registration
+            for slot, registration in self._active.items()
+            if registration.memory is not None and slot not in self._popped
+        ]
+
+    def with_memory(self) -> list[Registration]:
+        """Return the registrations of all shared memory that the group allocated."""
+        return [r for r in self._active.values() if r.memory is not None]
+
+    def active(self) -> Iterable[tuple[int, Registration]]:
+        """Return the effective registrations, by slot."""
+        return self._active.items()
+
+    def _new(
+        self, operation: str, array: Array | None, memory: memoryview | None, place: int | None
+    ) -> Registration:
+        registration = Registration(self._next_slot, array, memory, place)
+        self.changes.append((operation, self._next_slot))
+        self._unannounced[self._next_slot] = registration
+        self._stacks.setdefault(registration.key, []).append(registration)
+        self._next_slot += 1
+        return registration
+
+    def _activate(self, registration: Registration) -> None:
+        self._active[registration.slot] = registration
+        self._identities.add(registration)
+
+
+def _plain(extent: Extent | None) -> tuple[Any, ...] | None:
+    return None if extent is None else tuple(extent)
+
+
+def _extent(plain: Any) -> Extent | None:
+    return None if plain is None else Extent(*plain)
+
+
+def _compare(mine: tuple[Any, ...], theirs: tuple[Any, ...], pid: int) -> None:
+    """Raise where two processes did not register the same things in the same order."""
+    for here, there in zip(mine, theirs, strict=False):
+        if here[:2] != there[:2]:
+            raise SyncMismatchError(
+                f"process {pid} called {_words(there)} where this process called {_words(here)}"
+            )
+    if len(mine) != len(theirs):
+        raise SyncMismatchError(
+            f"process {pid} made {len(theirs)} registrations and removals in this superstep, "
+            f"this process {len(mine)}"
+        )
+
+
+def _words(operation: tuple[Any, ...]) -> str:
+    name, number = operation[:2]
+    return f"{name} of registration {number}" if name != "set_tagsize" else f"{name}({number})"

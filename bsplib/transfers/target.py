@@ -1,0 +1,466 @@
+"""What a put or get names on another process, and whether it is there.
+
+A :class:`Target` is made when the primitive is called. Where the other process
+announced its array in an earlier superstep everything is checked at once;
+otherwise :meth:`Target.resolve` checks at the sync, before anything is written.
+"""
+
+from __future__ import annotations
+
+import operator
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bsplib import call_site
+from bsplib.errors import BoundsError, DtypeError, PlaceError, RegistrationError
+from bsplib.transfers.messages import Fetch, size_of, unpack
+from bsplib.transfers.place import (
+    Array,
+    Region,
+    WireIndex,
+    from_wire,
+    selected_shape,
+    to_wire,
+    whole,
+)
+from bsplib.transfers.registry import Extent, Registration, Registry, decode_dtype
+
+
+def cast_values(operation: str, src: ArrayLike, dtype: np.dtype[Any]) -> Array:
+    """Return values as an array of the given dtype.
+
+    Raises:
+        DtypeError: they cannot be cast by the rule same_kind, or strings would be cut.
+    """
+    values = np.asarray(src)
+    if values.dtype == dtype:
+        return values
+    if values.size == 0 and not isinstance(src, np.ndarray):
+        return values.astype(dtype)  # an empty list has no dtype of its own
+    integers = values.dtype.kind in "iu" and dtype.kind in "iu"
+    if integers and not isinstance(src, np.ndarray | np.generic):
+        try:
+            values = np.asarray(src, dtype)  # Python integers fit or they do not
+        except (OverflowError, TypeError, ValueError):
+            raise _cannot_cast(operation, values.dtype, dtype) from None
+    elif not _can_cast(values.dtype, dtype):
+        raise _cannot_cast(operation, values.dtype, dtype)
+    return values.astype(dtype)
+
+
+def _can_cast(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
+    """Tell whether values can be cast by the rule same_kind, with no string cut short."""
+    return np.can_cast(source, target, "same_kind") and not _cuts_strings(source, target)
+
+
+def _cuts_strings(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
+    """Tell whether a cast may lose the end of strings or numerals, which same_kind allows."""
+    if source.names is not None and target.names is not None:
+        pairs = zip(source.names, target.names, strict=False)
+        return any(_cuts_strings(source[here], target[there]) for here, there in pairs)
+    if source.subdtype is not None and target.subdtype is not None:
+        return _cuts_strings(source.base, target.base)
+    return target.kind in "SU" and np.promote_types(source, target).itemsize > target.itemsize
+
+
+def check_out(
+    operation: str, out: Array | None, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> Array:
+    """Return where values of a shape and dtype go: ``out``, or a new array.
+
+    Raises:
+        PlaceError: ``out`` cannot be written, or has another shape.
+        DtypeError: ``out`` cannot take the values.
+    """
+    if out is None:
+        return np.empty(shape, dtype)
+    if not isinstance(out, np.ndarray) or not out.flags.writeable:
+        raise PlaceError(f"{operation}: the destination {type(out).__name__} is no writable array")
+    if shape != out.shape and out.size:
+        raise PlaceError(
+            f"{operation}: the destination has shape {out.shape}, what is named has shape {shape}"
+        )
+    if not _can_cast(dtype, out.dtype):
+        raise _cannot_cast(operation, dtype, out.dtype)
+    return out
+
+
+def _cannot_cast(operation: str, source: np.dtype[Any], target: np.dtype[Any]) -> DtypeError:
+    if np.can_cast(source, target, "same_kind"):
+        return DtypeError(
+            f"{operation}: values of dtype {source} would be cut to dtype {target}; shorten them "
+            f"first, or make the array of dtype {source}"
+        )
+    return DtypeError(
+        f"{operation}: values of dtype {source} cannot be cast to dtype {target} "
+        f"without loss of kind; convert them first"
+    )
+
+
+def target_of(
+    operation: str, registry: Registry, pid: int, place: Any, offset: int | None, at: Any
+) -> Target:
+    """Find out what a primitive names.
+
+    Args:
+        operation: ``put`` or ``get``, for errors.
+        registry: of the group.
+        pid: the other process.
+        place: registered array, view of one, or stand-in.
+        offset: as in :meth:`Group.put`.
+        at: likewise.
+
+    Raises:
+        RegistrationError: ``place`` is not registered, or None there.
+        PlaceError: nothing is named.
+        BoundsError: ``offset`` is negative.
+    """
+    found = registry.find(place)
+    if found is None:
+        raise _not_registered(operation, registry, place)
+    target = Target(operation, found.registration, pid, place)
+    if offset is not None and at is not None:
+        raise PlaceError(f"{operation}: give offset={offset} or at=, not both")
+    if offset is not None:
+        target.name_offset(offset)
+    elif at is not None:
+        target.name_index(at)
+    else:
+        target.name_view(place, found.region)
+    return target
+
+
+def _not_registered(operation: str, registry: Registry, place: Any) -> Exception:
+    if not isinstance(place, np.ndarray) and not registry.is_pending(place):
+        if isinstance(place, np.generic | int | float | complex):
+            return PlaceError(
+                f"{operation}: {place!r} is a number and names no place; write x[3:4] or "
+                f"offset=3 in place of x[3]"
+            )
+        return PlaceError(f"{operation}: {type(place).__name__} is no registered array")
+    name = call_site.name_of(place) or f"the array of shape {np.shape(place)}"
+    if registry.is_pending(place):
+        return RegistrationError(
+            f"{operation}: the registration of {name} takes effect at the next sync"
+        )
+    words = "get_at" if operation.endswith("get") else "put_at"
+    return RegistrationError(
+        f"{operation}: {name} is not in a registered array; push_reg it first. Or was it made by "
+        f"x + 1 or by an index with a list or a mask, such as x[[0, 2]]? Those make a copy: write "
+        f"x[:] = x + 1, and name single elements with {words}"
+    )
+
+
+class Target:
+    """Elements of a registered array on another process."""
+
+    def __init__(self, operation: str, registration: Registration, pid: int, place: Any) -> None:
+        self._operation = operation
+        self._registration = registration
+        self._pid = pid
+        self._name = call_site.name_of(place) if registration.extents is None else None
+        self._place = place
+        self._region: Region | None = None
+        self._offset: int | None = None
+        self._index: WireIndex | None = None
+        self._count = 0
+        self._shape: tuple[int, ...] = ()
+        self.rearranged: Region | None = None
+        """How values of a get are to be rearranged when they come."""
+        self.resolved = registration.extents is not None
+        there = self._there() if self.resolved else registration.announcement()
+        if there is None:
+            raise RegistrationError(
+                f"{operation}: this process registered None there, so that the dtype is known "
+                f"after the next sync only"
+            )
+        self.dtype = decode_dtype(there.dtype)
+        self._check_dtype()
+
+    # -- the three ways to name a place -------------------------------------------------
+
+    def name_offset(self, offset: Any) -> None:
+        """Name as many elements as are transferred, from ``offset`` on."""
+        try:
+            self._offset = operator.index(offset)
+        except TypeError:
+            raise PlaceError(f"{self._operation}: offset {offset!r} is no integer") from None
+        if self._offset < 0:
+            raise BoundsError(f"{self._operation}: offset {offset} is negative")
+
+    def name_index(self, index: Any) -> None:
+        """Name what an index selects from the array there."""
+        self._index = to_wire(index)
+        if self._index is None:
+            raise PlaceError(
+                f"{self._operation}: at={index!r} is no basic index (integers, slices, ...)"
+            )
+
+    def name_view(self, view: Any, region: Region | None) -> None:
+        """Name the indices that a view has in its array: its region, or all of them."""
+        array = self._registration.array
+        if array is None or not isinstance(view, np.ndarray):
+            raise PlaceError(
+                f"{self._operation}: this process registered None there; say offset= or at="
+            )
+        self._shape = view.shape
+        self._region = region
+        if region is None and view.size:
+            if self._registration.is_of(view):
+                self._region = whole(array)
+            else:
+                raise PlaceError(
+                    f"{self._operation}: the view of shape {view.shape} is no basic slice of the "
+                    f"registered array of shape {array.shape}; say offset= or at="
+                )
+
+    # -- what travels -------------------------------------------------------------------
+
+    def for_put(self, values: Array) -> tuple[tuple[Any, ...], Array]:
+        """Return the put without its payload, and the values in the order they travel.
+
+        Args:
+            values: not empty, of the dtype there.
+        """
+        slot = self._registration.slot
+        if self._offset is not None:
+            self._count = values.size
+            self._check()
+            return (slot, self._offset), values
+        self._shape = self._shape if self._index is None else values.shape
+        self._broadcast(values)
+        self._check()
+        if self._index is not None:
+            return (slot, self._index, values.shape), values
+        region = self._region
+        assert region is not None  # an empty view takes no values: _broadcast raised
+        arranged = region.spread(values)
+        start = self._flat(region)
+        if start is not None:
+            return (slot, start), arranged
+        return (slot, region.wire(), arranged.shape), arranged
+
+    def for_get(self, destination: Array) -> tuple[Any, ...]:
+        """Return the get as it travels.
+
+        Args:
+            destination: not empty, of the shape of what is named.
+        """
+        slot = self._registration.slot
+        self._count, self._shape = destination.size, destination.shape
+        self._check()
+        nbytes = destination.size * self.dtype.itemsize
+        if self._offset is not None:
+            return slot, self._offset, destination.size, nbytes
+        if self._index is not None:
+            return slot, self._index, nbytes
+        region = self._region
+        assert region is not None  # the destination has the view's shape and is not empty
+        if region.order != tuple(range(len(region.order))):
+            self.rearranged = region
+        start = self._flat(region)
+        if start is not None:
+            return slot, start, destination.size, nbytes
+        return slot, region.wire(), nbytes
+
+    def extent(self) -> Extent | None:
+        """Return the array that is named, if it has been announced."""
+        return self._there() if self.resolved else None
+
+    def read(self, memory: memoryview, header: tuple[Any, ...], destination: Array) -> None:
+        """Do at once what the end of the superstep would do for a get.
+
+        Args:
+            memory: of the whole array there, in C order.
+            header: from :meth:`for_get`.
+            destination: likewise.
+        """
+        values: Array = np.frombuffer(memory, self.dtype)
+        if len(header) == 4:
+            _, start, count, _ = header
+            values = values[start : start + count]
+        else:
+            values = values.reshape(self._there().shape)[from_wire(header[1])]
+        if self.rearranged is not None:
+            values = self.rearranged.gather(values)
+        destination[...] = values.reshape(destination.shape)
+
+    def destination(self, dst: Array | None) -> Array:
+        """Return where the values of a get go: ``dst``, or a new array.
+
+        Raises:
+            PlaceError: ``dst`` cannot be written, or has another shape.
+            DtypeError: ``dst`` cannot take the values.
+        """
+        shape = self._shape_named()
+        if shape is None:
+            if dst is None:
+                raise PlaceError(
+                    f"{self._operation}: say dst=, which tells how many elements to get"
+                )
+            shape = dst.shape if isinstance(dst, np.ndarray) else np.shape(dst)
+        return check_out(self._operation, dst, shape, self.dtype)
+
+    def _shape_named(self) -> tuple[int, ...] | None:
+        """Return the shape that is named, None where the other argument decides."""
+        if self._offset is not None:
+            return None
+        if self._index is None:
+            return self._shape
+        there = self._there() if self.resolved else None
+        return None if there is None else self._selected(there.shape)
+
+    def _flat(self, region: Region) -> int | None:
+        """Return where a region begins, if it is one stretch on the other process too."""
+        array = self._registration.array
+        assert array is not None
+        if array.ndim == 1 or self._registration.alike:
+            return region.flat(array.shape)
+        return None
+
+    def _broadcast(self, values: Array) -> None:
+        if self._index is not None:
+            return  # against the shape there, in _check
+        if not prod(self._shape):
+            raise BoundsError(
+                f"{self._operation}: {values.size} values are given for a place of shape "
+                f"{self._shape}, which has no elements"
+            )
+        try:
+            fits = np.broadcast_shapes(values.shape, self._shape) == self._shape
+        except ValueError:
+            fits = False
+        if not fits:
+            raise BoundsError(
+                f"{self._operation}: values of shape {values.shape} do not broadcast to the "
+                f"shape {self._shape} of the place"
+            )
+
+    # -- checks against the array there -----------------------------------------------------
+
+    def resolve(self) -> None:
+        """Check at the sync what could not be checked at the call."""
+        self._there()
+        self._check_dtype()
+        self.resolved = True
+        self._check()
+
+    def _there(self) -> Extent:
+        extents = self._registration.extents
+        assert extents is not None
+        there = extents[self._pid]
+        if there is None:
+            raise RegistrationError(
+                f"{self._operation}: process {self._pid} registered None as {self._words()}"
+            )
+        return there
+
+    def _check_dtype(self) -> None:
+        array = self._registration.array
+        if array is None or self._registration.extents is None:
+            return
+        theirs = decode_dtype(self._there().dtype)
+        if theirs != array.dtype:
+            raise DtypeError(
+                f"{self._operation}: {self._words()} has dtype {array.dtype} here and dtype "
+                f"{theirs} on process {self._pid}"
+            )
+
+    def _check(self) -> None:
+        """Raise where the transfer would leave the array there."""
+        if not self.resolved:
+            return
+        shape = self._there().shape
+        if self._offset is not None:
+            self._check_stretch(self._offset, self._count, prod(shape))
+        elif self._index is not None:
+            self._check_selection(self._selected(shape))
+        elif self._region is not None:
+            over = self._region.overshoot(shape)
+            if over is not None:
+                lacking, count = self._region.outside(shape), prod(self._region.count)
+                raise BoundsError(
+                    f"{self._operation}: {lacking} of {count} elements fall outside "
+                    f"{self._words()} on process {self._pid} ({over})"
+                )
+
+    def _check_stretch(self, offset: int, count: int, size: int) -> None:
+        if offset + count > size:
+            lacking = min(count, offset + count - size)
+            raise BoundsError(
+                f"{self._operation}: {lacking} of {count} elements fall outside {self._words()} "
+                f"on process {self._pid} (offset {offset} + {count} > size {size})"
+            )
+
+    def _selected(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        assert self._index is not None
+        try:
+            return selected_shape(shape, self._index)
+        except IndexError as error:
+            raise BoundsError(
+                f"{self._operation}: at= does not index {self._words()} of shape {shape} on "
+                f"process {self._pid}: {error}"
+            ) from None
+
+    def _check_selection(self, selected: tuple[int, ...]) -> None:
+        if self._operation.endswith("put"):
+            fits = _broadcasts(self._shape, selected)
+        else:
+            fits = self._shape == selected
+        if not fits:
+            raise BoundsError(
+                f"{self._operation}: values of shape {self._shape} do not fit the shape "
+                f"{selected} that at= selects from {self._words()} on process {self._pid}"
+            )
+
+    def _words(self) -> str:
+        name = self._name or call_site.name_of(self._place)
+        return repr(name) if name else "the array"
+
+
+def check_arrival(registry: Registry, source: int, put: tuple[Any, ...], fetch: Fetch) -> None:
+    """Check a put into an array whose extent its sender could not know yet.
+
+    Only an oblivious superstep lets such puts arrive unchecked.
+
+    Raises:
+        BoundsError: it would leave the array here.
+    """
+    registration = registry.at(put[0])
+    array = registration.array
+    if registration.extents is not None or array is None:
+        return
+    if len(put) == 3:
+        count = size_of(put[2]) // array.itemsize
+        fits = put[1] + count <= array.size
+        named = f"{count} elements at offset {put[1]}"
+    elif len(put) == 4:
+        fits = _fits(put[2], array.shape, put[1])
+        named = f"values of shape {put[2]} at {from_wire(put[1])}"
+    else:
+        indices = np.frombuffer(unpack(put[3], fetch), np.int64)
+        fits = bool(indices.max() < array.size)
+        named = f"index {indices.max()}"
+    if not fits:
+        raise BoundsError(
+            f"put: {named} from process {source} lie outside the array of shape {array.shape} here"
+        )
+
+
+def _fits(values: tuple[int, ...], shape: tuple[int, ...], index: WireIndex) -> bool:
+    """Tell whether values broadcast to what an index selects from an array."""
+    try:
+        return _broadcasts(values, selected_shape(shape, index))
+    except IndexError:
+        return False
+
+
+def _broadcasts(values: tuple[int, ...], selected: tuple[int, ...]) -> bool:
+    """Tell whether values broadcast to a shape that has elements."""
+    try:
+        return prod(selected) > 0 and np.broadcast_shapes(values, selected) == selected
+    except ValueError:
+        return False

@@ -1,0 +1,221 @@
+"""What ``check=True`` keeps of the arrays of one process from sync to sync."""
+
+from __future__ import annotations
+
+import warnings
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bsplib import call_site
+from bsplib.errors import BspError, CheckWarning, OverlapError, RegistrationError
+from bsplib.transfers.guard import Lease, guarded, lease_of, plain, readable
+from bsplib.transfers.place import Array
+from bsplib.transfers.registry import Registration, Registry
+
+_QUARANTINE_BYTES = 64 * 2**20
+"""Freed memory that is kept from being used again: what still reads it finds rubbish."""
+_RUBBISH = 0xFF
+
+
+class Site(NamedTuple):
+    """Where a transfer was called, as it travels with it."""
+
+    operation: str
+    place: str
+
+
+class _Watched(NamedTuple):
+    """An array that is to stay as it is until the sync."""
+
+    array: Array
+    checksum: int
+    site: Site
+    content: Array | None
+    """What stands in the destination of a get, which holds rubbish until the sync."""
+
+
+def here(operation: str) -> tuple[str, str]:
+    """Return the place of the call that is being made, as plain values."""
+    return operation, call_site.place()
+
+
+class Quarantine:
+    """Freed memory of one process that nobody may use again yet.
+
+    Args:
+        release: gives memory back.
+    """
+
+    def __init__(self, release: Callable[[memoryview], None]) -> None:
+        self._release = release
+        self._kept: deque[memoryview] = deque()
+        self._nbytes = 0
+
+    def keep(self, memory: memoryview) -> None:
+        """Fill memory with rubbish and keep it for a while; give the oldest back."""
+        _fill_with_rubbish(np.frombuffer(memory, np.uint8))
+        self._kept.append(memory)
+        self._nbytes += memory.nbytes
+        while self._nbytes > _QUARANTINE_BYTES:
+            oldest = self._kept.popleft()
+            self._nbytes -= oldest.nbytes
+            self._release(oldest)
+
+
+class Watch:
+    """The arrays of one process in one group, as ``check=True`` watches them.
+
+    Args:
+        error: makes an error that says where it happened.
+        quarantine: of this process.
+    """
+
+    def __init__(
+        self, error: Callable[[type[BspError], str], BspError], quarantine: Quarantine
+    ) -> None:
+        self.quarantine = quarantine
+        self._error = error
+        self._watched: list[_Watched] = []
+        self._verified: list[_Watched] = []
+        self._expecting: list[Lease] = []
+        self._before: dict[int, Array] = {}  # by slot: what stood there when the superstep began
+
+    # -- arrays of this process in its own transfers ----------------------------------------
+
+    def source(self, array: Any, operation: str) -> Any:
+        """Return values as a plain array to read from; watch them if they are an hpput's.
+
+        Raises:
+            OverlapError: they are the destination of a get, whose values are not there yet.
+        """
+        values = readable(array)
+        if isinstance(values, np.ndarray):
+            for each in self._watched:
+                if each.content is not None and np.shares_memory(values, each.array):
+                    raise OverlapError(not_there_yet(*each.site))
+        if operation == "hpput" and isinstance(values, np.ndarray):
+            site = Site(*here(operation))
+            self._watched.append(_Watched(values, _checksum(values), site, None))
+        return values
+
+    def destination(self, given: Array, operation: str, *, new: bool) -> Array:
+        """Watch the destination of a get; return what the program is to have of it.
+
+        A program that reads it before the sync gets an error, where it is an array of
+        the runtime, or rubbish.
+
+        Args:
+            given: where the values go.
+            operation: which kind of get.
+            new: the program has not seen this array yet.
+        """
+        site, array = Site(*here(operation)), plain(given)
+        if new:
+            given = guarded(array, Lease(array, self._report))
+        lease, content = lease_of(given), None
+        if lease is not None:
+            lease.expect(array, not_there_yet(*site))
+            self._expecting.append(lease)
+        else:
+            content = array.copy()
+            _fill_with_rubbish(array)
+        self._watched.append(_Watched(array, _checksum(array), site, content))
+        return given
+
+    def verify(self) -> None:
+        """Raise if an array was changed; watch them no longer.
+
+        Raises:
+            OverlapError: it was; the sync is the second place.
+        """
+        self._verified, self._watched = self._watched, []
+        for lease in self._expecting:
+            lease.settle()
+        self._expecting.clear()
+        changed: Site | None = None
+        # Backwards: each array is compared as it was before the later ones got rubbish.
+        for array, checksum, site, content in reversed(self._verified):
+            if _checksum(array) != checksum:
+                changed = site
+            if content is not None:
+                array[...] = content
+        if changed is not None:
+            what = "source" if changed.operation == "hpput" else "destination"
+            raise OverlapError(
+                f"the {what} of {changed.operation} at {changed.place} was changed before the "
+                f"sync at {call_site.place()}"
+            )
+
+    def take(self) -> list[tuple[Array, Site]]:
+        """Return the arrays that stayed as they were, and forget them."""
+        verified, self._verified = self._verified, []
+        return [(each.array, each.site) for each in verified]
+
+    # -- registered arrays --------------------------------------------------------------------
+
+    def allocated(self, array: Array) -> Array:
+        """Return the array of an allocation as the program is to have it."""
+        return guarded(array, Lease(array, self._report))
+
+    def begin(self, registry: Registry) -> None:
+        """Keep what stands in all registered arrays when a superstep begins."""
+        self._before = {
+            slot: registration.array.copy()
+            for slot, registration in registry.active()
+            if registration.array is not None
+        }
+
+    def before(self, slot: int) -> Array | None:
+        """Return what stood in an array; None where it was made in this superstep."""
+        return self._before.get(slot)
+
+    def free(self, registrations: Iterable[Registration]) -> None:
+        """Let the use of arrays be an error; keep their memory for a while."""
+        for registration in registrations:
+            lease = lease_of(registration.handle)
+            if lease is not None and registration.memory is not None:
+                lease.free(registration.freed_by or f"the end of its group at {call_site.place()}")
+                self.quarantine.keep(registration.memory)
+
+    # -- messages -------------------------------------------------------------------------------
+
+    def warn_of_unread(self, messages: int, source: int, process: int) -> None:
+        """Warn of messages that nobody can read any more.
+
+        Args:
+            messages: how many there are.
+            source: who sent the first of them.
+            process: this process.
+        """
+        frame = call_site.caller()
+        text = (
+            f"{messages} messages to process {process}, the first from process {source}, were "
+            f"not read before the superstep ended at {call_site.place()}, and are gone"
+        )
+        file, line = (frame.f_code.co_filename, frame.f_lineno) if frame else ("end of main", 0)
+        warnings.warn_explicit(text, CheckWarning, file, line)
+
+    def _report(self, freed: bool, text: str) -> Exception:
+        return self._error(RegistrationError if freed else OverlapError, text)
+
+
+def not_there_yet(operation: str, place: str) -> str:
+    """Say that the destination of a get is read too early."""
+    return (
+        f"the destination of {operation} at {place} is read before the sync, which is when it "
+        f"gets its values"
+    )
+
+
+def _checksum(array: Array) -> int:
+    return zlib.crc32(np.ascontiguousarray(array).view(np.uint8).reshape(-1).data)
+
+
+def _fill_with_rubbish(array: Array) -> None:
+    if array.itemsize:
+        rubbish = np.full(array.itemsize, _RUBBISH, np.uint8).view(array.dtype)
+        array[...] = True if array.dtype.kind == "b" else rubbish[0]
