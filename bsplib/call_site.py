@@ -22,7 +22,7 @@ _WRAPPERS = ("timed", "paused", "settled", "__next__", "pid", "nprocs", "machine
 """Functions around primitives, which keep the time, and attributes."""
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _BACKENDS = _HERE + "backends" + os.sep
-_MEETINGS = ("meet", "pass_by", "pass_on", "meet_some", "wait")
+_MEETINGS = ("exchange", "sync_empty", "sync_one_put", "exchange_oblivious", "wait")
 """Functions of a backend in which a process waits for others."""
 _INSTALLED = tuple(
     os.path.realpath(folder) + os.sep

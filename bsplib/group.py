@@ -144,7 +144,7 @@ class Group(Arrays, RemoteAccess, Mailbox, Collectives):
             self._end_superstep(_SYNC, 0)
         elif not self._out:  # what costs most where nothing else does is written out here
             try:
-                came = self._port.pass_by(_SYNC)
+                came = self._port.sync_empty(_SYNC)
                 if came is not None:
                     self._take(came)
             except BspError as error:

@@ -1,4 +1,4 @@
-"""What a backend owes the machine: to start processes, and to let them meet.
+"""What a backend owes the machine: to start processes, and to let them exchange data.
 
 The primitives, their argument checks and the order of delivery stand once,
 above this line. A backend supplies
@@ -34,10 +34,10 @@ Payload = bytes | Ticket
 
 Parcel = Sequence[Any]
 
-Card = tuple[int, int, bytes | memoryview]
+SmallPut = tuple[int, int, bytes | memoryview]
 """A small put of elements one after the other: slot of the array, the first, values."""
-CARD_BYTES = 192
-"""Values of a card, at most."""
+SMALL_PUT_BYTES = 192
+"""Values of a small put, at most."""
 
 
 Arrivals = tuple[list[int], list[tuple[int, Any]], list[Any] | None]
@@ -77,7 +77,7 @@ class Port(ABC):
     members: Members
     """Pids in the root group of the group's processes, by pid."""
     released: int
-    """Latest arrival, in ns, among those the last :meth:`meet` waited for; kept
+    """Latest arrival, in ns, among those the last :meth:`exchange` waited for; kept
     only where the meeting was given a stamp."""
     clock: VirtualClock | None = None
     """The clock of this process where its time is virtual."""
@@ -97,13 +97,13 @@ class Port(ABC):
     def release(self, memory: memoryview) -> None:
         """Take back what :meth:`allocate` gave out."""
 
-    def place_of(self, array: NDArray[Any]) -> int | None:  # noqa: ARG002  # none is, by default
+    def shared_address_of(self, array: NDArray[Any]) -> int | None:  # noqa: ARG002  # none is, by default
         """Return where an array lies for every process; None if only this one can reach it."""
         return None
 
-    def reach(self, place: int, nbytes: int) -> memoryview:
-        """Return memory of any process, by a place that it announced."""
-        raise NotImplementedError  # who announces places can
+    def reach(self, shared_address: int, nbytes: int) -> memoryview:
+        """Return memory of any process, by an address that it announced."""
+        raise NotImplementedError  # who announces addresses can
 
     def is_settled(self, pid: int) -> bool:  # noqa: ARG002  # nobody is, by default
         """Tell whether a process has done with the superstep before this one.
@@ -126,7 +126,7 @@ class Port(ABC):
         """Return the payload of a parcel; valid until this process's next sync."""
 
     @abstractmethod
-    def meet(
+    def exchange(
         self, parcels: Mapping[int, Parcel], note: int, common: Parcel | None = None, stamp: int = 0
     ) -> Arrivals | None:
         """Post this process's parcels, wait for all processes of the group.
@@ -140,36 +140,36 @@ class Port(ABC):
         Returns:
             What came; None where all notes were the same and nobody posted anything.
 
-        A superstep may take several meetings; :meth:`turn` ends it.
+        A superstep may take several meetings; :meth:`end_superstep` ends it.
         """
 
-    def pass_by(self, note: int) -> Arrivals | list[Card] | None:
-        """Meet with nothing to bring: the shortest way; else as :meth:`pass_on`."""
-        return self.pass_on(note, 0)
+    def sync_empty(self, note: int) -> Arrivals | list[SmallPut] | None:
+        """End a superstep in which this process transfers nothing; else as :meth:`sync_one_put`."""
+        return self.sync_one_put(note, 0)
 
-    def pass_on(
-        self, note: int, stamp: int, to: int = 0, card: Card | None = None
-    ) -> Arrivals | list[Card] | None:
-        """Meet with nothing to bring, or with a single small put: the short way.
+    def sync_one_put(
+        self, note: int, stamp: int, to: int = 0, small_put: SmallPut | None = None
+    ) -> Arrivals | list[SmallPut] | None:
+        """End a superstep in which this process transfers nothing or one small put.
 
         Args:
-            note: as for :meth:`meet`.
+            note: as for :meth:`exchange`.
             stamp: likewise.
             to: receiving pid, not this process.
-            card: the put.
+            small_put: the put.
 
         Returns:
-            What came; as a list of cards if that is all. None where nothing came and all
-            notes were the same: then it has done :meth:`turn`, too.
+            What came; as a list of small puts if that is all. None where nothing came and all
+            notes were the same: then it has done :meth:`end_superstep`, too.
         """
-        parcels = {} if card is None else {to: ([card], (), (), ())}
-        arrivals = self.meet(parcels, note, None, stamp)
+        parcels = {} if small_put is None else {to: ([small_put], (), (), ())}
+        arrivals = self.exchange(parcels, note, None, stamp)
         if arrivals is None:
-            self.turn()
+            self.end_superstep()
         return arrivals
 
     @abstractmethod
-    def meet_some(
+    def exchange_oblivious(
         self, parcels: Mapping[int, tuple[int, Parcel]], expected: int, stamp: int = 0
     ) -> list[tuple[int, Any]]:
         """Post parcels, wait until ``expected`` messages are there for this process.
@@ -177,14 +177,14 @@ class Port(ABC):
         Args:
             parcels: by receiving pid, with the number of messages in each.
             expected: messages to wait for from other processes.
-            stamp: as for :meth:`meet`.
+            stamp: as for :meth:`exchange`.
 
         Raises:
             SyncMismatchError: more have come, or so many can never come.
         """
 
     @abstractmethod
-    def turn(self) -> None:
+    def end_superstep(self) -> None:
         """Begin the next superstep: staged payloads now belong to their receivers."""
 
     @abstractmethod

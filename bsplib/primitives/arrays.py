@@ -63,8 +63,8 @@ class Arrays(Supersteps):
             if not isinstance(array, np.ndarray) or not array.flags.writeable:
                 raise self._error(RegistrationError, f"push_reg: {_unsuitable(array)}")
             self._check_dtype(array.dtype, "push_reg")
-        place = None if array is None else self._port.place_of(array)
-        return self._registry.push(array, place).handle
+        shared_address = None if array is None else self._port.shared_address_of(array)
+        return self._registry.push(array, shared_address).handle
 
     def pop_reg(self, array: Any) -> None:
         """Take back the latest registration of an array at the end of the superstep.
@@ -136,7 +136,7 @@ class Arrays(Supersteps):
         made: Array = np.ndarray(size, dtype, buffer=memory)
         if self._watch is not None:
             made = self._watch.allocated(made)
-        self._registry.allocate(made, memory, self._port.place_of(made))
+        self._registry.allocate(made, memory, self._port.shared_address_of(made))
         return made
 
     def empty(self, shape: int | Sequence[int], dtype: DTypeLike = float) -> Array:

@@ -247,9 +247,9 @@ class RemoteAccess(Supersteps):
     def _memory_on(self, pid: int, target: Target) -> memoryview | None:
         """Return the whole array that is named on a process, if it can be read at once."""
         there = target.extent()
-        if there is None or there.place is None or not self._port.is_settled(pid):
+        if there is None or there.shared_address is None or not self._port.is_settled(pid):
             return None
-        return self._port.reach(there.place, there.size * target.dtype.itemsize)
+        return self._port.reach(there.shared_address, there.size * target.dtype.itemsize)
 
     def put_at(
         self,

@@ -15,7 +15,7 @@ from types import CodeType
 from typing import Any, NoReturn
 
 from bsplib import call_site
-from bsplib.backends.base import Arrivals, Card, Parcel, Port
+from bsplib.backends.base import Arrivals, Parcel, Port, SmallPut
 from bsplib.errors import (
     BspError,
     PartitionError,
@@ -34,9 +34,9 @@ from bsplib.transfers.delivery import (
     Incoming,
     messages_of,
     read_sources,
-    write_cards,
     write_gets,
     write_puts,
+    write_small_puts,
 )
 from bsplib.transfers.irregular import Pending
 from bsplib.transfers.lane import Lane
@@ -127,34 +127,34 @@ class Supersteps:
         Returns:
             Whether it was so.
         """
-        to, card = 0, None
+        to, small_put = 0, None
         if self._out:
             if len(self._out) > 1:
                 return False
             [(to, its)] = self._out.items()
-            card = its.card()
-            if card is None or to == self._pid:
+            small_put = its.small_put()
+            if small_put is None or to == self._pid:
                 return False
         try:
-            came = self._port.pass_on(_SYNC, stamp, to, card)
+            came = self._port.sync_one_put(_SYNC, stamp, to, small_put)
             if came is not None:
                 self._take(came)
         except BspError as error:
             self._fall(error)
         self._superstep += 1
-        if card is not None:
+        if small_put is not None:
             self._out = {}
         if self._early:
             self._early = {}
         return True
 
-    def _take(self, came: Arrivals | list[Card]) -> None:
+    def _take(self, came: Arrivals | list[SmallPut]) -> None:
         """Deliver what came the short way; begin the next superstep."""
         if isinstance(came, list):
-            write_cards(self._registry, came)
+            write_small_puts(self._registry, came)
         else:
             self._deliver_all(_SYNC, _SYNC, came)
-        self._port.turn()
+        self._port.end_superstep()
 
     def _end_superstep(self, kind: Kind, stamp: int) -> None:
         out, registry = self._out, self._registry
@@ -168,14 +168,14 @@ class Supersteps:
                 note |= _HAS_MESSAGES * any(sent.messages for sent in out.values())
                 parcels = self._parcels()
             common = registry.announcement() if self._changes else None
-            arrivals = self._port.meet(parcels, note, common, stamp)
+            arrivals = self._port.exchange(parcels, note, common, stamp)
             if arrivals is not None or (out and self._pid in out):
                 self._deliver_all(kind, note, arrivals or ([note], [], None))
             elif self._queue.messages:
                 self._queue.fill([])
         except BspError as error:
             self._fall(error)
-        self._port.turn()
+        self._port.end_superstep()
         self._superstep += 1
         if self._watch is not None:
             self._watch.begin(registry)
@@ -229,7 +229,7 @@ class Supersteps:
         for target in self._unresolved:
             target.resolve()
         self._unresolved.clear()
-        self._port.meet({}, 0)
+        self._port.exchange({}, 0)
 
     def _serve_gets(self, incoming: list[Arrived]) -> None:
         """Exchange what is got; nothing has been written anywhere until all have read."""
@@ -239,7 +239,7 @@ class Supersteps:
             if gets
         }
         own = replies.pop(self._pid, None)
-        arrivals = self._port.meet(dict(replies), 0)
+        arrivals = self._port.exchange(dict(replies), 0)
         served = {} if arrivals is None else dict(arrivals[1])
         if own is not None:
             served[self._pid] = own
@@ -263,7 +263,7 @@ class Supersteps:
                 raise SyncMismatchError(
                     f"oblsync({n}): process {self._pid} alone sent itself {own} messages"
                 )
-            arrived = self._port.meet_some(parcels, operator.index(n) - own, stamp)
+            arrived = self._port.exchange_oblivious(parcels, operator.index(n) - own, stamp)
             incoming = self._incoming(arrived)
             if self._watch is not None:
                 self._check_overlaps([Incoming(source, *parcel) for source, parcel in incoming])
@@ -275,7 +275,7 @@ class Supersteps:
         except BspError as error:
             self._fall(error)
         self._unresolved.clear()
-        self._port.turn()
+        self._port.end_superstep()
         self._superstep += 1
         if self._watch is not None:
             self._watch.begin(self._registry)

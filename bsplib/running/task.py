@@ -45,8 +45,8 @@ class Task:
 
 def run_task(task: Task, port: Port) -> Any:
     """Run ``main`` in this process and return what it returns."""
-    port.meet({}, 0, stamp=port.now())  # time 0 is when the last one is here
-    port.turn()
+    port.exchange({}, 0, stamp=port.now())  # time 0 is when the last one is here
+    port.end_superstep()
     terms = Terms(port.released, task.machine, task.check)
     if task.spool is None:
         return _run_main(task, _kind(Group, port)(port, terms))

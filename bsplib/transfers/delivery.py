@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.base import Card, Parcel, Payload
+from bsplib.backends.base import Parcel, Payload, SmallPut
 from bsplib.transfers.irregular import combine, pick
 from bsplib.transfers.messages import INLINE, Fetch, Message, Stage, pack, unpack
 from bsplib.transfers.place import Array, Region, WireIndex, from_wire
@@ -108,9 +108,9 @@ def write_puts(registry: Registry, incoming: Iterable[Arrived], fetch: Fetch) ->
                 _write_index(registration, put[1], put[2], unpack(put[3], fetch))
 
 
-def write_cards(registry: Registry, cards: Iterable[Card]) -> None:
+def write_small_puts(registry: Registry, small_puts: Iterable[SmallPut]) -> None:
     """Write small puts."""
-    for slot, first, data in cards:
+    for slot, first, data in small_puts:
         _write_stretch(registry.at(slot), first, data)
 
 

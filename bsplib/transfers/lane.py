@@ -72,8 +72,8 @@ class Lane:
         self._step = (array.itemsize,)
         self._packs = _packs(array.dtype)
         self._there: Array | None = None
-        if there.place is not None:
-            room = port.reach(there.place, there.size * array.itemsize)
+        if there.shared_address is not None:
+            room = port.reach(there.shared_address, there.size * array.itemsize)
             self._there = np.frombuffer(room, array.dtype)
 
     def put(self, out: Out, src: Any, first: Any) -> bool:

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Sequence
 from typing import Any
 
-from bsplib.backends.base import CARD_BYTES, Card, Parcel
+from bsplib.backends.base import SMALL_PUT_BYTES, Parcel, SmallPut
 
 _NONE: tuple[Any, ...] = ()
 
@@ -83,12 +83,12 @@ class Outgoing:
         self.sites = self.sites or ([], [])
         self.sites[of_get].append(site)
 
-    def card(self) -> Card | None:
+    def small_put(self) -> SmallPut | None:
         """Return the one small put that is all there is, if so it is."""
         if len(self.puts) == 1 and self._run is None and not (self.gets or self.messages):
             put = self.puts[0]
             payload = put[-1]
-            if len(put) == 3 and payload.__class__ is bytes and len(payload) <= CARD_BYTES:
+            if len(put) == 3 and payload.__class__ is bytes and len(payload) <= SMALL_PUT_BYTES:
                 return put
         return None
 

@@ -28,7 +28,7 @@ class Extent(NamedTuple):
 
     shape: tuple[int, ...]
     dtype: DtypeCode
-    place: int | None = None
+    shared_address: int | None = None
     """Where it lies for every process, if others can reach it."""
 
     @property
@@ -69,10 +69,10 @@ class Registration:
         slot: int,
         array: Array | None,
         memory: memoryview | None = None,
-        place: int | None = None,
+        shared_address: int | None = None,
     ) -> None:
         self.slot = slot
-        self._place = place
+        self._shared_address = shared_address
         self.array: Array | None = plain(array)
         self.handle: Any = StandIn() if array is None else array
         """What the program has: an array, or what stands for None."""
@@ -97,7 +97,7 @@ class Registration:
         """Return what the others get to know."""
         if self.array is None:
             return None
-        return Extent(self.array.shape, encode_dtype(self.array.dtype), self._place)
+        return Extent(self.array.shape, encode_dtype(self.array.dtype), self._shared_address)
 
     def extent_on(self, pid: int) -> Extent | None:
         """Return what a process announced; None where it registered None, or nothing yet."""
@@ -146,15 +146,17 @@ class Registry:
         """What is to be announced at the next global sync."""
         self._next_slot = 0
 
-    def push(self, array: Array | None, place: int | None = None) -> Registration:
-        """Register an array, which lies at a place, from the next global sync on."""
-        registration = self._new("push_reg", array, None, place)
+    def push(self, array: Array | None, shared_address: int | None = None) -> Registration:
+        """Register an array, from the next global sync on."""
+        registration = self._new("push_reg", array, None, shared_address)
         self._pushed[registration.slot] = registration
         return registration
 
-    def allocate(self, array: Array, memory: memoryview, place: int | None = None) -> Registration:
+    def allocate(
+        self, array: Array, memory: memoryview, shared_address: int | None = None
+    ) -> Registration:
         """Register an array that the runtime made; it may be named at once."""
-        registration = self._new("allocation", array, memory, place)
+        registration = self._new("allocation", array, memory, shared_address)
         self._activate(registration)
         return registration
 
@@ -311,9 +313,13 @@ class Registry:
         return self._active.items()
 
     def _new(
-        self, operation: str, array: Array | None, memory: memoryview | None, place: int | None
+        self,
+        operation: str,
+        array: Array | None,
+        memory: memoryview | None,
+        shared_address: int | None,
     ) -> Registration:
-        registration = Registration(self._next_slot, array, memory, place)
+        registration = Registration(self._next_slot, array, memory, shared_address)
         self.changes.append((operation, self._next_slot))
         self._unannounced[self._next_slot] = registration
         self._stacks.setdefault(registration.key, []).append(registration)

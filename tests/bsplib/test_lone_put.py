@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bsplib
-from bsplib.backends.base import CARD_BYTES
+from bsplib.backends.base import SMALL_PUT_BYTES
 from bsplib.recording.trace import read_trace
 
 pytestmark = pytest.mark.procs(2, 3)
@@ -25,11 +25,11 @@ def small(bsp, x, to, mark):
 
 
 def longest(bsp, x, to, mark):
-    bsp.put(to, np.full(CARD_BYTES, mark, np.uint8), x, offset=4)
+    bsp.put(to, np.full(SMALL_PUT_BYTES, mark, np.uint8), x, offset=4)
 
 
 def too_long(bsp, x, to, mark):
-    bsp.put(to, np.full(CARD_BYTES + 1, mark, np.uint8), x, offset=4)
+    bsp.put(to, np.full(SMALL_PUT_BYTES + 1, mark, np.uint8), x, offset=4)
 
 
 def staged(bsp, x, to, mark):
@@ -96,8 +96,8 @@ def expected(x, brings, to, marks):
         place = {
             small: slice(pid, pid + 3),
             put_and_message: slice(pid, pid + 3),
-            longest: slice(4, 4 + CARD_BYTES),
-            too_long: slice(4, 5 + CARD_BYTES),
+            longest: slice(4, 4 + SMALL_PUT_BYTES),
+            too_long: slice(4, 5 + SMALL_PUT_BYTES),
             staged: slice(0, SIZE),
             at_index: slice(1, 9, 2),
             to_itself: slice(pid, pid + 3),
@@ -232,6 +232,6 @@ def test_a_small_put_is_recorded_like_any_other(run, tmp_path, nprocs):
         mine = records["pid"][traffic["record"]] == pid
         steps = records["superstep"][traffic["record"][mine]]
         assert steps.tolist() == [1, 3, 5, 7]
-        assert traffic["bytes"][mine].tolist() == [3, 3, CARD_BYTES, CARD_BYTES + 1]
+        assert traffic["bytes"][mine].tolist() == [3, 3, SMALL_PUT_BYTES, SMALL_PUT_BYTES + 1]
         assert set(traffic["partner"][mine].tolist()) == {(pid + 1) % nprocs}
         assert (records["released"] >= records["arrive"]).all()

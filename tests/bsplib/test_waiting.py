@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import bsplib
-from bsplib.backends.shm import seat
+from bsplib.backends.shm import context
+from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import ASLEEP, PAGE
-from bsplib.backends.shm.seat import Seat
 from bsplib.backends.shm.segment import Segment
 
 from .phases import eventually, standard_error, state_of
@@ -145,39 +145,41 @@ class Bell:
 
 
 @pytest.fixture
-def take_seats():
-    """Seat both processes of a run here, where one waits and the other one is us."""
+def take_contexts():
+    """ProcessContext both processes of a run here, where one waits and the other one is us."""
     segment = Segment(2)
     for pid in range(2):
-        segment.reserve(segment.control(pid), PAGE)
-    seats = []
+        segment.reserve(segment.control_start(pid), PAGE)
+    contexts = []
 
     def take(wait):
         bells = [Bell(), Bell()]
-        seats.extend(Seat(segment, pid, bells, wait) for pid in range(2))
-        return seats
+        contexts.extend(ProcessContext(segment, pid, bells, wait) for pid in range(2))
+        return contexts
 
     yield take
-    for each in seats:
-        del each.words
+    for each in contexts:
+        del each.control
     segment.close()
 
 
 @pytest.mark.parametrize("moment", ["at its first look", "at its last look", "after its last look"])
 @pytest.mark.parametrize("wait", ["auto", "block"])
-def test_what_is_posted_just_before_a_process_goes_to_sleep_is_not_missed(take_seats, wait, moment):
-    waiting, posting = take_seats(wait)
+def test_what_is_posted_just_before_a_process_goes_to_sleep_is_not_missed(
+    take_contexts, wait, moment
+):
+    waiting, posting = take_contexts(wait)
     posted = []
 
     def post(now):
         if now == moment and not posted:
             posted.append(now)
-            posting.ring_if_waited()
+            posting.wake_if_waited()
 
     def ready():
         there = bool(posted)
         post("at its first look")
-        if waiting.words[waiting.control(0) + ASLEEP]:
+        if waiting.control[waiting.start_of(0) + ASLEEP]:
             post("at its last look")
         return there
 
@@ -196,16 +198,16 @@ def test_what_is_posted_just_before_a_process_goes_to_sleep_is_not_missed(take_s
     ],
 )
 def test_a_process_spins_only_where_each_has_a_core_or_it_is_told_to(
-    take_seats, monkeypatch, wait, cores, spins
+    take_contexts, monkeypatch, wait, cores, spins
 ):
     def give_way():
         raise GivenWayError
 
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: cores)
     monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
-    monkeypatch.setattr(seat, "_sched_yield", give_way)
-    monkeypatch.setattr(seat, "STORES_IN_ORDER", True)
-    waiting, _ = take_seats(wait)
+    monkeypatch.setattr(context, "_sched_yield", give_way)
+    monkeypatch.setattr(context, "STORES_IN_ORDER", True)
+    waiting, _ = take_contexts(wait)
     looks = []
     with pytest.raises(GivenWayError):
         waiting.wait(lambda: looks.append(1), [1], lambda: None)

@@ -13,11 +13,11 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from bsplib.backends.shm import fork_warning, locate
+from bsplib.backends.shm.context import ProcessContext, Stopped
 from bsplib.backends.shm.control import WORD
 from bsplib.backends.shm.doorbell import doorbells
 from bsplib.backends.shm.lifeline import Lifeline
 from bsplib.backends.shm.port import ShmPort
-from bsplib.backends.shm.seat import Seat, Stopped
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.signals import keep_own_handlers
 from bsplib.recording.last_words import LastWords
@@ -54,7 +54,7 @@ def be_process(
         nprocs: number of processes.
         lifeline: by which this process ends with its caller.
         pipe: to the caller.
-        wait_by: how to wait, see :class:`Seat`.
+        wait_by: how to wait, see :class:`ProcessContext`.
         task: the only one; None where tasks come, pickled, through the pipe.
     """
     gc.freeze()  # what was inherited stays as it is, and its pages stay shared
@@ -67,10 +67,10 @@ def be_process(
     # A process that the program forks lives on its own: were the pipe open there as well,
     # the end of this process could not be seen while a message is cut short.
     os.register_at_fork(after_in_child=pipe.close)
-    seat = Seat(segment, pid, doorbells(segment, nprocs), wait_by)
-    locate.answer(segment.words, segment.control(pid) // WORD)
+    context = ProcessContext(segment, pid, doorbells(segment, nprocs), wait_by)
+    locate.answer(segment.control, segment.control_start(pid) // WORD)
     if task is not None:
-        pipe.send_bytes(_do(task, seat))
+        pipe.send_bytes(_do(task, context))
         return
     pipe.send_bytes(READY)
     frame: Task | None = None
@@ -79,32 +79,34 @@ def be_process(
             frame = pickle.loads(work[1:])  # from the parent, as all that follows
             continue
         assert frame is not None  # it comes first
-        pipe.send_bytes(_do(work, seat, frame))
-        seat.begin_anew()
+        pipe.send_bytes(_do(work, context, frame))
+        context.begin_anew()
 
 
-def _do(work: Task | bytes, seat: Seat, frame: Task | None = None) -> bytes:
+def _do(work: Task | bytes, context: ProcessContext, frame: Task | None = None) -> bytes:
     """Return how a task ended, pickled: (result,), a Failure, or a Halt if it was stopped.
 
     Args:
         work: the task, or its main and arguments, pickled.
-        seat: of this process.
+        context: of this process.
         frame: what else makes up the task.
     """
     outcome: Any
     try:
         task = work if isinstance(work, Task) else _unpack(work, frame)
-        plant(task.seeds, seat.pid)
-        with whole_lines(lambda: seat.pid, label=task.label):
-            outcome = (run_task(task, ShmPort.of_root(seat)),)
+        plant(task.seeds, context.pid)
+        with whole_lines(lambda: context.pid, label=task.label):
+            outcome = (run_task(task, ShmPort.of_root(context)),)
     except Stopped as stopped:
         outcome = halt_of(stopped)
     except BaseException as error:  # noqa: BLE001  # whatever it is, the parent is told
-        outcome = describe_failure(error, seat.pid)
+        outcome = describe_failure(error, context.pid)
     try:
         return pickle.dumps(outcome, 5)
     except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__
-        return pickle.dumps(describe_failure(unpicklable_result(seat.pid, reason), seat.pid), 5)
+        return pickle.dumps(
+            describe_failure(unpicklable_result(context.pid, reason), context.pid), 5
+        )
 
 
 def _unpack(work: bytes, frame: Task | None) -> Task:

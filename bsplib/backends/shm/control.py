@@ -51,16 +51,16 @@ THREAD = 67
 """Its thread that runs ``main``, as the system knows it."""
 WAITED = 72
 """On a cache line of its own: somebody sleeps until this process posts."""
-BELL = 80
+DOORBELL = 80
 """On a cache line of its own: the semaphore that wakes this process."""
 FIRST_BLOCK = 128
 
 SLOTS = (0, 32)
 STAMP = 1
 INDEX = 2
-LETTER = 3
+INLINE = 3
 """Within a slot; a letter follows the word that says whose it is."""
-LETTER_BYTES = (32 - LETTER) * WORD
+INLINE_BYTES = (32 - INLINE) * WORD
 POSTED = 64
 CONSUMED = 65
 CLOSED = 66

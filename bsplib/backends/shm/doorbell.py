@@ -12,7 +12,7 @@ import ctypes
 import time
 from struct import Struct
 
-from bsplib.backends.shm.control import BELL, WORD
+from bsplib.backends.shm.control import DOORBELL, WORD
 from bsplib.backends.shm.segment import Segment
 
 SIZE_BYTES = 32
@@ -54,7 +54,7 @@ class Doorbell:
         until = ctypes.addressof(self._until)
         self._arguments = (address, _CLOCK_MONOTONIC, until) if _has_clock else (address, until)
 
-    def hang(self) -> None:
+    def initialise(self) -> None:
         """Make it, once, before any process uses it."""
         _init(self._address, 1, 0)
 
@@ -75,5 +75,5 @@ class Doorbell:
 
 def doorbells(segment: Segment, nprocs: int) -> list[Doorbell]:
     """Return what wakes each process of a run."""
-    base = ctypes.addressof(ctypes.c_char.from_buffer(segment.buffer)) + BELL * WORD
-    return [Doorbell(base + segment.control(pid)) for pid in range(nprocs)]
+    base = ctypes.addressof(ctypes.c_char.from_buffer(segment.buffer)) + DOORBELL * WORD
+    return [Doorbell(base + segment.control_start(pid)) for pid in range(nprocs)]

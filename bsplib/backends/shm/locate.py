@@ -31,35 +31,35 @@ _SIGNAL = getattr(signal, "SIGRTMAX", 0) - 6
 Stack = list[tuple[str, int, str]]
 
 
-def answer(words: memoryview, control: int) -> None:
+def answer(control: memoryview, start: int) -> None:
     """In a process of a run: write the stack into a file when asked.
 
     Args:
-        words: shared by the run.
-        control: the word at which those of this process begin.
+        control: the control words of the run.
+        start: the word at which those of this process begin.
     """
     if _SIGNAL < 1 or not hasattr(os, "memfd_create"):
         return
     file = os.memfd_create(_NAME)
     faulthandler.register(_SIGNAL, file=file, all_threads=True)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {_SIGNAL})
-    words[control + THREAD] = threading.get_ident()
-    words[control + STACK_FILE] = file + 1  # 0: there is none
+    control[start + THREAD] = threading.get_ident()
+    control[start + STACK_FILE] = file + 1  # 0: there is none
 
 
-def stacks(words: memoryview, controls: Mapping[int, int]) -> dict[int, Stack]:
+def stacks(control: memoryview, starts: Mapping[int, int]) -> dict[int, Stack]:
     """Ask processes where they are.
 
     Args:
-        words: shared by the run.
-        controls: by pid, the word at which those of the process begin.
+        control: the control words of the run.
+        starts: by pid, the word at which those of the process begin.
 
     Returns:
         By pid the frames of the thread that runs ``main``, the innermost first; nothing
         of processes that do not answer.
     """
     asked = {
-        pid: path for pid, control in controls.items() if (path := _ask(words, control)) is not None
+        pid: path for pid, start in starts.items() if (path := _ask(control, start)) is not None
     }
     texts: dict[int, str] = {}
     found: dict[int, Stack] = {}
@@ -68,7 +68,7 @@ def stacks(words: memoryview, controls: Mapping[int, int]) -> dict[int, Stack]:
         time.sleep(_LOOK_S)
         for pid, path in [*asked.items()]:
             text = _read(path)
-            stack = _stack(text, words[controls[pid] + THREAD])
+            stack = _stack(text, control[starts[pid] + THREAD])
             if stack and texts.get(pid) == text:  # it has been written as a whole
                 found[pid] = stack
                 del asked[pid]
@@ -76,9 +76,9 @@ def stacks(words: memoryview, controls: Mapping[int, int]) -> dict[int, Stack]:
     return found
 
 
-def _ask(words: memoryview, control: int) -> Path | None:
+def _ask(control: memoryview, start: int) -> Path | None:
     """Send the signal; return the file in which the answer will be."""
-    os_pid, file = words[control + OS_PID], words[control + STACK_FILE] - 1
+    os_pid, file = control[start + OS_PID], control[start + STACK_FILE] - 1
     path = Path(f"/proc/{os_pid}/fd/{file}")
     with contextlib.suppress(OSError):
         if _NAME in os.readlink(path):  # the program has not closed it

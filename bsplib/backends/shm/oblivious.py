@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from bsplib.backends.shm.control import CONSUMED, LATEST, POSTED, RING, RING_START
-from bsplib.backends.shm.members import Members
-from bsplib.backends.shm.post import open_row
+from bsplib.backends.shm.layout import open_row
+from bsplib.backends.shm.membership import Membership
 from bsplib.errors import SyncMismatchError
 
 _GONE = 1 << 62
@@ -22,13 +22,13 @@ _GONE = 1 << 62
 class Oblivious:
     """The oblivious supersteps of one process in one group."""
 
-    def __init__(self, members: Members) -> None:
+    def __init__(self, members: Membership) -> None:
         self.ended = 0
         """How many this process has ended."""
         self.released = 0
         """Latest arrival among those that the last one waited for, in ns."""
         self._members = members
-        self._words = members.seat.words
+        self._control = members.context.control
         self._unseen: list[tuple[int, list[int]]] = []  # (number, processes not there yet)
 
     def post(self, lay_out: Callable[[], int], stamp: int) -> None:
@@ -40,15 +40,15 @@ class Oblivious:
         """
         self.read_everything()
         self._wait_for_room()
-        words, members = self._words, self._members
+        control, members = self._control, self._members
         entry = self._entry(members.block, self.ended)
-        words[entry] = lay_out()
-        words[entry + 1] = stamp
-        members.seat.fence()
-        words[members.block + POSTED] = self.ended + 1
-        members.seat.fence()  # who sees that the superstep has ended is to find the post
-        words[members.block + LATEST] = members.superstep
-        members.seat.ring_if_waited()
+        control[entry] = lay_out()
+        control[entry + 1] = stamp
+        members.context.fence()
+        control[members.block + POSTED] = self.ended + 1
+        members.context.fence()  # who sees that the superstep has ended is to find the post
+        control[members.block + LATEST] = members.superstep
+        members.context.wake_if_waited()
         self.ended += 1
         self.released = stamp
 
@@ -114,17 +114,17 @@ class Oblivious:
         least = self.ended
         for pid in self._members.others:
             block = self._members.find(pid)
-            least = min(least, self._words[block + CONSUMED] if block else 0)
+            least = min(least, self._control[block + CONSUMED] if block else 0)
         return least
 
     def is_ahead(self, pid: int) -> bool:
         """Tell whether a process has ended by oblsync what this one has not ended."""
         block = self._members.find(pid)
-        return block != 0 and self._words[block + POSTED] > self.ended
+        return block != 0 and self._control[block + POSTED] > self.ended
 
     def _consume(self, number: int) -> None:
-        self._words[self._members.block + CONSUMED] = number
-        self._members.seat.ring_if_waited()
+        self._control[self._members.block + CONSUMED] = number
+        self._members.context.wake_if_waited()
 
     def _look(self, number: int, unseen: list[int], arrived: list[tuple[int, Any]]) -> int:
         """Move those who have posted from ``unseen`` to ``arrived``; count messages."""
@@ -134,16 +134,16 @@ class Oblivious:
                 continue
             unseen.remove(pid)
             entry = self._entry(members.find(pid), number)
-            messages, parcel = open_row(members.seat.segment, self._words[entry], members.pid)
+            messages, parcel = open_row(members.context.segment, self._control[entry], members.pid)
             if messages:
                 total += messages
                 arrived.append((pid, parcel))
-                self.released = max(self.released, self._words[entry + 1])
+                self.released = max(self.released, self._control[entry + 1])
         return total
 
     def _has_posted(self, pid: int, number: int) -> bool:
         block = self._members.find(pid)
-        return block != 0 and self._words[block + POSTED] > number
+        return block != 0 and self._control[block + POSTED] > number
 
     def _wait_for_any(self, number: int, unseen: list[int]) -> None:
         members = self._members
@@ -160,7 +160,7 @@ class Oblivious:
                         f"{members.root(pid)}, which {why}"
                     )
 
-        members.seat.wait(
+        members.context.wait(
             lambda: any(self._has_posted(pid, number) for pid in unseen),
             [members.root(pid) for pid in unseen],
             suspect,
@@ -176,7 +176,7 @@ class Oblivious:
         """Stay at most RING oblivious supersteps ahead of the slowest process."""
         floor = self.ended - RING + 1
         if floor > 0 and self.least_consumed() < floor:
-            self._members.seat.wait(
+            self._members.context.wait(
                 lambda: self.least_consumed() >= floor,
                 [self._members.root(pid) for pid in self._members.others],
                 self.read_everything,

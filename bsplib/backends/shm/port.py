@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.base import Arrivals, Card, Parcel, Port, Ticket
+from bsplib.backends.base import Arrivals, Parcel, Port, SmallPut, Ticket
+from bsplib.backends.shm.context import STORES_IN_ORDER, ProcessContext
 from bsplib.backends.shm.control import (
     BLOCKS,
     INDEX,
@@ -27,22 +28,21 @@ from bsplib.backends.shm.control import (
     SUPERSTEP_SHIFT,
     TURNED,
 )
-from bsplib.backends.shm.members import Members
+from bsplib.backends.shm.layout import (
+    RECEIVER_SHIFT,
+    inline_to,
+    is_inline,
+    lay_out,
+    open_row,
+    read_inline,
+    read_small_put,
+    small_put_to,
+    write_inline,
+    write_small_put,
+)
+from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
 from bsplib.backends.shm.outbox import Outbox
-from bsplib.backends.shm.post import (
-    RECEIVER_SHIFT,
-    card_to,
-    is_letter,
-    lay_out,
-    letter_to,
-    open_row,
-    read_card,
-    read_letter,
-    write_card,
-    write_letter,
-)
-from bsplib.backends.shm.seat import STORES_IN_ORDER, Seat
 from bsplib.errors import PartitionError, SyncMismatchError
 from bsplib.transfers.place import address
 
@@ -63,31 +63,33 @@ class _Laid(NamedTuple):
 
 _Slots = tuple[list[int], list[int]]
 _Quick = tuple[memoryview, int, int, list[int], _Slots]
-"""What the short way needs, in one piece; None where it is not open: all words, those of
+"""What the short way needs, in one piece; None where it is not open: all control words, those of
 this process that say that somebody waits and that it has turned, its slots, others' slots."""
 
 
 class ShmPort(Port):
     """A process's door to its group in shared memory."""
 
-    def __init__(self, seat: Seat, members: Members, parent: ShmPort | None = None) -> None:
+    def __init__(
+        self, context: ProcessContext, members: Membership, parent: ShmPort | None = None
+    ) -> None:
         self.pid = members.pid
         self.nprocs = members.nprocs
         self.members = members.roots
         self.released = 0
         self.now = time.perf_counter_ns  # type: ignore[method-assign]  # one call less
-        self._seat = seat
-        self._segment = seat.segment
-        self._words = seat.words
-        self._waited = seat.waited
+        self._context = context
+        self._segment = context.segment
+        self._control = context.control
+        self._waited = context.waited
         self._members = members
-        self._my_letter = letter_to(self.pid) >> RECEIVER_SHIFT
-        self._my_card = card_to(self.pid) >> RECEIVER_SHIFT
+        self._inline_to_me = inline_to(self.pid) >> RECEIVER_SHIFT
+        self._small_put_to_me = small_put_to(self.pid) >> RECEIVER_SHIFT
         self._mine: list[int] = []  # words of this process's slots, once it has entered
         self._turned = 0
         self._oblivious = Oblivious(members)
         self._parent = parent
-        self._left_over = seat.left_over
+        self._left_over = context.left_over
         self._looks_back = False  # at posts of oblivious supersteps
         self._oblivious_at = 0  # the last superstep that ended so
         self._parity = 0
@@ -98,9 +100,9 @@ class ShmPort(Port):
         self._quick: _Quick | None = None
 
     @classmethod
-    def of_root(cls, seat: Seat) -> ShmPort:
+    def of_root(cls, context: ProcessContext) -> ShmPort:
         """Return a process's door to the whole run."""
-        root = cls(seat, Members(seat, range(seat.nprocs), seat.pid))
+        root = cls(context, Membership(context, range(context.nprocs), context.pid))
         root._take_block()
         return root
 
@@ -108,7 +110,7 @@ class ShmPort(Port):
 
     def allocate(self, nbytes: int, *, zero: bool) -> memoryview:
         """See :meth:`Port.allocate`."""
-        start, is_zero = self._seat.heap.allocate(nbytes)
+        start, is_zero = self._context.heap.allocate(nbytes)
         memory = self._segment.view(start, nbytes)
         if zero and not is_zero:
             np.frombuffer(memory, np.uint8)[:] = 0
@@ -118,15 +120,15 @@ class ShmPort(Port):
         """See :meth:`Port.release`."""
         start = self._segment.byte_at(address(np.frombuffer(memory, np.uint8)))
         assert start is not None  # it was given out
-        self._seat.heap.release(start)
+        self._context.heap.release(start)
 
-    def place_of(self, array: NDArray[Any]) -> int | None:
-        """See :meth:`Port.place_of`."""
+    def shared_address_of(self, array: NDArray[Any]) -> int | None:
+        """See :meth:`Port.shared_address_of`."""
         return self._segment.byte_at(address(array)) if array.flags.c_contiguous else None
 
-    def reach(self, place: int, nbytes: int) -> memoryview:
+    def reach(self, shared_address: int, nbytes: int) -> memoryview:
         """See :meth:`Port.reach`."""
-        return self._segment.view(place, nbytes)
+        return self._segment.view(shared_address, nbytes)
 
     def is_settled(self, pid: int) -> bool:
         """See :meth:`Port.is_settled`."""
@@ -135,8 +137,8 @@ class ShmPort(Port):
             return False
         turned = self._members.find(pid) + TURNED
         # It may need a moment to write what it got at the last sync.
-        return self._words[turned] == last or (
-            self._seat.arrives(turned, last) and self._words[turned] == last
+        return self._control[turned] == last or (
+            self._context.arrives(turned, last) and self._control[turned] == last
         )
 
     def stage(self, nbytes: int) -> tuple[Ticket, NDArray[np.uint8]]:
@@ -159,32 +161,32 @@ class ShmPort(Port):
 
     def _get_outbox(self) -> Outbox:
         if self._outbox is None:
-            self._outbox = self._seat.take_outbox()
+            self._outbox = self._context.take_outbox()
         return self._outbox
 
     # -- meetings of all ------------------------------------------------------------
 
-    def meet(
+    def exchange(
         self, parcels: Mapping[int, Parcel], note: int, common: Parcel | None = None, stamp: int = 0
     ) -> Arrivals | None:
-        """See :meth:`Port.meet`."""
-        words, parity, floor = self._words, self._parity, self._floor
+        """See :meth:`Port.exchange`."""
+        control, parity, floor = self._control, self._parity, self._floor
         if self._looks_back or not self._mine:
             self._prepare()
         mine, word = self._mine[parity], floor | note << 1
         if self._write(mine, parcels, common):
             word |= 1
         if stamp:
-            words[mine + STAMP] = stamp
+            control[mine + STAMP] = stamp
         if not STORES_IN_ORDER:
-            self._seat.fence()
-        words[mine] = word
-        if words[self._waited]:
-            self._seat.ring()
+            self._context.fence()
+        control[mine] = word
+        if control[self._waited]:
+            self._context.wake()
         nothing_new = not word & 1
         slots = (self._slots or self._find_all())[parity]
         for slot in slots:
-            if words[slot] != word and self._look_at(slot, floor) != word:
+            if control[slot] != word and self._look_at(slot, floor) != word:
                 nothing_new = False
         self._floor = floor + _NEXT_MEETING
         self._parity = 1 - parity
@@ -194,70 +196,70 @@ class ShmPort(Port):
             self._reclaim()
         return None if nothing_new else self._collect(mine, slots)
 
-    def pass_by(self, note: int) -> Arrivals | list[Card] | None:
-        """See :meth:`Port.pass_by`: a meeting and a turn with all that is not needed left out."""
+    def sync_empty(self, note: int) -> Arrivals | list[SmallPut] | None:
+        """See :meth:`Port.sync_empty`: an exchange and an end of the superstep."""
         quick = self._quick
         if quick is None or self._laid or self._left_over:
-            return super().pass_by(note)
-        words, waited, turned, ours, slots = quick
+            return super().sync_empty(note)
+        control, waited, turned, ours, slots = quick
         parity, floor = self._parity, self._floor
         mine, word = ours[parity], floor | note << 1
         if not STORES_IN_ORDER:
-            self._seat.fence()
-        words[mine] = word
-        if words[waited]:
-            self._seat.ring()
+            self._context.fence()
+        control[mine] = word
+        if control[waited]:
+            self._context.wake()
         nothing_new = True
         for slot in slots[parity]:
-            if words[slot] != word and self._look_at(slot, floor) != word:
+            if control[slot] != word and self._look_at(slot, floor) != word:
                 nothing_new = False
         self._parity = 1 - parity
         if not nothing_new:
             self._floor = floor + _NEXT_MEETING
-            return self._cards(mine, slots[parity])
+            return self._small_puts(mine, slots[parity])
         members = self._members
         superstep = members.superstep
-        words[turned] = superstep
+        control[turned] = superstep
         members.superstep = superstep + 1
         self._floor = floor + _NEXT_SUPERSTEP
         return None
 
-    def pass_on(
-        self, note: int, stamp: int, to: int = 0, card: Card | None = None
-    ) -> Arrivals | list[Card] | None:
-        """See :meth:`Port.pass_on`: as :meth:`pass_by`, with a card and a stamp."""
+    def sync_one_put(
+        self, note: int, stamp: int, to: int = 0, small_put: SmallPut | None = None
+    ) -> Arrivals | list[SmallPut] | None:
+        """See :meth:`Port.sync_one_put`: as :meth:`sync_empty`, with a put and a stamp."""
         quick = self._quick
         if quick is None or self._laid or self._left_over:
-            return super().pass_on(note, stamp, to, card)
-        words, waited, _, ours, slots = quick
+            return super().sync_one_put(note, stamp, to, small_put)
+        control, waited, _, ours, slots = quick
         parity, floor = self._parity, self._floor
         mine, word = ours[parity], floor | note << 1
-        if card is not None:
-            write_card(self._segment, mine, to, card)
+        if small_put is not None:
+            write_small_put(self._segment, mine, to, small_put)
             word |= 1
-        words[mine + STAMP] = stamp
+        control[mine + STAMP] = stamp
         if not STORES_IN_ORDER:
-            self._seat.fence()
-        words[mine] = word
-        if words[waited]:
-            self._seat.ring()
-        nothing_new = card is None
+            self._context.fence()
+        control[mine] = word
+        if control[waited]:
+            self._context.wake()
+        nothing_new = small_put is None
         for slot in slots[parity]:
-            if words[slot] != word and self._look_at(slot, floor) != word:
+            if control[slot] != word and self._look_at(slot, floor) != word:
                 nothing_new = False
         self._parity = 1 - parity
         self._floor = floor + _NEXT_MEETING
         if stamp:
             self._note_release(stamp, slots[parity])
         if not nothing_new:
-            return self._cards(mine, slots[parity])
-        self.turn()
+            return self._small_puts(mine, slots[parity])
+        self.end_superstep()
         return None
 
     def _note_release(self, stamp: int, slots: list[int]) -> None:
-        words = self._words
+        control = self._control
         for slot in slots:
-            its = words[slot + STAMP]
+            its = control[slot + STAMP]
             if its > stamp:  # noqa: PLR1730  # without a call
                 stamp = its
         self.released = stamp
@@ -269,21 +271,21 @@ class ShmPort(Port):
                 return False
             if len(parcels) == 1:
                 [(pid, parcel)] = parcels.items()
-                if write_letter(self._segment, mine, pid, parcel):
+                if write_inline(self._segment, mine, pid, parcel):
                     return True
         rows = [(pid, 0, parcel) for pid, parcel in parcels.items()]
         if common is not None:
             rows.append((self.nprocs, 0, common))
         index = lay_out(self._segment, self._get_outbox(), self.nprocs + 1, rows)
-        self._words[mine + INDEX] = index
+        self._control[mine + INDEX] = index
         return True
 
     def _look_at(self, slot: int, floor: int) -> int:
         """Wait for another process's post; return its word."""
-        words = self._words
-        if words[slot] < floor and not self._seat.arrives(slot, floor):
-            self._wait_until(lambda: words[slot] >= floor, self._whose(slot), spun=True)
-        seen = words[slot]
+        control = self._control
+        if control[slot] < floor and not self._context.arrives(slot, floor):
+            self._wait_until(lambda: control[slot] >= floor, self._whose(slot), spun=True)
+        seen = control[slot]
         if seen >> MEETING_SHIFT != floor >> MEETING_SHIFT:
             self._fail_ahead(self._whose(slot))
         return seen
@@ -300,7 +302,7 @@ class ShmPort(Port):
         first, second = SLOTS
         self._slots = [block + first for block in blocks], [block + second for block in blocks]
         if not self._looks_back:
-            self._quick = self._words, self._waited, self._turned, self._mine, self._slots
+            self._quick = self._control, self._waited, self._turned, self._mine, self._slots
         return self._slots
 
     def _fail_ahead(self, pid: int) -> None:
@@ -325,40 +327,43 @@ class ShmPort(Port):
                     f"{members.root(pid)}, which {why}"
                 )
 
-        self._seat.wait(arrived, [members.root(pid)], suspect, spun=spun)
+        self._context.wait(arrived, [members.root(pid)], suspect, spun=spun)
 
-    def _cards(self, mine: int, slots: list[int]) -> list[Card] | Arrivals | None:
-        """Read the cards for this process; all there is if that is more, turn if it is none."""
-        words, my_card = self._words, self._my_card
-        note, cards = words[mine] | 1, []
+    def _small_puts(self, mine: int, slots: list[int]) -> list[SmallPut] | Arrivals | None:
+        """Read the small puts for this process, or all there is if that is more.
+
+        Where nothing is for this process it ends the superstep and returns None.
+        """
+        control, small_put_to_me = self._control, self._small_put_to_me
+        note, small_puts = control[mine] | 1, []
         for slot in slots:
-            if words[slot] | 1 != note:
+            if control[slot] | 1 != note:
                 return self._collect(mine, slots)
-            if words[slot] & 1:
-                receiver = words[slot + INDEX] >> RECEIVER_SHIFT
-                if receiver == my_card:
-                    cards.append(read_card(self._segment, slot))
-                elif receiver == self._my_letter or not is_letter(words[slot + INDEX]):
+            if control[slot] & 1:
+                receiver = control[slot + INDEX] >> RECEIVER_SHIFT
+                if receiver == small_put_to_me:
+                    small_puts.append(read_small_put(self._segment, slot))
+                elif receiver == self._inline_to_me or not is_inline(control[slot + INDEX]):
                     return self._collect(mine, slots)
-        if cards:
-            return cards
-        self.turn()
+        if small_puts:
+            return small_puts
+        self.end_superstep()
         return None
 
     def _collect(self, mine: int, slots: list[int]) -> Arrivals:
         """Read what the slots of a meeting point at."""
-        words, segment, pid = self._words, self._segment, self.pid
+        control, segment, pid = self._control, self._segment, self.pid
         notes: list[int] = []
         parcels: list[tuple[int, Any]] = []
         commons: list[Any] | None = None
         for source, slot in enumerate([*slots[:pid], mine, *slots[pid:]]):
-            word = words[slot]
+            word = control[slot]
             notes.append(word >> 1 & 0x7F)
             if not word & 1:
                 continue
-            index = words[slot + INDEX]
-            if is_letter(index):
-                parcel = read_letter(segment, slot, pid)
+            index = control[slot + INDEX]
+            if is_inline(index):
+                parcel = read_inline(segment, slot, pid)
             else:
                 _, parcel = open_row(segment, index, pid)
                 _, common = open_row(segment, index, self.nprocs)
@@ -371,10 +376,10 @@ class ShmPort(Port):
 
     # -- oblivious meetings -----------------------------------------------------------
 
-    def meet_some(
+    def exchange_oblivious(
         self, parcels: Mapping[int, tuple[int, Parcel]], expected: int, stamp: int = 0
     ) -> list[tuple[int, Any]]:
-        """See :meth:`Port.meet_some`."""
+        """See :meth:`Port.exchange_oblivious`."""
         rows = [(pid, count, parcel) for pid, (count, parcel) in parcels.items()]
 
         def write() -> int:
@@ -392,15 +397,15 @@ class ShmPort(Port):
 
     # -- supersteps and sub-groups ------------------------------------------------------
 
-    def turn(self) -> None:
-        """See :meth:`Port.turn`."""
+    def end_superstep(self) -> None:
+        """See :meth:`Port.end_superstep`."""
         if self._outbox is not None:
             self._put_aside(self._outbox)
         if not STORES_IN_ORDER:
-            self._seat.fence()
+            self._context.fence()
         members = self._members
         superstep = members.superstep
-        self._words[self._turned] = superstep
+        self._control[self._turned] = superstep
         members.superstep = superstep + 1
         self._floor = superstep + 1 << SUPERSTEP_SHIFT
 
@@ -430,8 +435,8 @@ class ShmPort(Port):
             laid._replace(last_read=superstep) if laid.last_read == _NOT_YET else laid
             for laid in self._laid
         ]
-        if self._seat.left_over:
-            self._seat.sweep()
+        if self._context.left_over:
+            self._context.sweep()
 
     def _reclaim_consumed(self) -> None:
         """Between oblivious supersteps: free what all have consumed."""
@@ -459,7 +464,7 @@ class ShmPort(Port):
         still = []
         for laid in self._laid:
             if is_read(laid):
-                self._seat.give_outbox(laid.outbox)
+                self._context.give_outbox(laid.outbox)
             else:
                 still.append(laid)
         self._laid = still
@@ -467,8 +472,8 @@ class ShmPort(Port):
     def split(self, ordinal: int, index: int, pids: Sequence[int]) -> ShmPort:
         """See :meth:`Port.split`."""
         pid = pids.index(self.pid)
-        members = Members(self._seat, pids, pid, self._members, ordinal, index)
-        return ShmPort(self._seat, members, self)
+        members = Membership(self._context, pids, pid, self._members, ordinal, index)
+        return ShmPort(self._context, members, self)
 
     def _prepare(self) -> None:
         """Do what has to precede a post."""
@@ -480,8 +485,8 @@ class ShmPort(Port):
         """Let the others find this process in the group, before its first post."""
         if self._parent is not None and not self._parent._mine:
             self._parent._enter()
-        self._seat.sweep()
-        if not self._seat.has_block():
+        self._context.sweep()
+        if not self._context.has_block():
             self._wait_for_block()
         self._take_block()
 
@@ -493,26 +498,26 @@ class ShmPort(Port):
 
     def _wait_for_block(self) -> None:
         """Wait until everybody has left one of the groups that this process has left."""
-        seat = self._seat
-        if not seat.left_over:
+        context = self._context
+        if not context.left_over:
             raise PartitionError(f"partition: groups nest at most {BLOCKS} deep")
-        others = [pid for pid in range(seat.nprocs) if pid != seat.pid]
+        others = [pid for pid in range(context.nprocs) if pid != context.pid]
 
         def has_block() -> bool:
-            seat.sweep()
-            return seat.has_block()
+            context.sweep()
+            return context.has_block()
 
-        seat.wait(has_block, others, lambda: None)
+        context.wait(has_block, others, lambda: None)
 
     def close(self) -> None:
         """See :meth:`Port.close`."""
         if self._outbox is not None:
-            self._seat.give_outbox(self._outbox)
+            self._context.give_outbox(self._outbox)
             self._outbox = None
         self._try_to_leave()
         if self._parent is not None and self._mine:
-            self._seat.left_over.append(self)
-        self._seat.ring_if_waited()
+            self._context.left_over.append(self)
+        self._context.wake_if_waited()
 
     def _try_to_leave(self) -> None:
         """Leave once this process has seen that nobody sent it a message too many."""

@@ -32,6 +32,7 @@ from bsplib.backends.shm.blas import (
     threads_to_come,
 )
 from bsplib.backends.shm.child import END, FRAME, READY, be_process
+from bsplib.backends.shm.context import is_stopped
 from bsplib.backends.shm.control import (
     ABORT,
     ASLEEP,
@@ -48,7 +49,6 @@ from bsplib.backends.shm.guard import PREFIX, STATUS, check_guard, missing_guard
 from bsplib.backends.shm.lifeline import Lifeline
 from bsplib.backends.shm.limits import check_descriptors, close_pipes, no_threads, not_started
 from bsplib.backends.shm.locate import stacks
-from bsplib.backends.shm.seat import is_stopped
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.signals import let_through, without_interrupt
 from bsplib.backends.whereabouts import Whereabouts, from_stack, interrupted, overdue
@@ -101,10 +101,10 @@ class Processes:
         """Reserve what is written before anything can be checked: labels, the root's block."""
         self._segment.reserve(0, PAGE)
         for pid in range(self._nprocs):
-            self._segment.reserve(self._segment.control(pid), PAGE)
+            self._segment.reserve(self._segment.control_start(pid), PAGE)
         bells = doorbells(self._segment, self._nprocs)
         for bell in bells:
-            bell.hang()
+            bell.initialise()
         return bells
 
     # -- a run ----------------------------------------------------------------------------
@@ -256,8 +256,8 @@ class Processes:
         """Ask the processes that have not ended where they are."""
         supersteps = [self._superstep_begun(pid) for pid in range(self._nprocs)]
         missing = [pid for pid in range(self._nprocs) if pid not in outcomes]
-        controls = {pid: self._segment.control(pid) // WORD for pid in missing}
-        found = stacks(self._segment.words, controls)
+        controls = {pid: self._segment.control_start(pid) // WORD for pid in missing}
+        found = stacks(self._segment.control, controls)
         rows = []
         for pid, superstep in enumerate(supersteps):
             if pid in found:
@@ -332,23 +332,23 @@ class Processes:
 
     def _superstep(self, pid: int) -> int:
         """Return the superstep of the root group that a process was in."""
-        block = self._segment.control(pid) // WORD + FIRST_BLOCK
-        words = self._segment.words
-        ended = max(words[block + slot] >> SUPERSTEP_SHIFT for slot in SLOTS)
+        block = self._segment.control_start(pid) // WORD + FIRST_BLOCK
+        control = self._segment.control
+        ended = max(control[block + slot] >> SUPERSTEP_SHIFT for slot in SLOTS)
         # The barrier before main is 1 there, the program's superstep 0 is 2.
-        return max(ended, words[block + LATEST], 1) - 1
+        return max(ended, control[block + LATEST], 1) - 1
 
     def _superstep_begun(self, pid: int) -> int:
         """Return the superstep of the root group whose end a process has not passed."""
-        block = self._segment.control(pid) // WORD + FIRST_BLOCK
-        return max(self._segment.words[block + TURNED], 1) - 1  # the barrier is 1 there
+        block = self._segment.control_start(pid) // WORD + FIRST_BLOCK
+        return max(self._segment.control[block + TURNED], 1) - 1  # the barrier is 1 there
 
     # -- the end --------------------------------------------------------------------------
 
     def _tell_to_stop(self) -> None:
-        self._segment.words[ABORT] = 1
+        self._segment.control[ABORT] = 1
         for pid, bell in enumerate(self._doorbells):
-            if self._segment.words[self._segment.control(pid) // WORD + ASLEEP]:
+            if self._segment.control[self._segment.control_start(pid) // WORD + ASLEEP]:
                 bell.release()
 
     def stop(self) -> None:

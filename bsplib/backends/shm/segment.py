@@ -140,15 +140,15 @@ class Segment:
         size = PAGE + nprocs * CONTROL_BYTES
         self.descriptor = _create(size) if descriptor is None else descriptor
         try:
-            self._control = mmap.mmap(self.descriptor, size)
+            self._mapping = mmap.mmap(self.descriptor, size)
         except OSError as error:
             os.close(self.descriptor)
             if error.errno != errno.ENOMEM:
                 raise
             raise _no_addresses(size) from None
-        self.buffer = memoryview(self._control)
+        self.buffer = memoryview(self._mapping)
         """The control words of all processes, as bytes."""
-        self.words = self.buffer.cast("Q")
+        self.control = self.buffer.cast("Q")
         """The same, as words."""
         self.windows = _Windows(self.descriptor)
         """By chunk, that is by the byte in the file shifted by CHUNK_SHIFT."""
@@ -162,7 +162,7 @@ class Segment:
         """Travel to a process that was not forked, as a file descriptor."""
         return self._received, (self._nprocs, DupFd(self.descriptor))
 
-    def control(self, pid: int) -> int:
+    def control_start(self, pid: int) -> int:
         """Return the byte at which the control words of a process begin."""
         return PAGE + pid * CONTROL_BYTES
 
@@ -208,9 +208,9 @@ class Segment:
 
     def close(self) -> None:
         """Let go of the control words and of the descriptor; windows stay mapped."""
-        self.words.release()
+        self.control.release()
         self.buffer.release()
-        self._control.close()
+        self._mapping.close()
         os.close(self.descriptor)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib import call_site
-from bsplib.backends.base import Arrivals, Card, Parcel, Port, Ticket
+from bsplib.backends.base import Arrivals, Parcel, Port, SmallPut, Ticket
 from bsplib.backends.members import Members, as_members, named
 from bsplib.backends.sim.clock import Clock
 from bsplib.backends.sim.world import Process, World
@@ -214,10 +214,10 @@ class SimPort(Port):
 
     # -- meetings -----------------------------------------------------------------------
 
-    def meet(
+    def exchange(
         self, parcels: Mapping[int, Parcel], note: int, common: Parcel | None = None, stamp: int = 0
     ) -> Arrivals | None:
-        """See :meth:`Port.meet`."""
+        """See :meth:`Port.exchange`."""
         self._check_current()
         self.look_back()
         meeting = self._gathering.meeting
@@ -236,17 +236,17 @@ class SimPort(Port):
             self._go_on(meeting)
         return self._arrivals(meeting)
 
-    def pass_on(
-        self, note: int, stamp: int, to: int = 0, card: Card | None = None
-    ) -> Arrivals | list[Card] | None:
-        """See :meth:`Port.pass_on`: a meeting with all that is not needed left out."""
+    def sync_one_put(
+        self, note: int, stamp: int, to: int = 0, small_put: SmallPut | None = None
+    ) -> Arrivals | list[SmallPut] | None:
+        """See :meth:`Port.sync_one_put`: a meeting with all that is not needed left out."""
         self._check_current()
         meeting = self._gathering.meeting
         passes = self._superstep, note
         if self._unseen or self._process.left or self._world.failed or self._before_main:
-            return super().pass_on(note, stamp, to, card)
-        if card is not None or (meeting.passing and meeting.passes != passes):
-            return super().pass_on(note, stamp, to, card)
+            return super().sync_one_put(note, stamp, to, small_put)
+        if small_put is not None or (meeting.passing and meeting.passes != passes):
+            return super().sync_one_put(note, stamp, to, small_put)
         meeting.passes = passes
         meeting.passing.append(self.pid)
         meeting.latest_ns = max(meeting.latest_ns, stamp or self.now())
@@ -311,10 +311,10 @@ class SimPort(Port):
 
     # -- oblivious meetings ---------------------------------------------------------------
 
-    def meet_some(
+    def exchange_oblivious(
         self, parcels: Mapping[int, tuple[int, Parcel]], expected: int, stamp: int = 0
     ) -> list[tuple[int, Any]]:
-        """See :meth:`Port.meet_some`."""
+        """See :meth:`Port.exchange_oblivious`."""
         self._check_current()
         self.look_back()
         gathering, number = self._gathering, self._ended
@@ -388,8 +388,8 @@ class SimPort(Port):
 
     # -- supersteps and sub-groups --------------------------------------------------------
 
-    def turn(self) -> None:
-        """See :meth:`Port.turn`."""
+    def end_superstep(self) -> None:
+        """See :meth:`Port.end_superstep`."""
         self._superstep += 1
         self._first_meeting = True
 

@@ -52,7 +52,7 @@ class LeftGroup(Protocol):
         """Give everything back if all have left it; return whether so."""
 
 
-class Seat:
+class ProcessContext:
     """A process of the run: segment, heap, outboxes, and waiting for others."""
 
     def __init__(
@@ -65,14 +65,14 @@ class Seat:
         self.segment = segment
         self.pid = pid
         self.nprocs = len(doorbells)
-        self.words = segment.words
+        self.control = segment.control
         self.heap = Heap(segment, segment.area(pid))
         self._doorbells = doorbells
         self._order = threading.Lock()
         self._order.acquire()
-        self._control = [segment.control(other) // WORD for other in range(self.nprocs)]
-        self.waited = self._control[pid] + WAITED
-        self._asleep = self._control[pid] + ASLEEP
+        self._starts = [segment.control_start(other) // WORD for other in range(self.nprocs)]
+        self.waited = self._starts[pid] + WAITED
+        self._asleep = self._starts[pid] + ASLEEP
         self._outboxes: list[Outbox] = []
         self._told: set[int] = set()
         self.left_over: list[LeftGroup] = []
@@ -85,7 +85,7 @@ class Seat:
         self._sleeps = wait_by != "spin"
         self._most_spins = self._spins = _MOST_SPINS if has_core and self._yields else 0
         self._waits_to_trial = self._trial = _FIRST_TRIAL
-        self.words[self._control[pid] + OS_PID] = os.getpid()
+        self.control[self._starts[pid] + OS_PID] = os.getpid()
 
     def begin_anew(self) -> None:
         """Forget all memory of a task that has ended in every process."""
@@ -101,12 +101,12 @@ class Seat:
 
     def has_block(self) -> bool:
         """Tell whether this process can enter another group."""
-        control = self._control[self.pid]
-        return 0 in self.words[control : control + BLOCKS].tolist()
+        start = self._starts[self.pid]
+        return 0 in self.control[start : start + BLOCKS].tolist()
 
-    def control(self, pid: int) -> int:
+    def start_of(self, pid: int) -> int:
         """Return the word at which the control words of a process begin."""
-        return self._control[pid]
+        return self._starts[pid]
 
     def take_outbox(self) -> Outbox:
         """Return an empty outbox."""
@@ -127,32 +127,32 @@ class Seat:
             self._order.release()
             self._order.acquire()
 
-    def ring_if_waited(self) -> None:
+    def wake_if_waited(self) -> None:
         """Wake those who wait for what this process has just posted."""
-        if self.words[self.waited]:
-            self.ring()
+        if self.control[self.waited]:
+            self.wake()
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Wake those who sleep; called after a post that found WAITED set."""
-        words = self.words
-        words[self.waited] = 0
-        for pid, control in enumerate(self._control):
-            if words[control + ASLEEP]:
+        control = self.control
+        control[self.waited] = 0
+        for pid, start in enumerate(self._starts):
+            if control[start + ASLEEP]:
                 self._doorbells[pid].release()
 
     def arrives(self, word: int, floor: int) -> bool:
         """Spin, then yield, until a word has come to a floor; False where that was in vain."""
-        words = self.words
+        control = self.control
         if self._most_spins:
             for _ in range(self._turn()):
-                if words[word] >= floor:
+                if control[word] >= floor:
                     self._spins, self._trial = self._most_spins, _FIRST_TRIAL
                     self.fence()
                     return True
             self._give_up_spinning()
         if self._yields:
             for _ in range(self._patience):
-                if words[word] >= floor:
+                if control[word] >= floor:
                     self._patience = min(2 * self._patience, _YIELDS)
                     self.fence()
                     return True
@@ -233,7 +233,7 @@ class Seat:
                     self._patience = min(2 * self._patience, _YIELDS)
                     return True
                 _sched_yield()
-            if self.words[ABORT]:
+            if self.control[ABORT]:
                 return False
             if time.perf_counter_ns() < deadline:
                 continue
@@ -248,16 +248,16 @@ class Seat:
     def _sleep_until(
         self, ready: Callable[[], object], whom: Sequence[int], suspect: Callable[[], None]
     ) -> None:
-        words, bell = self.words, self._doorbells[self.pid]
-        waited = [self._control[pid] + WAITED for pid in whom]
+        control, bell = self.control, self._doorbells[self.pid]
+        waited = [self._starts[pid] + WAITED for pid in whom]
         naps = 0
-        words[self._asleep] = 1
+        control[self._asleep] = 1
         try:
             while True:
                 for word in waited:
-                    words[word] = 1
+                    control[word] = 1
                 self.fence()
-                aborted = self.words[ABORT]
+                aborted = self.control[ABORT]
                 if ready():  # even so: what is complete is each process's own to judge
                     return
                 if aborted:
@@ -268,16 +268,16 @@ class Seat:
                 if naps % _NAPS_PER_LOOK == 0:
                     self._say_who_is_stopped(whom)
         finally:
-            words[self._asleep] = 0
+            control[self._asleep] = 0
 
     def _say_who_is_stopped(self, whom: Sequence[int]) -> None:
         """Tell, once, of processes that are waited for and have been stopped."""
         for pid in whom:
-            if pid not in self._told and is_stopped(self.words[self._control[pid] + OS_PID]):
+            if pid not in self._told and is_stopped(self.control[self._starts[pid] + OS_PID]):
                 self._told.add(pid)
                 sys.stderr.write(  # there is nobody else to tell; in one piece, others may too
                     f"bsplib: process {self.pid} waits for process {pid}, which is stopped; "
-                    f"continue it (kill -CONT {self.words[self._control[pid] + OS_PID]}) or "
+                    f"continue it (kill -CONT {self.control[self._starts[pid] + OS_PID]}) or "
                     f"end the run\n"
                 )
                 sys.stderr.flush()

@@ -2,9 +2,9 @@
 
 The index of a post is a table of (byte, length, messages), one row for each
 process of the group and a last one for what is announced to all. A single small
-parcel needs none: it is a letter, and the word that would say where the index lies
-says who receives it, and its length. A single small put is a card, which is read
-without more ado: slot and first element of the array, and the values.
+parcel needs none: it lies inline in the slot, and the word that would say where the
+index lies says who receives it, and its length. So does a single small put, in a form
+that is read faster: slot of the registration, first element, and the values.
 """
 
 from __future__ import annotations
@@ -16,48 +16,48 @@ from functools import cache
 from struct import Struct
 from typing import Any
 
-from bsplib.backends.base import Card, Parcel
-from bsplib.backends.shm.control import INDEX, LETTER, LETTER_BYTES, WORD
+from bsplib.backends.base import Parcel, SmallPut
+from bsplib.backends.shm.control import INDEX, INLINE, INLINE_BYTES, WORD
 from bsplib.backends.shm.outbox import Outbox
 from bsplib.backends.shm.segment import CHUNK_SHIFT, Segment
 
 _ROW = 3
 _ROW_BYTES = _ROW * WORD
-_IS_LETTER = 1 << 63
-_IS_CARD = 1 << 62
+_IS_INLINE = 1 << 63
+_IS_SMALL_PUT = 1 << 62
 RECEIVER_SHIFT = 32
 _NBYTES = (1 << RECEIVER_SHIFT) - 1
-_PUT_BYTES = 2 * WORD  # of a card: what stands before the values
+_PUT_BYTES = 2 * WORD  # of a small put: what stands before the values
 _HEAD = WORD * INDEX
 _read_put = Struct("Qqq").unpack_from
 _read_row = Struct("QQQ").unpack_from
 
 
-def letter_to(receiver: int) -> int:
-    """Return what stands in place of an index for an empty letter."""
-    return _IS_LETTER | receiver << RECEIVER_SHIFT
+def inline_to(receiver: int) -> int:
+    """Return what stands in place of an index for an empty inline parcel."""
+    return _IS_INLINE | receiver << RECEIVER_SHIFT
 
 
-def card_to(receiver: int) -> int:
-    """Return what stands in place of an index for an empty card."""
-    return _IS_CARD | letter_to(receiver)
+def small_put_to(receiver: int) -> int:
+    """Return what stands in place of an index for an empty small put."""
+    return _IS_SMALL_PUT | inline_to(receiver)
 
 
-def is_letter(index: int) -> bool:
-    """Tell whether it is no index, but stands for a letter or a card."""
-    return index >= _IS_LETTER
+def is_inline(index: int) -> bool:
+    """Tell whether an index word stands for an inline parcel or small put."""
+    return index >= _IS_INLINE
 
 
-def write_card(segment: Segment, slot: int, receiver: int, card: Card) -> None:
-    """Write a card into the slot at a word, and what stands in place of an index."""
-    array, first, payload = card
+def write_small_put(segment: Segment, slot: int, receiver: int, small_put: SmallPut) -> None:
+    """Write a small put into the slot at a word, and what stands in place of an index."""
+    array, first, payload = small_put
     nbytes = len(payload)
-    head = _IS_LETTER | _IS_CARD | receiver << RECEIVER_SHIFT | nbytes
+    head = _IS_INLINE | _IS_SMALL_PUT | receiver << RECEIVER_SHIFT | nbytes
     _writer(nbytes)(segment.buffer, WORD * slot + _HEAD, head, array, first, payload)
 
 
-def read_card(segment: Segment, slot: int) -> Card:
-    """Read a card from the slot at a word; it is valid as long as the slot is."""
+def read_small_put(segment: Segment, slot: int) -> SmallPut:
+    """Read a small put from the slot at a word; it is valid as long as the slot is."""
     buffer, start = segment.buffer, WORD * slot + _HEAD
     head, array, first = _read_put(buffer, start)
     start += WORD + _PUT_BYTES
@@ -69,28 +69,28 @@ def _writer(nbytes: int) -> Callable[..., None]:
     return Struct(f"Qqq{nbytes}s").pack_into
 
 
-def write_letter(segment: Segment, slot: int, receiver: int, parcel: Parcel) -> bool:
-    """Write a parcel as a letter into the slot at a word; False if it is too long."""
+def write_inline(segment: Segment, slot: int, receiver: int, parcel: Parcel) -> bool:
+    """Write a parcel inline into the slot at a word; False if it is too long."""
     blob = marshal.dumps(parcel)  # type: ignore[arg-type]  # plain values, see base
     nbytes = len(blob)
-    if nbytes > LETTER_BYTES:
+    if nbytes > INLINE_BYTES:
         return False
-    start = WORD * (slot + LETTER)
+    start = WORD * (slot + INLINE)
     segment.buffer[start : start + nbytes] = blob
-    segment.words[slot + INDEX] = letter_to(receiver) | nbytes
+    segment.control[slot + INDEX] = inline_to(receiver) | nbytes
     return True
 
 
-def read_letter(segment: Segment, slot: int, receiver: int) -> Parcel | None:
-    """Return what a letter or a card in the slot at a word brings; None if to another."""
-    head = segment.words[slot + INDEX]
+def read_inline(segment: Segment, slot: int, receiver: int) -> Parcel | None:
+    """Return what lies inline in the slot at a word; None if it is for another process."""
+    head = segment.control[slot + INDEX]
     to = head - (head & _NBYTES)
-    if to == letter_to(receiver):
-        start = WORD * (slot + LETTER)
+    if to == inline_to(receiver):
+        start = WORD * (slot + INLINE)
         parcel: Parcel = marshal.loads(segment.buffer[start : start + (head & _NBYTES)])
         return parcel
-    if to == card_to(receiver):
-        array, first, values = read_card(segment, slot)
+    if to == small_put_to(receiver):
+        array, first, values = read_small_put(segment, slot)
         return [(array, first, bytes(values))], (), (), ()  # payloads are bytes or tickets
     return None
 

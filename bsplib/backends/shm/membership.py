@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bsplib.backends.members import Members as Pids
-from bsplib.backends.members import as_members, named
+from bsplib.backends.members import Members, as_members, named
+from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import (
     BLOCK_WORDS,
     BLOCKS,
@@ -17,16 +17,15 @@ from bsplib.backends.shm.control import (
     SUPERSTEP_SHIFT,
     WORD,
 )
-from bsplib.backends.shm.seat import Seat
 
 _KEY_MASK = (1 << 62) - 1
 
 
-class Members:
+class Membership:
     """A group: where the block of each process lies, and how far it has come.
 
     Args:
-        seat: of this process.
+        context: of this process.
         above: the processes of the group in the numbering of the parent, by pid; of the
             whole run their own numbers.
         pid: this process.
@@ -37,17 +36,17 @@ class Members:
 
     def __init__(
         self,
-        seat: Seat,
+        context: ProcessContext,
         above: Sequence[int],
         pid: int,
-        parent: Members | None = None,
+        parent: Membership | None = None,
         ordinal: int = 0,
         index: int = 0,
     ) -> None:
-        self.seat = seat
+        self.context = context
         self.pid = pid
         self.nprocs = nprocs = len(above)
-        self.roots: Pids = as_members(
+        self.roots: Members = as_members(
             above if parent is None else [parent.roots[each] for each in above]
         )
         self.others = [other for other in range(nprocs) if other != pid]
@@ -58,11 +57,11 @@ class Members:
         """Partitions in whose sub-groups this process is, or at whose posts it still looks."""
         self._come_to = 0
         """Partitions that this process has come to."""
-        self._words = seat.words
+        self._control = context.control
         self._parent = parent
         self._above = above
         self._ordinal = ordinal
-        self._key = ROOT_KEY + 4 * seat.runs
+        self._key = ROOT_KEY + 4 * context.runs
         if parent is not None:
             # Equal on all members without asking: they came here by the same partitions.
             self._key = hash((parent._key, ordinal, index)) & _KEY_MASK | 2
@@ -98,32 +97,32 @@ class Members:
         return self._blocks[pid] or self._look_for(pid)
 
     def _look_for(self, pid: int) -> int:
-        control = self.seat.control(self.root(pid))
-        labels = self._words[control : control + BLOCKS].tolist()
+        start = self.context.start_of(self.root(pid))
+        labels = self._control[start : start + BLOCKS].tolist()
         if self._key not in labels:
             return 0
-        self.seat.fence()
-        block = control + FIRST_BLOCK + labels.index(self._key) * BLOCK_WORDS
+        self.context.fence()
+        block = start + FIRST_BLOCK + labels.index(self._key) * BLOCK_WORDS
         self._blocks[pid] = block
         return block
 
     def _take_block(self) -> int:
         """Clear a free block of this process, of which there is one; label it with the key."""
-        control = self.seat.control(self.seat.pid)
-        labels = self._words[control : control + BLOCKS].tolist()
+        start = self.context.start_of(self.context.pid)
+        labels = self._control[start : start + BLOCKS].tolist()
         number = 0 if self._parent is None else labels.index(0)
-        block = control + FIRST_BLOCK + number * BLOCK_WORDS
+        block = start + FIRST_BLOCK + number * BLOCK_WORDS
         if self._parent is not None:  # the root's was reserved before the start
-            self.seat.segment.reserve(block * WORD, BLOCK_WORDS * WORD)
-        self._words[block : block + BLOCK_WORDS] = memoryview(bytes(BLOCK_WORDS * WORD)).cast("Q")
-        self.seat.fence()
-        self._words[control + number] = self._key
+            self.context.segment.reserve(block * WORD, BLOCK_WORDS * WORD)
+        self._control[block : block + BLOCK_WORDS] = memoryview(bytes(BLOCK_WORDS * WORD)).cast("Q")
+        self.context.fence()
+        self._control[start + number] = self._key
         return block
 
     def give_block(self) -> None:
         """Let the block serve another group: nobody looks at it any more."""
-        control = self.seat.control(self.seat.pid)
-        self._words[control + (self.block - control - FIRST_BLOCK) // BLOCK_WORDS] = 0
+        start = self.context.start_of(self.context.pid)
+        self._control[start + (self.block - start - FIRST_BLOCK) // BLOCK_WORDS] = 0
 
     # -- whereabouts ----------------------------------------------------------------------
 
@@ -141,7 +140,7 @@ class Members:
         still to look; until then the word stands for the earlier one.
         """
         if self.block:
-            self._words[self.block + CLOSED] = min(self.open_inside, default=self._come_to)
+            self._control[self.block + CLOSED] = min(self.open_inside, default=self._come_to)
 
     def has_left(self, pid: int) -> bool:
         """Tell whether a process will never again look at this group's blocks."""
@@ -152,7 +151,7 @@ class Members:
         if parent.closed:  # its blocks may serve another group by now
             return parent.has_left(above)
         block = parent.find(above)
-        return block != 0 and self._words[block + CLOSED] > self._ordinal
+        return block != 0 and self._control[block + CLOSED] > self._ordinal
 
     def all_have_left(self) -> bool:
         """Tell whether the blocks of this group may serve another."""
@@ -175,5 +174,5 @@ class Members:
         block = self.find(pid)
         if not block:
             return 0
-        slots = max(self._words[block + slot] for slot in SLOTS)
-        return max(slots >> SUPERSTEP_SHIFT, self._words[block + LATEST])
+        slots = max(self._control[block + slot] for slot in SLOTS)
+        return max(slots >> SUPERSTEP_SHIFT, self._control[block + LATEST])
