@@ -1,5 +1,5 @@
-# Everything on a fresh Debian machine: `make demo` runs the main job, `make test` the tests.
-# Both make a virtual environment of their own and install what they need.
+# `make demo` and `make test` work on a new Debian machine: both create a virtual environment
+# in .venv and install what they need. CONTRIBUTING.md describes the other targets.
 
 PYTHON ?= python3
 VENV := .venv
@@ -18,18 +18,18 @@ demo: $(READY)
 	@echo "The shaded call graph: open out/broadcast.html in a browser,"
 	@echo "or serve it with: $(BIN)/bsp view out/broadcast.bsp"
 
-# The SQL application of Jarvis et al. (2002), stage by stage: tables, and traces in out/.
+# Repeat the SQL application of Jarvis et al. (2002) stage by stage; the traces go to out/.
 sql-story: $(READY)
 	$(BIN)/python -m apps.sql story --out out
 
 test: $(READY) browser lint
 	$(BIN)/pytest
 
-# Real processes in all numbers: twice as long as the tests above.
+# All tests, also those with many real processes: they take twice as long.
 test-all: $(READY) browser lint
 	$(BIN)/pytest --all
 
-# Thousands of random programs and a million supersteps; the outcome is kept as JSON.
+# Run thousands of random programs and a million supersteps; write the outcome as JSON.
 soak: $(READY)
 	$(BIN)/python tests/bsplib/soak.py
 
@@ -38,15 +38,15 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy bsplib profiler webui apps
 
-# Measures, keeps the figures as JSON, writes them into benchmarks/README.md, shows the goals.
-# Without a network it measures without MPI.
+# Run the benchmarks, store the figures as JSON, write them into benchmarks/README.md and show
+# which goals are met. Without a network the comparisons with MPI are left out.
 bench: $(READY)
 	@test $(PEERS) -nt pyproject.toml || { \
 	  $(BIN)/python -m pip install --quiet --editable '.[bench]' && touch $(PEERS); } || \
-	  echo "the MPIs to compare with could not be installed" >&2
+	  echo "could not install the MPI libraries to compare with: measuring without them" >&2
 	$(BIN)/python -m benchmarks
 
-# The browser that the tests of the pages drive: any Chromium on the PATH.
+# The tests of the pages need Chromium, under any of its names on the PATH.
 browser:
 	@command -v chromium chromium-browser google-chrome >/dev/null || { \
 	  if [ "$$(id -u)" = 0 ]; then \
@@ -55,7 +55,7 @@ browser:
 	    echo "make test needs a browser: apt-get install chromium" >&2; exit 1; \
 	  fi; }
 
-# A Debian python3 may come without venv and pip.
+# On Debian, venv and pip are a package of their own.
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  if [ "$$(id -u)" = 0 ]; then \

@@ -1,7 +1,7 @@
 """The ``bsp`` command.
 
-The rooms above the runtime are loaded by the commands that need them, and only
-then: a program that runs pays nothing for the pages.
+Commands import the profiler and the pages when they are called: ``bsp run`` starts faster
+without them.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ if TYPE_CHECKING:
 
 _TRACE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
+_WHICH_RUN = "Number of the run in the trace, from 1.  [default: all runs]"
 
 
 class _Sentences(click.Group):
-    """A group of commands whose errors are one sentence each."""
+    """A group of commands that shows an error of bsplib as one sentence, without traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -49,20 +50,32 @@ class _Sentences(click.Group):
 @click.group(cls=_Sentences, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="bsp")
 def main() -> None:
-    """Run bulk synchronous parallel programs, and see where their time goes."""
+    """Run bulk synchronous parallel programs and see where their time goes."""
 
 
 @main.command(context_settings={"allow_interspersed_args": False})
 @click.option("-n", "--nprocs", type=click.IntRange(1), help="Number of processes.")
-@click.option("--backend", type=click.Choice(BACKENDS), help="Where the processes live.")
-@click.option("--profile", type=_TRACE, help="Record the run in this file.")
-@click.option("--machine", metavar="NAME", help="Machine that prices virtual processors.")
-@click.option("--check", is_flag=True, help="Report overlapping transfers and early changes.")
+@click.option(
+    "--backend",
+    type=click.Choice(BACKENDS),
+    help="shm: real processes; sim: virtual processors in one process.",
+)
+@click.option("--profile", type=_TRACE, help="Record the run in this trace file.")
+@click.option(
+    "--machine",
+    metavar="NAME",
+    help="Machine whose parameters price the communication of virtual processors.",
+)
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Report transfers that overlap and arrays that change before the sync.",
+)
 @click.option("--timeout", type=float, metavar="SECONDS", help="End a run that takes longer.")
 @click.option(
     "--speedup",
     is_flag=True,
-    help="Run SCRIPT once more on one virtual processor, and print T(1)/T(P).",
+    help="Run SCRIPT once more on one virtual processor, and print the speed-up T(1)/T(P).",
 )
 @click.argument("script", type=click.Path(exists=True, dir_okay=False))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
@@ -77,11 +90,11 @@ def run(  # noqa: PLR0913, PLR0917  # each is an option
     script: str,
     arguments: tuple[str, ...],
 ) -> None:
-    """Run SCRIPT, which calls bsplib.run, with ARGUMENTS.
+    """Run SCRIPT, a Python file that calls bsplib.run, with ARGUMENTS.
 
-    What is said here wins over what the script says. Lines that a process prints
-    begin with its pid. Virtual processors (--backend sim) report the time that the
-    program would take and the total computation of all processes.
+    The options override the arguments that the script gives to bsplib.run. Each line
+    that a process prints begins with its pid. With --backend sim, the virtual time of
+    the run and the total computation of all processes are printed at the end.
     """
     launch.overrides.nprocs = nprocs
     launch.overrides.backend = backend
@@ -111,7 +124,7 @@ def _run_script(script: str, *, speedup: bool) -> None:
             run_with_speedup(script, lambda line: click.echo(line, err=True))
         else:
             runpy.run_path(script, run_name="__main__")
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # whatever the script raises
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # the script may raise any
         sys.exit(show_error(error, script))
 
 
@@ -120,14 +133,17 @@ def _print_times(times: Times) -> None:
 
 
 @main.command()
-@click.option("--out", type=_TRACE, help="File for the trace; the one of the run if not said.")
+@click.option(
+    "--out", type=_TRACE, help="Trace file to write.  [default: the file given for the run]"
+)
 @click.argument("folder", type=_FOLDER)
 def recover(out: Path | None, folder: Path) -> None:
-    """Make the trace of a run whose program was killed.
+    """Save the trace of a run that was killed.
 
-    While a program runs with --profile, its records lie in FOLDER, named
-    .bsp-records-..., beside the file of the trace. Where the program is killed it stays
-    there. The trace has the supersteps that all processes had recorded; FOLDER is removed.
+    While a program runs with --profile, its records are kept in a folder named
+    .bsp-records-... beside the trace file. If the program is killed, the folder
+    remains; give it as FOLDER. The trace has the supersteps that all processes had
+    recorded. FOLDER is removed afterwards.
     """
     target, run = rescue(folder, out)
     number = len(set(run.records["superstep"][run.records["group"] == 0].tolist()))
@@ -137,33 +153,40 @@ def recover(out: Path | None, folder: Path) -> None:
 
 @main.command()
 @click.option("--path", default="h-imb", show_default=True, help="Critical path to mark.")
-@click.option("--run", "number", type=int, help="Which run of the trace, from 1; all if not said.")
+@click.option("--run", "number", type=int, help=_WHICH_RUN)
 @click.option("--library", is_flag=True, help="Show the functions of bsplib too.")
 @click.argument("file", type=_TRACE)
 def report(path: str, number: int | None, library: bool, file: Path) -> None:
-    """Print the call graph in FILE as a table.
+    """Print the call graph of the trace FILE as a table.
 
-    Costs are shown as max (avg% | min%) over all processes of the run. Critical paths: sync,
-    and comp, comm, idle or h followed by -abs, -imb, -rel or -weighted.
+    Costs are shown as max (avg% | min%) over all processes of the run. The critical
+    paths are sync (number of supersteps), and comp (computation), comm
+    (communication), idle (idle time) or h (h-relation) followed by -abs (absolute
+    cost), -imb (absolute imbalance), -rel (relative imbalance) or -weighted (both
+    imbalances multiplied).
     """
-    from profiler.critical import PATHS  # noqa: PLC0415  # loaded lazily, see above
+    from profiler.critical import PATHS  # noqa: PLC0415  # imported late, see above
     from profiler.report import print_report  # noqa: PLC0415
 
     if path not in PATHS:
-        raise click.BadParameter(f"{path!r} is none of {', '.join(PATHS)}", param_hint="--path")
+        raise click.BadParameter(
+            f"{path!r} is no critical path; choose one of {', '.join(PATHS)}", param_hint="--path"
+        )
     trace = _read(file)
     print_report(trace, run=_position(trace, number), path=path, library=library)
 
 
 @main.command()
-@click.option("--html", type=_TRACE, help="Write one page that works offline, and serve nothing.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Serve here; 0: any port.")
-@click.option("--browser/--no-browser", default=True, help="Open the page in a browser.")
+@click.option("--html", type=_TRACE, help="Write one page that works offline, and start no server.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="Port of the server; 0: a free one."
+)
+@click.option("--browser/--no-browser", default=True, help="Whether to open a browser.")
 @click.option("--library", is_flag=True, help="Show the functions of bsplib too.")
 @click.argument("file", type=_TRACE)
 def view(html: Path | None, port: int, browser: bool, library: bool, file: Path) -> None:
-    """Show the shaded call graph in FILE in the browser."""
-    import webui  # noqa: PLC0415  # loaded lazily, see above
+    """Show the shaded call graph of the trace FILE in the browser."""
+    import webui  # noqa: PLC0415  # imported late, see above
 
     trace = _read(file)
     if html is None:
@@ -177,17 +200,25 @@ def view(html: Path | None, port: int, browser: bool, library: bool, file: Path)
 
 
 @main.command()
-@click.option("-n", "--nprocs", type=click.IntRange(2, 256), help="Processes; one a core at least.")
-@click.option("--name", help="Name of the Machine; that of this computer if not said.")
-@click.option("--out", type=_TRACE, help="File to write; NAME.toml in this folder if not said.")
+@click.option(
+    "-n",
+    "--nprocs",
+    type=click.IntRange(2, 256),
+    help="Number of processes.  [default: the number of cores]",
+)
+@click.option("--name", help="Name of the Machine.  [default: the name of this computer]")
+@click.option(
+    "--out", type=_TRACE, help="File to write.  [default: NAME.toml in the current folder]"
+)
 def probe(nprocs: int | None, name: str | None, out: Path | None) -> None:
-    """Measure this computer and write it down as a Machine.
+    """Measure this computer and write its parameters to a Machine file.
 
-    Measures the speed of a process, and g and L of six patterns of communication over
-    shared memory, with NPROCS processes; takes some seconds. Wherever a Machine is
-    asked for the file can be named: bsp predict --machine FILE.toml.
+    A Machine is the set of parameters of a computer. This command measures the speed
+    of a process, and g and L of six patterns of communication over shared memory; it
+    takes some seconds. Every --machine option takes the file:
+    bsp predict --machine FILE.toml.
     """
-    from rich.console import Console  # noqa: PLC0415  # loaded lazily, see above
+    from rich.console import Console  # noqa: PLC0415  # imported late, see above
 
     from bsplib.running.probe_table import probe_with_progress, table  # noqa: PLC0415
 
@@ -205,20 +236,30 @@ def probe(nprocs: int | None, name: str | None, out: Path | None) -> None:
 
 
 @main.command()
-@click.option("--machine", metavar="NAME", help="Where; the one it ran on if not said.")
-@click.option("--speed", metavar="X", help="Of a process there: flop/s, or 0.5x as fast as here.")
 @click.option(
-    "--l", "latency_s", metavar="SECONDS", type=click.FloatRange(0, 1), help="l there, in seconds."
+    "--machine", metavar="NAME", help="Machine to predict for.  [default: that of the run]"
 )
-@click.option("--pattern", metavar="NAME", help="Take g and L of this pattern, or auto.")
+@click.option(
+    "--speed",
+    metavar="X",
+    help="Speed of a process of the Machine: in flop/s, or as in 0.5x compared with the run.",
+)
+@click.option(
+    "--l",
+    "latency_s",
+    metavar="SECONDS",
+    type=click.FloatRange(0, 1),
+    help="Latency l of the Machine: the time to end a superstep.",
+)
+@click.option("--pattern", metavar="NAME", help="Use g and L of this pattern; see above.")
 @click.option(
     "--model",
     "names",
     multiple=True,
     type=click.Choice(["bsp", "bspwb", "mpm", "obsp"], case_sensitive=False),
-    help="Only this one; may be given again.",
+    help="Cost model; may be given several times.  [default: all]",
 )
-@click.option("--run", "number", type=int, help="Which run of the trace, from 1; all if not said.")
+@click.option("--run", "number", type=int, help=_WHICH_RUN)
 @click.argument("file", type=_TRACE)
 def predict(
     machine: str | None,
@@ -229,17 +270,21 @@ def predict(
     number: int | None,
     file: Path,
 ) -> None:
-    """Say what the run in FILE would take on a Machine.
+    """Predict how long the run in the trace FILE would take on a Machine.
 
-    The trace is replayed under the models BSP, BSPWB, MPM and OBSP*, beside the time
-    that was measured: in total, and by function and cost centre what was spent there
-    on the path that decides the total. NAME is a Machine that comes along, or a .toml
-    file as bsp probe writes it; figures that it lacks can be said here, or after its
-    name as in cray-t3e-mpi:l=1e-5,speed=3e8. Patterns: exchange, ping-pong,
-    one-to-all, personalised-one-to-all, all-to-one, all-to-all; auto recognises the
-    pattern of each superstep.
+    The trace is replayed under the cost models BSP, BSPWB, MPM and OBSP*. The table
+    shows the total beside the measured time, and the part of it that each function and
+    cost centre has on the path that determines the total.
+
+    A Machine is the set of parameters of a computer. NAME is one that comes with
+    bsplib, or a .toml file as bsp probe writes it. Figures that it lacks can be given
+    by options, or after the name, as in cray-t3e-mpi:l=1e-5,speed=3e8.
+
+    The patterns of communication are exchange, ping-pong, one-to-all,
+    personalised-one-to-all, all-to-one and all-to-all; auto recognises the pattern of
+    each superstep.
     """
-    from profiler.models.prices import choose_prices  # noqa: PLC0415  # loaded lazily, see above
+    from profiler.models.prices import choose_prices  # noqa: PLC0415  # imported late, see above
     from profiler.models.replay import MODELS  # noqa: PLC0415
     from profiler.models.report import predict_all, print_predictions  # noqa: PLC0415
 
@@ -247,8 +292,8 @@ def predict(
     position = _position(trace, number)
     runs = trace.runs if position is None else trace.runs[position : position + 1]
     there = None if machine is None else load_machine(machine)
-    said = {"speed": speed, "latency_s": latency_s, "pattern": pattern}
-    chosen = [(run, choose_prices(run, there, **said)) for run in runs]  # type: ignore[arg-type]
+    figures = {"speed": speed, "latency_s": latency_s, "pattern": pattern}
+    chosen = [(run, choose_prices(run, there, **figures)) for run in runs]  # type: ignore[arg-type]
     models = [name for name in MODELS if not names or name.lower().rstrip("*") in names]
     print_predictions(predict_all(chosen, models), number=position)
 
@@ -256,38 +301,48 @@ def predict(
 @main.command()
 @click.option(
     "--parameter",
-    "said",
+    "sweep",
     required=True,
     metavar="NAME=A:B:xK",
-    help="Integer option of APP and its values: A:B, A:B:+K, or A:B:xK for multiples.",
+    help="Integer option of APP and its values from A to B: all (A:B), with step K "
+    "(A:B:+K), or each K times the one before (A:B:xK).",
 )
 @click.option("-n", "--nprocs", type=click.IntRange(1), help="Number of processes.")
-@click.option("--backend", type=click.Choice(BACKENDS), help="Where the processes live.")
-@click.option("--machine", metavar="NAME", help="Machine that prices the runs.")
+@click.option(
+    "--backend",
+    type=click.Choice(BACKENDS),
+    help="shm: real processes; sim: virtual processors in one process.",
+)
+@click.option(
+    "--machine",
+    metavar="NAME",
+    help="Machine whose parameters price the communication of virtual processors.",
+)
 @click.option(
     "--repeats",
     default=3,
     show_default=True,
     type=click.IntRange(1),
-    help="Runs with each value; of what they took the least counts.",
+    help="Runs with each value; the fastest of them counts.",
 )
 @click.option("--keep", type=_FOLDER, help="Keep the traces in this folder.")
-@click.option("--plot", type=_TRACE, help="Draw the trade into this file.")
+@click.option("--plot", type=_TRACE, help="Plot the costs over the values into this file.")
 @click.argument("app")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def tune(said: str, plot: Path | None, app: str, **options: Any) -> None:
+def tune(sweep: str, plot: Path | None, app: str, **options: Any) -> None:
     """Find the best value of a parameter of APP.
 
     APP is a module or a file with a click command named "command", such as
-    apps.sample_sort; ARGUMENTS, after --, are further options of it. It is run and
-    recorded with each value. The cost centres that cost more as the parameter grows,
-    and those that get more even, are found in the traces; the best value is named for
-    the Machine of the runs and for each that comes with bsplib, where a superstep
-    costs max w + g h + l.
-    """
-    from profiler.tune.session import tune_and_print  # noqa: PLC0415  # loaded lazily, see above
+    apps.sample_sort; ARGUMENTS, after --, are further options of APP. It is run and
+    recorded with each value of the parameter.
 
-    tune_and_print(app, said, plot=plot, **options)
+    The output shows which cost centres take longer as the parameter grows and which
+    become more balanced. It names the best value for the Machine of the runs and for
+    each Machine that comes with bsplib, where a superstep costs max w + g h + l.
+    """
+    from profiler.tune.session import tune_and_print  # noqa: PLC0415  # imported late, see above
+
+    tune_and_print(app, sweep, plot=plot, **options)
 
 
 def _read(file: Path) -> Trace:
@@ -301,6 +356,7 @@ def _position(trace: Trace, number: int | None) -> int | None:
         return None
     if not 1 <= number <= len(trace.runs):
         raise click.BadParameter(
-            f"there is no run {number} among {len(trace.runs)}", param_hint="--run"
+            f"there is no run {number}; the trace has runs 1 to {len(trace.runs)}",
+            param_hint="--run",
         )
     return number - 1

@@ -327,7 +327,7 @@ def test_the_command_takes_one_run_and_one_model(bsp):
         (["--machine", "abacus"], "machine: 'abacus' is none of"),
         (["--machine", "cray-t3e-mpi"], "machine: Cray T3E, MPI has no speed (Roda et al."),
         (["--machine", "cray-t3e-mpi", "--speed", "1x"], "below zero); say one by --l 1e-5"),
-        (["--run", "3"], "there is no run 3 among 2"),
+        (["--run", "3"], "there is no run 3; the trace has runs 1 to 2"),
         (["--l", "-1"], "-1.0 is not in the range"),
         (["--model", "logp"], "'logp' is not one of"),
         (["--pattern", "exchange"], "machine: here has no g and L of exchange; it has those of no"),
