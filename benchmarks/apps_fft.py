@@ -17,7 +17,7 @@ from types import ModuleType
 import numpy as np
 
 import bsplib
-from apps import fft, fft_barrier_free, fft_cyclic, fourier
+from apps.fourier import common, fft, fft_barrier_free, fft_cyclic
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
 from benchmarks.timing import seconds_each
@@ -37,7 +37,7 @@ _ALGORITHMS = {
 
 def transforms(bsp: bsplib.Group, algorithm: ModuleType, size: int) -> float:
     """Return the seconds of a transform from sync to sync."""
-    values = fourier.signal(size, 0)
+    values = common.signal(size, 0)
     if algorithm is fft_cyclic:
         values = values[bsp.pid :: bsp.nprocs].copy()
     out = np.zeros_like(values)
@@ -53,7 +53,7 @@ def transforms(bsp: bsplib.Group, algorithm: ModuleType, size: int) -> float:
 
 
 def _of_numpy(*, into: bool) -> float:
-    values = fourier.signal(SIZE, 0)
+    values = common.signal(SIZE, 0)
     out = np.fft.fft(values)
     transform: Callable[[], object] = partial(np.fft.fft, values, out=out if into else None)
     return seconds_each(_COUNT, transform)

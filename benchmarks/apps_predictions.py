@@ -14,8 +14,8 @@ from functools import partial
 
 import numpy as np
 
-from apps._experiments import EXPERIMENTS, Place, Shape, Taken
-from apps.prediction import Prediction, Row, predict
+from apps.prediction.experiments import EXPERIMENTS, Place, Shape, Taken
+from apps.prediction.prediction import Prediction, Row, predict
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
 

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 import bsplib
-from apps import _keycheck, _keyfile, external_sort, fft, fft_barrier_free, fft_cyclic, sample_sort
-from apps._blockwork import Files
-from apps._workspace import workspace
+from apps.fourier import fft, fft_barrier_free, fft_cyclic
+from apps.sorting import external_sort, keycheck, keyfile, sample_sort
+from apps.sorting.blockwork import Files
+from apps.sorting.workspace import workspace
 from apps.sql.plan import plan_of
 from apps.sql.program import read_inputs
 from apps.sql.queries import sql_process
@@ -99,10 +100,10 @@ def _on_and_off(prepare: Callable[[Path], Sample], stack: ExitStack) -> Sequence
 
 def _of_files(nbytes: int, memory: int, folder: Path) -> Sample:
     """Make a file of keys, and return what sorts it."""
-    keys = _keycheck.make_keys(folder / "keys.npy", nbytes // 8, lambda _: None)
+    keys = keycheck.make_keys(folder / "keys.npy", nbytes // 8, lambda _: None)
 
     def sample(**options: Any) -> float:
-        with workspace(_keyfile.find_keys(keys.path), folder / "sorted.npy") as files:
+        with workspace(keyfile.find_keys(keys.path), folder / "sorted.npy") as files:
             return _run(sorts_files, files, memory, **options)
 
     return sample

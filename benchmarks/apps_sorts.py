@@ -24,12 +24,12 @@ import pyarrow
 from numpy.typing import NDArray
 
 import bsplib
-from apps import _keycheck, _keyfile, external_sort, sample_sort
-from apps._blocks import Table
-from apps._blockwork import Files, Work
-from apps._progress import Steps
-from apps._stream import Buffer, make_buffers, stream
-from apps._workspace import workspace
+from apps.progress import Steps
+from apps.sorting import external_sort, keycheck, keyfile, sample_sort
+from apps.sorting.blocks import Table
+from apps.sorting.blockwork import Files, Work
+from apps.sorting.stream import Buffer, make_buffers, stream
+from apps.sorting.workspace import workspace
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
 from benchmarks.timing import seconds_of
@@ -135,7 +135,7 @@ def moves(bsp: bsplib.Group, files: Files, memory: int, read_bytes: int) -> None
     with ExitStack() as stack:
         channels = {
             file: stack.enter_context(
-                _keyfile.channel(file.path, write=file is not keys, direct=True)
+                keyfile.channel(file.path, write=file is not keys, direct=True)
             )
             for file in files
         }
@@ -148,7 +148,7 @@ def moves(bsp: bsplib.Group, files: Files, memory: int, read_bytes: int) -> None
             left, source = left - keys.count, files.scratch
 
 
-def _move(bsp: bsplib.Group, work: Work, source: _keyfile.KeyFile, count: int) -> None:
+def _move(bsp: bsplib.Group, work: Work, source: keyfile.KeyFile, count: int) -> None:
     """Copy keys within the files once, every p-th piece."""
     span = 2 * work.table.length
 
@@ -165,7 +165,7 @@ def _move(bsp: bsplib.Group, work: Work, source: _keyfile.KeyFile, count: int) -
 def _on_files(size: int, memory: int, stack: ExitStack) -> Sequence[Case]:
     """Compare the sort of a file with reading and writing as much."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-    keys = _keycheck.make_keys(folder / "keys.npy", size, lambda _: None)
+    keys = keycheck.make_keys(folder / "keys.npy", size, lambda _: None)
     target = folder / "sorted.npy"
     read_bytes: list[int] = []
 
@@ -190,7 +190,7 @@ def _on_files(size: int, memory: int, stack: ExitStack) -> Sequence[Case]:
 
 
 def _moved(source: Path, target: Path, memory: int, read_bytes: int) -> None:
-    with workspace(_keyfile.find_keys(source), target) as files:
+    with workspace(keyfile.find_keys(source), target) as files:
         bsplib.run(moves, files, memory, read_bytes, nprocs=NPROCS)
 
 

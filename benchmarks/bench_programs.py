@@ -13,7 +13,8 @@ from functools import partial
 import numpy as np
 
 import bsplib
-from apps import bitonic_sort, broadcast
+from apps.broadcast import broadcast
+from apps.sorting import bitonic_sort
 from benchmarks.command import Benchmark, run
 from benchmarks.harness import Case, Section
 from benchmarks.timing import seconds_of

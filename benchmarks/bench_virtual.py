@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 import bsplib
-from apps import bitonic_sort
+from apps.sorting import bitonic_sort
 from benchmarks.command import Benchmark, run
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section

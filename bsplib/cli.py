@@ -333,7 +333,7 @@ def tune(sweep: str, plot: Path | None, app: str, **options: Any) -> None:
     """Find the best value of a parameter of APP.
 
     APP is a module or a file with a click command named "command", such as
-    apps.sample_sort; ARGUMENTS, after --, are further options of APP. It is run and
+    apps.sorting.sample_sort; ARGUMENTS, after --, are further options of APP. It is run and
     recorded with each value of the parameter.
 
     The output shows which cost centres take longer as the parameter grows and which

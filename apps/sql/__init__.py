@@ -23,7 +23,7 @@ rebalance                                                 2            its rows 
 ================== ====================================== ============ =========================
 
 Those that sort (``order_by``, ``sorted_join``, and ``group_by`` and ``distinct`` where
-they are told to) rest on :mod:`apps.sample_sort`, and can be told its oversampling factor
+they are told to) rest on :mod:`apps.sorting.sample_sort`, and can be told its oversampling factor
 and who sorts its sample.
 
 Columns are integers, floats, dates or strings, with NULLs that mean what they mean in

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 import bsplib
-from apps._oversampling import Factor
-from apps._progress import drawn
 from apps.command import Place, place_options
+from apps.progress import drawn
+from apps.sorting.oversampling import Factor
 from apps.sql import show, story_table
 from apps.sql.errors import QueryError
 from apps.sql.files import FORMATS, to_arrow, write_tables

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 import bsplib
-from apps._progress import steps
+from apps.progress import steps
 from apps.sql.errors import QueryError
 from apps.sql.files import FORMATS, to_arrow
 from apps.sql.generate import Generator

@@ -1,4 +1,4 @@
-"""Rows in order over all processes, by the sample sort of :mod:`apps.sample_sort`."""
+"""Rows in order over all processes, by the sample sort of :mod:`apps.sorting.sample_sort`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import bsplib
-from apps.sample_sort import OVERSAMPLING, sort_blocks
+from apps.sorting.sample_sort import OVERSAMPLING, sort_blocks
 from apps.sql.keys import Keys
 from apps.sql.records import KEY, Records, as_records, from_records
 from apps.sql.relation import Relation
@@ -15,7 +15,7 @@ from apps.sql.relation import Relation
 
 @dataclass(frozen=True)
 class SampleSort:
-    """How rows are sorted; the fields are arguments of :func:`apps.sample_sort.sort_blocks`."""
+    """How rows are sorted: arguments of :func:`apps.sorting.sample_sort.sort_blocks`."""
 
     oversampling: int | str = OVERSAMPLING
     sample_sort: str = "one"

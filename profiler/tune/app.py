@@ -105,7 +105,7 @@ def find_app(name: str) -> App:
     """Load an application.
 
     Args:
-        name: of a module, as ``apps.sample_sort``, or the path of its file.
+        name: of a module, as ``apps.sorting.sample_sort``, or the path of its file.
 
     Raises:
         UsageError: there is none, or it has no click command named ``command``.
@@ -126,7 +126,7 @@ def _load_module(name: str) -> ModuleType:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise  # the application is there, and lacks something itself
         raise UsageError(
-            f"tune: there is no module {name}; name one as apps.sample_sort, or a .py file"
+            f"tune: there is no module {name}; name one as apps.sorting.sample_sort, or a .py file"
         ) from None
     except (ValueError, TypeError):  # not even a name: "..", ""
         raise UsageError(f"tune: {name!r} is no name of a module") from None

@@ -11,15 +11,15 @@ from apps.sql.cli import cli as sql
 from bsplib.cli import main as bsp
 
 APPS = (
-    "bitonic_sort",
     "broadcast",
-    "external_sort",
-    "fft",
-    "fft_barrier_free",
-    "fft_cyclic",
+    "fourier.fft",
+    "fourier.fft_barrier_free",
+    "fourier.fft_cyclic",
     "prediction",
-    "psrs",
-    "sample_sort",
+    "sorting.bitonic_sort",
+    "sorting.external_sort",
+    "sorting.psrs",
+    "sorting.sample_sort",
 )
 
 
@@ -44,7 +44,9 @@ COMMANDS = dict(all_commands())
 
 def test_there_are_commands_with_a_number_of_processes():
     taking = [name for name, command in COMMANDS.items() if options(command)]
-    assert {"bsp run", "bsp probe", "bsp tune", "sql story", "psrs", "prediction"} <= set(taking)
+    assert {"bsp run", "bsp probe", "bsp tune", "sql story", "sorting.psrs", "prediction"} <= set(
+        taking
+    )
 
 
 def options(command):

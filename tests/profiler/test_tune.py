@@ -156,7 +156,7 @@ class TestRange:
 
 class TestApplication:
     def test_it_may_be_a_module(self):
-        app = find_app("apps.bitonic_sort")
+        app = find_app("apps.sorting.bitonic_sort")
         app.check(parse_parameter("size=1:4"))
 
     @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ class TestApplication:
             app.check(parse_parameter(text))
 
     def test_an_option_that_takes_words_as_well_is_one(self):
-        find_app("apps.sample_sort").check(parse_parameter("oversampling=4:4096:x2"))
+        find_app("apps.sorting.sample_sort").check(parse_parameter("oversampling=4:4096:x2"))
 
     def test_what_it_lacks_itself_is_not_said_to_be_its_own_lack(self, tmp_path, monkeypatch):
         (tmp_path / "lacking_app.py").write_text("import no_such_library_at_all\n")
@@ -488,7 +488,7 @@ class TestCommand:
     def test_the_sort_trades_the_sample_against_the_exchange(self):
         """Stages 2 and 3 against stage 6, as in the paper."""
         result = tune(
-            "apps.sample_sort",
+            "apps.sorting.sample_sort",
             *("--parameter", "oversampling=1:256:x4", "--nprocs", 8, "--backend", "sim"),
             *("--repeats", 1, "--", "--size", 20000),
         )

@@ -1,0 +1,166 @@
+"""Broadcasting n values to p processes, in one stage and in two.
+
+The program of Jarvis et al. (2002), Figure 3: ``main`` calls ``foo``, which
+broadcasts in one stage, and ``bar``, which broadcasts in one stage and in two; its
+call graph shows how the cost of a shared function is told apart by its callers.
+
+Cost of a broadcast of n words, with h counted at the root (equations 6 and 7):
+
+========= ========== ====================== =============================
+stages    supersteps h                      balance of h (average, least)
+========= ========== ====================== =============================
+one       1          (p - 1) n              2/p, 1/(p - 1)
+two       2          (p - 1) n/p each       the same, then 1, 1
+========= ========== ====================== =============================
+
+Two stages pay where n > l / (p g - 2 g) (equation 8); ``--crossover`` measures where. How
+much they pay with 16 processes is printed beside what the paper measured
+(:mod:`apps.broadcast.stages`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+import bsplib
+from apps.broadcast import crossover, stages
+from apps.broadcast.crossover_views import plot_crossover, print_crossover
+from apps.command import Place, place_options
+from bsplib.visible import visible_lines
+from profiler import plotting
+
+Values = NDArray[np.float64]
+
+
+def bcast_onestage(bsp: bsplib.Group, values: Values) -> None:
+    """Copy the values of process 0 to all others: 1 superstep, h = (p - 1) n."""
+    if bsp.pid == 0:
+        for pid in range(1, bsp.nprocs):
+            bsp.put(pid, values, values)
+    bsp.sync()
+
+
+def bcast_twostage(bsp: bsplib.Group, values: Values) -> None:
+    """Copy the values of process 0 to all others: 2 supersteps, h = (p - 1) n/p each."""
+    ends = [len(values) * pid // bsp.nprocs for pid in range(bsp.nprocs + 1)]
+    parts = [values[start:stop] for start, stop in pairwise(ends)]
+    if bsp.pid == 0:
+        for pid in range(1, bsp.nprocs):
+            bsp.put(pid, parts[pid], parts[pid])
+    bsp.sync()
+    mine = parts[bsp.pid]
+    for pid in range(bsp.nprocs):
+        if pid != bsp.pid:
+            bsp.put(pid, mine, mine)
+    bsp.sync()
+
+
+def foo(bsp: bsplib.Group, values: Values, onestage: int) -> None:
+    """Broadcast in one stage."""
+    for _ in range(onestage):
+        bcast_onestage(bsp, values)
+
+
+def bar(bsp: bsplib.Group, values: Values, onestage: int, twostage: int) -> None:
+    """Broadcast in one stage, then in two."""
+    for _ in range(onestage):
+        bcast_onestage(bsp, values)
+    for _ in range(twostage):
+        bcast_twostage(bsp, values)
+
+
+def main(bsp: bsplib.Group, size: int = 4096, onestage: int = 250, twostage: int = 500) -> Values:
+    """Broadcast ``size`` values ``2 * onestage + twostage`` times.
+
+    Args:
+        bsp: the group.
+        size: number of float64 values, at least 1.
+        onestage: one-stage broadcasts, by ``foo`` and by ``bar`` each.
+        twostage: two-stage broadcasts by ``bar``.
+
+    Returns:
+        The values as they arrived here; :func:`reference` says what they are.
+
+    Cost: ``2 * onestage + 2 * twostage`` supersteps.
+    Source: Jarvis et al. 2002, sections 3.2 and 3.3, Figure 3.
+    """
+    values: Values = bsp.zeros(size)
+    if bsp.pid == 0:
+        values[:] = reference(size)
+    foo(bsp, values, onestage)
+    bar(bsp, values, onestage, twostage)
+    return values.copy()
+
+
+def reference(size: int) -> Values:
+    """Return what every process has in the end."""
+    return np.arange(size, dtype=np.float64)
+
+
+@click.command()
+@click.option("--size", default=4096, show_default=True, type=click.IntRange(1), help="Values.")
+@click.option(
+    "--onestage",
+    default=250,
+    show_default=True,
+    type=click.IntRange(0),
+    help="One-stage broadcasts, by foo and by bar each.",
+)
+@click.option(
+    "--twostage",
+    default=500,
+    show_default=True,
+    type=click.IntRange(0),
+    help="Two-stage broadcasts by bar.",
+)
+@click.option(
+    "--crossover",
+    "measures",
+    is_flag=True,
+    help="Measure from what size on two stages are faster, beside the prediction.",
+)
+@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw it, too.")
+@place_options
+def command(
+    size: int, onestage: int, twostage: int, measures: bool, plot: Path | None, place: Place
+) -> None:
+    """Broadcast values to all processes, in one stage and in two."""
+    if measures or plot is not None:
+        _find_crossover(place, plot)
+        return
+    results = place.run(main, size, onestage, twostage)
+    done = 2 * onestage + twostage
+    wrong = [pid for pid, got in enumerate(results) if not np.array_equal(got, reference(size))]
+    if wrong and done:
+        raise click.ClickException(f"processes {wrong} did not get the values of process 0")
+    click.echo(f"{done} broadcasts of {size} values reached {len(results)} processes")
+    if len(results) == stages.NPROCS:  # as many as in the paper
+        _compare_with_paper()
+
+
+def _find_crossover(place: Place, plot: Path | None) -> None:
+    quiet = replace(place, reports_times=False)  # they tell how long the measuring took
+    try:
+        if plot is not None:
+            plotting.check_target(plot)
+        found = quiet.run(crossover.main, bcast_onestage, bcast_twostage, progress=True)[0]
+        print_crossover(found, Console())
+        if plot is not None:
+            plot_crossover(found, plot)
+        _compare_with_paper()
+    except ValueError as error:
+        raise click.ClickException(visible_lines(str(error))) from None
+    if plot is not None:
+        click.echo(f"drawn in {plot}")
+
+
+def _compare_with_paper() -> None:
+    for line in stages.sentences():
+        click.echo(line)

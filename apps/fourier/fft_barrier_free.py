@@ -1,0 +1,125 @@
+"""The fast Fourier transform of N values without any barrier, on 2^k processes.
+
+Process i transforms the values whose numbers end, in binary, with the bits of i in
+reverse. Then the transforms are combined in pairs, in pairs of pairs, and so on: at
+step s a process whose bit s is 1 sends what it has to the one whose bit s is 0, and
+is done. All processes have all values when it begins, and process 0 has the transform
+when it ends. Each waits for the messages that it needs and for nothing else; those
+that are done, or never had anything to do, make empty steps.
+
+Cost for q = 2^k processes, the most that are at hand and of which q divides N:
+
+======================= ============ ======================= ===================
+part                    supersteps   h of those that work    w
+======================= ============ ======================= ===================
+transform N/q values    0            0                       O(N/q log(N/q))
+step s = 0 .. k - 1     1            16 N 2^s/q bytes        O(N 2^(s+1)/q)
+all                     k            16 N (1 - 1/q) at most  O(N/q log(N/q) + N)
+======================= ============ ======================= ===================
+
+Any N >= 1 and any p will do; the processes from q on make empty steps. At each step
+8 N bytes travel in all, where :mod:`apps.fourier.fft` gives the transform to everybody.
+
+Source: Roda et al. 1999, section 4.1, Figure 7 and equations 15 to 17.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+import bsplib
+from apps.fourier import common
+from apps.fourier.common import LocalTransform, Values, reference, roots_of_unity
+from apps.fourier.fft import receive
+
+__all__ = ["Plan", "command", "main", "prepare", "reference", "transform"]
+
+
+class Plan(NamedTuple):
+    """What is computed once for all signals of a length."""
+
+    steps: int
+    """log2 of the number of processes that work."""
+    roots: Values
+    """The first half of the N-th roots of unity."""
+    local: LocalTransform
+
+
+def main(bsp: bsplib.Group, values: ArrayLike | int, *, seed: int = 0) -> Values | None:
+    """Transform a signal; process 0 returns the transform.
+
+    Args:
+        bsp: the group.
+        values: the signal in one dimension, the same on all processes. Or how many
+            random values to transform.
+        seed: of the random values.
+
+    Returns:
+        The transform on process 0, None on the others.
+
+    Raises:
+        ValueError: the signal is empty, or has not one dimension.
+
+    Cost: a superstep to prepare, which nobody waits for, and those of :func:`transform`.
+    Source: Roda et al. 1999, section 4.1.
+    """
+    size = common.number_of_values(values)
+    whole = common.signal(values, seed)
+    plan = prepare(bsp, size)
+    out = np.empty(size, np.complex128)
+    bsp.oblsync(0)
+    transform(bsp, out, whole, plan)
+    return out if bsp.pid == 0 else None
+
+
+def prepare(bsp: bsplib.Group, size: int) -> Plan:
+    """Compute the roots of unity that transforms of ``size`` values need."""
+    steps = 0
+    while 2 << steps <= bsp.nprocs and size % (2 << steps) == 0:
+        steps += 1
+    return Plan(steps, roots_of_unity(size, np.arange(size // 2)), LocalTransform(size >> steps))
+
+
+def transform(bsp: bsplib.Group, out: Values, values: Values, plan: Plan) -> None:
+    """Transform ``values``, which all processes have, into ``out`` on process 0.
+
+    Args:
+        bsp: the group.
+        out: contiguous, as long as ``values``; on other processes than 0 room to work.
+        values: N values.
+        plan: for N values.
+
+    Cost: log2 q supersteps with q processes that work; h at most 16 N (1 - 1/q) bytes.
+    Source: Roda et al. 1999, Figure 7.
+    """
+    count = 1 << plan.steps
+    length = len(values) // count
+    if bsp.pid < count:
+        plan.local(values[_reversed_bits(bsp.pid, plan.steps) :: count], out[:length])
+    for step in range(plan.steps):
+        bit, have = 1 << step, length << step
+        if bsp.pid < count and bsp.pid % (2 * bit) == 0:
+            theirs = receive(bsp)
+            roots = plan.roots[:: len(values) // (2 * have)]
+            common.combine(out[: 2 * have], out[:have], theirs, roots)
+            continue
+        if bsp.pid < count and bsp.pid % bit == 0:
+            bsp.send(bsp.pid - bit, out[:have])
+        bsp.oblsync(0)
+
+
+def _reversed_bits(number: int, count: int) -> int:
+    return int(f"{number:0{count}b}"[::-1], 2) if count else 0
+
+
+command = common.transform_command(
+    main,
+    lambda results: results[0],
+    "Transform random values by the FFT without barriers, and check it by numpy's.",
+)
+
+if __name__ == "__main__":
+    command()

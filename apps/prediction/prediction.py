@@ -1,0 +1,338 @@
+"""Predicting large runs from small ones by OBSP*: the Fourier transform and the sample sort.
+
+Small runs are recorded and replayed: under OBSP* the time of each is computation and
+communication on the path that decides it. Each of the two is fitted by a formula from
+the analysis of the program, in N values, P processes, S records of a sample, R sorts of
+a block, and M and C, by how much the memory of this computer delays the computation and
+the communication of a process. The formulas at a large N and P are the prediction; then
+the large runs are made, and both are printed side by side as in the paper's Table 3,
+computation and communication also apart.
+
+Of every run some repeats are made, and each stretch counts as long as it took at least:
+other programs disturb, for the small runs and for the large. Virtual processors take the
+CPU time of what they compute, and the Machine prices what they send; real processes take
+the time that they take.
+
+Cost: of the programs that are run: :mod:`apps.fourier.fft`, :mod:`apps.sorting.sample_sort`.
+
+Source: Gonzalez et al., sections 3 and 4: equation 8, Figure 4, Table 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import click
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+
+import bsplib
+from apps.prediction import experiments
+from apps.prediction.experiments import EXPERIMENTS, Experiment, Place, Shape, Taken
+from bsplib.running.setting import BACKENDS
+from bsplib.visible import visible_lines
+from profiler import format as fmt
+from profiler.models.fit import Fit, fit
+from profiler.models.formula import read_formula
+from profiler.models.interval import Calibrated, calibrate
+
+PAPER = {1: 11.7748, 2: 6.0036, 4: 3.2120, 8: 1.8939, 16: 1.2750, 32: 0.9664}
+"""Seconds that 2^21 values took on a Cray T3E, by processes (Table 3)."""
+PAPER_PREDICTED = {1: 11.8096, 2: 5.8943, 4: 3.0908, 8: 1.7735, 16: 1.1644, 32: 0.8919}
+"""And what OBSP* predicted from runs of 2^10 to 2^17 values."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A large run as it was predicted, and as it was."""
+
+    size: int
+    nprocs: int
+    predicted: Taken
+    low_s: float
+    """The total is expected above this."""
+    high_s: float
+    """And below this, with 95% confidence."""
+    measured: Taken
+
+    @property
+    def error(self) -> float:
+        """(measured - predicted) / measured; Roda et al., equation 18, as a fraction."""
+        return (self.measured.total_s - self.predicted.total_s) / self.measured.total_s
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What came out for one experiment."""
+
+    experiment: Experiment
+    computation: Fit
+    communication: Fit
+    small: int
+    """Small runs that the formulas were fitted to."""
+    rows: tuple[Row, ...]
+
+    @property
+    def mean_error(self) -> float:
+        """Mean of the errors, whatever their sign, as a fraction."""
+        return float(np.mean([abs(row.error) for row in self.rows]))
+
+
+def main(bsp: bsplib.Group, name: str, shape: Shape) -> None:
+    """Run what is predicted: once to warm up, once to be measured, from sync to sync.
+
+    Args:
+        bsp: the group.
+        name: of one of ``EXPERIMENTS``.
+        shape: of the run.
+
+    Cost: twice that of the program, and a superstep between.
+    Source: Gonzalez et al., Figure 4, the clause ``sync``.
+    """
+    experiments.measured(bsp, name, shape, 1)
+
+
+def reference() -> dict[int, float]:
+    """Return the errors of the paper's Table 3 in percent, by processes."""
+    return {count: 100 * (took - PAPER_PREDICTED[count]) / took for count, took in PAPER.items()}
+
+
+def predict(
+    experiment: Experiment,
+    place: Place,
+    small: Sequence[Shape],
+    large: Sequence[Shape],
+    advance: Callable[[], object] = lambda: None,
+) -> Prediction:
+    """Make small runs, predict large ones, and make these as well.
+
+    Args:
+        experiment: what is run.
+        place: where.
+        small: runs that the formulas are fitted to.
+        large: runs that are predicted.
+        advance: is called after each run.
+
+    Raises:
+        FormulaError: a formula cannot be read, or has more parameters than there are
+            small runs.
+    """
+    memory = place.memory(max(shape.nprocs for shape in [*small, *large]))
+    virtual = place.backend == "sim"
+    known, asked = (
+        experiment.variables(memory, shapes, virtual=virtual) for shapes in (small, large)
+    )
+    for text in (experiment.computation, experiment.communication):
+        for values in (known, asked):
+            read_formula(text).columns(values)  # what is wrong is said before it takes long
+
+    taken = place.measure(experiment, [*small, *large], advance)
+    parts = _fitted(experiment, known, taken[: len(small)])
+    comp, comm = (part.interval(asked) for part in parts)
+    rows = [
+        Row(shape.size, shape.nprocs, Taken(*predicted), *bounds, taken)
+        for shape, predicted, bounds, taken in zip(
+            large,
+            zip(comp.predicted.tolist(), comm.predicted.tolist(), strict=True),
+            zip((comp.low + comm.low).tolist(), (comp.high + comm.high).tolist(), strict=True),
+            taken[len(small) :],
+            strict=True,
+        )
+    ]
+    return Prediction(experiment, parts[0].fit, parts[1].fit, len(small), tuple(rows))
+
+
+def _fitted(
+    experiment: Experiment, known: dict[str, list[float]], taken: Sequence[Taken]
+) -> tuple[Calibrated, Calibrated]:
+    """Fit both formulas to small runs, and try them on these.
+
+    Runs that do not communicate, since they have one process, tell nothing of that.
+    """
+    formulas = {"comp_s": experiment.computation, "comm_s": experiment.communication}
+    found = []
+    for part, formula in formulas.items():
+        times = np.array([getattr(run, part) for run in taken])
+        some = times > 0
+        values = {name: np.array(column)[some] for name, column in known.items()}
+        fitted = fit(formula, values, times[some], divide_by=("N/P",))
+        found.append(calibrate(fitted, values, times[some], size="N"))
+    return found[0], found[1]
+
+
+# -- on the terminal --------------------------------------------------------------------------
+
+
+def table(prediction: Prediction) -> Table:
+    """Return the large runs, three rows each: as in the paper's Table 3, and the parts."""
+    rows = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), title_justify="left")
+    for title in ("N", "P"):
+        rows.add_column(title, justify="right")
+    rows.add_column("")
+    for title in ("predicted", "95% between", "measured", "error"):
+        rows.add_column(title, justify="right", no_wrap=True)
+    for row in prediction.rows:
+        between = f"{fmt.seconds(row.low_s)} .. {fmt.seconds(row.high_s)}"
+        total = (row.predicted.total_s, row.measured.total_s)
+        rows.add_row(*_size(row), "total", *_texts(*total, between))
+        for part, name in (("comp_s", "computation"), ("comm_s", "communication")):
+            pair = (getattr(row.predicted, part), getattr(row.measured, part))
+            rows.add_row("", "", name, *_texts(*pair, ""))
+    return rows
+
+
+def _size(row: Row) -> tuple[str, str]:
+    power = row.size.bit_length() - 1
+    return f"2^{power}" if row.size == 2**power else str(row.size), str(row.nprocs)
+
+
+def _texts(predicted: float, measured: float, between: str) -> tuple[str, ...]:
+    error = f"{100 * (measured - predicted) / measured:.1f}%" if measured else ""
+    return fmt.seconds(predicted), between, fmt.seconds(measured), error
+
+
+def _coefficients(fitted: Fit) -> str:
+    """Return a formula with what its parameters are, segment by segment."""
+    lines = [fitted.formula.text]
+    for segment in fitted.segments:
+        values = ", ".join(f"{name} = {value:.3g}" for name, value in segment.coefficients.items())
+        bound = "" if segment.high == float("inf") else f" up to N/P = {segment.high:g}"
+        lines.append(f"  {values}{bound}; relative errors of {100 * segment.spread:.1f}%")
+    return "\n".join(lines)
+
+
+def _print(console: Console, prediction: Prediction, place: Place) -> None:
+    name = {"fft": "recursive FFT", "sort": "sample sort"}[prediction.experiment.name]
+    where = f"virtual processors on {place.machine}" if place.backend == "sim" else "real processes"
+    console.print(f"{name}, {where}, from {prediction.small} small runs", style="bold")
+    for fitted in (prediction.computation, prediction.communication):
+        console.print(_coefficients(fitted), highlight=False, markup=False)
+    console.print(table(prediction))
+    console.print(
+        f"mean error {100 * prediction.mean_error:.1f}% (the paper's own, FFT on a Cray T3E: "
+        f"{np.mean(np.abs(list(reference().values()))):.1f}%)\n",
+        highlight=False,
+    )
+
+
+def _predict_all(
+    place: Place, runs: Sequence[tuple[Experiment, Sequence[Shape], Sequence[Shape]]]
+) -> list[Prediction]:
+    """Predict all experiments, and show on standard error how far it is."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(
+        *columns,
+        console=Console(stderr=True),
+        auto_refresh=False,  # no thread: processes are forked from this one
+        transient=True,
+    ) as progress:
+        total = place.repeats * sum(len(small) + len(large) for _, small, large in runs)
+        bar = progress.add_task("measuring", total=total)
+
+        def advance() -> None:
+            progress.advance(bar)
+            progress.refresh()
+
+        return [
+            predict(experiment, place, small, large, advance) for experiment, small, large in runs
+        ]
+
+
+@click.command()
+@click.option(
+    "--app",
+    "names",
+    multiple=True,
+    type=click.Choice(list(EXPERIMENTS)),
+    help="What is predicted; may be given again; both if not said.",
+)
+@click.option(
+    "--backend",
+    default="sim",
+    show_default=True,
+    type=click.Choice(BACKENDS),
+    help="Virtual processors, or processes of this computer.",
+)
+@click.option("--machine", default="shared-memory", show_default=True, metavar="NAME")
+@click.option(
+    "--small",
+    default=2**17,
+    show_default=True,
+    type=click.IntRange(2**12),
+    help="Small runs have 2^10 values, twice as many, and so on to this.",
+)
+@click.option(
+    "--size",
+    "sizes",
+    multiple=True,
+    type=click.IntRange(2**11),
+    help="Values of a large run; may be given again; 2^21 if not said.",
+)
+@click.option(
+    "-n",
+    "--nprocs",
+    "counts",
+    multiple=True,
+    type=click.IntRange(1),
+    help="Processes of a large run; may be given again; if not said 16, 2 if they are real.",
+)
+@click.option("--repeats", default=9, show_default=True, type=click.IntRange(1), help="Of a run.")
+@click.option("--computation", metavar="FORMULA", help="Instead of that of the program.")
+@click.option("--communication", metavar="FORMULA", help="Likewise.")
+def command(
+    names: tuple[str, ...],
+    small: int,
+    sizes: tuple[int, ...],
+    counts: tuple[int, ...],
+    computation: str | None,
+    communication: str | None,
+    **where: Any,
+) -> None:
+    """Predict large runs of the FFT and the sample sort from small ones, and make both.
+
+    A formula is a sum of parameters times expressions of N values, P processes, S
+    records of a sample, R sorts of a block, and M and C, seconds that memory delays
+    the one and the other, as in "f[0] + f[1]*log2(P) + f[2]*(N/P)*log2(N/P) + M".
+    """
+    place = Place(**where)
+    chosen = [
+        replace(
+            EXPERIMENTS[name],
+            computation=computation or EXPERIMENTS[name].computation,
+            communication=communication or EXPERIMENTS[name].communication,
+        )
+        for name in names or EXPERIMENTS
+    ]
+    try:
+        runs = [
+            (experiment, *_runs(experiment, place, small, sizes, counts)) for experiment in chosen
+        ]
+        predictions = _predict_all(place, runs)
+    except (ValueError, bsplib.BspError) as error:
+        raise click.ClickException(visible_lines(str(error))) from None
+    console = Console()
+    for prediction in predictions:
+        _print(console, prediction, place)
+
+
+def _runs(
+    experiment: Experiment,
+    place: Place,
+    small: int,
+    sizes: tuple[int, ...],
+    counts: tuple[int, ...],
+) -> tuple[list[Shape], list[Shape]]:
+    """Return the small runs and the large ones."""
+    default = 16 if place.backend == "sim" else 2
+    large = [Shape(size, count) for count in counts or (default,) for size in sizes or (2**21,)]
+    for shape in large:
+        experiment.check(shape)
+    if place.backend == "sim":
+        return experiment.small(small), large
+    # What real processes do varies more: more runs, of no more processes than are asked for.
+    return experiment.small(small, max(shape.nprocs for shape in large), fine=True), large

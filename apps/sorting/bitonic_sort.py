@@ -1,0 +1,198 @@
+"""Bitonic merge sort of n keys on p processes, any number of either.
+
+Every process holds a sorted block of ``m = ceil(n / p)`` keys, in the end the block
+of its turn. Sorted lists of blocks are merged in pairs to lists of twice the length.
+A merge is a row of splits: two processes exchange their blocks, one keeps the lower
+half of the keys of both, the other the upper. With one key a process this is sorting
+by compare and exchange.
+
+The network is Chittor's (1995), chapter 3, in another drawing. There every other
+list is sorted the other way round, so that two lists in a row are bitonic. Here all
+lists are sorted alike, and the first split of a merge brings each block together
+with its mirror image in the other list. The comparisons are the same, and the lower
+half always goes to the lower process: keys and processes that would be there if n
+were a multiple of p, and p a power of two, may be thought of as greater than all
+others. They never move, and so need not exist.
+
+Cost, with k = log2 p rounded up and keys of c bytes:
+
+============== ============ ============ ===================================
+part           supersteps   h of each    w
+============== ============ ============ ===================================
+sort a block   0            0            O(m log m)
+splits         k (k + 1)/2  m c, at most O(m) each: a merge of two blocks
+============== ============ ============ ===================================
+
+Each process sends one block and receives one in a superstep, so that h is balanced
+as long as all processes have partners and p divides n.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import numpy as np
+from numpy.typing import ArrayLike
+
+import bsplib
+from apps.command import Place, place_options
+from apps.progress import Step, steps, unseen
+from apps.sorting.keys import Keys, all_keys, block_of, keys_options, number_of_keys
+
+
+def main(
+    bsp: bsplib.Group,
+    values: ArrayLike | int,
+    *,
+    descending: bool = False,
+    progress: bool = False,
+    **made: Any,
+) -> Keys:
+    """Sort keys, and return this process's block of the sorted keys.
+
+    Args:
+        bsp: the group.
+        values: the keys in one dimension, of any dtype that numpy sorts, the same on
+            all processes; each takes its block of them. Or how many keys to sort, of
+            which each process makes its own.
+        descending: the greatest key comes first, NaN before it.
+        progress: show the splits as they begin.
+        **made: ``distribution``, ``dtype`` and ``seed`` of keys that are made, as
+            :func:`apps.sorting.keys.block_of`.
+
+    Returns:
+        The keys from ``pid * m`` on, at most ``m = ceil(n / p)`` of them, in order;
+        the last processes may have fewer or none.
+
+    Raises:
+        ValueError: as :func:`apps.sorting.keys.block_of`.
+
+    Cost: ``k (k + 1) / 2`` supersteps with k = ceil(log2 p), h at most the bytes of m
+        keys each (of their pickle where keys are Python objects).
+    Source: Chittor 1995, sections 3.1 (n = p) and 3.2 (n > p), Figures 1 and 4 to 8.
+    """
+    length = -(-number_of_keys(values) // bsp.nprocs)
+    keys = block_of(values, bsp.pid, bsp.nprocs, **made)
+    k = (bsp.nprocs - 1).bit_length()
+    with steps(bsp, 1 + k * (k + 1) // 2, shown=progress) as begin:
+        begin("sort")
+        block = merge_sort(bsp, np.sort(keys), length, descending=descending, begin=begin)
+    return block[::-1].copy() if descending else block
+
+
+def merge_sort(
+    bsp: bsplib.Group, block: Keys, length: int, *, descending: bool, begin: Step = unseen
+) -> Keys:
+    """Merge lists of blocks until there is one: k (k + 1)/2 supersteps, h = m c each.
+
+    Args:
+        bsp: the group.
+        block: keys of this process, ascending, whatever the order of the list.
+        length: most keys of a block; processes that come after one with fewer may
+            have any number up to it.
+        descending: the first process is to get the greatest keys.
+        begin: is told the splits as they begin.
+    """
+    span = 1
+    while span < bsp.nprocs:
+        span *= 2
+        block = merge_lists(bsp, block, length, span, descending=descending, begin=begin)
+    return block
+
+
+def merge_lists(
+    bsp: bsplib.Group,
+    block: Keys,
+    length: int,
+    span: int,
+    *,
+    descending: bool,
+    begin: Step = unseen,
+) -> Keys:
+    """Merge two sorted lists of span/2 blocks into one: log2(span) supersteps."""
+    begin(f"merge {span} blocks")
+    block = split(bsp, block, bsp.pid ^ (span - 1), length, descending=descending)
+    distance = span // 4
+    while distance:
+        begin(f"merge {span} blocks")
+        block = split(bsp, block, bsp.pid ^ distance, length, descending=descending)
+        distance //= 2
+    return block
+
+
+def split(bsp: bsplib.Group, block: Keys, partner: int, length: int, *, descending: bool) -> Keys:
+    """Exchange blocks with a partner and keep the half that is due here: 1 superstep.
+
+    A partner that does not exist has none but absent keys, and changes nothing.
+    """
+    if partner < bsp.nprocs:
+        bsp.send(partner, block)
+    bsp.sync()
+    message = bsp.hpmove()
+    if message is None:
+        return block
+    _, other = message
+    is_lower = bsp.pid < partner
+    first, second = (block, other) if is_lower else (other, block)
+    total = len(first) + len(second)
+    count = max(total - length, 0) if descending else min(length, total)
+    return half(first, second, count, least=is_lower != descending)
+
+
+def half(first: Keys, second: Keys, count: int, *, least: bool) -> Keys:
+    """Merge the least ``count`` keys of two ascending blocks, or the others.
+
+    Both partners cut at the same place: where two keys are equal and can be told
+    apart (0.0 and -0.0) none is lost. The stable sort finds the two runs and merges.
+    """
+    cut = merge_path(first, second, count)
+    one = slice(cut) if least else slice(cut, None)
+    other = slice(count - cut) if least else slice(count - cut, None)
+    both = np.concatenate((first[one], second[other]), dtype=first.dtype)
+    return np.sort(both, kind="stable")
+
+
+def merge_path(first: Keys, second: Keys, count: int) -> int:
+    """Return how many of the least ``count`` keys of two ascending blocks are the first's.
+
+    Of equal keys the first block's are less. Keys are compared as numpy sorts them,
+    NaN last.
+    """
+    low, high = max(count - len(second), 0), min(count, len(first))
+    while low < high:
+        middle = (low + high) // 2
+        opposite = count - 1 - middle
+        if second[opposite : opposite + 1].searchsorted(first[middle]) == 0:
+            low = middle + 1  # it is not greater than its opposite
+        else:
+            high = middle
+    return low
+
+
+def reference(
+    values: ArrayLike | int, *, descending: bool = False, nprocs: int = 1, **made: Any
+) -> Keys:
+    """Return all keys in order, sorted by numpy in one process; arguments as :func:`main`.
+
+    How many processes make the keys matters for adversarial ones only.
+    """
+    ordered = np.sort(all_keys(values, nprocs, **made))
+    return ordered[::-1] if descending else ordered
+
+
+@click.command()
+@keys_options
+@click.option("--descending", is_flag=True, help="The greatest key comes first.")
+@place_options
+def command(size: int, descending: bool, place: Place, **made: Any) -> None:
+    """Sort keys by bitonic merge sort, and compare the result with numpy's."""
+    blocks = place.run(main, size, descending=descending, progress=True, **made)
+    expected = reference(size, descending=descending, nprocs=len(blocks), **made)
+    if not np.array_equal(np.concatenate(blocks), expected):
+        raise click.ClickException("the keys are not in order")
+    click.echo(f"{len(blocks)} processes sorted {size} keys")
+
+
+if __name__ == "__main__":
+    command()

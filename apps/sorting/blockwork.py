@@ -1,0 +1,111 @@
+"""What a process of the external sort has at hand: blocks in files and in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.progress import Steps
+from apps.sorting.blocks import Pair, Table
+from apps.sorting.keyfile import Channel, KeyFile
+from apps.sorting.keys import Keys
+from apps.sorting.stream import Buffer
+
+_CHUNK = 1 << 16
+"""Keys that are handled at once where there is no memory for all."""
+
+
+class Files(NamedTuple):
+    """What is sorted, and where."""
+
+    source: KeyFile
+    scratch: KeyFile
+    """For blocks in any order."""
+    result: KeyFile
+
+
+@dataclass
+class Work:
+    """What a process has at hand."""
+
+    files: Files
+    table: Table
+    channels: dict[KeyFile, Channel]
+    buffers: list[Buffer]
+    show: Steps
+    read_bytes: int = 0
+    written_bytes: int = 0
+
+    def keys(self, buffer: Buffer, count: int) -> Keys:
+        """Return the first keys in a buffer."""
+        dtype = self.files.source.dtype
+        return buffer[: count * dtype.itemsize].view(dtype)
+
+    def read(self, file: KeyFile, first: int, into: Keys) -> None:
+        """Read keys from the ``first`` one of a file on."""
+        self.channels[file].read(into.view(np.uint8).data, file.place(first))
+        self.read_bytes += into.nbytes
+
+    def write(self, file: KeyFile, first: int, keys: Keys) -> None:
+        """Write keys from the ``first`` one of a file on."""
+        self.channels[file].write(keys.view(np.uint8).data, file.place(first))
+        self.written_bytes += keys.nbytes
+
+    def read_pair(self, pair: Pair, buffer: Buffer) -> None:
+        """Read both blocks of a pair, the lower one first."""
+        for first, keys in self._slots(pair, buffer):
+            self.read(self.files.scratch, first, keys)
+
+    def write_pair(self, pair: Pair, buffer: Buffer) -> None:
+        """Write both blocks of a pair to where they were."""
+        for first, keys in self._slots(pair, buffer):
+            self.write(self.files.scratch, first, keys)
+
+    def _slots(self, pair: Pair, buffer: Buffer) -> Iterator[tuple[int, Keys]]:
+        """Return where each block begins in the scratch file, and its keys in the buffer."""
+        table = self.table
+        keys = self.keys(buffer, table.keys_of_pair(pair))
+        for number, position in enumerate(pair.positions()):
+            start = number * table.length
+            block = keys[start : start + table.keys_of(position)]
+            yield int(table.slots[position]) * table.length, block
+
+
+class News:
+    """The least and the greatest keys of blocks that this process has changed."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._rows: list[tuple[int, Any, Any]] = []
+
+    def note(self, position: int, keys: Keys) -> None:
+        """Note what one or two blocks in a row have become."""
+        length = self._table.length
+        for start in range(0, len(keys), length):
+            ends = keys[start : start + length][[0, -1]]  # copies, as the buffer is used again
+            self._rows.append((position + start // length, *ends))
+
+    def rows(self) -> NDArray[Any]:
+        """Return what has been noted."""
+        return np.array(self._rows, self._table.ends.dtype)
+
+
+def merge(keys: Keys) -> None:
+    """Merge two sorted blocks that follow each other, the first one full.
+
+    numpy's stable sort merges, with memory for one block, but where it sorts small
+    integers by radix, which takes more.
+    """
+    keys.sort(kind="stable" if keys.itemsize > 2 else None)
+
+
+def reverse(keys: Keys) -> None:
+    """Reverse keys in place, with memory for a few of them."""
+    for start in range(0, len(keys) // 2, _CHUNK):
+        stop = min(start + _CHUNK, len(keys) // 2)
+        front, back = keys[start:stop], keys[len(keys) - stop : len(keys) - start]
+        front[:], back[:] = back[::-1].copy(), front[::-1].copy()

@@ -1,0 +1,395 @@
+"""Sorting the keys of a file that is far larger than the memory that one allows for it.
+
+Bitonic merge sort of n keys on p processes, in blocks of B keys, L = n/B of them. A
+process has memory for seven blocks: the pair that it splits, the pair that is being
+read, the pair that is being written, and one to merge in. First it sorts runs of two
+blocks. Then the runs, which are sorted lists of two blocks, are merged to longer and
+longer lists by the network of :mod:`apps.sorting.bitonic_sort`: in a split one block gets the
+lower keys of two, the other the upper. The pairs of a level of the network are dealt
+out to the processes like cards, and all meet after each level.
+
+Two blocks of which one is wholly before the other need not be read: keys that are in
+order are read twice, random ones about twice for each time that lists are merged, 2 k
+times with k = log2 L rounded up, and none more often than there are levels, at most
+k (k + 1)/2. The last level writes the result, beside the file that it is to be; only
+when it is whole does it get its name.
+
+Cost, with keys of c bytes; a level costs nothing where no pair is to be read:
+
+========== ===================== =============== ===============================
+part       supersteps            h in bytes      w, and keys read and written
+========== ===================== =============== ===============================
+sort runs  1                     L (2 c + 8)     O(n/p log B), n/p each way
+splits     1 a level, at most    L (2 c + 8)     O(n/p), n/p each way, at most
+           k (k + 1)/2 - 2
+last level 0                     0               the same
+========== ===================== =============== ===============================
+
+Source: Chittor 1995, section 3.3, Figures 9 to 13.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from math import gcd
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import numpy as np
+from numpy.typing import DTypeLike
+from rich.filesize import decimal
+
+import bsplib
+from apps.command import Place, place_options
+from apps.progress import drawn, steps
+from apps.sorting.blocks import Pair, Table, levels
+from apps.sorting.blockwork import Files, News, Work, merge, reverse
+from apps.sorting.keycheck import fingerprint, in_order, make_keys
+from apps.sorting.keyfile import PAGE, channel, find_keys
+from apps.sorting.keys import DISTRIBUTIONS, Keys
+from apps.sorting.options import Bytes, Dtype
+from apps.sorting.stream import Buffer, make_buffers, stream
+from apps.sorting.workspace import MADE_KEYS, scratch_folder, workspace
+from bsplib.visible import visible_lines
+
+MEMORY = 256 << 20
+SHARES = 7
+"""For how many blocks a process needs memory."""
+
+
+class Report(NamedTuple):
+    """What a process has done."""
+
+    levels: int
+    """Of the network, the sorting of runs among them."""
+    levels_read: int
+    """At which any block was read, by any process."""
+    read_bytes: int
+    written_bytes: int
+
+
+def main(
+    bsp: bsplib.Group,
+    files: Files,
+    *,
+    memory: int = MEMORY,
+    descending: bool = False,
+    direct: bool = True,
+    progress: bool = False,
+) -> Report:
+    """Sort the keys of one file into another.
+
+    Args:
+        bsp: the group.
+        files: scratch and result exist, and have room for all keys of the source.
+        memory: bytes that the buffers of all processes may have together.
+        descending: the greatest key comes first, NaN before it.
+        direct: pass by the page cache where the file system can.
+        progress: show how far it is.
+
+    Raises:
+        ValueError: the memory is too small for any block.
+        OSError: a file cannot be read or written.
+
+    Cost: as the module says.
+    Source: Chittor 1995, Figure 13.
+    """
+    dtype = files.source.dtype
+    length = block_length(memory, bsp.nprocs, dtype.itemsize)
+    direct = direct and length * dtype.itemsize % PAGE == 0
+    table = Table.of(files.source.count, length, dtype)
+    todo = levels(len(table), 2)
+    with ExitStack() as stack:
+        channels = {
+            file: stack.enter_context(channel(file.path, write=number > 0, direct=direct))
+            for number, file in enumerate(files)
+        }
+        show = stack.enter_context(steps(bsp, len(todo) + 1, shown=progress))
+        buffers = make_buffers(2 * length * dtype.itemsize)
+        work = Work(files, table, channels, buffers, show)
+        show("sort runs")
+        sort_runs(bsp, work, last=not todo, descending=descending)
+        read = 1
+        for level in todo[:-1]:
+            show(f"merge lists of {level.span} blocks")
+            read += split_pairs(bsp, work, table.to_split(level))
+        if todo:
+            show(f"merge lists of {todo[-1].span} blocks")
+            write_result(bsp, work, table.to_split(todo[-1]), descending=descending)
+        return Report(len(todo) + 1, read + bool(todo), work.read_bytes, work.written_bytes)
+
+
+def block_length(memory: int, nprocs: int, itemsize: int) -> int:
+    """Return B: how many keys a block has, whole pages of them if it can be.
+
+    Raises:
+        ValueError: there is no memory for blocks of one key.
+    """
+    length = memory // (SHARES * nprocs * itemsize)
+    if not length:
+        raise ValueError(
+            f"memory: {memory} bytes are too few; {nprocs} processes that sort keys of {itemsize} "
+            f"bytes need {SHARES * nprocs * itemsize} at least"
+        )
+    unit = PAGE // gcd(PAGE, itemsize)
+    return length - length % unit if length > unit else length
+
+
+# -- the parts ------------------------------------------------------------------------------
+
+
+def sort_runs(bsp: bsplib.Group, work: Work, *, last: bool, descending: bool) -> None:
+    """Sort runs of two blocks: 1 superstep; none if the runs are the result.
+
+    Source: Chittor 1995, Figure 10.
+    """
+    files, table = work.files, work.table
+    span = 2 * table.length
+    runs = [(start, min(span, table.size - start)) for start in range(0, table.size, span)]
+    news = News(table)
+
+    def read(run: tuple[int, int], buffer: Buffer) -> None:
+        work.read(files.source, run[0], work.keys(buffer, run[1]))
+
+    def sort(run: tuple[int, int], buffer: Buffer) -> None:
+        keys = work.keys(buffer, run[1])
+        keys.sort()
+        news.note(run[0] // table.length, keys)
+        if last and descending:
+            reverse(keys)
+
+    def write(run: tuple[int, int], buffer: Buffer) -> None:
+        keys = work.keys(buffer, run[1])
+        work.write(files.result if last else files.scratch, run[0], keys)
+
+    stream_dealt(bsp, work, runs, read, sort, write)
+    if not last:
+        tell(bsp, work, news)
+
+
+def split_pairs(bsp: bsplib.Group, work: Work, pairs: Sequence[Pair]) -> bool:
+    """Split pairs of blocks: 1 superstep; none if there are no pairs. Tell if there are.
+
+    Source: Chittor 1995, Figure 12.
+    """
+    if not pairs:
+        return False
+    table = work.table
+    news = News(table)
+
+    def split(pair: Pair, buffer: Buffer) -> None:
+        keys = work.keys(buffer, table.keys_of_pair(pair))
+        merge(keys)
+        news.note(pair.first, keys[: table.length])
+        news.note(pair.second, keys[table.length :])
+
+    stream_dealt(bsp, work, pairs, work.read_pair, split, work.write_pair)
+    tell(bsp, work, news)
+    return True
+
+
+def write_result(bsp: bsplib.Group, work: Work, pairs: Sequence[Pair], *, descending: bool) -> None:
+    """Do the splits of the last level, between neighbours, and write all blocks in order."""
+    table, result = work.table, work.files.result
+    to_split = set(pairs)
+    everything = [Pair(first, min(first + 1, len(table) - 1)) for first in range(0, len(table), 2)]
+
+    def split(pair: Pair, buffer: Buffer) -> None:
+        keys = work.keys(buffer, table.keys_of_pair(pair))
+        if pair in to_split:
+            merge(keys)
+        if descending:
+            reverse(keys)
+
+    def write(pair: Pair, buffer: Buffer) -> None:
+        keys = work.keys(buffer, table.keys_of_pair(pair))
+        first = pair.first * table.length
+        work.write(result, table.size - first - len(keys) if descending else first, keys)
+
+    stream_dealt(bsp, work, everything, work.read_pair, split, write)
+
+
+def tell(bsp: bsplib.Group, work: Work, news: News) -> None:
+    """Tell all what has changed: 1 superstep, after which all blocks may be read."""
+    for pid in range(bsp.nprocs):
+        bsp.send(pid, news.rows())
+    bsp.sync()
+    for _, _, rows in bsp.messages():
+        work.table.learn(rows)
+
+
+def stream_dealt(
+    bsp: bsplib.Group,
+    work: Work,
+    jobs: Sequence[Any],
+    read: Callable[[Any, Any], None],
+    do: Callable[[Any, Any], None],
+    write: Callable[[Any, Any], None],
+) -> None:
+    """Do every p-th job, the next one's keys being read and the last one's written meanwhile."""
+    mine = jobs[bsp.pid :: bsp.nprocs]
+    done = iter(range(1, len(mine) + 1))
+
+    def do_one(job: Any, buffer: Buffer) -> None:
+        do(job, buffer)
+        work.show.within(next(done) / len(mine))
+
+    stream(mine, work.buffers, read, do_one, write)
+
+
+# -- from file to file ----------------------------------------------------------------------
+
+
+def sort_file(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str] | None = None,
+    *,
+    dtype: DTypeLike | None = None,
+    memory: int = MEMORY,
+    descending: bool = False,
+    direct: bool = True,
+    progress: bool = False,
+    run: Callable[..., list[Any]] = bsplib.run,
+    **place: Any,
+) -> list[Report]:
+    """Sort the keys of a file.
+
+    What was there stays until the result is whole: if the sort fails the source is as
+    it was, and the target too. Beside the target it needs room for the keys twice.
+
+    Args:
+        source: ``.npy`` with keys in one dimension, or bare keys.
+        target: takes the result, in the form of the source; the source itself if None.
+        dtype: of bare keys; any dtype of fixed size that numpy sorts.
+        memory: bytes that the buffers of all processes may have together.
+        descending: the greatest key comes first, NaN before it.
+        direct: pass by the page cache where the file system can.
+        progress: show how far it is.
+        run: runs the program; ``run`` of a pool.
+        **place: given to ``run``: ``nprocs`` and so on.
+
+    Returns:
+        What each process has done.
+
+    Raises:
+        OSError: a file cannot be read or written, or the disk is full.
+        ValueError: the file has no keys that can be sorted, or the memory is too small.
+    """
+    keys = find_keys(source, dtype)
+    with workspace(keys, Path(os.path.realpath(source if target is None else target))) as files:
+        return run(
+            main,
+            files,
+            memory=memory,
+            descending=descending,
+            direct=direct,
+            progress=progress,
+            **place,
+        )
+
+
+def reference(path: str | os.PathLike[str], dtype: DTypeLike | None = None) -> Keys:
+    """Return the keys of a file in order, sorted by numpy in memory; not for large files."""
+    keys = find_keys(path, dtype)
+    return np.sort(np.fromfile(path, keys.dtype, keys.count, offset=keys.offset))
+
+
+# -- command line ---------------------------------------------------------------------------
+
+
+@click.command()
+@click.argument("source", required=False, type=click.Path(path_type=Path))
+@click.argument("target", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--memory",
+    default="256MiB",
+    show_default=True,
+    type=Bytes(),
+    help="Of the buffers of all processes together.",
+)
+@click.option("--dtype", type=Dtype(), help="Of the keys of a SOURCE that is no .npy.")
+@click.option("--descending", is_flag=True, help="The greatest key comes first.")
+@click.option("--cached", is_flag=True, help="Read and write through the page cache.")
+@click.option("--check", is_flag=True, help="Read the result too, and compare it with SOURCE.")
+@click.option(
+    "--size",
+    default=2**22,
+    show_default=True,
+    type=click.IntRange(0),
+    help="Keys of the file that is made where there is no SOURCE.",
+)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of these.")
+@click.option(
+    "--distribution",
+    default="uniform",
+    show_default=True,
+    type=click.Choice(DISTRIBUTIONS),
+    help="Of these.",
+)
+@place_options
+def command(source: Path | None, target: Path | None, place: Place, **how: Any) -> None:
+    """Sort the keys of the file SOURCE: in place, or into the file TARGET.
+
+    A .npy file says of which dtype its keys are. Where there is no SOURCE, a file is
+    made among the temporary ones ($TMPDIR), sorted, checked and removed.
+    """
+    made = {name: how.pop(name) for name in ("size", "seed", "distribution")}
+    try:
+        if source is not None:
+            _sort_and_report(source, target, place, **how)
+            return
+        made["dtype"] = how.pop("dtype") or np.dtype(float)
+        temporary = Path(tempfile.gettempdir())
+        with scratch_folder(temporary) as folder, drawn("make keys") as tell:
+            path = make_keys(folder / MADE_KEYS, tell=tell, **made).path
+            _sort_and_report(path, None, place, **{**how, "dtype": None, "check": True})
+    except OSError as error:
+        name = f"{error.filename}: " if error.filename else ""
+        raise click.ClickException(f"{name}{error.strerror}") from error
+    except ValueError as error:
+        raise click.ClickException(visible_lines(str(error))) from error
+
+
+def _sort_and_report(
+    source: Path | str,
+    target: Path | None,
+    place: Place,
+    *,
+    dtype: np.dtype[Any] | None,
+    check: bool,
+    cached: bool,
+    **how: Any,
+) -> None:
+    """Sort a file, compare the result if that is asked for, and say what was done."""
+    before = None
+    if check:
+        with drawn("read the keys") as tell:
+            before = fingerprint(find_keys(source, dtype), tell)
+    began = time.perf_counter()
+    reports = sort_file(
+        source, target, dtype=dtype, direct=not cached, progress=True, run=place.run, **how
+    )
+    seconds = time.perf_counter() - began
+    keys = find_keys(target or source, dtype)
+    if before is not None:
+        with drawn("check the result") as tell:
+            same = fingerprint(keys, tell) == before
+        with drawn("check their order") as tell:
+            if not same or not in_order(keys, tell, descending=how["descending"]):
+                raise click.ClickException(f"{keys.path} has other keys, or not in order")
+    levels, levels_read = reports[0][:2]
+    read, written = (sum(report[part] for report in reports) for part in (2, 3))
+    click.echo(
+        f"{len(reports)} processes sorted {keys.count} keys in {seconds:.3g} s: {levels_read} of "
+        f"{levels} levels, {decimal(read)} read and {decimal(written)} written"
+        f"{', checked' if check else ''}"
+    )
+
+
+if __name__ == "__main__":
+    command()

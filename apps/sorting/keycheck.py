@@ -1,0 +1,80 @@
+"""Making a file of keys, and telling whether another one has the same keys in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from apps.progress import Tell
+from apps.sorting.blocks import not_greater
+from apps.sorting.keyfile import PAGE, KeyFile, find_keys, header
+from apps.sorting.keys import Keys, block_of
+
+CHUNK = 1 << 20
+"""Keys that are in memory at once."""
+
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_SHIFT = np.uint64(29)
+
+
+class Fingerprint(NamedTuple):
+    """What the order of keys makes no difference to."""
+
+    keys: int
+    checksum: int
+
+
+def make_keys(path: Path, size: int, tell: Tell, **how: Any) -> KeyFile:
+    """Write a file of keys; ``how`` as for :func:`apps.sorting.keys.block_of`."""
+    chunks = max(-(-size // CHUNK), 1)
+    dtype = block_of(1, 0, 1, **how).dtype  # of strings it tells their length
+    keys = KeyFile(str(path), dtype, size, PAGE)
+    with open(path, "wb") as file:
+        file.write(header(keys))
+        for number in range(chunks):
+            block_of(size, number, chunks, **how).astype(dtype, copy=False).tofile(file)
+            tell((number + 1) / chunks)
+    return find_keys(path)
+
+
+def fingerprint(keys: KeyFile, tell: Tell) -> Fingerprint:
+    """Return the fingerprint of a file's keys, bit for bit."""
+    total = 0
+    for number, block in enumerate(_chunks(keys)):
+        total = (total + int(_mixed(block).sum(dtype=np.uint64))) % 2**64
+        tell(min((number + 1) * CHUNK / keys.count, 1))
+    return Fingerprint(keys.count, total)
+
+
+def in_order(keys: KeyFile, tell: Tell, *, descending: bool) -> bool:
+    """Tell whether the keys of a file are sorted."""
+    last: Any = None
+    for number, block in enumerate(_chunks(keys)):
+        rising = block[::-1] if descending else block
+        bounds = (rising[-1], last) if descending else (last, rising[0])
+        if not np.array_equal(np.sort(rising), rising, equal_nan=block.dtype.kind in "fc"):
+            return False
+        if last is not None and not not_greater(*bounds):
+            return False
+        last = block[-1]
+        tell(min((number + 1) * CHUNK / keys.count, 1))
+    return True
+
+
+def _chunks(keys: KeyFile) -> Iterator[Keys]:
+    for first in range(0, keys.count, CHUNK):
+        count = min(CHUNK, keys.count - first)
+        yield np.fromfile(keys.path, keys.dtype, count, offset=keys.place(first))
+
+
+def _mixed(block: Keys) -> Any:
+    """Return a number for each key that depends on all its bits."""
+    columns = block.view(np.uint8).reshape(len(block), -1)
+    mixed = np.zeros(len(block), np.uint64)
+    for column in columns.T:
+        mixed = (mixed + column) * _FACTOR
+        mixed ^= mixed >> _SHIFT
+    return mixed

@@ -1,0 +1,211 @@
+"""Parallel sorting by regular sampling (PSRS) of n keys on p processes.
+
+Each process sorts its block and picks a regular sample: every w-th key, w = n/p^2,
+p of them. Process 0 sorts the samples, and every p-th of all is a pivot. Each
+process cuts its block at the pivots; part i of each goes to process i, which merges.
+
+Nothing is random, and no process gets more than 2 n/p keys, whatever the keys are,
+as long as the blocks are equal and n >= p^3: between two pivots there are p samples,
+each with the w - 1 keys that follow it in its block; and of each of p - 1 blocks
+the up to w - 1 keys that follow its last sample before the first of the pivots. That
+is p w + (p - 1)(w - 1) < 2 n/p. With unequal blocks it may be w more. Equal keys are
+told apart by where they were, and thus count like others.
+
+Cost, with m = n/p and records of c bytes, keys of d bytes and eight more for their
+place. M-steps are those of Roda et al., who also count distributing the keys from
+process 0 (their step 1) and gathering them there (7), as ``rooted`` does. Messages
+say how long they are, so that no sizes need be exchanged in step 4:
+
+====== ========== ======================= =====================================
+M-step supersteps h in bytes              w
+====== ========== ======================= =====================================
+1      1          (p - 1) m c             0; the pickle of an array of objects
+       1          a few words x p         lengths and dtypes are told
+2      1          p (p - 1) (d + 8)       O(m log m + p)
+3      1          (p - 1)^2 (d + 8)       O(p^2 log p) on process 0
+4      0          0                       O(p log m)
+5      1          up to 2 m c             O(m)
+6      0          0                       O(m log p): merged
+7      1          (p - 1) m c             O(n) on process 0
+====== ========== ======================= =====================================
+
+Source: Roda et al. 1999, section 4.2, Figure 8, equations 19 to 25; Shi and
+Schaeffer 1992 (their bound, for n >= p^3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+import numpy as np
+from numpy.typing import ArrayLike
+
+import bsplib
+from apps.command import Place, place_options
+from apps.progress import Step, steps, unseen
+from apps.sorting.keys import block_of, keys_options
+from apps.sorting.order import Order, Records, order_of
+from apps.sorting.pivots import Sample, sample_at
+from apps.sorting.room import Room
+from apps.sorting.sample_sort import (
+    Method,
+    agree,
+    balance,
+    broadcast_pivots,
+    check,
+    collect,
+    exchange,
+    merge,
+    partition,
+    reference,
+    sort_locally,
+    sort_sample,
+)
+
+
+def main(
+    bsp: bsplib.Group,
+    values: ArrayLike | int,
+    *,
+    rooted: bool = False,
+    progress: bool = False,
+    key: str | Sequence[str] | None = None,
+    stable: bool = False,
+    **made: Any,
+) -> Records:
+    """Sort keys, and return this process's block of them.
+
+    Args:
+        bsp: the group.
+        values: the keys in one dimension, or records with a key, the same on all
+            processes; each takes its block of them. Or how many keys to make.
+        rooted: the keys are on process 0 before and after: it scatters and gathers.
+        progress: show the M-steps as they begin.
+        key: as :func:`sort_blocks`.
+        stable: likewise.
+        **made: ``distribution``, ``dtype`` and ``seed`` of keys that are made, as
+            :func:`apps.sorting.keys.block_of`.
+
+    Returns:
+        The block; keys are in order by pid and then by position. If ``rooted``, all
+        of them on process 0 and none elsewhere.
+
+    Raises:
+        ValueError: as :func:`apps.sorting.keys.block_of` and :func:`sort_blocks`.
+
+    Cost: 4 supersteps, 6 if ``rooted``.
+    Source: Roda et al. 1999, section 4.2.
+    """
+    with steps(bsp, 7, shown=progress) as begin:
+        begin("1 distribute")
+        block = distribute(bsp, values, made, rooted=rooted)
+        block = sort_blocks(bsp, block, key=key, stable=stable, begin=begin)
+        begin("7 gather")
+        return gather(bsp, block) if rooted else block
+
+
+def sort_blocks(
+    bsp: bsplib.Group,
+    block: Records,
+    *,
+    key: str | Sequence[str] | None = None,
+    stable: bool = False,
+    begin: Step = unseen,
+) -> Records:
+    """Sort records that are distributed already, in blocks of any lengths.
+
+    Collective.
+
+    Args:
+        bsp: the group.
+        block: the records of this process, in one dimension, of a dtype that numpy
+            sorts and that is the same on all processes; not changed.
+        key: field or fields by which records are sorted, the first one first; all of
+            a record if None.
+        stable: records of equal keys stay in the order (process, position).
+        begin: is told the M-steps as they begin.
+
+    Returns:
+        The records that are due on this process, in order; no part of ``block``.
+
+    Raises:
+        ValueError: a field does not exist, ``block`` has not one dimension, or the
+            blocks have different dtypes.
+
+    Cost: as the module says: 4 supersteps.
+    Source: Roda et al. 1999, section 4.2, Figure 8.
+    """
+    method = Method(order_of(block.dtype, key, stable=stable))
+    check(block, method)
+    sizes = agree(bsp, block)
+    if not sum(sizes):
+        return block.copy()
+    every = spacing(sizes)
+    counts = [-(-length // every) for length in sizes]
+    begin("2 sort and sample")
+    room = Room.like(block)
+    work = sort_locally(block, room, method)
+    sample = collect(bsp, regular_sample(bsp, work, method.order, every))
+    begin("3 pivots")
+    pivots = broadcast_pivots(bsp, sort_sample(bsp, sample, counts, method))
+    begin("4 cut")
+    parts = partition(bsp, work, room, pivots, method)
+    begin("5 exchange")
+    gathered = exchange(bsp, room, parts)
+    begin("6 merge")
+    return merge(bsp, gathered, method)
+
+
+# -- the steps that are its own ---------------------------------------------------------------
+
+
+def distribute(
+    bsp: bsplib.Group, values: ArrayLike | int, made: dict[str, Any], *, rooted: bool
+) -> Records:
+    """M-step 1: return this process's block: 1 superstep, h = (p - 1) m c, if ``rooted``."""
+    if not rooted:
+        return block_of(values, bsp.pid, bsp.nprocs, **made)
+    parts = None
+    if bsp.pid == 0:
+        parts = [block_of(values, pid, bsp.nprocs, **made) for pid in range(bsp.nprocs)]
+    block: Records = bsp.scatter(parts)
+    return block
+
+
+def spacing(sizes: Sequence[int]) -> int:
+    """Return w: how many keys a sample stands for, where blocks have these lengths."""
+    return max(sum(sizes) // len(sizes) ** 2, 1)
+
+
+def regular_sample(bsp: bsplib.Group, work: Records, order: Order, every: int) -> Sample:
+    """M-step 2: take every so manyth key of a sorted block."""
+    return sample_at(work, order, bsp.pid, np.arange(0, len(work), every))
+
+
+def gather(bsp: bsplib.Group, block: Records) -> Records:
+    """M-step 7: collect the blocks on process 0: 1 superstep, h = (p - 1) m c."""
+    blocks = bsp.gather(block)
+    return block[:0] if blocks is None else np.concatenate(blocks, dtype=block.dtype)
+
+
+# -- command line -----------------------------------------------------------------------------
+
+
+@click.command()
+@keys_options
+@click.option("--stable", is_flag=True, help="Equal keys stay in their order.")
+@click.option("--rooted", is_flag=True, help="Process 0 scatters the keys, and gathers them.")
+@place_options
+def command(size: int, place: Place, *, stable: bool, rooted: bool, **made: Any) -> None:
+    """Sort keys by regular sampling, and compare the result with numpy's."""
+    blocks = place.run(main, size, stable=stable, rooted=rooted, progress=True, **made)
+    if not np.array_equal(np.concatenate(blocks), reference(size, len(blocks), **made)):
+        raise click.ClickException("the keys are not in order")
+    most = "" if rooted else f"; the most on one are {balance(blocks):.3f} n/p"
+    click.echo(f"{len(blocks)} processes sorted {size} keys{most}")
+
+
+if __name__ == "__main__":
+    command()

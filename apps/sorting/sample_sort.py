@@ -1,0 +1,392 @@
+"""Sample sort of n keys on p processes: the seven stages of ``bspsort``.
+
+A random sample says where to cut, so that every process gets about as many keys:
+(1) each process sorts its block; (2) draws a sample of s p of its keys, which are
+collected on process 0; (3) the sample is sorted and its p - 1 regular pivots are
+picked; (4) these are broadcast; (5) each process cuts its block at the pivots;
+(6) part i of each block goes to process i, (7) which merges what it gets.
+
+The greater the oversampling factor s, the more even are stages 6 and 7, and the
+longer process 0 is busy with stages 2 and 3. There is a way out: all processes sort
+the sample together, by the bitonic network.
+
+Equal keys are told apart by the process and the position where they were, so that
+they are divided as evenly as others; hence equal records stay in their order where
+the sorts of stages 1 and 7 are stable.
+
+Cost, with k = log2 p rounded up, records of c bytes, keys of d bytes and eight more
+for their place, and blocks of m = n/p records before and m' after:
+
+===== =========== ====================== =======================================
+stage supersteps  h in bytes             w
+===== =========== ====================== =======================================
+0     1           a few words x p        lengths and dtypes are told
+1     0           0                      O(m log m)
+2     1           s p (p - 1) (d + 8)    O(s p)
+3     0           0                      O(s p^2 log p) on process 0
+2, 3  k (k + 1)/2 s p (d + 8)            O(s p) each: all sort the sample
+4     1           (p - 1)^2 (d + 8)      O(p)
+5     0           0                      O(p log m)
+6     1           max(m, m') c           O(m'): puts parts side by side
+7     0           0                      O(m' log p)
+===== =========== ====================== =======================================
+
+A second order partitions before it sorts: stage 1 does nothing, stage 5 moves unsorted
+keys, w = O(m log p), and stage 7 sorts them. It costs one sort instead of a sort and a
+merge, is not stable, and is for plain numbers.
+
+Source: Jarvis et al. 2002, sections 4.2 and 4.3, after Gerbessiotis and Siniolakis
+1996; partition before sort as in Blelloch et al. 1991.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import click
+import numpy as np
+from numpy.typing import ArrayLike
+
+import bsplib
+from apps.command import Place, place_options
+from apps.progress import Step, steps, unseen
+from apps.sorting.bitonic_sort import merge_sort
+from apps.sorting.keys import all_keys, block_of, keys_options, number_of_keys
+from apps.sorting.order import Order, Records, order_of
+from apps.sorting.oversampling import Factor, factor_of, sample_sizes
+from apps.sorting.pivots import Sample, cut, in_order, regular, sample_at
+from apps.sorting.room import Room
+from apps.sorting.unsorted import KINDS, cut_unsorted, rare_first
+
+OVERSAMPLING = 64
+SAMPLE_SORTS = ("one", "bitonic")
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a sort is to be done; fields as the arguments of :func:`sort_blocks`."""
+
+    order: Order
+    sample_sort: str = "one"
+    partition_first: bool = False
+    seed: int = 0
+
+
+def main(
+    bsp: bsplib.Group, values: ArrayLike | int, *, progress: bool = False, **how: Any
+) -> Records:
+    """Sort keys, and return this process's block of them.
+
+    Args:
+        bsp: the group.
+        values: the keys in one dimension, or records with a key, the same on all
+            processes; each takes its block of them. Or how many keys to make.
+        progress: show the stages as they begin.
+        **how: ``distribution`` and ``dtype`` of keys that are made, as
+            :func:`apps.sorting.keys.block_of`; ``seed`` of these and of the sample; the
+            others as :func:`sort_blocks`.
+
+    Returns:
+        The block; keys are in order by pid and then by position.
+
+    Raises:
+        ValueError: as :func:`apps.sorting.keys.block_of` and :func:`sort_blocks`.
+
+    Cost: of :func:`sort_blocks`.
+    Source: Jarvis et al. 2002, section 4.2.
+    """
+    made = {name: how.pop(name) for name in ("distribution", "dtype") if name in how}
+    block = block_of(values, bsp.pid, bsp.nprocs, seed=how.get("seed", 0), **made)
+    with steps(bsp, 7, shown=progress) as begin:
+        return sort_blocks(bsp, block, begin=begin, **how)
+
+
+def sort_blocks(  # noqa: PLR0913  # each has a name at the call
+    bsp: bsplib.Group,
+    block: Records,
+    *,
+    key: str | Sequence[str] | None = None,
+    stable: bool = False,
+    oversampling: int | str = OVERSAMPLING,
+    sample_sort: str = "one",
+    partition_first: bool = False,
+    seed: int = 0,
+    begin: Step = unseen,
+) -> Records:
+    """Sort records that are distributed already, in blocks of any lengths.
+
+    Collective.
+
+    Args:
+        bsp: the group.
+        block: the records of this process, in one dimension, of a dtype that numpy
+            sorts and that is the same on all processes; not changed.
+        key: field or fields by which records are sorted, the first one first; all of
+            a record if None.
+        stable: records of equal keys stay in the order (process, position).
+        oversampling: s: each process samples s p records where blocks are equal, in
+            proportion to its block where they are not, and never more than it has.
+            ``"theory"`` for :func:`apps.sorting.oversampling.theoretical_oversampling`.
+        sample_sort: who sorts the sample: ``"one"`` process, or all by the
+            ``"bitonic"`` network.
+        partition_first: cut the blocks before they are sorted; not stable, and for
+            integers, floats and truth values only.
+        seed: of the sample.
+        begin: is told the stages as they begin.
+
+    Returns:
+        The records that are due on this process, in order; no part of ``block``.
+
+    Raises:
+        ValueError: an argument is none of that, ``block`` has not one dimension, or
+            the blocks have different dtypes.
+
+    Cost: as the module says: 4 supersteps, or 3 + k (k + 1)/2 with the bitonic network.
+    Source: Jarvis et al. 2002, sections 4.2 and 4.3.
+    """
+    order = order_of(block.dtype, key, stable=stable)
+    method = Method(order, sample_sort, partition_first, seed)
+    check(block, method)
+    sizes = agree(bsp, block)
+    if not sum(sizes):
+        return block.copy()
+    counts = sample_sizes(sizes, factor_of(oversampling, sum(sizes), bsp.nprocs), bsp.nprocs)
+    begin("1 sort")
+    room = Room.like(block)
+    work = sort_locally(block, room, method)
+    begin("2 sample")
+    sample = collect_sample(bsp, work, counts, method)
+    begin("3 sort the sample")
+    pivots = sort_sample(bsp, sample, counts, method)
+    begin("4 broadcast the pivots")
+    pivots = broadcast_pivots(bsp, pivots)
+    begin("5 partition")
+    parts = partition(bsp, work, room, pivots, method)
+    begin("6 exchange")
+    gathered = exchange(bsp, room, parts)
+    begin("7 merge")
+    return merge(bsp, gathered, method)
+
+
+# -- before the stages ----------------------------------------------------------------------
+
+
+def check(block: Records, method: Method) -> None:
+    """Raise where a method does not exist, or is none for such records.
+
+    Raises:
+        ValueError: so it is.
+    """
+    number_of_keys(block)
+    if method.sample_sort not in SAMPLE_SORTS:
+        raise ValueError(
+            f"sample_sort is {method.sample_sort!r}; it is one of {', '.join(SAMPLE_SORTS)}"
+        )
+    if method.partition_first and method.order.stable:
+        raise ValueError("partition_first keeps no order among equal keys; leave stable or it out")
+    if method.partition_first and block.dtype.kind not in KINDS:
+        raise ValueError(
+            f"partition_first takes integers, floats and truth values, and these records have "
+            f"dtype {block.dtype}; leave it out"
+        )
+
+
+def agree(bsp: bsplib.Group, block: Records) -> list[int]:
+    """Tell all others how long this block is; return the lengths by pid: 1 superstep.
+
+    Raises:
+        ValueError: the blocks have different dtypes.
+    """
+    told = bsp.allgather((len(block), block.dtype))
+    for pid, (_, dtype) in enumerate(told):
+        if dtype != block.dtype:
+            raise ValueError(
+                f"the records have dtype {block.dtype} on process {bsp.pid} and dtype {dtype} on "
+                f"process {pid}; convert them to one dtype first"
+            )
+    return [length for length, _ in told]
+
+
+# -- the seven stages -----------------------------------------------------------------------
+
+
+def sort_locally(block: Records, room: Room, method: Method) -> Records:
+    """Stage 1: sort a copy of the block, and return it; the block where it is not sorted yet.
+
+    The copy is in memory of this process alone: that may have huge pages, which shared
+    memory seldom has, and without which sorts and partitions take half as long again.
+    """
+    if method.partition_first:
+        return block
+    method.order.sort(block, room.block)
+    return room.block
+
+
+def collect_sample(
+    bsp: bsplib.Group, work: Records, counts: Sequence[int], method: Method
+) -> Sample:
+    """Stage 2: draw a sample, and collect it on process 0: 1 superstep, h = p samples.
+
+    A sample that all processes are to sort stays where it was drawn: no superstep.
+
+    Args:
+        bsp: the group.
+        work: the block.
+        counts: how many records each process draws.
+        method: of the sort.
+
+    Returns:
+        What is here of the sample: parts that are each in order.
+    """
+    random = np.random.default_rng([method.seed, bsp.pid])
+    positions = random.choice(len(work), counts[bsp.pid], replace=False, shuffle=False)
+    sample = in_order(sample_at(work, method.order, bsp.pid, np.sort(positions)))
+    return sample if method.sample_sort == "bitonic" else collect(bsp, sample)
+
+
+def collect(bsp: bsplib.Group, sample: Sample) -> Sample:
+    """Return the samples of all on process 0, none elsewhere: 1 superstep, h = p samples."""
+    bsp.send(0, sample)
+    bsp.sync()
+    return _arrived(bsp, sample)
+
+
+def sort_sample(bsp: bsplib.Group, sample: Sample, counts: Sequence[int], method: Method) -> Sample:
+    """Stage 3: sort the sample, and pick the pivots: no superstep on process 0.
+
+    All processes take k (k + 1)/2 supersteps, h = 1 sample of one process in each.
+
+    Returns:
+        The pivots that are here now, in order.
+    """
+    first = 0
+    if method.sample_sort == "bitonic":
+        first = bsp.pid * max(counts)  # all blocks of the network are full, but the last
+        sample = merge_sort(bsp, sample, max(counts), descending=False)
+    else:
+        sample = in_order(sample)
+    if method.partition_first:
+        sample = rare_first(sample)
+    ranks = regular(sum(counts), bsp.nprocs) - first
+    return sample[ranks[(ranks >= 0) & (ranks < len(sample))]]
+
+
+def broadcast_pivots(bsp: bsplib.Group, pivots: Sample) -> Sample:
+    """Stage 4: send the pivots that are here to all: 1 superstep, h = (p - 1)^2 pivots.
+
+    Returns:
+        All p - 1 pivots, in order.
+    """
+    if len(pivots):
+        for pid in range(bsp.nprocs):
+            bsp.send(pid, pivots)
+    bsp.sync()
+    return _arrived(bsp, pivots)
+
+
+def partition(
+    bsp: bsplib.Group, work: Records, room: Room, pivots: Sample, method: Method
+) -> list[slice]:
+    """Stage 5: cut the block at the pivots: no superstep.
+
+    Args:
+        bsp: the group.
+        work: as stage 1 left it.
+        room: has the block in order, or takes it in parts.
+        pivots: in order.
+        method: of the sort.
+
+    Returns:
+        Where in the room's block the part for each process is.
+    """
+    if method.partition_first:
+        ends = cut_unsorted(work, room.block, bsp.pid, pivots)
+    else:
+        ends = cut(work, method.order, bsp.pid, pivots)
+    return [slice(start, stop) for start, stop in pairwise([0, *ends.tolist()])]
+
+
+def exchange(bsp: bsplib.Group, room: Room, parts: Sequence[slice]) -> Records:
+    """Stage 6: send part i to process i: 1 superstep, h = max(m, m') c.
+
+    Returns:
+        The parts that come here one after the other, in the order of processes.
+    """
+    for turn in range(1, bsp.nprocs):  # not all to process 0 first
+        pid = (bsp.pid + turn) % bsp.nprocs
+        bsp.send(pid, room.block[parts[pid]])
+    bsp.sync()
+    come = [view for _, view in iter(bsp.hpmove, None)]
+    return room.around(parts[bsp.pid], come[: bsp.pid], come[bsp.pid :])
+
+
+def merge(bsp: bsplib.Group, gathered: Records, method: Method) -> Records:
+    """Stage 7: merge the parts, each of which is in order; sort them where none is."""
+    runs = 0 if method.partition_first else bsp.nprocs
+    method.order.sort(gathered, gathered, runs)
+    return gathered
+
+
+def _arrived(bsp: bsplib.Group, like: Records) -> Records:
+    """Return what the messages bring in one array."""
+    found = [part for _, _, part in bsp.messages()]
+    return np.concatenate([like[:0], *found], dtype=like.dtype)  # else in native byte order
+
+
+# -- command line ---------------------------------------------------------------------------
+
+
+def reference(values: ArrayLike | int, nprocs: int = 1, **how: Any) -> Records:
+    """Return all keys in order, sorted by numpy in one process.
+
+    Args:
+        values: as for :func:`main`.
+        nprocs: number of processes; makes a difference to adversarial keys only.
+        **how: as :func:`apps.sorting.keys.block_of`.
+    """
+    return np.sort(all_keys(values, nprocs, **how), kind="stable")
+
+
+def balance(blocks: Sequence[Records]) -> float:
+    """Return the length of the longest block over n/p; 1 where there are no records."""
+    lengths = [len(block) for block in blocks]
+    return max(lengths) * len(lengths) / sum(lengths) if sum(lengths) else 1.0
+
+
+@click.command()
+@keys_options
+@click.option(
+    "--oversampling",
+    default=OVERSAMPLING,
+    show_default=True,
+    type=Factor(),
+    help="s: each of p processes samples s p of its keys; 'theory' for what is proved.",
+)
+@click.option(
+    "--sample-sort",
+    default="one",
+    show_default=True,
+    type=click.Choice(SAMPLE_SORTS),
+    help="One process sorts the sample, or all do by the bitonic network.",
+)
+@click.option("--stable", is_flag=True, help="Equal keys stay in their order.")
+@click.option("--partition-first", is_flag=True, help="Cut the blocks before they are sorted.")
+@place_options
+def command(size: int, place: Place, **how: Any) -> None:
+    """Sort keys by sample sort, and compare the result with numpy's."""
+    if how["partition_first"] and (how["stable"] or how["dtype"] == "str"):
+        raise click.UsageError("--partition-first is for numbers, and without --stable")
+    blocks = place.run(main, size, progress=True, **how)
+    made = {name: how[name] for name in ("distribution", "dtype", "seed")}
+    if not np.array_equal(np.concatenate(blocks), reference(size, len(blocks), **made)):
+        raise click.ClickException("the keys are not in order")
+    click.echo(
+        f"{len(blocks)} processes sorted {size} keys; the most on one are {balance(blocks):.3f} n/p"
+    )
+
+
+if __name__ == "__main__":
+    command()

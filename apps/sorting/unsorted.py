@@ -1,0 +1,138 @@
+"""Cutting a block of numbers at pivots without sorting it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.sorting.pivots import Ends, Sample, index_of, owner_of
+
+Numbers = NDArray[Any]
+KINDS = "biuf"
+"""Kinds of dtypes that can be cut so: truth values, integers, floats."""
+
+_STRETCH = 1 << 15
+"""Numbers that a core's own cache holds with room to spare."""
+_BITS = {np.dtype(np.float32): np.int32, np.dtype(np.float64): np.int64}
+
+
+def rare_first(sample: Sample) -> Sample:
+    """Let pivots of keys that a sample has once stand before all records of the key.
+
+    Most keys are rare: then equal ones need neither be counted nor divided.
+
+    Args:
+        sample: in order; may be a stretch of the whole sample, beyond whose ends there
+            may be keys like the first and the last.
+    """
+    unlike = ~_alike(sample["key"][1:], sample["key"][:-1])
+    rare = np.zeros(len(sample), np.bool_)
+    rare[1:-1] = unlike[1:] & unlike[:-1]
+    found = sample.copy()
+    found["place"][rare] = 0
+    return found
+
+
+def cut_unsorted(numbers: Numbers, work: Numbers, pid: int, pivots: Sample) -> Ends:
+    """Copy numbers so that the parts that the pivots induce follow each other.
+
+    Args:
+        numbers: of process ``pid``, in the order to which the pivots' places refer.
+        work: takes as many, without gaps.
+        pid: of this process.
+        pivots: in order.
+
+    Returns:
+        Where the parts end.
+
+    Cost: w = O(m log p).
+    """
+    keys = pivots["key"]
+    first = np.ones(len(keys), np.bool_)
+    first[1:] = ~_alike(keys[1:], keys[:-1])
+    distinct, which = keys[first], np.cumsum(first) - 1
+    below = np.zeros(len(distinct) + 1, np.int64)
+    below[-1] = len(work)
+    if len(distinct):
+        middle = len(distinct) // 2
+        _divide_at(work, distinct, below[:-1], 0, _copy(numbers, work, distinct[middle]))
+    else:
+        work[...] = numbers
+    ends = below[which]
+    divided = np.flatnonzero(pivots["place"])
+    for number in np.unique(which[divided]):
+        start, stop = below[number : number + 2]
+        equal = _bring_forward(work[start:stop], distinct[number])
+        for pivot in divided[which[divided] == number]:
+            ends[pivot] += _equals_before(numbers, pid, pivots[pivot], equal)
+    return np.append(ends, len(work))
+
+
+def _divide(work: Numbers, keys: Numbers, below: Ends, offset: int) -> None:
+    """Cut at the key in the middle, then both parts at the keys to its sides."""
+    if len(keys):
+        end = _count_less(work, keys[len(keys) // 2])
+        _divide_at(work, keys, below, offset, end)
+
+
+def _divide_at(work: Numbers, keys: Numbers, below: Ends, offset: int, end: int) -> None:
+    """Do so where ``end`` numbers are less than the key in the middle."""
+    middle = len(keys) // 2
+    if 0 < end < len(work):
+        _partition(work, end, keys[middle])
+    below[middle] = offset + end
+    _divide(work[:end], keys[:middle], below[:middle], offset)
+    _divide(work[end:], keys[middle + 1 :], below[middle + 1 :], offset + end)
+
+
+def _copy(numbers: Numbers, work: Numbers, key: Any) -> int:
+    """Copy numbers; return how many are less than a key, counted while they are in the cache."""
+    end = 0
+    for start in range(0, len(numbers), _STRETCH):
+        part = work[start : start + _STRETCH]
+        part[...] = numbers[start : start + _STRETCH]
+        end += _count_less(part, key)
+    return end
+
+
+def _count_less(numbers: Numbers, key: Any) -> int:
+    return int(np.count_nonzero(~np.isnan(numbers) if np.isnan(key) else numbers < key))
+
+
+def _partition(work: Numbers, end: int, key: Any) -> None:
+    """Move the ``end`` numbers that are less than a key to the front.
+
+    numpy partitions integers several times as fast as floats. Floats less than a
+    positive one have lesser bits too, all but NaN of negative sign.
+    """
+    bits = _BITS.get(work.dtype)
+    if bits is not None and key > 0:
+        work.view(bits).partition(end)
+        if not np.isnan(work[:end].max()):
+            return
+    work.partition(end)
+
+
+def _bring_forward(part: Numbers, key: Any) -> int:
+    """Move the numbers that equal the least one, ``key``, to the front; return how many."""
+    equal = len(part) if np.isnan(key) else int(np.count_nonzero(part == key))
+    if 0 < equal < len(part):
+        part.partition(equal)
+    return equal
+
+
+def _equals_before(numbers: Numbers, pid: int, pivot: Any, equal: int) -> int:
+    """Return how many of the ``equal`` numbers of a pivot's key come before its place."""
+    owner = owner_of(pivot["place"])
+    if pid != owner:
+        return equal if pid < owner else 0
+    before, key = numbers[: index_of(pivot["place"])], pivot["key"]
+    return int(np.count_nonzero(np.isnan(before) if np.isnan(key) else before == key))
+
+
+def _alike(one: Numbers, other: Numbers) -> NDArray[np.bool_]:
+    """Compare element by element; NaN is like NaN."""
+    alike: NDArray[np.bool_] = (one == other) | (np.isnan(one) & np.isnan(other))
+    return alike

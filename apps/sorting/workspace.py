@@ -1,0 +1,115 @@
+"""The files of a sort, which leaves what was there until its result is whole.
+
+They lie in a folder ``.bsp-sort-...`` beside the target, which is removed when the
+sort ends. Where a sort was killed its folder stays; the next sort into the same folder
+removes it. A lock, which the system releases when a process ends, tells the folder of
+a sort that is running from one that was left behind.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from apps.sorting.blockwork import Files
+from apps.sorting.keyfile import KeyFile, beside, create, trim
+from bsplib.recording.folder_lock import lock, lock_if_possible
+from bsplib.recording.output_file import obstacle, rename
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_PREFIX = ".bsp-sort-"
+_BLOCKS, _RESULT = "blocks", "result"
+MADE_KEYS = "keys.npy"
+"""A file of keys that are made to be sorted."""
+
+
+@contextmanager
+def workspace(keys: KeyFile, target: Path) -> Iterator[Files]:
+    """Make the files of a sort, and give the result its name if it has come so far.
+
+    Raises:
+        OSError: there is no room for them, or no files can be made beside the target.
+        ValueError: the target is a folder, a device or a pipe.
+    """
+    if target.exists() and (reason := obstacle(target)):
+        raise ValueError(reason)
+    with scratch_folder(target.parent) as folder:
+        try:
+            scratch = beside(keys, folder / _BLOCKS, bare=True)
+            result = beside(keys, folder / _RESULT, bare=False)
+            create(scratch)
+            create(result)
+            yield Files(keys, scratch, result)
+            trim(result)
+            shutil.copymode(target if target.exists() else keys.path, result.path)
+            rename(Path(result.path), target)
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                raise
+            raise OSError(
+                error.errno,
+                f"there is no room beside {target}: the sort needs {2 * keys.nbytes} bytes, and "
+                f"{shutil.disk_usage(target.parent).free} are free",
+            ) from error
+
+
+@contextmanager
+def scratch_folder(parent: Path) -> Iterator[Path]:
+    """Make a folder for a sort, and remove it, and those that killed sorts have left.
+
+    Raises:
+        OSError: no folder can be made there.
+    """
+    try:
+        clear_abandoned(parent)
+        folder, descriptor = _make_locked(parent)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(parent)) from None
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(descriptor)
+
+
+def _make_locked(parent: Path) -> tuple[Path, int]:
+    """Make a folder that is locked; again where another sort has cleared it meanwhile."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+        descriptor = lock_if_possible(folder)
+        if descriptor is not None:
+            return folder, descriptor
+
+
+def clear_abandoned(parent: Path) -> None:
+    """Remove the folders in which no sort works any more; warn of one that cannot be."""
+    for folder in parent.glob(f"{_PREFIX}*"):
+        try:
+            _clear(folder)
+        except OSError as error:
+            warnings.warn(
+                f"{folder} seems to be left from a sort that was killed, and cannot be removed: "
+                f"{error.strerror}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+
+def _clear(folder: Path) -> None:
+    descriptor = lock(folder)
+    if descriptor is None:
+        return
+    try:
+        for inner in folder.glob(f"{_PREFIX}*"):
+            _clear(inner)
+        for name in (_BLOCKS, _RESULT, MADE_KEYS):
+            (folder / name).unlink(missing_ok=True)
+        folder.rmdir()  # fails where anything else lies there
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,252 @@
+"""Bitonic merge sort gives what numpy's sort gives, at the cost that it states."""
+
+from __future__ import annotations
+
+import math
+
+import hypothesis.extra.numpy as npst
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+import bsplib
+from apps.broadcast import broadcast
+from apps.sorting import bitonic_sort
+from bsplib.recording.trace import read_trace
+from profiler.costs import h_relation
+
+COUNTS = (1, 2, 3, 4, 7, 16)
+MANY = settings(max_examples=60, deadline=None)
+FEW = settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+DTYPES = (
+    npst.boolean_dtypes()
+    | npst.integer_dtypes(endianness="?")
+    | npst.unsigned_integer_dtypes()
+    | npst.floating_dtypes(endianness="?")
+    | npst.complex_number_dtypes()
+    | npst.datetime64_dtypes(endianness="=")  # numpy pickles the others as native
+    | npst.timedelta64_dtypes(endianness="=")
+    | npst.byte_string_dtypes(max_len=4)
+    | npst.unicode_string_dtypes(max_len=4)
+)
+KEYS = npst.arrays(DTYPES, st.integers(0, 70))
+DUPLICATES = npst.arrays(np.int8, st.integers(0, 70), elements=st.integers(-2, 2))
+FLOATS = npst.arrays(
+    np.float64, st.integers(0, 40), elements=st.sampled_from([math.nan, math.inf, -1.5, 0.0, -0.0])
+)
+
+
+def run_sort(values, nprocs, backend="sim", **more):
+    return bsplib.run(bitonic_sort.main, values, nprocs=nprocs, backend=backend, **more)
+
+
+def assert_same_keys(got, expected):
+    if got.dtype.kind == "c":  # a NaN in one part says nothing about the other
+        np.testing.assert_array_equal(got.real, expected.real)
+        np.testing.assert_array_equal(got.imag, expected.imag)
+    else:
+        np.testing.assert_array_equal(got, expected)
+
+
+def check(keys, nprocs, backend, *, descending=False):
+    """The blocks are of the sizes that are promised, and numpy's sort in pieces."""
+    blocks = run_sort(keys, nprocs, backend, descending=descending)
+    length = -(-len(keys) // nprocs)
+    starts = [min(pid * length, len(keys)) for pid in range(nprocs + 1)]
+    assert [len(block) for block in blocks] == list(np.diff(starts))
+    ordered = np.sort(keys)
+    assert {block.dtype for block in blocks} == {keys.dtype}
+    got = np.concatenate(blocks, dtype=keys.dtype)  # which else turns bytes to native order
+    assert_same_keys(got, ordered[::-1] if descending else ordered)
+
+
+@pytest.mark.parametrize("nprocs", COUNTS)
+class TestAgainstNumpy:
+    @MANY
+    @given(KEYS, st.booleans())
+    @example(np.empty(0), False)
+    @example(np.array([3]), True)
+    def test_keys_of_any_dtype_are_sorted_by_virtual_processors(self, nprocs, keys, descending):
+        check(keys, nprocs, "sim", descending=descending)
+
+    @FEW
+    @given(KEYS, st.booleans())
+    @example(np.empty(0), False)
+    @example(np.array([3]), True)
+    def test_keys_of_any_dtype_are_sorted_by_real_processes(self, nprocs, keys, descending):
+        check(keys, nprocs, "shm", descending=descending)
+
+    @MANY
+    @given(DUPLICATES, st.booleans())
+    def test_each_of_many_equal_keys_stays(self, nprocs, keys, descending):
+        check(keys, nprocs, "sim", descending=descending)
+
+    @MANY
+    @given(FLOATS, st.booleans())
+    def test_nan_comes_where_numpy_puts_it(self, nprocs, keys, descending):
+        check(keys, nprocs, "sim", descending=descending)
+
+    @pytest.mark.parametrize("backend", ["shm", "sim"])
+    @pytest.mark.parametrize("size", [0, 1, 5, 1000, 4096])
+    def test_random_keys_are_the_same_however_many_processes_make_them(self, nprocs, backend, size):
+        blocks = run_sort(size, nprocs, backend, seed=7)
+        np.testing.assert_array_equal(
+            np.concatenate(blocks), bitonic_sort.reference(size, seed=7), strict=True
+        )
+
+
+@MANY
+@given(FLOATS, FLOATS, st.data())
+def test_keys_that_are_equal_but_not_alike_all_stay(first, second, data):
+    first, second = np.sort(first, kind="stable"), np.sort(second, kind="stable")
+    count = data.draw(st.integers(0, len(first) + len(second)))
+    halves = [bitonic_sort.half(first, second, count, least=least) for least in (True, False)]
+    assert len(halves[0]) == count
+    got, had = np.concatenate(halves), np.concatenate((first, second))
+    np.testing.assert_array_equal(np.sort(got.view(np.int64)), np.sort(had.view(np.int64)))
+    np.testing.assert_array_equal(got, np.sort(had))
+
+
+@MANY
+@given(DUPLICATES, DUPLICATES, st.data())
+def test_two_blocks_are_cut_so_that_the_first_block_comes_first_among_equals(first, second, data):
+    first, second = np.sort(first), np.sort(second)
+    count = data.draw(st.integers(0, len(first) + len(second)))
+    order = np.argsort(np.concatenate((first, second)), kind="stable")
+    of_first = int((order[:count] < len(first)).sum())
+    assert bitonic_sort.merge_path(first, second, count) == of_first
+
+
+@pytest.mark.parametrize("backend", ["shm", "sim"])
+@pytest.mark.parametrize("descending", [False, True])
+def test_large_blocks_are_sorted(backend, descending):
+    check(np.random.default_rng(1).integers(0, 1000, 100_001), 3, backend, descending=descending)
+
+
+@pytest.mark.parametrize("nprocs", [1, 3, 4])
+@pytest.mark.parametrize("backend", ["shm", "sim"])
+def test_records_with_fields_are_sorted_field_by_field(backend, nprocs):
+    keys = np.random.default_rng(2).integers(0, 4, (50, 2)).astype(np.int32)
+    check(keys.view([("a", np.int32), ("b", np.int32)])[:, 0], nprocs, backend)
+
+
+@pytest.mark.parametrize("nprocs", [1, 3, 4])
+@pytest.mark.parametrize("backend", ["shm", "sim"])
+def test_python_objects_are_sorted(backend, nprocs):
+    keys = np.array([10**30, -5, 3, 10**30 - 1, 3, 0, 77], object)
+    check(keys, nprocs, backend)
+
+
+def test_the_keys_that_are_given_are_not_changed():
+    keys = np.array([3, 1, 2, 0])
+    bsplib.run(bitonic_sort.main, keys, nprocs=1, backend="shm", start_method="fork")
+    assert list(keys) == [3, 1, 2, 0]
+
+
+@pytest.mark.parametrize("nprocs", [*range(1, 34), 64, 100])
+def test_every_number_of_processes_is_sorted_from_the_worst_order(nprocs):
+    keys = np.arange(3 * nprocs)[::-1].copy()
+    check(keys, nprocs, "sim")
+    check(keys[: 2 * nprocs + 1], nprocs, "sim")
+    check(keys[: nprocs // 2], nprocs, "sim")
+
+
+@pytest.mark.parametrize("nprocs", [1, 2, 3, 4, 5, 7, 8])
+def test_the_network_sorts_every_row_of_zeros_and_ones(nprocs):
+    """By the 0-1 principle it then sorts any keys; with one key a process."""
+    for bits in range(2**nprocs):
+        keys = np.array([bits >> position & 1 for position in range(nprocs)], np.uint8)
+        for descending in (False, True):
+            blocks = run_sort(keys, nprocs, descending=descending)
+            expected = np.sort(keys)[:: -1 if descending else 1]
+            assert np.array_equal(np.concatenate(blocks), expected)
+
+
+def record(path, values, nprocs, backend):
+    run_sort(values, nprocs, backend, profile=path)
+    (run,) = read_trace(path).runs
+    return run
+
+
+@pytest.mark.parametrize("backend", ["shm", "sim"])
+@pytest.mark.parametrize("nprocs", COUNTS)
+def test_there_are_as_many_supersteps_as_the_cost_says(tmp_path, backend, nprocs):
+    run = record(tmp_path / "trace.bsp", 100, nprocs, backend)
+    k = math.ceil(math.log2(nprocs))
+    syncs = np.unique(run.records["superstep"][run.records["kind"] == 0])
+    assert len(syncs) == k * (k + 1) // 2
+
+
+@pytest.mark.parametrize("backend", ["shm", "sim"])
+@pytest.mark.parametrize("nprocs", COUNTS)
+@pytest.mark.parametrize("dtype", [np.float64, np.int16])
+def test_the_h_relation_of_each_superstep_is_one_block(tmp_path, backend, nprocs, dtype):
+    keys = np.random.default_rng(3).permutation(20 * nprocs).astype(dtype)
+    run = record(tmp_path / "trace.bsp", keys, nprocs, backend)
+    h = np.maximum(*h_relation(run))
+    for step in np.unique(run.records["superstep"][run.records["kind"] == 0]):
+        assert h[run.records["superstep"] == step].max() == 20 * keys.itemsize
+
+
+@pytest.mark.parametrize("size", [1, 5, 101])
+def test_no_h_relation_exceeds_one_block_where_blocks_are_unequal(tmp_path, size):
+    run = record(tmp_path / "trace.bsp", size, 7, "sim")
+    assert np.maximum(*h_relation(run)).max() <= -(-size // 7) * 8
+
+
+def test_keys_of_two_dimensions_are_an_error():
+    with pytest.raises(ValueError, match=r"one dimension, and these have shape \(2, 3\)"):
+        run_sort(np.zeros((2, 3)), 2)
+
+
+def test_a_negative_number_of_keys_is_an_error():
+    with pytest.raises(ValueError, match="there cannot be -1 keys"):
+        run_sort(-1, 2)
+
+
+class TestCommandLine:
+    def test_sorted_keys_are_reported(self):
+        result = CliRunner().invoke(bitonic_sort.command, ["--size", "1000", "--nprocs", "3"])
+        assert result.exit_code == 0
+        assert result.output == "3 processes sorted 1000 keys\n"
+
+    def test_virtual_processors_report_their_times(self):
+        line = ["--backend", "sim", "--nprocs", "64", "--size", "1000", "--machine", "ibm-sp2-pvm"]
+        result = CliRunner().invoke(bitonic_sort.command, [*line, "--descending"])
+        assert result.exit_code == 0
+        assert "64 processes sorted 1000 keys" in result.output
+        for word in ("virtual time: parallel", "total computation"):
+            assert word in result.output
+
+    def test_the_run_is_recorded_in_the_file_that_is_named(self, tmp_path):
+        path = tmp_path / "trace.bsp"
+        line = ["--nprocs", "4", "--backend", "sim", "--profile", str(path)]
+        assert CliRunner().invoke(bitonic_sort.command, line).exit_code == 0
+        (run,) = read_trace(path).runs
+        assert run.nprocs == 4
+
+    @pytest.mark.parametrize(
+        ("line", "message"),
+        [
+            (["--machine", "nowhere"], "machine: 'nowhere' is none of"),
+            (["--nprocs", "257"], "it may be 1 to 256 on shm"),
+            (["--backend", "sim", "--nprocs", "4097"], "it may be 1 to 4096 on sim"),
+            (["--profile", "no/such/folder/x.bsp"], "there is no folder"),
+        ],
+    )
+    @pytest.mark.parametrize("command", [bitonic_sort.command, broadcast.command])
+    def test_a_place_that_does_not_exist_is_one_sentence(self, command, line, message):
+        result = CliRunner().invoke(command, line)
+        assert result.exit_code == 1
+        assert message in result.output
+        assert "Traceback" not in result.output
+
+    def test_broadcast_takes_the_same_options(self):
+        line = ["--backend", "sim", "--nprocs", "5", "--onestage", "1", "--twostage", "1"]
+        result = CliRunner().invoke(broadcast.command, line)
+        assert result.exit_code == 0
+        assert "virtual time: parallel" in result.output
+        assert "3 broadcasts of 4096 values reached 5 processes" in result.output

@@ -1,0 +1,284 @@
+"""The sorts by sampling, random and regular, give what numpy's sort gives."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import hypothesis.extra.numpy as npst
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+import bsplib
+from apps.sorting import psrs, sample_sort
+from apps.sorting.keys import DISTRIBUTIONS
+from apps.sorting.room import Room
+
+COUNTS = (1, 2, 3, 4, 7, 16)
+MANY = settings(max_examples=25, deadline=None)
+FEW = settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+
+SORTS = {
+    "one": (sample_sort, {}),
+    "bitonic": (sample_sort, {"sample_sort": "bitonic"}),
+    "psrs": (psrs, {}),
+}
+PARTITION_FIRST = {
+    "partition": (sample_sort, {"partition_first": True}),
+    "partition, bitonic": (sample_sort, {"partition_first": True, "sample_sort": "bitonic"}),
+}
+
+NUMBERS = (
+    npst.boolean_dtypes()
+    | npst.integer_dtypes(endianness="?")
+    | npst.unsigned_integer_dtypes()
+    | npst.floating_dtypes(endianness="?", sizes=(16, 32, 64))
+)
+DTYPES = (
+    NUMBERS
+    | npst.complex_number_dtypes(sizes=(64, 128))
+    | npst.datetime64_dtypes(endianness="=")  # numpy pickles the others as native
+    | npst.timedelta64_dtypes(endianness="=")
+    | npst.byte_string_dtypes(max_len=4)
+    | npst.unicode_string_dtypes(max_len=4)
+)
+KEYS = npst.arrays(DTYPES, st.integers(0, 200))
+FEW_DISTINCT = npst.arrays(np.int8, st.integers(0, 200), elements=st.integers(-2, 2))
+FLOATS = npst.arrays(
+    st.sampled_from([np.float32, np.float64]),
+    st.integers(0, 200),
+    elements=st.sampled_from([np.nan, -np.nan, np.inf, -1.5, 0.0, -0.0, 2.0]),
+)
+PLAIN = npst.arrays(NUMBERS, st.integers(0, 200)) | FEW_DISTINCT | FLOATS
+
+
+@pytest.fixture(scope="module")
+def machine():
+    """Runs a program on a backend; real processes are kept between runs."""
+    pools: dict[int, bsplib.Pool] = {}
+    with ExitStack() as stack:
+
+        def run(main, *args, nprocs, backend, **how):
+            if backend == "sim":
+                return bsplib.run(main, *args, nprocs=nprocs, backend="sim", **how)
+            if nprocs not in pools:
+                pools[nprocs] = stack.enter_context(bsplib.Pool(nprocs))
+            return pools[nprocs].run(main, *args, **how)
+
+        yield run
+
+
+def check(machine, keys, sort, nprocs, backend):
+    module, how = sort
+    blocks = machine(module.main, keys, nprocs=nprocs, backend=backend, **how)
+    assert {block.dtype for block in blocks} == {keys.dtype}
+    got, expected = np.concatenate(blocks, dtype=keys.dtype), np.sort(keys)
+    if keys.dtype.kind == "c":  # a NaN in one part says nothing about the other
+        np.testing.assert_array_equal(got.real, expected.real)
+        np.testing.assert_array_equal(got.imag, expected.imag)
+    else:
+        np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("nprocs", COUNTS)
+class TestAgainstNumpy:
+    @pytest.mark.parametrize("sort", SORTS.values(), ids=SORTS)
+    @MANY
+    @given(keys=KEYS | FEW_DISTINCT | FLOATS)
+    @example(keys=np.empty(0))
+    @example(keys=np.array([3]))
+    @example(keys=np.zeros(100))
+    def test_virtual_processors_sort_keys_of_any_dtype(self, machine, nprocs, sort, keys):
+        check(machine, keys, sort, nprocs, "sim")
+
+    @pytest.mark.parametrize("sort", SORTS.values(), ids=SORTS)
+    @FEW
+    @given(keys=KEYS | FEW_DISTINCT | FLOATS)
+    @example(keys=np.empty(0))
+    @example(keys=np.array([3]))
+    @example(keys=np.zeros(100))
+    def test_real_processes_sort_keys_of_any_dtype(self, machine, nprocs, sort, keys):
+        check(machine, keys, sort, nprocs, "shm")
+
+    @pytest.mark.parametrize("sort", PARTITION_FIRST.values(), ids=PARTITION_FIRST)
+    @MANY
+    @given(keys=PLAIN)
+    @example(keys=np.full(100, np.nan))
+    @example(keys=np.zeros(100))
+    def test_numbers_are_sorted_where_the_partition_comes_first(self, machine, nprocs, sort, keys):
+        check(machine, keys, sort, nprocs, "sim")
+
+    @pytest.mark.parametrize("sort", PARTITION_FIRST.values(), ids=PARTITION_FIRST)
+    @FEW
+    @given(keys=PLAIN)
+    def test_real_processes_partition_first_as_well(self, machine, nprocs, sort, keys):
+        check(machine, keys, sort, nprocs, "shm")
+
+
+ALL = SORTS | PARTITION_FIRST
+
+
+@pytest.mark.parametrize("backend", ["shm", "sim"])
+@pytest.mark.parametrize("nprocs", [2, 7])
+@pytest.mark.parametrize("sort", ALL.values(), ids=ALL)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_every_distribution_is_sorted(machine, backend, nprocs, sort, distribution):
+    module, how = sort
+    size, made = 30_001, {"distribution": distribution, "seed": 3}
+    blocks = machine(module.main, size, nprocs=nprocs, backend=backend, **made, **how)
+    expected = module.reference(size, nprocs, **made)
+    np.testing.assert_array_equal(np.concatenate(blocks), expected, strict=True)
+
+
+@pytest.mark.parametrize("nprocs", [1, 3, 4])
+@pytest.mark.parametrize("backend", ["shm", "sim"])
+@pytest.mark.parametrize("sort", SORTS.values(), ids=SORTS)
+def test_python_objects_are_sorted(machine, sort, backend, nprocs):
+    keys = np.array([10**30, -5, 3, 10**30 - 1, 3, 0, 77, *range(20)], object)
+    check(machine, keys, sort, nprocs, backend)
+
+
+# -- records --------------------------------------------------------------------------------
+
+ROWS = [("name", "U3"), ("count", np.int8), ("price", np.float64), ("row", np.int64)]
+
+
+def rows(size=500):
+    """Records with many equal keys, numbered."""
+    random = np.random.default_rng(5)
+    table = np.empty(size, ROWS)
+    table["name"] = random.choice(["x", "yy", "zzz", ""], size)
+    table["count"] = random.integers(-2, 2, size)
+    table["price"] = random.choice([1.5, np.nan, -2.0], size)
+    table["row"] = np.arange(size)
+    return table
+
+
+@pytest.mark.parametrize("backend", ["shm", "sim"])
+@pytest.mark.parametrize("nprocs", [1, 2, 3, 7])
+@pytest.mark.parametrize("sort", SORTS.values(), ids=SORTS)
+@pytest.mark.parametrize("key", ["count", "name", "price", ("name", "count"), ["price", "name"]])
+def test_records_of_equal_keys_stay_in_their_order(machine, sort, key, nprocs, backend):
+    module, how = sort
+    table = rows()
+    blocks = machine(
+        module.main, table, key=key, stable=True, nprocs=nprocs, backend=backend, **how
+    )
+    fields = [key] if isinstance(key, str) else key
+    expected = table[np.lexsort([table[field] for field in reversed(fields)])]
+    assert np.concatenate(blocks)["row"].tolist() == expected["row"].tolist()
+
+
+@pytest.mark.parametrize("sort", SORTS.values(), ids=SORTS)
+def test_records_without_a_key_are_sorted_by_all_their_fields(machine, sort):
+    module, how = sort
+    table = rows()[["count", "name"]]
+    blocks = machine(module.main, table, nprocs=4, backend="sim", **how)
+    np.testing.assert_array_equal(np.concatenate(blocks), np.sort(table))
+
+
+@pytest.mark.parametrize("sort", SORTS.values(), ids=SORTS)
+def test_all_fields_of_a_record_travel_with_its_key(machine, sort):
+    module, how = sort
+    table = rows()
+    blocks = machine(module.main, table, key="count", nprocs=4, backend="sim", **how)
+    got = np.sort(np.concatenate(blocks), order="row")
+    assert got.tobytes() == table.tobytes()  # NaN included
+
+
+# -- blocks of any lengths --------------------------------------------------------------------
+
+
+def sort_given(bsp, module, blocks, how):
+    before = blocks[bsp.pid].copy()
+    got = module.sort_blocks(bsp, blocks[bsp.pid], **how)
+    np.testing.assert_array_equal(blocks[bsp.pid], before)
+    return got
+
+
+@pytest.mark.parametrize("backend", ["shm", "sim"])
+@pytest.mark.parametrize("sort", ALL.values(), ids=ALL)
+@pytest.mark.parametrize("lengths", [[0, 5000, 0, 1], [3000, 10, 3000, 0], [0, 0, 0, 2]])
+def test_blocks_of_any_lengths_are_sorted_and_left_as_they_were(machine, backend, sort, lengths):
+    module, how = sort
+    random = np.random.default_rng(1)
+    blocks = [random.random(length) for length in lengths]
+    got = machine(sort_given, module, blocks, how, nprocs=4, backend=backend)
+    np.testing.assert_array_equal(np.concatenate(got), np.sort(np.concatenate(blocks)))
+
+
+@pytest.mark.parametrize("sort", SORTS.values(), ids=SORTS)
+def test_unequal_blocks_come_out_even(machine, sort):
+    module, how = sort
+    more = {"oversampling": 1000} if module is sample_sort else {}
+    blocks = [np.random.default_rng(1).random(length) for length in (60_000, 100, 3000, 900)]
+    got = machine(sort_given, module, blocks, how | more, nprocs=4, backend="sim")
+    assert sample_sort.balance(got) < (1.1 if module is sample_sort else 2.1)
+
+
+def sort_twice(bsp, module, size, how):
+    block = np.random.default_rng(bsp.pid).random(size)
+    bsp.send(bsp.pid, "not read")
+    first = module.sort_blocks(bsp, block, **how)
+    again = module.sort_blocks(bsp, first, **how)
+    return first, again
+
+
+@pytest.mark.parametrize("backend", ["shm", "sim"])
+@pytest.mark.parametrize("sort", ALL.values(), ids=ALL)
+def test_a_program_may_sort_again_and_again(machine, sort, backend):
+    module, how = sort
+    results = machine(sort_twice, module, 1000, how, nprocs=3, backend=backend)
+    first, again = (np.concatenate(blocks) for blocks in zip(*results, strict=True))
+    np.testing.assert_array_equal(first, again)
+
+
+# -- what cannot be sorted ----------------------------------------------------------------------
+
+
+def sort_of_different_dtypes(bsp, module):
+    return module.sort_blocks(bsp, np.zeros(3, [np.int64, np.float32][bsp.pid]))
+
+
+@pytest.mark.parametrize("module", [sample_sort, psrs])
+class TestWrongInput:
+    def test_different_dtypes_are_named_with_their_processes(self, machine, module):
+        with pytest.raises(ValueError, match="dtype int64 on process 0 and dtype float32 on pro"):
+            machine(sort_of_different_dtypes, module, nprocs=2, backend="sim")
+
+    @pytest.mark.parametrize(
+        ("values", "how", "message"),
+        [
+            (np.zeros((2, 3)), {}, r"one dimension, and these have shape \(2, 3\)"),
+            (-1, {}, "there cannot be -1 keys"),
+            (np.zeros(3), {"key": "price"}, "'price' is no field of the records; they have none"),
+            (rows(3), {"key": "pri"}, "'pri' is no field of the records; they have the fields na"),
+            (rows(3), {"key": ()}, "a key has at least one field"),
+            (9, {"distribution": "normal"}, "'normal' is none of uniform, sorted"),
+            (9, {"dtype": "complex"}, "'complex128' is none of float64"),
+        ],
+    )
+    def test_what_cannot_be_sorted_is_one_sentence(self, machine, module, values, how, message):
+        with pytest.raises(ValueError, match=message):
+            machine(module.main, values, nprocs=2, backend="sim", **how)
+
+
+# -- the room of a block -------------------------------------------------------------------------
+
+
+@given(st.integers(0, 40), st.data())
+def test_parts_are_laid_around_what_stays_whether_or_not_they_find_room(length, data):
+    block = np.arange(length)
+    room = Room.like(block)
+    room.block[...] = block
+    start = data.draw(st.integers(0, length))
+    kept = slice(start, data.draw(st.integers(start, length)))
+    sizes = st.lists(st.integers(0, 12), max_size=4)
+    before, after = (
+        [np.full(size, -1 - number) for number, size in enumerate(data.draw(sizes))]
+        for _ in range(2)
+    )
+    expected = np.concatenate([*before, block[kept], *after])
+    np.testing.assert_array_equal(room.around(kept, before, after), expected)
+    np.testing.assert_array_equal(block, np.arange(length))

@@ -1,0 +1,112 @@
+"""Sorting by regular sampling: its steps in a profile, its cost, and its bound of 2 n/p."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import bsplib
+from apps.sorting import psrs
+from apps.sorting.keys import DISTRIBUTIONS
+from bsplib.recording.trace import read_trace
+from profiler.costs import h_relation
+
+
+def run_sort(values, nprocs, backend="sim", **how):
+    return bsplib.run(psrs.main, values, nprocs=nprocs, backend=backend, **how)
+
+
+def record(path, values, nprocs, backend="sim", **how):
+    run_sort(values, nprocs, backend, profile=path, **how)
+    (run,) = read_trace(path).runs
+    return run
+
+
+def greatest_h(run):
+    """Return the greatest h of each superstep that ends with a sync."""
+    h, records = np.maximum(*h_relation(run)), run.records
+    steps = np.unique(records["superstep"][records["kind"] == 0])
+    return [int(h[records["superstep"] == step].max()) for step in steps]
+
+
+@pytest.mark.parametrize("nprocs", [2, 3, 7, 16])
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_no_process_gets_more_than_twice_its_share(nprocs, distribution):
+    for size in (nprocs**3, 20 * nprocs**2, 50_001):
+        blocks = run_sort(size, nprocs, distribution=distribution)
+        assert max(map(len, blocks)) <= 2 * -(-size // nprocs)
+
+
+@pytest.mark.parametrize("nprocs", [4, 16])
+def test_there_are_keys_that_come_close_to_the_bound(nprocs):
+    size = 16 * nprocs**3
+    blocks = run_sort(size, nprocs, distribution="adversarial")
+    assert psrs.balance(blocks) > 2 - 2 / nprocs
+
+
+def sort_given(bsp, blocks):
+    return psrs.sort_blocks(bsp, blocks[bsp.pid])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_unequal_blocks_exceed_the_bound_by_one_sample_at_most(seed):
+    random = np.random.default_rng(seed)
+    p = int(random.integers(2, 8))
+    blocks = [random.integers(0, 50, random.integers(0, 4000)) for _ in range(p)]
+    total = sum(map(len, blocks))
+    got = bsplib.run(sort_given, blocks, nprocs=p, backend="sim")
+    assert max(map(len, got)) <= 2 * total / p + psrs.spacing([len(block) for block in blocks])
+
+
+@pytest.mark.parametrize("backend", ["shm", "sim"])
+def test_there_are_four_supersteps_and_h_is_what_the_cost_table_says(tmp_path, backend):
+    p, m, c, d = 4, 1600, 4, 4
+    run = record(tmp_path / "trace.bsp", p * m, p, backend, dtype="int32")
+    _, samples, pivots, parts = greatest_h(run)
+    assert samples == p * (p - 1) * (d + 8)
+    assert pivots == (p - 1) ** 2 * (d + 8)
+    assert parts <= 2 * m * c
+
+
+@pytest.mark.parametrize("backend", ["shm", "sim"])
+def test_keys_of_process_zero_are_scattered_and_gathered(tmp_path, backend):
+    p, m, c = 4, 1600, 4
+    how = {"dtype": "int32", "rooted": True}
+    run = record(tmp_path / "trace.bsp", p * m, p, backend, **how)
+    h = greatest_h(run)
+    kept = len(run_sort(p * m, p, backend, dtype="int32")[0])
+    assert len(h) == 6
+    assert (h[0], h[-1]) == ((p - 1) * m * c, (p * m - kept) * c)
+    blocks = run_sort(p * m, p, backend, **how)
+    assert [len(block) for block in blocks] == [p * m, 0, 0, 0]
+    np.testing.assert_array_equal(blocks[0], psrs.reference(p * m, p, dtype="int32"))
+
+
+@pytest.mark.parametrize("rooted", [False, True])
+def test_fewer_keys_than_processes_are_sorted(rooted):
+    for size in range(5):
+        blocks = run_sort(size, 7, rooted=rooted)
+        np.testing.assert_array_equal(np.concatenate(blocks), psrs.reference(size))
+
+
+class TestCommandLine:
+    @pytest.mark.parametrize("backend", ["shm", "sim"])
+    def test_sorted_keys_are_reported_with_their_balance(self, backend):
+        line = ["--size", "1000", "--nprocs", "3", "--backend", backend]
+        result = CliRunner().invoke(psrs.command, line)
+        assert result.exit_code == 0, result.output
+        assert "3 processes sorted 1000 keys; the most on one are 1." in result.output
+
+    def test_a_root_that_has_all_keys_has_no_balance(self):
+        line = ["--size", "1000", "--nprocs", "3", "--backend", "sim", "--rooted", "--stable"]
+        result = CliRunner().invoke(psrs.command, line)
+        assert result.exit_code == 0, result.output
+        assert result.output.endswith("3 processes sorted 1000 keys\n")
+
+    def test_the_run_is_recorded_in_the_file_that_is_named(self, tmp_path):
+        path = tmp_path / "trace.bsp"
+        line = ["--nprocs", "4", "--backend", "sim", "--profile", str(path), "--dtype", "str"]
+        assert CliRunner().invoke(psrs.command, line).exit_code == 0
+        (run,) = read_trace(path).runs
+        assert run.nprocs == 4
