@@ -1,7 +1,7 @@
-"""The spools of all processes, put together to the record of a run.
+"""Collects the spools of all processes into the record of a run.
 
-The files may be those of a program that was killed, or whose disk was full: what they
-hold is taken up to the last superstep that all its processes have recorded.
+The files may be incomplete, where the program was killed or the disk was full. The run
+then ends with the last superstep that all its processes have recorded.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from bsplib.sync_kinds import Kind
 
 @dataclass(frozen=True)
 class Collected:
-    """What the processes of a run have left."""
+    """The records of a run, as read from the files of its processes."""
 
     run: Run
     lost: dict[int, str]
@@ -42,13 +42,13 @@ class Collected:
 
 
 def collect(folder: Path, nprocs: int, *, complete: bool, meta: dict[str, Any]) -> Collected:
-    """Put the spools of all processes together.
+    """Read the spools of all processes and combine them into one run.
 
     Args:
         folder: where each process kept its spool.
         nprocs: number of processes.
-        complete: the run ended without error.
-        meta: what is known of the run.
+        complete: whether the run ended without error.
+        meta: metadata for the run, as in ``Run.meta``.
 
     Raises:
         TraceError: a file is damaged.
@@ -78,7 +78,7 @@ def collect(folder: Path, nprocs: int, *, complete: bool, meta: dict[str, Any]) 
 
 
 def has_ended(run: Run) -> bool:
-    """Tell whether every process has come to the end of ``main``."""
+    """Tell whether every process has reached the end of ``main``."""
     records = run.records
     ended = (records["group"] == 0) & (records["kind"] == Kind.END)
     return len(np.unique(records["pid"][ended])) == run.nprocs
@@ -86,11 +86,11 @@ def has_ended(run: Run) -> bool:
 
 @dataclass(frozen=True)
 class _Part:
-    """What one process has left; groups and stacks have the numbers of the run."""
+    """The records of one process; groups and stacks are numbered as in the run."""
 
     records: NDArray[np.void]
     traffic: NDArray[np.void]
-    """``record`` counts the records of this process."""
+    """The field ``record`` is a position among the records of this process."""
     lost: str
     begun: bool
 
@@ -107,13 +107,14 @@ def _read_part(
     sound["pid"] = pid
     sound["group"] = group_of[sound["group"]]
     sound["stack"] = stack_of[sound["stack"]]
-    within = (traffic["record"] >= 0) & (traffic["record"] < len(sound))  # others: not finished
+    # A process writes traffic before its record: rows beyond the records were left unfinished.
+    within = (traffic["record"] >= 0) & (traffic["record"] < len(sound))
     begun = (folder / f"{pid}.records").exists()
     return _Part(sound, traffic[within], reason, begun)
 
 
 def _sound(records: NDArray[np.void], groups: int, stacks: int) -> NDArray[np.void]:
-    """Copy the records up to the first that a trace cannot hold."""
+    """Copy the records before the first one whose numbers are out of range."""
     wrong = np.zeros(len(records), bool)
     for name in RECORD.names or ():
         end = {"group": groups, "stack": stacks}.get(name, MAX_NUMBER + 1)
@@ -134,7 +135,7 @@ def _joined_traffic(parts: list[_Part]) -> NDArray[np.void]:
 
 
 def _read_table(path: Path, dtype: np.dtype[Any]) -> tuple[NDArray[np.void], str]:
-    """Return the whole rows of a table, and why there are no more."""
+    """Return the complete rows of a table, and the reason why recording stopped, if it did."""
     raw = path.read_bytes() if path.exists() else b""
     if len(raw) < HEADER.size:
         return np.zeros(0, dtype), "there was no room for a first record" if path.exists() else ""
@@ -147,11 +148,14 @@ def _read_table(path: Path, dtype: np.dtype[Any]) -> tuple[NDArray[np.void], str
 def _read_definitions(
     path: Path, groups: dict[GroupInfo, int], stacks: dict[Stack, int]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return the run's numbers of a process's groups and stacks; add those that are new."""
+    """Return the numbers that the groups and stacks of a process have in the run.
+
+    Groups and stacks that the run does not have yet are added to it.
+    """
     group_of: list[int] = []
     stack_of: list[int] = []
     text = path.read_text(encoding="utf-8") if path.exists() else ""
-    for line in text.split("\n")[:-1]:  # what has no end was not written whole
+    for line in text.split("\n")[:-1]:  # a last line without its end is incomplete
         what, value = json.loads(line)
         if what == "stack":
             stack = tuple(Frame(*frame) for frame in value)
@@ -165,10 +169,10 @@ def _read_definitions(
 
 
 def first_half(run: Run) -> Run:
-    """Return a run as if it had broken off after half of its time.
+    """Return a run without the second half of its time.
 
-    Its groups without records are left out: those are what makes a trace too long for
-    its reader where a program opens very many of them.
+    Groups without records are left out, too: a program that opens very many groups
+    makes a trace that is too long to be read.
     """
     records = run.records
     middle = (int(records["start"].min()) + int(records["end"].max())) // 2 if len(records) else 0
@@ -181,7 +185,7 @@ def _without_empty_groups(run: Run) -> Run:
     for group in np.unique(run.records["group"]).tolist():
         while group not in needed:
             needed.add(group)
-            group = run.groups[group].parent  # noqa: PLW2901  # up to a group that is there
+            group = run.groups[group].parent  # noqa: PLW2901  # add all ancestors
     kept = sorted(needed)
     numbers = np.full(len(run.groups), -1, np.int32)
     numbers[kept] = np.arange(len(kept))
@@ -196,7 +200,7 @@ def _without_empty_groups(run: Run) -> Run:
 
 
 def _keep_whole(run: Run) -> Run:
-    """Drop the records of supersteps that not all processes of the group have ended."""
+    """Drop the records of supersteps that some process of the group has not ended."""
     if run.complete:
         return run
     sizes = np.array([group.size for group in run.groups], np.int64)
@@ -206,7 +210,7 @@ def _keep_whole(run: Run) -> Run:
 
 
 def _keep(run: Run, keep: NDArray[np.bool_]) -> Run:
-    """Drop records, and the traffic that belongs to them."""
+    """Keep the selected records and the traffic that belongs to them."""
     position = np.cumsum(keep) - 1
     traffic = run.traffic[keep[run.traffic["record"]]].copy()
     traffic["record"] = position[traffic["record"]]

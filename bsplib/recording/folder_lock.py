@@ -1,4 +1,4 @@
-"""Locks on folders, which tell a folder in use from one that a killed program has left."""
+"""Locks on folders: a locked folder is in use, an unlocked one was left by a killed program."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ def lock(folder: Path) -> int | None:
     """Lock a folder for as long as this process, or one that it forked, lives.
 
     Returns:
-        A descriptor; to close it gives the folder free. None where the folder is in use,
-        or is not there any more.
+        A file descriptor; closing it unlocks the folder. None if another process has
+        locked the folder, or if it does not exist any more.
 
     Raises:
         OSError: the folder cannot be opened, or its file system has no locks.
@@ -35,7 +35,7 @@ def lock(folder: Path) -> int | None:
 
 
 def lock_if_possible(folder: Path) -> int | None:
-    """Lock a folder as :func:`lock`; where the file system has no locks, only open it."""
+    """Lock a folder as :func:`lock` does; where the file system has no locks, only open it."""
     try:
         return lock(folder)
     except OSError:

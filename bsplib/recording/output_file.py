@@ -1,8 +1,8 @@
-"""Files that are written whole or not at all.
+"""Files that are written completely or not at all.
 
-A file is written under another name in the same folder and renamed when it is whole.
-Only regular files are ever replaced: to rename a file over a device, a pipe or a
-socket would remove it from the system. A symbolic link stays, and the regular file
+A file is written under a temporary name in the same folder and renamed when it is
+complete. Only regular files are ever replaced: to rename a file over a device, a pipe or
+a socket would remove it from the system. A symbolic link is kept, and the regular file
 that it points to is replaced.
 """
 
@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 UNFINISHED = ".bsp-"
-"""Begins the name of a file that is not whole; one of a killed program stays."""
+"""Prefix of temporary names; a killed program leaves such a file behind."""
 
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
@@ -30,11 +30,11 @@ _KINDS = (
 
 
 def obstacle(path: str | os.PathLike[str]) -> str:
-    """Return why no file can be written at a path, as the end of a sentence.
+    """Return why no file can be written at a path, for the end of an error text.
 
     Returns:
-        Such as ``/dev/null is a device; choose the name of a file``; empty where a new
-        file can be made, or a regular one replaced, as far as can be said beforehand.
+        For example ``/dev/null is a device; choose the name of a file``. Empty if a file
+        can be created there, or a regular file replaced, as far as is known before writing.
     """
     path = Path(path)
     try:
@@ -47,10 +47,13 @@ def obstacle(path: str | os.PathLike[str]) -> str:
 
 
 def special_kind(path: Path) -> str:
-    """Return what stands at a path, links followed; empty for a regular file or nothing.
+    """Return the kind of a file that is not regular, such as ``a device``.
+
+    Symbolic links are followed. The result is empty for a regular file, and where there
+    is no file.
 
     Raises:
-        OSError: that cannot be said.
+        OSError: the file system does not tell the kind.
     """
     try:
         mode = path.stat().st_mode
@@ -63,23 +66,24 @@ def _obstacle_of_folder(folder: Path) -> str:
     if not folder.is_dir():
         return f"there is no folder {folder}"
     if not os.access(folder, os.W_OK | os.X_OK):
-        return f"no files can be made in the folder {folder}: permission denied"
+        return f"no files can be created in the folder {folder}: permission denied"
     return ""
 
 
 @contextmanager
 def written_whole(path: str | os.PathLike[str], *, scratch: Path | None = None) -> Iterator[Path]:
-    """Write a file under the name that this yields; it gets its own name in the end.
+    """Yield a temporary name to write to; rename that file to ``path`` at the end of the block.
 
-    If the block raises, the file that was there stays, and the new one is removed.
+    If the block raises, an earlier file at ``path`` is kept, and the new one is removed.
 
     Args:
-        path: the file; where it is a symbolic link, the file that it points to.
-        scratch: folder of the same file system for the file until it is whole; the one
-            of the file itself if None.
+        path: the file; of a symbolic link, the file that it points to is replaced.
+        scratch: folder for the temporary file, on the same file system; default: the
+            folder of ``path``.
 
     Raises:
-        OSError: the path names something that is no regular file, or cannot be written.
+        OSError: there is something other than a regular file at the path, or the file
+            cannot be written.
     """
     target = Path(os.path.realpath(path))
     _check_replaceable(target)
@@ -88,17 +92,17 @@ def written_whole(path: str | os.PathLike[str], *, scratch: Path | None = None) 
     try:
         yield temporary
         if target.exists():
-            shutil.copymode(target, temporary)  # what was private stays so
+            shutil.copymode(target, temporary)  # a private file stays private
         rename(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
 
 
 def rename(source: Path, target: Path) -> None:
-    """Give a file that is whole its name, where no file or a regular one has it.
+    """Rename a complete file; a regular file of the new name is replaced.
 
     Raises:
-        OSError: the target is no regular file, or the file cannot be renamed.
+        OSError: the target exists and is no regular file, or the file cannot be renamed.
     """
     _check_replaceable(target)
     source.replace(target)

@@ -1,10 +1,10 @@
-"""The recording of one run, from its check before the start to the trace.
+"""The recording of one run, from the checks before its start to the trace.
 
-What the processes record goes to a folder ``.bsp-records-...`` beside the trace. When
-the run ends the trace is made of it, and the folder removed. Recording never costs the
-results: what can be seen to fail is an error before anything starts; what fails later
-is a ``TraceWarning``. Where the caller is killed, or the trace cannot be written, the
-folder stays, and ``bsp recover FOLDER`` makes the trace.
+The processes write their records to a folder ``.bsp-records-...`` beside the trace. When
+the run ends, the trace is made from this folder, and the folder is removed. A failure to
+record never loses the results: a failure that can be foreseen is an error before anything
+starts; a later one is a ``TraceWarning``. If the caller is killed, or the trace cannot be
+written, the folder is kept, and ``bsp recover FOLDER`` makes the trace.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from bsplib.backends.members import named
 from bsplib.errors import TraceError, TraceWarning, UsageError
 from bsplib.recording.collect import Collected, collect, first_half, has_ended
 from bsplib.recording.folder_lock import lock_if_possible
@@ -33,27 +34,28 @@ _PREFIX = ".bsp-records-"
 _ABOUT = "run.json"
 _FORMAT = "bsplib records"
 _FIRST_BYTES = 2 * HEADER.size + ROWS_AT_FIRST * (RECORD.itemsize + TRAFFIC.itemsize)
-"""Of the files of a process, before it has recorded anything."""
-_MAX_SAID = 4096
+"""Size of the files of a process before it has recorded anything."""
+_MAX_ERROR_TEXT = 4096
 _MAX_ABOUT = 2**24
 
 _Signature = tuple[int, int, int]
 
 _written: dict[Path, _Signature] = {}
-"""Traces that this program has begun, as it left them; its later runs are added."""
+"""Traces that this program has written, with their signatures; its later runs are added."""
 
 
 class Recording:
     """The recording of a run that is about to start.
 
     Args:
-        path: of the trace.
+        path: file for the trace.
         nprocs: number of processes.
-        meta: what is known of the run.
+        meta: metadata for the run, as in ``Run.meta``.
 
     Raises:
-        UsageError: no trace can be written there, or no records beside it.
-        TraceError: the trace that this program has begun there has been damaged since.
+        UsageError: the trace, or the records beside it, cannot be written.
+        TraceError: an earlier run of this program wrote the trace, and the file has been
+            damaged since.
     """
 
     def __init__(self, path: Path, nprocs: int, meta: dict[str, Any]) -> None:
@@ -66,7 +68,7 @@ class Recording:
         if self._added and _signature(self.target) != _written[self.target]:
             _check_earlier(self.target)
         self.folder = self._make_folder()
-        """For the records."""
+        """Where the processes write their records."""
         self._lock = lock_if_possible(self.folder)
         self._last_words = LastWords(self._kept())
 
@@ -77,8 +79,8 @@ class Recording:
             needed, free = self._nprocs * _FIRST_BYTES, disk.f_bavail * disk.f_frsize
             if needed > free:
                 raise UsageError(
-                    f"profile: the records of {self._nprocs} processes begin with {needed} bytes, "
-                    f"and {free} are free in {self.target.parent}"
+                    f"profile: the records of {self._nprocs} processes need at least {needed} "
+                    f"bytes, and {free} are free in {self.target.parent}"
                 )
             folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=self.target.parent))
             about = {
@@ -94,18 +96,18 @@ class Recording:
             if folder is not None:
                 remove(folder, 0)
             raise UsageError(
-                f"profile: no records can be kept in {self.target.parent}: {error.strerror}"
+                f"profile: no records can be written in {self.target.parent}: {error.strerror}"
             ) from None
         return folder
 
     def end(self, error: BaseException | None = None) -> None:
-        """Make the trace; warn of what is lost.
+        """Make the trace, and warn if records were lost.
 
         Args:
-            error: what the run ended in.
+            error: the error that ended the run, if any.
         """
         if error is not None:
-            self._meta["error"] = _said(error)
+            self._meta["error"] = _error_text(error)
         try:
             losses = self._make_trace(complete=error is None)
         except BaseException as interruption:
@@ -116,19 +118,19 @@ class Recording:
             if self._lock is not None:
                 os.close(self._lock)
         if losses:
-            # The error of a run is not hidden behind a warning that is turned into one.
+            # Where warnings are errors, this one must not hide the error of the run.
             with contextlib.suppress(TraceWarning) if error else contextlib.nullcontext():
                 warnings.warn(f"profile: {losses}", TraceWarning, stacklevel=4)
 
     def _kept(self) -> str:
-        """Say where the records are, and what makes a trace of them."""
+        """Return a sentence that says where the records are and how to make a trace of them."""
         return (
-            f"the records stay in {self.folder}; a trace is made of them, elsewhere with --out, "
-            f"by: bsp recover {quote(str(self.folder))}"
+            f"the records are kept in {self.folder}; make a trace of them (with --out FILE in "
+            f"another file) by: bsp recover {quote(str(self.folder))}"
         )
 
     def _make_trace(self, *, complete: bool) -> str:
-        """Write the trace and remove the folder; return what is lost."""
+        """Write the trace and remove the folder; return a text about what was lost."""
         if not self.folder.exists():
             return f"{self.folder} was removed while the program ran; no trace was written"
         try:
@@ -137,7 +139,7 @@ class Recording:
             if losses:
                 found.run.meta.setdefault("error", losses)
             left_out = self._add(found.run) if found.begun else ""
-        except Exception as error:  # noqa: BLE001  # nothing here may cost the results
+        except Exception as error:  # noqa: BLE001  # the results of the run are returned anyway
             return f"no trace was written: {_reason(error)}; {self._kept()}"
         remove(self.folder, self._nprocs)
         if losses and not found.begun:
@@ -146,7 +148,7 @@ class Recording:
         return "; ".join(filter(None, [losses, left_out, (losses or left_out) and holds]))
 
     def _add(self, run: Run) -> str:
-        """Write the trace, with less of the run if it is too long; return what is lost."""
+        """Write the trace, without the end of a run that is too long; return what was left out."""
         earlier = read_trace(self.target).runs if is_begun(self.target) else ()
         _, left_out = _write_fitting(self.target, earlier, run, self.folder)
         _written[self.target] = _signature(self.target)
@@ -154,38 +156,39 @@ class Recording:
 
 
 def is_begun(path: Path) -> bool:
-    """Tell whether this program has recorded a run in a file that is still there."""
+    """Tell whether this program has recorded a run in this file, and the file still exists."""
     target = Path(os.path.realpath(path))
     return target in _written and target.exists()
 
 
 def recover(folder: Path, out: Path | None = None) -> tuple[Path, Run]:
-    """Make the trace of a run whose caller was killed, and remove its folder.
+    """Make the trace of a run whose caller was killed, and remove the folder of its records.
 
     Args:
-        folder: of the records.
-        out: file for the trace; the one that the run would have written if None.
+        folder: folder of the records.
+        out: file for the trace; default: the file that the run would have written.
 
     Returns:
         The file, and the run as far as it was recorded.
 
     Raises:
-        TraceError: the folder holds no records, or the run still goes on.
+        TraceError: the folder holds no records, or the run has not ended.
         UsageError: the trace cannot be written there.
     """
     about = _read_about(folder)
-    # Beside the folder, wherever that is now; what the folder says is not to be trusted.
+    # Only the name is taken from the folder, whose content is not trusted: the trace is
+    # written beside the folder, wherever that is now.
     target, nprocs = out or folder.absolute().parent / Path(about["target"]).name, about["nprocs"]
     if reason := obstacle(target):
         raise UsageError(f"recover: {reason}")
     earlier: tuple[Run, ...] = ()
     if out is None and target.exists():
         if not about["added"]:
-            raise UsageError(f"recover: {target} is there already; say another file by --out")
+            raise UsageError(f"recover: {target} exists already; give another file by --out")
         earlier = read_trace(target).runs
     held = lock_if_possible(folder)
     if held is None:
-        raise TraceError(f"{folder}: the run that records there still goes on")
+        raise TraceError(f"{folder}: the run that records here is still running")
     try:
         run = _recovered(collect(folder, nprocs, complete=False, meta=about["meta"]))
         run, _ = _write_fitting(target, earlier, run)
@@ -198,7 +201,7 @@ def recover(folder: Path, out: Path | None = None) -> tuple[Path, Run]:
 
 
 def _recovered(found: Collected) -> Run:
-    """Return a run as complete if all its processes came to the end of ``main``."""
+    """Mark a run as complete if all its processes reached the end of ``main``."""
     if has_ended(found.run) and not found.lost:
         return replace(found.run, complete=True)
     reason = _losses(found) or "the program was killed while it recorded"
@@ -209,13 +212,13 @@ def _recovered(found: Collected) -> Run:
 def _write_fitting(
     target: Path, earlier: tuple[Run, ...], run: Run, scratch: Path | None = None
 ) -> tuple[Run, str]:
-    """Write a trace, of the last run as much as a reader takes.
+    """Write a trace; leave out the end of its last run if the trace is too long to be read.
 
     Returns:
-        The last run as it was written, and what is left out of it.
+        The last run as it was written, and a text about what was left out of it.
 
     Raises:
-        TooLongError: no reader would take even the beginning of the run.
+        TooLongError: the trace is too long even with no record of the last run.
     """
     left_out = ""
     while True:
@@ -232,17 +235,22 @@ def _write_fitting(
 
 
 def remove(folder: Path, nprocs: int) -> None:
-    """Remove a folder of records, but no files that are none of a recording."""
+    """Remove a folder of records; files that no recording wrote are kept, and the folder then, too.
+
+    Args:
+        folder: the folder.
+        nprocs: number of processes that recorded in it.
+    """
     parts = ("records", "traffic", "definitions")
     names = [_ABOUT, *(f"{pid}.{part}" for pid in range(nprocs) for part in parts)]
-    with contextlib.suppress(OSError):  # it may be gone
+    with contextlib.suppress(OSError):  # the folder may have been removed already
         for path in (*(folder / name for name in names), *folder.glob(f"{UNFINISHED}*")):
             path.unlink(missing_ok=True)
         folder.rmdir()
 
 
 def _read_about(folder: Path) -> dict[str, Any]:
-    """Return what a recording noted of itself."""
+    """Return the description of the run that a recording wrote into its folder."""
     try:
         with (folder / _ABOUT).open(encoding="utf-8") as file:
             about = json.loads(file.read(_MAX_ABOUT))
@@ -255,7 +263,7 @@ def _read_about(folder: Path) -> dict[str, Any]:
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise TraceError(f"{folder} is no folder of records: {_ABOUT}: {error}") from None
     if not sound or not isinstance(about["added"], bool):
-        raise TraceError(f"{folder} is no folder of records that this bsplib reads")
+        raise TraceError(f"{folder} holds no records that this version of bsplib reads")
     return about  # type: ignore[no-any-return]  # checked above
 
 
@@ -264,12 +272,13 @@ def _check_earlier(target: Path) -> None:
         read_trace(target)
     except TraceError as error:
         raise TraceError(
-            f"profile: {error} This program's runs are added to it: remove it, or name another file"
+            f"profile: {error} The runs of this program are added to that file: remove it, or "
+            "name another one"
         ) from None
 
 
 def _signature(path: Path) -> _Signature:
-    """Return what changes when a file is replaced or written to."""
+    """Return a value that changes when a file is replaced or written to."""
     stat = path.stat()
     return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
@@ -280,23 +289,17 @@ def _losses(found: Collected) -> str:
     for pid, reason in found.lost.items():
         by_reason.setdefault(reason, []).append(pid)
     return "; ".join(
-        f"{_processes(pids)} stopped recording: {reason}" for reason, pids in by_reason.items()
+        f"{named(pids)} stopped recording: {reason}" for reason, pids in by_reason.items()
     )
 
 
-def _processes(pids: list[int]) -> str:
-    if len(pids) == 1:
-        return f"process {pids[0]}"
-    return f"{len(pids)} processes (the first is process {pids[0]})"
-
-
-def _said(error: BaseException) -> str:
-    """Return the type and the text of an error, cut where it is long."""
-    return f"{type(error).__name__}: {words(error)}"[:_MAX_SAID]
+def _error_text(error: BaseException) -> str:
+    """Return the type and the text of an error, up to a maximal length."""
+    return f"{type(error).__name__}: {words(error)}"[:_MAX_ERROR_TEXT]
 
 
 def _reason(error: BaseException) -> str:
-    """Return what went wrong, as a part of a sentence."""
+    """Return the text of an error, for the middle of a sentence."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error).rstrip(".") or type(error).__name__

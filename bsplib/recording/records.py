@@ -1,8 +1,8 @@
-"""What a run leaves behind: one record for each superstep that a process ended.
+"""The record of a run: one row for each superstep that a process ended.
 
-These are the types that the recorder fills, the trace file stores and the
-profiler reads; nothing here does I/O. All pids are those of the root group, all
-times are nanoseconds since the barrier before ``main``, all sizes are bytes.
+The recorder fills these types, the trace file stores them, and the profiler reads them;
+nothing here does I/O. All pids are those of the root group, all times are nanoseconds
+since the barrier before ``main``, all sizes are bytes.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from bsplib.backends.members import Members, as_members
 
 
 class Direction(IntEnum):
-    """Which way the payload of a traffic row went."""
+    """In which direction the payload of a traffic row was transferred."""
 
     OUT = 0
-    """From the process that asked to its partner (put, send)."""
+    """From the process that called the primitive to its partner (put, send)."""
     IN = 1
-    """To the process that asked from its partner (get)."""
+    """From the partner to the process that called the primitive (get)."""
 
 
 class Frame(NamedTuple):
@@ -33,11 +33,11 @@ class Frame(NamedTuple):
     function: str
     """Qualified name, such as ``Solver.step``."""
     first_line: int
-    """Where the function begins."""
+    """Line on which the function begins."""
     line: int
-    """Where in it the next call, or for the last frame the sync, stands."""
+    """Line of the call that leads to the next frame; in the last frame, of the sync."""
     library: bool = False
-    """The function is bsplib's own, such as a collective, and not the program's."""
+    """Whether the function is part of bsplib, such as a collective, and not of the program."""
 
 
 Stack = tuple[Frame, ...]
@@ -53,10 +53,10 @@ class GroupInfo(NamedTuple):
     """Superstep of the parent in which the sub-group was opened."""
     ordinal: int
     """Which partition or split of the parent it was, counted over the whole run."""
-    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody calls
+    index: int  # type: ignore[assignment]  # hides tuple.index, which is not used
     """Which sub-group of that partition or split."""
     members: Members
-    """Its processes, in root numbering, by their pid in the group."""
+    """Pids in the root group of its processes, in the order of their pids in this group."""
 
     @property
     def size(self) -> int:
@@ -64,7 +64,7 @@ class GroupInfo(NamedTuple):
         return len(self.members)
 
     def to_json(self) -> list[Any]:
-        """Return it in values of JSON; members that are evenly spaced take three numbers."""
+        """Return it in values of JSON; a range of members is stored as three numbers."""
         members: Any = self.members
         if isinstance(members, range):
             members = {"first": members[0], "count": len(members), "step": members.step}
@@ -72,7 +72,7 @@ class GroupInfo(NamedTuple):
 
     @classmethod
     def of_json(cls, row: list[Any]) -> GroupInfo:
-        """Return the group that :meth:`to_json` described."""
+        """Return the group for a value of :meth:`to_json`."""
         parent, superstep, ordinal, index, members = row
         if isinstance(members, dict):
             first, step = members["first"], members["step"]
@@ -94,35 +94,35 @@ RECORD = np.dtype(
         ("stack", np.int32),  # position in Run.stacks
         ("start", np.int64),  # ns: the superstep began here
         ("arrive", np.int64),  # ns: sync was called
-        ("released", np.int64),  # ns: latest arrival among those it waited for
+        ("released", np.int64),  # ns: latest arrival among the processes it waited for
         ("end", np.int64),  # ns: sync returned
-        ("comm_calls", np.int64),  # ns inside put, get, send and their kin
+        ("comm_calls", np.int64),  # ns inside put, get, send and similar primitives
         ("sub", np.int64),  # ns spent in sub-groups
         ("cpu", np.int64),  # ns of CPU time from start to arrive without sub-groups; see below
-        ("self_bytes", np.int64),  # payload to itself, no part of h
+        ("self_bytes", np.int64),  # payload to itself, not counted in h
         ("self_messages", np.int64),
     ]
 )
-"""A superstep of a process. For kind END ``arrive``, ``released`` and ``end`` agree.
+"""A superstep of a process. For kind END ``arrive``, ``released`` and ``end`` are equal.
 ``cpu`` is ``NO_CPU`` where CPU time was not measured: it is measured only where the run
 has more processes than cores."""
 
 MAX_NUMBER = 2**53
-"""Greatest time, size or number in a record: floats hold all up to it."""
+"""Greatest time, size or number in a record: floats represent all integers up to it."""
 
 NO_CPU = -1
-"""The field ``cpu`` of a record whose CPU time was not measured."""
+"""Value of the field ``cpu`` where CPU time was not measured."""
 
 TRAFFIC = np.dtype(
     [
-        ("record", np.int64),  # position in Run.records of the process that asked
+        ("record", np.int64),  # position in Run.records, of the process that called
         ("partner", np.int32),  # never the process itself
         ("direction", np.uint8),  # a Direction
-        ("bytes", np.int64),  # payload alone: no headers, no tags
+        ("bytes", np.int64),  # payload only: no headers, no tags
         ("messages", np.int64),
     ]
 )
-"""What a process exchanged with one partner in one superstep, as it asked for it."""
+"""What one process transferred by its calls, to or from one partner, in one superstep."""
 
 
 @dataclass(frozen=True)
@@ -131,17 +131,17 @@ class Run:
 
     nprocs: int
     groups: tuple[GroupInfo, ...]
-    """The root comes first, parents before their children."""
+    """The root group is first, and each group is after its parent."""
     stacks: tuple[Stack, ...]
     records: NDArray[np.void]
-    """dtype RECORD; the records of one process are in the order it ended them."""
+    """dtype RECORD; the records of one process are in the order in which they ended."""
     traffic: NDArray[np.void]
     """dtype TRAFFIC."""
     complete: bool = True
     """False where the run ended in an error."""
     meta: dict[str, Any] = field(default_factory=dict)
-    """What can be said in JSON: program, arguments, backend, host, cores, versions,
-    started (ISO 8601), error, machine; cpu_measured: whether records have CPU time."""
+    """Values for JSON: program, arguments, backend, host, cores, versions, started
+    (ISO 8601), error, machine; cpu_measured: whether records have CPU time."""
 
 
 @dataclass(frozen=True)

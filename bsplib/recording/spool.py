@@ -1,11 +1,11 @@
-"""Where a process keeps its records while the program runs.
+"""The files to which a process writes its records while the program runs.
 
-Rows are written straight into mapped files, so that they outlive a process that
-is killed; ``bsplib.collect`` reads them when the run has ended, however it has ended.
+Rows are written directly into mapped files, so that they are kept if the process is
+killed; ``bsplib.recording.collect`` reads them when the run has ended in any way.
 
-Room in a file is allocated before it is mapped: a full disk is an error at that moment,
-and no SIGBUS later. Where it happens, or a file cannot be made, the process records
-nothing any more, and the program goes on.
+Disk space is allocated before a file is mapped: so a full disk is an error at that moment,
+and no SIGBUS later. After such an error, or if a file cannot be created, the process stops
+recording, and the program continues.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from typing import Any, TextIO
 import numpy as np
 
 from bsplib.recording.records import RECORD, TRAFFIC, GroupInfo, Stack
-from bsplib.recording.stacks import bearable
+from bsplib.recording.stacks import shortened
 
 HEADER = Struct("<QQ")
-"""A table begins with the number of rows that are whole, and with the number of the
-system's error (``errno``) that ended the recording, 0 for none."""
+"""Beginning of a table: the number of complete rows, and the ``errno`` of the error that
+ended the recording (0 for none)."""
 ROWS_AT_FIRST = 1024
 _COUNT = Struct("<Q")
 _OFFSET = HEADER.size
@@ -42,16 +42,16 @@ class Table:
 
     Args:
         path: the file.
-        dtype: of the rows.
-        stop: is called where a row finds no room; it has to make this table discard
-            its rows.
+        dtype: dtype of the rows.
+        stop: is called if there is no space for a row; it has to call :meth:`discard`
+            of this table.
 
     Raises:
-        OSError: there is no room for a file.
+        OSError: the file cannot be created, or there is no space for it.
     """
 
     def __init__(self, path: Path, dtype: np.dtype[Any], stop: _Stop) -> None:
-        # Little-endian and packed, as the dtypes of bsplib.records are.
+        # Little-endian and packed, like the dtypes of bsplib.recording.records.
         codes = "".join(dtype[name].char for name in dtype.names or ())
         row = Struct("<" + codes.replace("l", "q"))
         assert row.size == dtype.itemsize
@@ -68,21 +68,28 @@ class Table:
             raise
 
     def append(self, *values: int) -> None:
-        """Add a row, which counts once it is whole."""
+        """Add a row; the count in the file is raised after the row is complete."""
         count = self.count
         if count == self._capacity:
             count = self._make_room()
-        room = self._map
+        file = self._map
         try:
-            self._pack(room, _OFFSET + count * self._size, *values)
+            self._pack(file, _OFFSET + count * self._size, *values)
         except struct.error:  # a virtual time beyond 2**63 ns
             self._stop(OSError(errno.ERANGE, os.strerror(errno.ERANGE)))
             return
         self.count = count = count + 1
-        _pack_count(room, 0, count)
+        _pack_count(file, 0, count)
 
     def discard(self, reason: int) -> None:
-        """Keep the rows that are in the file, note why, and forget all that come."""
+        """Keep the rows in the file, store the reason there, and discard all later rows.
+
+        Later rows go to a small piece of anonymous memory that is used again and again,
+        so that :meth:`append` needs no test for this case.
+
+        Args:
+            reason: the ``errno`` of the error that ended the recording.
+        """
         if self._discards:
             return
         HEADER.pack_into(self._map, 0, self.count, reason)
@@ -91,12 +98,12 @@ class Table:
         self._map = mmap.mmap(-1, _OFFSET + self._capacity * self._size)
 
     def close(self) -> None:
-        """Close the file; its rows stay."""
+        """Close the file; its rows are kept."""
         self._map.close()
         self._file.close()
 
     def _make_room(self) -> int:
-        """Return the number of the next row, for which there is room."""
+        """Enlarge the file if possible; return the number of the next row."""
         if not self._discards:
             try:
                 self._map = self._grown()
@@ -116,15 +123,15 @@ class Table:
 
 
 class _NoTable:
-    """Stands for the tables of a process that cannot record."""
+    """Replaces the tables of a process that cannot record: every row is discarded."""
 
     count = 0
 
     def append(self, *_: int) -> None:
-        """Forget a row."""
+        """Discard a row."""
 
     def discard(self, _: int) -> None:
-        """Do nothing: it does."""
+        """Do nothing: rows are discarded already."""
 
     def close(self) -> None:
         """Do nothing."""
@@ -148,17 +155,21 @@ class Spool:
             self._stop(error)
 
     def close(self) -> None:
-        """Close the files; what was written stays."""
+        """Close the files; their content is kept."""
         self.records.close()
         self.traffic.close()
         self._close_definitions()
 
     def define_stack(self, stack: Stack) -> None:
-        """Give a call stack the next number."""
-        self._define("stack", bearable(stack))
+        """Define a call stack; its number is the count of stacks defined before."""
+        self._define("stack", shortened(stack))
 
     def define_group(self, group: GroupInfo) -> None:
-        """Give a group the next number; its parent is a number of this process."""
+        """Define a group; its number is the count of groups defined before.
+
+        Args:
+            group: the group; its parent is a number that this process has defined.
+        """
         self._define("group", group.to_json())
 
     def _define(self, what: str, value: Any) -> None:
@@ -172,7 +183,7 @@ class Spool:
             self._stop(error)
 
     def _stop(self, error: BaseException) -> None:
-        """Record nothing any more; what was recorded stays as it is."""
+        """Stop recording; what has been recorded is kept."""
         reason = (error.errno if isinstance(error, OSError) else None) or errno.ENOMEM
         self.records.discard(reason)
         self.traffic.discard(reason)
@@ -181,5 +192,5 @@ class Spool:
     def _close_definitions(self) -> None:
         definitions, self._definitions = self._definitions, None
         if definitions is not None:
-            with contextlib.suppress(OSError):  # what could not be written is tried once more
+            with contextlib.suppress(OSError):  # close tries again to write what write could not
                 definitions.close()

@@ -1,25 +1,25 @@
-"""Call stacks that a trace can hold: not too deep, with names that are not too long."""
+"""Call stacks for a trace, whose depth and length of names are limited."""
 
 from __future__ import annotations
 
 from bsplib.recording.records import Frame, Stack
 
 MAX_TEXT = 4096
-"""Characters of the name of a file or function."""
+"""Greatest number of characters of the name of a file or function."""
 MAX_STACK = 1000
-"""Frames of a stack."""
+"""Greatest number of frames of a stack."""
 _CUT = "[...]"
 
 
-def bearable(stack: Stack, most: int = MAX_STACK) -> Stack:
-    """Return a stack that a reader takes.
+def shortened(stack: Stack, most: int = MAX_STACK) -> Stack:
+    """Return a stack that is short enough for a trace.
 
-    Of a stack that is too deep the middle is left out, and a frame says so; so is the
-    middle of a name that is too long.
+    If a stack is too deep, its middle is replaced by one frame that says how many calls
+    are left out. If a name is too long, its middle is left out, too.
 
     Args:
         stack: from ``main`` to the sync.
-        most: how many frames it may have, at least 3.
+        most: greatest number of frames, at least 3.
     """
     if len(stack) > most:
         outer, inner = (most - 1) // 2, most // 2

@@ -1,6 +1,6 @@
-"""The trace file: what a program's runs left behind, in a form that is safe to read.
+"""The trace file: the records of a program's runs, in a form that is safe to read.
 
-A trace is a zip archive whose members are stored, not compressed, and just these:
+A trace is a zip archive of uncompressed members, which are exactly these:
 
 ``trace.json``
     UTF-8, at most 64 MiB::
@@ -19,22 +19,23 @@ A trace is a zip archive whose members are stored, not compressed, and just thes
         MEMBERS = [pid, ...]             in root numbering, each process once
                 | {"first": pid, "count": N, "step": number other than 0}
 
-    Numbers are finite, texts outside of meta have at most 4096 characters, and stacks
+    Numbers are finite. Texts outside meta have at most 4096 characters, and stacks have
     at most 1000 frames.
 
 ``run-0/records.npy``, ``run-0/traffic.npy``, ``run-1/records.npy``, ...
     numpy's npy format 1.0, one-dimensional, of dtypes ``bsplib.recording.records.RECORD`` and
-    ``TRAFFIC`` in little-endian order. The header is the one text that ``_npy_header``
-    makes; a reader compares it and parses nothing. Times, sizes and numbers in them
-    are at most 2**53, so that floats hold them. ``cpu`` is -1 where it was not measured.
+    ``TRAFFIC`` in little-endian order. The header is exactly the text that ``_npy_header``
+    returns; a reader compares it and does not parse it. Times, sizes and numbers are at
+    most 2**53, so that floats represent them exactly. ``cpu`` is -1 where CPU time was
+    not measured.
 
-``bsplib.records`` says what the fields mean. A reader checks ranges, positions and
-order, so that the profiler may trust a Trace that was read. Since nothing is
-compressed, reading takes memory in proportion to the file.
+``bsplib.recording.records`` describes the fields. A reader checks ranges, positions and
+order, so that the profiler need not check a Trace that was read. Since nothing is
+compressed, reading takes memory in proportion to the size of the file.
 
-A change of the format gets another version; a reader takes only its own. Version 2
-knows a group by the list of its members, marks the frames of bsplib itself, and has
-CPU time.
+A change of the format changes the version; a reader accepts only its own version.
+Version 2 stores the list of members of a group, marks the frames of bsplib itself, and
+has CPU time.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ from bsplib.recording.records import (
     Stack,
     Trace,
 )
-from bsplib.recording.stacks import MAX_STACK, MAX_TEXT, bearable
+from bsplib.recording.stacks import MAX_STACK, MAX_TEXT, shortened
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
@@ -85,32 +86,32 @@ _DAMAGE = (
     zipfile.BadZipFile,
     EOFError,
     struct.error,
-    RuntimeError,  # an encrypted member; NotImplementedError, RecursionError (JSON)
-    ValueError,  # no UTF-8, no JSON, an impossible seek
+    RuntimeError,  # an encrypted member; also its subclasses NotImplementedError, RecursionError
+    ValueError,  # not UTF-8, not JSON, an impossible seek
     OverflowError,
 )
-"""What zipfile and json raise on damaged and hostile files."""
+"""The errors of zipfile and json for damaged and malicious files."""
 
 
 class TooLongError(TraceError):
-    """A trace has too many groups, stacks or runs for a reader."""
+    """A trace has too many groups, stacks or runs to be read."""
 
 
 def write_trace(path: str | os.PathLike[str], trace: Trace, *, scratch: Path | None = None) -> None:
-    """Write a trace, whole or not at all: a file of that name is replaced at the end.
+    """Write a trace completely or not at all; an earlier file is replaced at the end.
 
-    It is read back before it gets its name, so that what is written can be read. Stacks
-    are shortened, their middle left out, where their JSON would be too long.
+    The file is read again before it gets its name, so that every trace that exists can be
+    read. Where the JSON of the stacks would be too long, the middles of stacks are left out.
 
     Args:
-        path: where to; the folder must exist. Of a symbolic link the file is replaced
-            that it points to; what is no regular file is never replaced.
-        trace: what was recorded.
-        scratch: folder of the same file system for the file until it is whole.
+        path: file to write; its folder must exist. Of a symbolic link, the file that it
+            points to is replaced; only regular files are replaced.
+        trace: the runs to write.
+        scratch: folder on the same file system for the file until it is complete.
 
     Raises:
-        TooLongError: it has too many groups, stacks or runs for a reader.
-        TraceError: the metadata cannot be said in JSON, or no reader would take the trace.
+        TooLongError: the trace has too many groups, stacks or runs to be read.
+        TraceError: the metadata has no form in JSON, or the trace is not well formed.
         OSError: the file cannot be written.
     """
     with written_whole(path, scratch=scratch) as temporary:
@@ -123,10 +124,10 @@ def write_trace(path: str | os.PathLike[str], trace: Trace, *, scratch: Path | N
 
 
 def write_archive(path: Path, trace: Trace) -> None:
-    """Write a trace as it is, sound or not.
+    """Write a trace without any check of its content.
 
     Raises:
-        TraceError: the document cannot be said in JSON, or not in as much as is allowed.
+        TraceError: the document has no form in JSON, or is longer than allowed.
         OSError: the file cannot be written.
     """
     document = _json(trace)
@@ -141,7 +142,7 @@ def write_archive(path: Path, trace: Trace) -> None:
 
 
 def _json(trace: Trace) -> str:
-    """The document in JSON; with shorter stacks where it would be too long."""
+    """Return the document in JSON, with shorter stacks if it would be too long."""
     for most in (MAX_STACK, 100, 10, 3):
         try:
             document = json.dumps(_document(trace, most), allow_nan=False)
@@ -155,14 +156,14 @@ def _json(trace: Trace) -> str:
 def read_trace(path: str | os.PathLike[str]) -> Trace:
     """Read a trace.
 
-    Whatever the file holds, this returns a well-formed trace or raises TraceError;
-    nothing is unpickled, nothing written, and no memory taken out of proportion.
+    Whatever the file contains, this returns a well-formed trace or raises TraceError. It
+    unpickles nothing, writes nothing, and takes memory in proportion to the file only.
 
     Returns:
         The trace; its arrays are read-only.
 
     Raises:
-        TraceError: the file is missing, no trace, damaged, or of another version.
+        TraceError: the file does not exist, is no trace, is damaged, or has another version.
     """
     try:
         return _read(Path(path))
@@ -171,7 +172,7 @@ def read_trace(path: str | os.PathLike[str]) -> Trace:
 
 
 def _read(path: Path) -> Trace:
-    """Read a trace; errors are the end of a sentence."""
+    """Read a trace; the texts of errors continue a sentence that begins with the path."""
     try:
         with _opened(path) as file, zipfile.ZipFile(file) as archive:
             return _Reader(archive, os.fstat(file.fileno()).st_size).trace()
@@ -180,23 +181,23 @@ def _read(path: Path) -> Trace:
     except TraceError:
         raise
     except _DAMAGE as error:
-        raise TraceError(f"is no trace, or not a whole one: {error}") from error
+        raise TraceError(f"is no trace, or not a complete one: {error}") from error
 
 
 def _opened(path: Path) -> BinaryIO:
     kind = special_kind(path)
-    if kind and not path.is_dir():  # to open a pipe would wait for ever
+    if kind and not path.is_dir():  # opening a pipe would wait for ever
         raise TraceError(f"cannot be read: it is {kind}")
     return path.open("rb")
 
 
 def _document(trace: Trace, most: int) -> dict[str, Any]:
-    """All of a trace but the arrays, for JSON, with so many frames of a stack."""
+    """Return a trace without its arrays, for JSON, with stacks of at most ``most`` frames."""
     runs = []
     for run in trace.runs:
         frames: dict[Frame, int] = {}
         stacks = [
-            [frames.setdefault(frame, len(frames)) for frame in bearable(stack, most)]
+            [frames.setdefault(frame, len(frames)) for frame in shortened(stack, most)]
             for stack in run.stacks
         ]
         runs.append(
@@ -215,7 +216,7 @@ def _document(trace: Trace, most: int) -> dict[str, Any]:
 
 
 def _npy_header(dtype: np.dtype[np.void], count: int) -> bytes:
-    """What an npy file of so many elements begins with, padded to 64 bytes."""
+    """Return the header of an npy file of ``count`` elements, padded to 64 bytes."""
     descr = dtype.newbyteorder("<").descr
     text = repr({"descr": descr, "fortran_order": False, "shape": (count,)})
     magic = b"\x93NUMPY\x01\x00"
@@ -224,26 +225,26 @@ def _npy_header(dtype: np.dtype[np.void], count: int) -> bytes:
 
 
 class _Reader:
-    """The members of an archive, read only once it is sure how large they are."""
+    """Reads the members of an archive, after a check that their sizes fit the file."""
 
     def __init__(self, archive: zipfile.ZipFile, file_bytes: int) -> None:
         self._archive = archive
         self._members = {info.filename: info for info in archive.infolist()}
         if len(self._members) != len(archive.infolist()):
-            raise TraceError("holds two members of one name")
+            raise TraceError("has two members of the same name")
         for info in self._members.values():
             if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
                 raise TraceError(f"member {reprlib.repr(info.filename)} is compressed")
         total = sum(info.file_size for info in self._members.values())
         if total > file_bytes:
-            raise TraceError(f"declares {total} bytes in a file of {file_bytes}")
+            raise TraceError(f"declares {total} bytes of content in a file of {file_bytes} bytes")
 
     def trace(self) -> Trace:
-        """Everything, checked."""
+        """Return the trace after all checks."""
         document = _parse(self._content("trace.json", MAX_JSON_BYTES))
         entries = _list(document.get("runs"), "runs")
         if len(self._members) != 1 + 2 * len(entries):
-            raise TraceError(f"holds {len(self._members)} members for {len(entries)} runs")
+            raise TraceError(f"has {len(self._members)} members for {len(entries)} runs")
         runs = []
         for number, entry in enumerate(entries):
             try:
@@ -253,14 +254,14 @@ class _Reader:
         return Trace(tuple(runs))
 
     def _run(self, folder: str, entry: object) -> Run:
-        """One run, checked."""
+        """Return one run after all checks."""
         if not isinstance(entry, dict):
             raise TraceError(f"its entry is {reprlib.repr(entry)}, not an object")
         complete, meta = entry.get("complete"), entry.get("meta")
         if not isinstance(complete, bool):
             raise TraceError(f"complete is {reprlib.repr(complete)}, not true or false")
         if not isinstance(meta, dict) or _nesting(meta) > MAX_META_NESTING:
-            raise TraceError(f"meta is {reprlib.repr(meta)}, no object or nested too deep")
+            raise TraceError(f"meta is {reprlib.repr(meta)}, not an object or nested too deeply")
         nprocs = _int(entry.get("nprocs"), "nprocs", 1, MAX_NPROCS)
         run = Run(
             nprocs=nprocs,
@@ -276,7 +277,7 @@ class _Reader:
         return run
 
     def _array(self, name: str, dtype: np.dtype[np.void], length: object) -> NDArray[np.void]:
-        """One npy member of the length that the document says."""
+        """Return the array of one npy member, of the length that the document declares."""
         count = _int(length, f"length of {name}", 0, MAX_NUMBER)
         header = _npy_header(dtype, count)
         size = len(header) + count * dtype.itemsize
@@ -287,7 +288,7 @@ class _Reader:
         return stored.astype(dtype, copy=False)
 
     def _content(self, name: str, limit: int) -> bytes:
-        """The bytes of one member; zipfile compares their checksum."""
+        """Return the bytes of one member; zipfile verifies their checksum."""
         if name not in self._members:
             raise TraceError(f"has no member {name}")
         size = self._members[name].file_size
@@ -297,25 +298,25 @@ class _Reader:
 
 
 def _parse(content: bytes) -> dict[str, Any]:
-    """The JSON document, of this format and version."""
+    """Return the JSON document after a check of its format and version."""
 
     def finite(text: str) -> float:
         if not math.isfinite(number := float(text)):
-            raise TraceError(f"trace.json holds the number {text[:40]}")
+            raise TraceError(f"trace.json contains the number {text[:40]}, which is not finite")
         return number
 
     document = json.loads(content.decode("utf-8"), parse_constant=finite, parse_float=finite)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise TraceError(f"trace.json does not say that it is of format {FORMAT!r}")
+        raise TraceError(f"trace.json does not declare the format {FORMAT!r}")
     version = document.get("version")
     if type(version) is not int or version != FORMAT_VERSION:
         shown = reprlib.repr(version)
-        raise TraceError(f"is of version {shown}, and this bsplib reads {FORMAT_VERSION}")
+        raise TraceError(f"has version {shown}, and this bsplib reads version {FORMAT_VERSION}")
     return document
 
 
 def _groups(value: object, nprocs: int) -> tuple[GroupInfo, ...]:
-    """The groups: the root first, each sub-group inside an earlier one."""
+    """Return the groups; the root must be first, and each sub-group inside an earlier group."""
     groups: list[GroupInfo] = []
     contains = functools.cache(lambda position: _membership(groups[position].members))
     for position, row in enumerate(_list(value, "groups")):
@@ -330,15 +331,15 @@ def _groups(value: object, nprocs: int) -> tuple[GroupInfo, ...]:
             sound = sound and contains(group.parent)(group.members)
         if not sound:
             shown = reprlib.repr(tuple(group))
-            raise TraceError(f"{what} cannot be {shown} among {nprocs} processes")
+            raise TraceError(f"{what} is {shown}, which is no group of {nprocs} processes")
         groups.append(group)
     if not groups:
-        raise TraceError("there is no group")
+        raise TraceError("the list of groups is empty")
     return tuple(groups)
 
 
 def _members(value: object, what: str, nprocs: int) -> Members:
-    """The processes of a group, each of them once."""
+    """Return the processes of a group; none may be listed twice."""
     if isinstance(value, dict) and value.keys() == {"first", "count", "step"}:
         first = _int(value["first"], what, 0, nprocs - 1)
         count = _int(value["count"], what, 1, nprocs)
@@ -349,16 +350,18 @@ def _members(value: object, what: str, nprocs: int) -> Members:
         pids = [_int(pid, what, 0, nprocs - 1) for pid in value]
         if len(set(pids)) == len(pids):
             return as_members(pids)
-    raise TraceError(f"{what} has the members {reprlib.repr(value)}, no processes of {nprocs}")
+    raise TraceError(
+        f"{what} has the members {reprlib.repr(value)}, which are no processes of {nprocs}"
+    )
 
 
 def _membership(parent: Members) -> Callable[[Members], bool]:
-    """Return what tells whether all processes of a group are its parent's."""
+    """Return a function that tells whether all processes of a group belong to its parent."""
     pids = parent if isinstance(parent, range) else frozenset(parent)
 
     def contains(members: Members) -> bool:
         if isinstance(parent, range) and isinstance(members, range):
-            # Of evenly spaced ones the first two and the last tell of all.
+            # Both are evenly spaced: if the first two and the last belong to it, all do.
             return all(pid in pids for pid in (*members[:2], members[-1]))
         return len(members) <= len(pids) and all(pid in pids for pid in members)
 
@@ -366,37 +369,37 @@ def _membership(parent: Members) -> Callable[[Members], bool]:
 
 
 def _frames(value: object) -> list[Frame]:
-    """The calls that stacks are made of."""
+    """Return the frames to which stacks refer."""
     frames = []
     for position, row in enumerate(_list(value, "frames")):
         what = f"frame {position}"
         file, function, first_line, line, library = _list(row, what, len(Frame._fields))
         for text in (file, function):
             if not isinstance(text, str) or len(text) > MAX_TEXT:
-                raise TraceError(f"{what} is named {reprlib.repr(text)}, no text or too long")
+                raise TraceError(f"{what} has the name {reprlib.repr(text)}, no text or too long")
         if not isinstance(library, bool):
-            raise TraceError(f"{what} holds {reprlib.repr(library)}, not true or false")
+            raise TraceError(f"{what} has {reprlib.repr(library)}, not true or false")
         first_line, line = (_int(number, what, 0, 2**31 - 1) for number in (first_line, line))
         frames.append(Frame(file, function, first_line, line, library))
     return frames
 
 
 def _stacks(value: object, frames: list[Frame]) -> tuple[Stack, ...]:
-    """The stacks, none of them empty."""
+    """Return the stacks; none may be empty."""
     stacks = []
-    for position, row in enumerate(_list(value, "stacks")):
-        what = f"stack {position}"
+    for number, row in enumerate(_list(value, "stacks")):
+        what = f"stack {number}"
         if len(_list(row, what)) > MAX_STACK:
             raise TraceError(f"{what} has {len(row)} frames, more than {MAX_STACK}")
-        places = [_int(place, what, 0, len(frames) - 1) for place in row]
-        if not places:
+        positions = [_int(position, what, 0, len(frames) - 1) for position in row]
+        if not positions:
             raise TraceError(f"{what} is empty")
-        stacks.append(tuple(frames[place] for place in places))
+        stacks.append(tuple(frames[position] for position in positions))
     return tuple(stacks)
 
 
 def _check_records(run: Run) -> None:
-    """Positions and numbers in range, times in order, each superstep of a process once."""
+    """Check that numbers are in range, times in order, and no superstep is recorded twice."""
     records = run.records
     ends = {"pid": run.nprocs, "group": len(run.groups)}
     ends |= {"kind": len(Kind), "stack": len(run.stacks)}
@@ -417,7 +420,7 @@ def _check_records(run: Run) -> None:
 
 
 def _check_rising(records: NDArray[np.void], keys: tuple[str, ...], name: str, step: int) -> None:
-    """Refuse values that rise by less than a step over the one before of equal keys."""
+    """Check that among records of equal keys each value is at least ``step`` above the last."""
     order = np.lexsort([records[key] for key in keys])
     same = np.logical_and.reduce([np.diff(records[key][order]) == 0 for key in keys])
     wrong = np.zeros(len(records), bool)
@@ -426,18 +429,18 @@ def _check_rising(records: NDArray[np.void], keys: tuple[str, ...], name: str, s
 
 
 def _check_traffic(run: Run) -> None:
-    """Each traffic row: its record exists, and its partner is another of the group."""
+    """Check that each traffic row has a record, and a partner of the same group."""
     traffic = run.traffic
     ends = {"record": len(run.records), "partner": run.nprocs, "direction": len(Direction)}
     for name in TRAFFIC.fields or ():
         _check_range("traffic row", traffic, name, 0, ends.get(name, MAX_NUMBER + 1))
-    asker, partner = run.records[traffic["record"]], traffic["partner"]
-    wrong = ~_are_members(run, asker["group"], partner) | (partner == asker["pid"])
-    _refuse("traffic row", traffic, wrong, "a partner that is not another of its group")
+    caller, partner = run.records[traffic["record"]], traffic["partner"]
+    wrong = ~_are_members(run, caller["group"], partner) | (partner == caller["pid"])
+    _refuse("traffic row", traffic, wrong, "a partner that is not another process of its group")
 
 
 def _are_members(run: Run, groups: NDArray[np.int32], pids: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Whether processes belong to groups, pair by pair."""
+    """Tell for each pair of a group and a pid whether the process belongs to the group."""
     evenly = [_rising(group.members) for group in run.groups]
     first, last, step = np.array(evenly, np.int64)[groups].T
     found: NDArray[np.bool_] = (first <= pids) & (pids <= last) & ((pids - first) % step == 0)
@@ -451,21 +454,21 @@ def _are_members(run: Run, groups: NDArray[np.int32], pids: NDArray[np.int32]) -
 
 
 def _rising(members: Members) -> tuple[int, int, int]:
-    """First, last and step of a range in rising order; of a list a range around it."""
+    """Return first, last and step of a range in rising order, or of a range around a list."""
     if isinstance(members, range):
         return min(members[0], members[-1]), max(members[0], members[-1]), abs(members.step)
     return min(members), max(members), 1
 
 
 def _check_range(what: str, rows: NDArray[np.void], name: str, least: int, end: int) -> None:
-    """Refuse values of a field outside least .. end - 1."""
+    """Check that the values of a field are in least .. end - 1."""
     values = rows[name]
     fault = f"a {name} outside {least} .. {end - 1}"
     _refuse(what, rows, (values < least) | (values >= end), fault)
 
 
 def _refuse(what: str, rows: NDArray[np.void], wrong: NDArray[np.bool_], fault: str) -> None:
-    """Raise TraceError with the first row that is wrong."""
+    """Raise TraceError for the first row that is marked as wrong, if any."""
     if wrong.any():
         position = int(wrong.argmax())
         fields = dict(zip(rows.dtype.names or (), rows[position].item(), strict=True))
@@ -473,7 +476,7 @@ def _refuse(what: str, rows: NDArray[np.void], wrong: NDArray[np.bool_], fault: 
 
 
 def _list(value: object, what: str, length: int | None = None) -> list[Any]:
-    """A JSON array, of this length if one is given."""
+    """Check that a value is a JSON array, of this length if one is given; return it."""
     if not isinstance(value, list) or length not in (None, len(value)):
         expected = "an array" if length is None else f"an array of {length}"
         raise TraceError(f"{what} is {reprlib.repr(value)}, not {expected}")
@@ -481,14 +484,14 @@ def _list(value: object, what: str, length: int | None = None) -> list[Any]:
 
 
 def _int(value: object, what: str, low: int, high: int) -> int:
-    """A JSON number that is whole and in range."""
+    """Check that a value is a whole number in range; return it."""
     if type(value) is not int or not low <= value <= high:
-        raise TraceError(f"{what} holds {reprlib.repr(value)}, no whole number in {low} .. {high}")
+        raise TraceError(f"{what} has {reprlib.repr(value)}, no whole number in {low} .. {high}")
     return value
 
 
 def _nesting(value: object) -> int:
-    """How many containers are inside one another at most."""
+    """Return the greatest number of containers that are nested in one another."""
     depth = 0
     level = [value]
     while level := [item for item in level if isinstance(item, dict | list)]:

@@ -71,7 +71,7 @@ def test_a_disk_without_room_for_records_is_found_before_anything_starts(
 ):
     free = os.statvfs_result((4096, 4096, 100, 10, 10, 9, 9, 9, 0, 255))
     monkeypatch.setattr(os, "statvfs", lambda _: free)
-    with pytest.raises(bsplib.UsageError, match=r"begin with .* bytes, and 40960 are free"):
+    with pytest.raises(bsplib.UsageError, match=r"need at least .* bytes, and 40960 are free"):
         run(never, profile=tmp_path / TRACE)
     assert left(tmp_path) == []
 
@@ -253,7 +253,7 @@ def test_a_trace_damaged_while_the_second_run_goes_on_is_left_and_named(run, tmp
     def damage(_):
         (tmp_path / TRACE).write_text("damaged")
 
-    with pytest.warns(bsplib.TraceWarning, match="is no trace.* the records stay in"):
+    with pytest.warns(bsplib.TraceWarning, match="is no trace.* the records are kept in"):
         assert run(count, 4, 2, damage, profile=tmp_path / TRACE) == [4, 4]
     assert (tmp_path / TRACE).read_text() == "damaged"
     (folder,) = tmp_path.glob(".bsp-records-*")
@@ -461,14 +461,14 @@ def await_unlocked(folder):
 def test_the_records_of_a_killed_program_make_a_trace(endless, backend, tmp_path, name):
     program = endless(backend)
     (folder,) = tmp_path.glob(".bsp-records-*")
-    with pytest.raises(bsplib.TraceError, match="the run that records there still goes on"):
+    with pytest.raises(bsplib.TraceError, match="the run that records here is still running"):
         recording.recover(folder)
     program.send_signal(signal.Signals[name])
     said = program.communicate(timeout=30)[1]
     assert program.returncode == -signal.Signals[name]
     told = (
-        f"bsp: ended by {name}; the records stay in {folder}; a trace is made of them, elsewhere "
-        f"with --out, by: bsp recover {folder}\n"
+        f"bsp: ended by {name}; the records are kept in {folder}; make a trace of them "
+        f"(with --out FILE in another file) by: bsp recover {folder}\n"
     )
     assert said == ("" if name == "SIGKILL" else told)
     target, run = await_unlocked(folder)
@@ -581,7 +581,7 @@ def test_recover_replaces_no_file_unless_it_is_named(records, tmp_path):
     done = recover(records)
     assert done.exit_code == 1
     assert done.output == (
-        f"Error: recover: {tmp_path / TRACE} is there already; say another file by --out\n"
+        f"Error: recover: {tmp_path / TRACE} exists already; give another file by --out\n"
     )
     assert recover(records, "--out", tmp_path / TRACE).exit_code == 0
     assert len(read_trace(tmp_path / TRACE).runs) == 1

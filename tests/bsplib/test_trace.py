@@ -217,7 +217,7 @@ def test_bytes_inserted_and_left_out_are_refused_or_change_nothing(path):
 @pytest.mark.parametrize("version", [0, FORMAT_VERSION + 1, -1, "1", 1.0, True, None, [1], 10**40])
 def test_another_version_is_refused_and_named(path, version):
     change_document(path, lambda document: document.update(version=version))
-    with pytest.raises(TraceError, match=f"this bsplib reads {FORMAT_VERSION}") as caught:
+    with pytest.raises(TraceError, match=f"this bsplib reads version {FORMAT_VERSION}") as caught:
         read_trace(path)
     assert str(version)[:5] in str(caught.value)
 
@@ -308,7 +308,7 @@ def test_any_part_of_the_document_left_out_is_refused(path):
 
 
 @pytest.mark.parametrize("text", ["x" * MAX_TEXT, ""])
-def test_names_of_any_bearable_length_are_read(path, text):
+def test_names_of_any_allowed_length_are_read(path, text):
     change_document(path, lambda document: document["runs"][0]["frames"][0].__setitem__(0, text))
     assert read_trace(path).runs[0].stacks[0][0].file == text
 
