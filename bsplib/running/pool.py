@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from bsplib.backends.shm.processes import Limit, Processes
-from bsplib.backends.shm.signals import held_back
+from bsplib.backends.signals import held_back
 from bsplib.errors import UsageError
 from bsplib.machine import Machine
 from bsplib.running.failures import trim

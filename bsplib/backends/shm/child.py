@@ -19,7 +19,7 @@ from bsplib.backends.shm.doorbell import doorbells
 from bsplib.backends.shm.lifeline import Lifeline
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import Segment
-from bsplib.backends.shm.signals import keep_own_handlers
+from bsplib.backends.signals import keep_own_handlers
 from bsplib.recording.last_words import LastWords
 from bsplib.running.failures import halt_of, unpicklable_result
 from bsplib.running.labels import whole_lines

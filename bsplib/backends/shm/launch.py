@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bsplib.backends.shm.processes import Processes
-from bsplib.backends.shm.signals import held_back
+from bsplib.backends.signals import held_back
 from bsplib.running.task import Task
 
 MOST_PROCESSES = 256

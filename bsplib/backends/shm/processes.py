@@ -50,7 +50,7 @@ from bsplib.backends.shm.lifeline import Lifeline
 from bsplib.backends.shm.limits import check_descriptors, close_pipes, no_threads, not_started
 from bsplib.backends.shm.locate import stacks
 from bsplib.backends.shm.segment import Segment
-from bsplib.backends.shm.signals import let_through, without_interrupt
+from bsplib.backends.signals import let_through, without_interrupt
 from bsplib.backends.whereabouts import Whereabouts, from_stack, interrupted, overdue
 from bsplib.errors import ProcessDiedError
 from bsplib.running.failures import Failure, raise_first, read_outcome
