@@ -1,4 +1,4 @@
-r"""Text of unknown origin, made safe for a terminal.
+r"""Text of unknown origin, made safe to show.
 
 A terminal obeys escape sequences: the name of a function, a Machine or a file in a trace
 of somebody else could move the cursor or rename the window.
@@ -21,3 +21,11 @@ def visible(text: str) -> str:
 def visible_lines(text: str) -> str:
     """Text of several lines, each of them as :func:`visible` makes it."""
     return "\n".join(map(visible, text.split("\n")))
+
+
+def text_of(error: BaseException) -> str:
+    """Return the text of an error of unknown origin, whatever its ``__str__`` does."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001  # anything may go wrong in a foreign __str__
+        return f"<{type(error).__name__} whose __str__ raises>"

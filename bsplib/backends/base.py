@@ -68,6 +68,24 @@ class VirtualClock(Protocol):
         """Run inside a primitive, while a function of the program does."""
 
 
+class Stopped(BaseException):
+    """The run is over because of another process; unwinds ``main``, seen by nobody.
+
+    A port raises it where its process would wait for others.
+    """
+
+
+class LeftGroup(Protocol):
+    """A group that a process has left while others may still be in it."""
+
+    def let_go(self) -> bool:
+        """Look for what came too late; return whether this process is done with the group.
+
+        Raises:
+            SyncMismatchError: a message came that nobody waited for.
+        """
+
+
 class Port(ABC):
     """One process's door to the other processes of one group."""
 

@@ -38,18 +38,21 @@ class LastWords:
                 signal.signal(number, signal.SIG_DFL)
         self._handled.clear()
 
-    @staticmethod
-    def leave_unsaid() -> None:
-        """In a process that inherited the handler: leave the signals to the system."""
-        for number in _SIGNALS:
-            handler = signal.getsignal(number)
-            if isinstance(getattr(handler, "__self__", None), LastWords):
-                signal.signal(number, signal.SIG_DFL)
-
     def _end(self, number: int, _: FrameType | None) -> None:
-        if os.getpid() == self._pid:  # a process that the program forks inherits it
+        if os.getpid() == self._pid:  # a signal may come before a forked process forgets it
             name = signal.Signals(number).name
             with contextlib.suppress(OSError):
                 os.write(2, f"bsp: ended by {name}; {self._text}\n".encode(errors="replace"))
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
+
+
+def _leave_unsaid() -> None:
+    """In a forked process: leave the signals to the system."""
+    for number in _SIGNALS:
+        handler = signal.getsignal(number)
+        if isinstance(getattr(handler, "__self__", None), LastWords):
+            signal.signal(number, signal.SIG_DFL)
+
+
+os.register_at_fork(after_in_child=_leave_unsaid)

@@ -28,7 +28,7 @@ from bsplib.recording.output_file import UNFINISHED, obstacle
 from bsplib.recording.records import RECORD, TRAFFIC, Run, Trace
 from bsplib.recording.spool import HEADER, ROWS_AT_FIRST
 from bsplib.recording.trace import FORMAT_VERSION, MAX_NPROCS, TooLongError, read_trace, write_trace
-from bsplib.running.failures import words
+from bsplib.visible import text_of
 
 _PREFIX = ".bsp-records-"
 _ABOUT = "run.json"
@@ -295,7 +295,7 @@ def _losses(found: Collected) -> str:
 
 def _error_text(error: BaseException) -> str:
     """Return the type and the text of an error, up to a maximal length."""
-    return f"{type(error).__name__}: {words(error)}"[:_MAX_ERROR_TEXT]
+    return f"{type(error).__name__}: {text_of(error)}"[:_MAX_ERROR_TEXT]
 
 
 def _reason(error: BaseException) -> str:

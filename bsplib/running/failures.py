@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 from bsplib import call_site
 from bsplib.backends.members import named
 from bsplib.errors import BspError, MessageError, ProcessDiedError, SyncMismatchError
+from bsplib.visible import text_of
 
 _AFTER_ALL = 1 << 62
 """The superstep of what goes wrong after the last one."""
@@ -88,7 +89,9 @@ def halt_of(stopped: BaseException) -> Halt:
 
 def unpicklable_result(pid: int, reason: Exception) -> MessageError:
     """Return the error for what cannot travel to the caller of ``run``."""
-    error = MessageError(f"what main returned on process {pid} cannot be pickled: {words(reason)}")
+    error = MessageError(
+        f"what main returned on process {pid} cannot be pickled: {text_of(reason)}"
+    )
     error.pid, error.superstep = pid, _AFTER_ALL
     return error
 
@@ -104,18 +107,10 @@ def read_outcome(pickled: bytes, pid: int) -> Any:
         return pickle.loads(pickled)
     except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __setstate__
         error = BspError(
-            f"what process {pid} returned or raised cannot be unpickled here: {words(reason)}"
+            f"what process {pid} returned or raised cannot be unpickled here: {text_of(reason)}"
         )
         error.pid, error.superstep = pid, _AFTER_ALL
         return Failure(pid, _AFTER_ALL, error, call_site.END)
-
-
-def words(error: BaseException) -> str:
-    """Return what an error says, whatever its ``__str__`` does."""
-    try:
-        return str(error)
-    except Exception:  # noqa: BLE001  # anything may go wrong in a foreign __str__
-        return f"<{type(error).__name__} whose __str__ raises>"
 
 
 def _portable(error: BaseException) -> BaseException:
@@ -123,12 +118,12 @@ def _portable(error: BaseException) -> BaseException:
     try:
         again = pickle.loads(pickle.dumps(error))
     except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__
-        problem = f"cannot be pickled: {words(reason)}"
+        problem = f"cannot be pickled: {text_of(reason)}"
     else:
         if isinstance(again, BaseException):
             return error
         problem = f"unpickles to {type(again).__name__}, which is no exception"
-    said = BspError(f"{type(error).__qualname__}: {words(error)} (the error itself {problem})")
+    said = BspError(f"{type(error).__qualname__}: {text_of(error)} (the error itself {problem})")
     said.__cause__ = error
     return said
 

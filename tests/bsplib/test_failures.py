@@ -226,7 +226,7 @@ def test_causes_lose_the_frames_of_bsplib_too(run):
 def test_all_frames_can_be_asked_for(run, monkeypatch):
     monkeypatch.setenv("BSP_TRACEBACK", "full")
     text = shown(raised_by(run, puts_wrongly, kind=bsplib.ProcessRangeError))
-    assert str(HERE / "remote.py") in text
+    assert str(HERE / "primitives" / "remote.py") in text
 
 
 # -- mismatches --------------------------------------------------------------------------------

@@ -496,7 +496,7 @@ def test_a_process_that_is_interrupted_while_it_posts_is_waited_for():
     def main(bsp):
         if bsp.pid == 1:
             oblivious = bsp._port._oblivious
-            oblivious._words = Interrupted(oblivious._words)
+            oblivious._control = Interrupted(oblivious._control)
             bsp.send(0, b"late")
         bsp.oblsync(1 - bsp.pid)
         return [payload for _, _, payload in bsp.messages()]

@@ -12,15 +12,15 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
 
+from bsplib.backends.base import Stopped
 from bsplib.backends.shm import fork_warning, locate
-from bsplib.backends.shm.context import ProcessContext, Stopped
+from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import WORD
 from bsplib.backends.shm.doorbell import doorbells
 from bsplib.backends.shm.lifeline import Lifeline
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.signals import keep_own_handlers
-from bsplib.recording.last_words import LastWords
 from bsplib.running.failures import halt_of, unpicklable_result
 from bsplib.running.labels import whole_lines
 from bsplib.running.seeds import plant
@@ -60,7 +60,6 @@ def be_process(
     gc.freeze()  # what was inherited stays as it is, and its pages stay shared
     keep_own_handlers()
     fork_warning.show_again()
-    LastWords.leave_unsaid()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     lifeline.bind()

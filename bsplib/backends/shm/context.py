@@ -9,8 +9,8 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
 
+from bsplib.backends.base import LeftGroup, Stopped
 from bsplib.backends.shm.control import ABORT, ASLEEP, BLOCKS, OS_PID, WAITED, WORD
 from bsplib.backends.shm.doorbell import Doorbell
 from bsplib.backends.shm.heap import Heap
@@ -39,17 +39,6 @@ _NAPS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
 _sched_yield = os.sched_yield
 
 STORES_IN_ORDER = platform.machine().lower() in {"x86_64", "amd64", "i386", "i686"}
-
-
-class Stopped(BaseException):
-    """The run is over because of another process; unwinds ``main``, seen by nobody."""
-
-
-class LeftGroup(Protocol):
-    """A group that this process has left."""
-
-    def let_go(self) -> bool:
-        """Give everything back if all have left it; return whether so."""
 
 
 class ProcessContext:

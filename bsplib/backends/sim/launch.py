@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import cloudpickle
 
+from bsplib.backends.base import Stopped
 from bsplib.backends.sim.alarm import alarm
 from bsplib.backends.sim.interruption import Interruption
 from bsplib.backends.sim.port import SimPort
-from bsplib.backends.sim.world import Process, Stopped, World
+from bsplib.backends.sim.world import Process, World
 from bsplib.running.failures import halt_of, raise_first, unpicklable_result
 from bsplib.running.labels import whole_lines
 from bsplib.running.task import Task, describe_failure, run_task

@@ -219,14 +219,14 @@ class SimPort(Port):
     ) -> Arrivals | None:
         """See :meth:`Port.exchange`."""
         self._check_current()
-        self.look_back()
+        self.let_go()
         meeting = self._gathering.meeting
         meeting.posts[self.pid] = _Post(self._superstep, note, parcels, common, stamp or self.now())
         self._stop_if_failed()
         ends = note & _KIND == Kind.END
         self._await_all(meeting, "at the end of main" if ends else self._in_sync)
         if self._process.left:  # groups whose other processes may have posted by now
-            self._process.left = [port for port in self._process.left if not port.look_back()]
+            self._process.left = [port for port in self._process.left if not port.let_go()]
         if not meeting.together:
             self._check_together(meeting.posts)
         if self._before_main:
@@ -316,7 +316,7 @@ class SimPort(Port):
     ) -> list[tuple[int, Any]]:
         """See :meth:`Port.exchange_oblivious`."""
         self._check_current()
-        self.look_back()
+        self.let_go()
         gathering, number = self._gathering, self._ended
         sent = gathering.oblivious.setdefault(number, _Oblivious())
         full = {pid: parcel for pid, parcel in parcels.items() if parcel[0]}
@@ -357,7 +357,7 @@ class SimPort(Port):
         self._gathering.waiting.append(self._process)
         self._world.wait(self._process, f"in an oblsync of {self._span}")
 
-    def look_back(self) -> bool:
+    def let_go(self) -> bool:
         """Look at those who posted late: they may have nothing for this process.
 
         Returns:
@@ -401,7 +401,7 @@ class SimPort(Port):
 
     def close(self) -> None:
         """See :meth:`Port.close`."""
-        if not self.look_back():
+        if not self.let_go():
             self._process.left.append(self)
         self._gathering.left += 1
         if self._gathering.left == self.nprocs:

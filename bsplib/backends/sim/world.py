@@ -8,26 +8,16 @@ the order, and with the same seed it is the same order again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import greenlet
 import numpy as np
 
+from bsplib.backends.base import LeftGroup, Stopped
 from bsplib.backends.members import named
 from bsplib.backends.sim.clock import Clock
 from bsplib.errors import SyncMismatchError
 from bsplib.machine import Machine
-
-
-class Stopped(BaseException):
-    """The run is over because of another process; unwinds ``main``, seen by nobody."""
-
-
-class LeftGroup(Protocol):
-    """A group that a process has left."""
-
-    def look_back(self) -> bool:
-        """Look at those who posted late; return whether all have posted now."""
 
 
 class Process:
