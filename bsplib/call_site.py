@@ -11,7 +11,7 @@ import contextlib
 import os
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
@@ -20,6 +20,8 @@ _OUTERMOST = (_CALLS_MAIN, "be_process")
 _ENDS_MAIN = "_finish"
 _WRAPPERS = ("timed", "paused", "settled", "__next__", "pid", "nprocs", "machine")
 """Functions around primitives, which keep the time, and attributes."""
+_SYNCS = ("sync", "oblsync", "done", "__exit__")
+"""Primitives that end a superstep by themselves; a collective calls one of them."""
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _BACKENDS = _HERE + "backends" + os.sep
 _MEETINGS = ("exchange", "sync_empty", "sync_one_put", "exchange_oblivious", "wait")
@@ -47,6 +49,32 @@ def is_own_file(name: str) -> bool:
 def is_installed(name: str) -> bool:
     """Tell whether a file belongs to the standard library or to an installed package."""
     return name.startswith(("<frozen", *_INSTALLED)) and not is_own_file(name)
+
+
+def is_wrapper(code: CodeType) -> bool:
+    """Tell whether code is bsplib's own and stands around a primitive, to keep the time."""
+    return is_own(code) and code.co_name in _WRAPPERS
+
+
+def frames_of_sync(codes: Sequence[CodeType]) -> int:
+    """Return how many frames of a stack belong to the primitive that ends the superstep.
+
+    They are the primitive, what bsplib calls below it, however much that is, and a
+    primitive or wrapper around it, such as ``__exit__`` around ``done``. What is left
+    above is the program, and the collective that called the primitive.
+
+    Args:
+        codes: of the frames, the innermost first.
+    """
+    count = 0
+    for number, code in enumerate(codes, 1):
+        if not is_own(code):
+            break
+        if code.co_name in _SYNCS or (count and code.co_name in _WRAPPERS):
+            count = number
+        elif count:
+            break
+    return count
 
 
 def _ends_with(code: CodeType) -> bool:

@@ -16,22 +16,15 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from numpy.typing import ArrayLike
 
-from bsplib import call_site, group
+from bsplib import call_site
 from bsplib.backends.base import Port
 from bsplib.group import Group
 from bsplib.primitives.superstep import Terms
 from bsplib.recording.records import NO_CPU, Direction, Frame, GroupInfo, Stack
 from bsplib.recording.spool import Spool
-from bsplib.running import virtual_group
 from bsplib.sync_kinds import Kind
 from bsplib.transfers.outgoing import Early, Outgoing, parcel_bytes
 from bsplib.transfers.place import Array
-
-_CALLER = 2
-"""Frames above those that end a superstep here: the primitive, and who called it."""
-
-_LEAVES_GROUPS = group.__file__, virtual_group.__file__
-"""Files with functions that leave a group at the end of a ``with`` statement."""
 
 _SYNC = Kind.SYNC
 _NOTHING = 0, 0
@@ -72,14 +65,17 @@ class Recorder:
         self._groups += 1
         return self._groups - 1
 
-    def stack_above(self, frame: FrameType | None) -> int:
-        """Return the number for the call stack of a sync, from the frame of its caller."""
+    def stack_of_sync(self) -> int:
+        """Return the number for the call stack of the sync that calls this.
+
+        The key begins above the method of bsplib that calls this. It may have further
+        frames of bsplib below the primitive: :meth:`_define` leaves them out, once for
+        each stack.
+        """
+        frame: FrameType | None = sys._getframe(2)
         key: list[int] = []
         inner, outermost = frame, self._outermost
-        while frame is not None:
-            code = frame.f_code
-            if code is outermost:
-                break
+        while frame is not None and (code := frame.f_code) is not outermost:
             key += id(code), frame.f_lasti
             frame = frame.f_back
         whole = tuple(key)
@@ -95,15 +91,18 @@ class Recorder:
         return self._number((id(code),), (_frame_of(code, last),))
 
     def _define(self, key: tuple[int, ...], frame: FrameType | None) -> int:
-        frames = []
+        calls = []
         while frame is not None and frame.f_code is not self._outermost:
-            code = frame.f_code
-            self._codes.append(code)
-            if code.co_filename != virtual_group.__file__:  # on virtual processors only
-                frames.append(_frame_of(code, frame.f_lineno))
+            calls.append((frame.f_code, frame.f_lineno))
             frame = frame.f_back
-        self._main = self._codes[-1]
-        return self._number(key, tuple(reversed(frames)))
+        codes = [code for code, _ in calls]
+        above = calls[call_site.frames_of_sync(codes) :]
+        if not above:
+            return self.stack_of_end()  # main itself is a primitive
+        self._codes += codes
+        self._main = codes[-1]
+        stack = [_frame_of(*call) for call in above if not call_site.is_wrapper(call[0])]
+        return self._number(key, tuple(reversed(stack)))
 
     def _number(self, key: tuple[int, ...], stack: Stack) -> int:
         number = self._stacks.get(key)
@@ -224,38 +223,48 @@ class RecordedGroup(Group):
         self._sub_ns = 0
         self._start_ns = self._opened_ns = max(terms.began_ns, port.now())
 
-    def _end_superstep(self, kind: Kind, stamp: int) -> None:  # noqa: ARG002  # stamped here
+    def sync(self) -> None:
+        """See :meth:`Group.sync`."""
+        if self._unusable is not None:
+            self._check_usable()
         arrive = self._stamp_arrival()
         superstep, traffic = self._superstep, (self._out, self._early)
-        if kind is not _SYNC:
-            _end_superstep(self, kind, arrive)
-            stack = self._recorder.stack_of_end()
-            self._write(superstep, kind, stack, (arrive, arrive, arrive), traffic)
-            return
         long = self._changes or self._queue.messages or self._watch is not None
         if long or not self._end_shortly(arrive):
-            _end_superstep(self, kind, arrive)
+            _end_superstep(self, _SYNC, arrive)
         end = self._now()
-        stack = self._recorder.stack_above(sys._getframe(_CALLER))
-        self._write(superstep, _SYNC, stack, (arrive, self._port.released, end), traffic)
+        stack = self._recorder.stack_of_sync()
+        self._write(superstep, _SYNC, stack, arrive, self._port.released, end, traffic)
+
+    def _end_superstep(self, kind: Kind, stamp: int) -> None:  # noqa: ARG002  # stamped here
+        """Record the end of ``main``, or a sync that was called as ``Group.sync(bsp)``."""
+        if kind is _SYNC:
+            RecordedGroup.sync(self)
+            return
+        arrive = self._stamp_arrival()
+        superstep, traffic = self._superstep, (self._out, self._early)
+        _end_superstep(self, kind, arrive)
+        stack = self._recorder.stack_of_end()
+        self._write(superstep, kind, stack, arrive, arrive, arrive, traffic)
 
     def _end_oblivious(self, n: int, stamp: int) -> None:  # noqa: ARG002  # stamped here
         arrive = self._stamp_arrival()
         superstep, traffic = self._superstep, (self._out, self._early)
         super()._end_oblivious(n, arrive)
-        times = (arrive, self._port.released, self._now())
-        stack = self._recorder.stack_above(sys._getframe(_CALLER))
-        self._write(superstep, Kind.OBLSYNC, stack, times, traffic)
+        end = self._now()
+        stack = self._recorder.stack_of_sync()
+        self._write(superstep, Kind.OBLSYNC, stack, arrive, self._port.released, end, traffic)
 
     def _write(
         self,
         superstep: int,
         kind: Kind,
         stack: int,
-        times: tuple[int, int, int],
+        arrive: int,
+        released: int,
+        end: int,
         traffic: _Traffic,
     ) -> None:
-        arrive, released, end = times
         start, recorder = self._start_ns, self._recorder
         began = recorder.began_ns
         out, early = traffic
@@ -299,12 +308,9 @@ class RecordedGroup(Group):
 
     def _leave(self) -> None:
         arrive = self._stamp_arrival()
-        caller: FrameType | None = sys._getframe(_CALLER)
-        while caller is not None and caller.f_code.co_filename in _LEAVES_GROUPS:
-            caller = caller.f_back  # the end of a with statement
-        stack = self._recorder.stack_above(caller)
+        stack = self._recorder.stack_of_sync()
         super()._leave()
-        self._write(self._superstep, Kind.END, stack, (arrive, arrive, arrive), ({}, {}))
+        self._write(self._superstep, Kind.END, stack, arrive, arrive, arrive, ({}, {}))
         parent = self._parent
         assert isinstance(parent, RecordedGroup)
         parent._sub_ns += self._now() - self._opened_ns
