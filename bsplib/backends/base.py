@@ -7,10 +7,10 @@ above this line. A backend supplies
   what each of them returned, and
 * a :class:`Port` for each process in each group, through which parcels travel.
 
-A **parcel** is what one process has for another at the end of a superstep: a
-tuple of plain values (None, numbers, strings, bytes and tuples and lists of
-them). Payload travels inside it as bytes or, where it is large, as a **ticket**:
-a pair that :meth:`Port.stage` gave out and :meth:`Port.fetch` redeems.
+What travels is described in :mod:`bsplib.backends.parcels`. A small payload is carried
+along as bytes. A large one is **staged** for its receiver: :meth:`Port.stage` gives room
+and a ticket, and the receiver exchanges the ticket for the payload with :meth:`Port.fetch`
+or :meth:`Port.land`. A backend without shared memory moves the payload in between.
 """
 
 from __future__ import annotations
@@ -25,25 +25,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends.members import Members
+from bsplib.backends.parcels import Parcel, SmallPut, Ticket
 
-Ticket = tuple[Any, int]
-"""Where a large payload waits, and its size in bytes."""
+Room = NDArray[np.uint8]
+"""Bytes that a payload is written to."""
 
-Payload = bytes | Ticket
-"""Values on their way: carried along, or waiting where the ticket says."""
+Arrived = tuple[int, Parcel]
+"""A parcel that has come, after the pid of its source."""
 
-Parcel = Sequence[Any]
-
-SmallPut = tuple[int, int, bytes | memoryview]
-"""A small put of elements one after the other: slot of the array, the first, values."""
-SMALL_PUT_BYTES = 192
-"""Values of a small put, at most."""
+Arrivals = tuple[list[int], list[Arrived], list[Any] | None]
+"""What an exchange brought: the note of every process, by pid; parcels for this process,
+in order of source; what each process announced to all, by pid, or None where nobody
+announced anything."""
 
 
-Arrivals = tuple[list[int], list[tuple[int, Any]], list[Any] | None]
-"""What a meeting brought: the note of every process, by pid; parcels for this process
-as (source, parcel), in order of source; what each process announced to all, by pid, or
-None where nobody announced anything."""
+class Carrier(Protocol):
+    """What moves payloads between the processes of a group."""
+
+    def stage(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
+        """Return room for a payload of this superstep; see :meth:`Port.stage`."""
+
+    def lend(self, values: NDArray[Any], to: int) -> Ticket | None:
+        """Stage values without a copy; see :meth:`Port.lend`."""
+
+    def fetch(self, ticket: Ticket) -> memoryview:
+        """Return a payload; see :meth:`Port.fetch`."""
+
+    def land(self, ticket: Ticket, room: memoryview) -> None:
+        """Write a payload where it belongs; see :meth:`Port.land`."""
 
 
 class VirtualClock(Protocol):
@@ -119,9 +128,13 @@ class Port(ABC):
         """Return where an array lies for every process; None if only this one can reach it."""
         return None
 
-    def reach(self, shared_address: int, nbytes: int) -> memoryview:
-        """Return memory of any process, by an address that it announced."""
-        raise NotImplementedError  # who announces addresses can
+    def reach(self, pid: int, shared_address: int, nbytes: int) -> memoryview | None:  # noqa: ARG002
+        """Return memory of a process, by an address that it announced.
+
+        Returns:
+            None where this process cannot reach it: the other one is on another host.
+        """
+        return None
 
     def is_settled(self, pid: int) -> bool:  # noqa: ARG002  # nobody is, by default
         """Tell whether a process has done with the superstep before this one.
@@ -132,27 +145,56 @@ class Port(ABC):
         return False
 
     @abstractmethod
-    def stage(self, nbytes: int) -> tuple[Ticket, NDArray[np.uint8]]:
-        """Return room for a payload of this superstep, to be filled before it ends."""
+    def stage(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
+        """Return room for a payload of this superstep, to be filled before it ends.
 
-    def stage_message(self, nbytes: int) -> tuple[Ticket, NDArray[np.uint8]]:
+        Args:
+            nbytes: size of the payload.
+            to: receiving pid, which alone will fetch it; this process may be it.
+        """
+
+    def stage_message(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
         """Do as :meth:`stage`, for what is fetched after the end of the superstep, too."""
-        return self.stage(nbytes)
+        return self.stage(nbytes, to)
+
+    def lend(self, values: NDArray[Any], to: int) -> Ticket | None:  # noqa: ARG002
+        """Stage values that stay as they are until this superstep has ended, without a copy.
+
+        Args:
+            values: contiguous, in C order.
+            to: as for :meth:`stage`.
+
+        Returns:
+            The ticket; None where the backend cannot send straight from foreign memory, or
+            where a receiver may still read after this process has gone on.
+        """
+        return None
 
     @abstractmethod
     def fetch(self, ticket: Ticket) -> memoryview:
         """Return the payload of a parcel; valid until this process's next sync."""
 
+    def land(self, ticket: Ticket, room: memoryview) -> None:
+        """Write the payload of a parcel into contiguous memory of this process.
+
+        A backend that receives payloads can receive it there, without a copy in between.
+
+        Args:
+            ticket: of the payload.
+            room: bytes, as many as the payload has.
+        """
+        room[:] = self.fetch(ticket)
+
     @abstractmethod
     def exchange(
-        self, parcels: Mapping[int, Parcel], note: int, common: Parcel | None = None, stamp: int = 0
+        self, parcels: Mapping[int, Parcel], note: int, common: Any = None, stamp: int = 0
     ) -> Arrivals | None:
         """Post this process's parcels, wait for all processes of the group.
 
         Args:
             parcels: by receiving pid; none for this process itself.
             note: small number, below 128, that every process gets to see.
-            common: announcement for all processes.
+            common: announcement for all processes, in plain values; None for none.
             stamp: time of arrival in ns, 0 where nobody records.
 
         Returns:
@@ -180,7 +222,7 @@ class Port(ABC):
             What came; as a list of small puts if that is all. None where nothing came and all
             notes were the same: then it has done :meth:`end_superstep`, too.
         """
-        parcels = {} if small_put is None else {to: ([small_put], (), (), ())}
+        parcels = {} if small_put is None else {to: small_put.parcel()}
         arrivals = self.exchange(parcels, note, None, stamp)
         if arrivals is None:
             self.end_superstep()
@@ -189,7 +231,7 @@ class Port(ABC):
     @abstractmethod
     def exchange_oblivious(
         self, parcels: Mapping[int, tuple[int, Parcel]], expected: int, stamp: int = 0
-    ) -> list[tuple[int, Any]]:
+    ) -> list[Arrived]:
         """Post parcels, wait until ``expected`` messages are there for this process.
 
         Args:

@@ -15,7 +15,7 @@ import numpy as np
 from bsplib.errors import MessageError, SyncMismatchError
 from bsplib.primitives.superstep import Supersteps
 from bsplib.transfers import messages
-from bsplib.transfers.messages import Message, WireMessage
+from bsplib.transfers.messages import Message
 
 
 class CollectiveMail(Supersteps):
@@ -37,7 +37,7 @@ class CollectiveMail(Supersteps):
 
     def _arrived(
         self, operation: str, sources: Iterable[int], kept: list[Message] | None = None
-    ) -> dict[int, WireMessage]:
+    ) -> dict[int, Message]:
         """Return what a superstep of this collective brought, by source.
 
         Args:
@@ -51,20 +51,21 @@ class CollectiveMail(Supersteps):
         self._check_sources(operation, arrived, sources)
         return arrived
 
-    def _taken(self, operation: str) -> dict[int, WireMessage]:
+    def _taken(self, operation: str) -> dict[int, Message]:
         arrived = {}
-        for source, wire in self._queue.take_collective():
-            other, _ = messages.decode_tag(wire)
+        for message in self._queue.take_collective():
+            source, head, _ = message
+            other, _ = messages.decode_tag(head)
             if other != operation:
                 raise self._error(
                     SyncMismatchError,
                     f"{operation}: process {source} is in {other} in the same superstep",
                 )
-            arrived[source] = wire
+            arrived[source] = message
         return arrived
 
     def _check_sources(
-        self, operation: str, arrived: dict[int, WireMessage], sources: Iterable[int]
+        self, operation: str, arrived: dict[int, Message], sources: Iterable[int]
     ) -> None:
         wrong = sorted(arrived.keys() ^ (set(sources) - {self.pid}))
         if wrong:
@@ -75,10 +76,11 @@ class CollectiveMail(Supersteps):
                 f"together, with the same root and op",
             )
 
-    def _unwrap(self, wire: WireMessage, *, copy: bool = True) -> Any:
+    def _unwrap(self, message: Message, *, copy: bool = True) -> Any:
         """Return what a message holds; without ``copy`` an array as a view until the sync."""
-        pickled = messages.decode_tag(wire)[1] is True
-        payload = messages.decode(wire, self._port.fetch, copy=copy and not pickled)
+        _, head, content = message
+        pickled = messages.decode_tag(head)[1] is True
+        payload = messages.decode(head, content, self._port.fetch, copy=copy and not pickled)
         return unpack(payload, pickled=pickled)
 
     def _pack(self, operation: str, x: Any) -> tuple[Any, bool]:

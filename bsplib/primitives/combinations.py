@@ -11,7 +11,7 @@ import numpy as np
 from bsplib.errors import ShapeError, UsageError
 from bsplib.primitives.collective_mail import CollectiveMail
 from bsplib.transfers import messages, operations
-from bsplib.transfers.messages import CollectiveTag, WireMessage
+from bsplib.transfers.messages import CollectiveTag, Message
 from bsplib.transfers.operations import Op
 
 _WORD = 8
@@ -215,9 +215,9 @@ class Combinations(CollectiveMail):
             for pid in sources
         ]
 
-    def _check_shapes(self, job: _Combination, arrived: dict[int, WireMessage]) -> None:
+    def _check_shapes(self, job: _Combination, arrived: dict[int, Message]) -> None:
         """Raise where the values have not one shape, or not all sent a piece."""
-        shapes = {pid: messages.decode_tag(wire)[1] for pid, wire in arrived.items()}
+        shapes = {pid: messages.decode_tag(message[1])[1] for pid, message in arrived.items()}
         shapes[self.pid] = job.shape()
         silent = job.cut and len(shapes) < self.nprocs
         if len(set(shapes.values())) == 1 and not silent:
@@ -235,12 +235,12 @@ class Combinations(CollectiveMail):
         """Combine operands: computation of this process, not communication."""
         return function(operands)
 
-    def _joined(self, job: _Combination, arrived: dict[int, WireMessage], own: Any) -> Any:
+    def _joined(self, job: _Combination, arrived: dict[int, Message], own: Any) -> Any:
         """Put the pieces of a result together."""
         whole = np.empty(job.value.size, own.dtype)
         whole[self._piece(self.pid, whole.size)] = own
-        for pid, wire in arrived.items():
-            whole[self._piece(pid, whole.size)] = self._unwrap(wire, copy=False)
+        for pid, message in arrived.items():
+            whole[self._piece(pid, whole.size)] = self._unwrap(message, copy=False)
         return whole.reshape(job.value.shape)[()]
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bsplib.errors import UsageError
 from bsplib.primitives.collective_mail import CollectiveMail, copied, unpack
 from bsplib.transfers import messages
-from bsplib.transfers.messages import CollectiveTag, WireMessage
+from bsplib.transfers.messages import CollectiveTag, Message
 from bsplib.transfers.registry import DtypeCode, decode_dtype, encode_dtype
 
 
@@ -70,8 +70,8 @@ class Exchanges(CollectiveMail):
         arrived = self._arrived("broadcast", [] if self.pid == source else everyone, kept)
         if self.pid == source:
             return value
-        for pid, wire in arrived.items():
-            pieces.flat[self._piece(pid, pieces.flat.size)] = self._unwrap(wire, copy=False)
+        for pid, message in arrived.items():
+            pieces.flat[self._piece(pid, pieces.flat.size)] = self._unwrap(message, copy=False)
         return pieces.whole()
 
     def gather(self, x: Any, root: int = 0) -> list[Any] | None:
@@ -200,11 +200,11 @@ class Exchanges(CollectiveMail):
                 f"process has one",
             )
 
-    def _by_pid(self, arrived: dict[int, WireMessage], own: Any) -> list[Any]:
+    def _by_pid(self, arrived: dict[int, Message], own: Any) -> list[Any]:
         """Return what arrived, by source; None from whom nothing came."""
         values = [None] * self.nprocs
-        for pid, wire in arrived.items():
-            values[pid] = self._unwrap(wire)
+        for pid, message in arrived.items():
+            values[pid] = self._unwrap(message)
         values[self.pid] = own
         return values
 
@@ -237,12 +237,12 @@ class Exchanges(CollectiveMail):
             self.send(pid, piece, CollectiveTag("broadcast", pieces.header()))
         return unpack(data, pickled=pickled), pieces
 
-    def _receive_value(self, wire: WireMessage) -> tuple[Any, _Pieces | None]:
-        header = messages.decode_tag(wire)[1]
+    def _receive_value(self, message: Message) -> tuple[Any, _Pieces | None]:
+        header = messages.decode_tag(message[1])[1]
         if isinstance(header, bool):
-            return self._unwrap(wire), None
+            return self._unwrap(message), None
         pieces = _Pieces.empty(*header)
-        pieces.flat[self._piece(self.pid, pieces.flat.size)] = self._unwrap(wire, copy=False)
+        pieces.flat[self._piece(self.pid, pieces.flat.size)] = self._unwrap(message, copy=False)
         return None, pieces
 
     def _send_piece(self, pieces: _Pieces, receivers: Iterable[int]) -> None:

@@ -45,10 +45,10 @@ class Mailbox(Supersteps):
         try:
             if self._watch is not None:
                 payload = self._watch.source(payload, "send")
-            wire = messages.encode(payload, tag, self._port.stage_message)
+            head, content = messages.encode(payload, tag, self._port.stage_message, pid)
         except BspError as error:
             self._fail(error)
-        (self._out.get(pid) or self._to(pid)).add_message(wire)
+        (self._out.get(pid) or self._to(pid)).add_message(head, content)
 
     def qsize(self) -> tuple[int, int]:
         """Return how many messages are left to read, and the bytes of their payloads.
@@ -81,7 +81,8 @@ class Mailbox(Supersteps):
             self._check_usable()
         if not len(self._queue):
             raise self._error(MessageError, "move: there is no message left; ask qsize() first")
-        return messages.decode(self._queue.take()[1], self._port.fetch)
+        _, head, content = self._queue.take()
+        return messages.decode(head, content, self._port.fetch)
 
     def hpmove(self) -> tuple[Any, Any] | None:
         """Take the next message and return (tag, payload) without copying; None if none is left.
@@ -94,8 +95,9 @@ class Mailbox(Supersteps):
             self._check_usable()
         if not len(self._queue):
             return None
-        wire = self._queue.take()[1]
-        return messages.decode_tag(wire), messages.decode(wire, self._port.fetch, copy=False)
+        _, head, content = self._queue.take()
+        payload = messages.decode(head, content, self._port.fetch, copy=False)
+        return messages.decode_tag(head), payload
 
     def messages(self) -> Iterator[tuple[int, Any, Any]]:
         """Take the messages one after the other, as (source, tag, payload).
@@ -123,8 +125,9 @@ class Mailbox(Supersteps):
         return self._tag_size
 
     def _read(self) -> tuple[int, Any, Any]:
-        source, wire = self._queue.take()
-        return source, messages.decode_tag(wire), messages.decode(wire, self._port.fetch)
+        source, head, content = self._queue.take()
+        payload = messages.decode(head, content, self._port.fetch)
+        return source, messages.decode_tag(head), payload
 
     def _check_tag_size(self, size: int) -> int:
         try:

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bsplib.backends.parcels import WordsGet, WordsPut
 from bsplib.errors import (
     BspError,
 )
 from bsplib.primitives.superstep import Supersteps
 from bsplib.transfers import messages
 from bsplib.transfers.delivery import (
-    Get,
+    PendingGet,
 )
 from bsplib.transfers.guard import plain
 from bsplib.transfers.irregular import (
@@ -110,14 +111,17 @@ class RemoteAccess(Supersteps):
             values = cast_values(operation, src, target.dtype)
             if values.size == 0:
                 return
-            header, arranged = target.for_put(values)
+            put, arranged = target.for_put(values)
             if not target.resolved:
                 self._unresolved.append(target)
-            payload = messages.pack(arranged, self._port.stage)
+            if operation == "hpput":
+                payload = messages.lend_or_pack(arranged, self._port, receiver)
+            else:
+                payload = messages.pack(arranged, self._port.stage, receiver)
         except BspError as error:
             self._fail(error)
         outgoing = self._to(receiver)
-        outgoing.add_put((*header, payload))
+        outgoing.add_put(put, payload)
         if self._watch is None:
             self._open_lane(receiver, dst)
         else:
@@ -188,7 +192,7 @@ class RemoteAccess(Supersteps):
             if lane is not None:
                 nbytes = lane.get(self._out, dst, first)
                 if nbytes:
-                    self._gets.append(Get(pid, dst, None, dst.dtype, nbytes))
+                    self._gets.append(PendingGet(pid, dst, None, dst.dtype, nbytes))
                     return dst
         return self._get("get", pid, src, dst, offset, at)
 
@@ -220,7 +224,7 @@ class RemoteAccess(Supersteps):
             destination = target.destination(dst)
             if destination.size == 0:
                 return destination
-            header = target.for_get(destination)
+            get = target.for_get(destination)
             if not target.resolved:
                 self._unresolved.append(target)
         except BspError as error:
@@ -228,20 +232,20 @@ class RemoteAccess(Supersteps):
         if operation == "hpget" and self._watch is None:
             memory = self._memory_on(sender, target)
             if memory is not None:
-                target.read(memory, header, destination)
+                target.read(memory, get, destination)
                 early = self._early.setdefault(sender, Early())
                 early.gets += 1
-                early.bytes_read += header[-1]
+                early.bytes_read += get.nbytes
                 return destination
         outgoing = self._to(sender)
-        outgoing.add_get(header)
+        outgoing.add_get(get)
         if self._watch is None:
             self._open_lane(sender, src)
         else:
             outgoing.add_site(True, here(operation))
             destination = self._watch.destination(destination, operation, new=dst is None)
         into = plain(destination)
-        self._gets.append(Get(sender, into, target.rearranged, target.dtype, header[-1]))
+        self._gets.append(PendingGet(sender, into, target.rearranged, target.dtype, get.nbytes))
         return destination
 
     def _memory_on(self, pid: int, target: Target) -> memoryview | None:
@@ -249,7 +253,7 @@ class RemoteAccess(Supersteps):
         there = target.extent()
         if there is None or there.shared_address is None or not self._port.is_settled(pid):
             return None
-        return self._port.reach(there.shared_address, there.size * target.dtype.itemsize)
+        return self._port.reach(pid, there.shared_address, there.size * target.dtype.itemsize)
 
     def put_at(
         self,
@@ -296,7 +300,7 @@ class RemoteAccess(Supersteps):
                 where = its.pack_indices(self._port.stage)
                 payload = its.pack_values(flat, self._port.stage)
                 outgoing = self._to(its.pid)
-                outgoing.add_put((registration.slot, None, code, where, payload))
+                outgoing.add_words(WordsPut(registration.slot, code, 1), where, payload)
                 if self._watch is not None:
                     outgoing.add_site(False, here("put_at"))
         except BspError as error:
@@ -336,11 +340,11 @@ class RemoteAccess(Supersteps):
                 where = its.pack_indices(self._port.stage)
                 nbytes = its.number() * dtype.itemsize
                 outgoing = self._to(its.pid)
-                outgoing.add_get((registration.slot, None, None, where, nbytes))
+                outgoing.add_words_get(WordsGet(registration.slot, nbytes), where)
                 if self._watch is not None:
                     outgoing.add_site(True, here("get_at"))
                 into = plain(destination)
-                self._gets.append(Get(its.pid, into, None, dtype, nbytes, its.positions))
+                self._gets.append(PendingGet(its.pid, into, None, dtype, nbytes, its.positions))
             if self._watch is not None and destination.size:
                 destination = self._watch.destination(destination, "get_at", new=out is None)
         except BspError as error:

@@ -15,7 +15,8 @@ from types import CodeType
 from typing import Any, NoReturn
 
 from bsplib import call_site
-from bsplib.backends.base import Arrivals, Parcel, Port, SmallPut
+from bsplib.backends.base import Arrivals, Arrived, Port
+from bsplib.backends.parcels import Parcel, SmallPut
 from bsplib.errors import (
     BspError,
     PartitionError,
@@ -29,9 +30,7 @@ from bsplib.sync_kinds import Kind
 from bsplib.transfers import messages
 from bsplib.transfers.checker import check_overlaps
 from bsplib.transfers.delivery import (
-    Arrived,
-    Get,
-    Incoming,
+    PendingGet,
     messages_of,
     read_sources,
     write_gets,
@@ -43,7 +42,7 @@ from bsplib.transfers.lane import Lane
 from bsplib.transfers.outgoing import Early, Outgoing
 from bsplib.transfers.pending import pending_transfers
 from bsplib.transfers.registry import Registration, Registry
-from bsplib.transfers.target import Target, check_arrival
+from bsplib.transfers.target import Target, check_arrivals
 from bsplib.transfers.watch import Quarantine, Watch
 
 _HAS_GET = 4  # notes of a meeting: the kind of sync, and what the superstep holds
@@ -89,7 +88,7 @@ class Supersteps:
         self._changes = self._registry.changes
         self._out: dict[int, Outgoing] = {}
         self._early: dict[int, Early] = {}
-        self._gets: list[Get] = []
+        self._gets: list[PendingGet] = []
         self._unresolved: list[Target | Pending] = []
         self._queue = messages.Queue()
         self._tag_size: int | None = None
@@ -206,11 +205,11 @@ class Supersteps:
         if held & _UNRESOLVED:
             self._resolve()
         if self._watch is not None:
-            self._check_overlaps([Incoming(source, *parcel) for source, parcel in incoming])
+            self._check_overlaps(incoming)
         if held & _HAS_GET:
             self._serve_gets(incoming)
         if incoming:
-            write_puts(self._registry, incoming, self._port.fetch)
+            write_puts(self._registry, incoming, self._port)
         if held & _HAS_MESSAGES or self._queue.messages:
             self._queue.fill(messages_of(incoming))
         if commons is not None:
@@ -234,15 +233,15 @@ class Supersteps:
     def _serve_gets(self, incoming: list[Arrived]) -> None:
         """Exchange what is got; nothing has been written anywhere until all have read."""
         replies = {
-            source: read_sources(self._registry, gets, self._port.stage, self._port.fetch)
-            for source, (_, gets, _, _) in incoming
-            if gets
+            source: Parcel(values=read_sources(self._registry, parcel, self._port, source))
+            for source, parcel in incoming
+            if parcel.gets
         }
         own = replies.pop(self._pid, None)
-        arrivals = self._port.exchange(dict(replies), 0)
-        served = {} if arrivals is None else dict(arrivals[1])
+        arrivals = self._port.exchange(replies, 0)
+        served = {source: reply.values for source, reply in arrivals[1]} if arrivals else {}
         if own is not None:
-            served[self._pid] = own
+            served[self._pid] = own.values
         if self._gets:
             write_gets(self._gets, served, self._port.fetch)
             self._gets = []
@@ -266,11 +265,10 @@ class Supersteps:
             arrived = self._port.exchange_oblivious(parcels, operator.index(n) - own, stamp)
             incoming = self._incoming(arrived)
             if self._watch is not None:
-                self._check_overlaps([Incoming(source, *parcel) for source, parcel in incoming])
+                self._check_overlaps(incoming)
             for source, parcel in incoming:
-                for put in parcel[0]:
-                    check_arrival(self._registry, source, put, self._port.fetch)
-            write_puts(self._registry, incoming, self._port.fetch)
+                check_arrivals(self._registry, source, parcel, self._port.fetch)
+            write_puts(self._registry, incoming, self._port)
             self._queue.fill(messages_of(incoming))
         except BspError as error:
             self._fall(error)
@@ -377,7 +375,7 @@ class Supersteps:
         words = ", ".join(f"{pids} {_KIND_WORDS[Kind(other)]}" for other, pids in at.items())
         raise SyncMismatchError(f"the processes end this superstep differently: {words}")
 
-    def _check_overlaps(self, incoming: list[Incoming]) -> None:
+    def _check_overlaps(self, incoming: list[Arrived]) -> None:
         """Compare what all transfers of the superstep do to the memory of this process."""
         assert self._watch is not None
         port = self._port

@@ -18,12 +18,13 @@ from numpy.typing import ArrayLike
 
 from bsplib import call_site
 from bsplib.backends.base import Port
+from bsplib.backends.parcels import traffic_of
 from bsplib.group import Group
 from bsplib.primitives.superstep import Terms
 from bsplib.recording.records import NO_CPU, Direction, Frame, GroupInfo, Stack
 from bsplib.recording.spool import Spool
 from bsplib.sync_kinds import Kind
-from bsplib.transfers.outgoing import Early, Outgoing, parcel_bytes
+from bsplib.transfers.outgoing import Early, Outgoing
 from bsplib.transfers.place import Array
 
 _SYNC = Kind.SYNC
@@ -325,9 +326,9 @@ def _count(out: dict[int, Outgoing], early: dict[int, Early]) -> tuple[_Amounts,
     sent: _Amounts = {}
     got: _Amounts = {}
     for pid, its in out.items():
-        nbytes, got_bytes = parcel_bytes(its.parcel())
-        sent[pid] = nbytes, its.count()
-        got[pid] = got_bytes, len(its.gets)
+        traffic = traffic_of(its.parcel())
+        sent[pid] = traffic.sent_bytes, its.count()
+        got[pid] = traffic.asked_bytes, its.number_of_gets()
     for pid, done in early.items():
         nbytes, count = sent.get(pid, _NOTHING)
         sent[pid] = nbytes + done.bytes_written, count + done.puts

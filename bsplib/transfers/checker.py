@@ -25,13 +25,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib import call_site
+from bsplib.backends.base import Arrived
 from bsplib.backends.members import Members
+from bsplib.backends.parcels import (
+    IndexGet,
+    IndexPut,
+    Parcel,
+    Payload,
+    Site,
+    StretchGet,
+    StretchPut,
+    WordsGet,
+    WordsPut,
+    each_get,
+    each_put,
+    size_of,
+)
 from bsplib.errors import OverlapError
-from bsplib.transfers.delivery import Incoming
 from bsplib.transfers.messages import Fetch, unpack
 from bsplib.transfers.place import Array, address, extent, from_wire
 from bsplib.transfers.registry import Registry
-from bsplib.transfers.target import check_arrival
+from bsplib.transfers.target import check_arrivals
 from bsplib.transfers.watch import Watch
 
 
@@ -82,7 +96,7 @@ class _Call(NamedTuple):
 
 
 def check_overlaps(
-    incoming: list[Incoming],
+    incoming: list[Arrived],
     watch: Watch,
     registry: Registry,
     fetch: Fetch,
@@ -104,93 +118,114 @@ def check_overlaps(
             one reads or writes at any time in the superstep.
         BoundsError: one leaves its array, which an oblivious superstep finds out here.
     """
-    named = _Named(registry, fetch, members)
-    calls = [call for parcel in incoming for call in named.puts(parcel)]
-    calls += [call for parcel in incoming for call in named.gets(parcel)]
+    for source, parcel in incoming:
+        check_arrivals(registry, source, parcel, fetch)
+    named = _Named(registry, fetch)
+    transfers = [
+        transfer for source, parcel in incoming for transfer in named.of(parcel, members[source])
+    ]
+    transfers.sort(key=lambda transfer: transfer.is_get)  # puts are named first in a report
+    calls = [named.call(transfer) for transfer in transfers]
     for array, (operation, place) in watch.take():
         use, what = _HERE[operation]
         calls.append(_Call(use, _words(what, members[pid], place), array, None))
     for together in _that_may_overlap(calls):
         _compare(together)
-    for parcel in incoming:
-        _check_unchanged(named, parcel, watch, members[pid])
+    for transfer in transfers:
+        _check_unchanged(named, transfer, watch, members[pid])
 
 
-def _check_unchanged(named: _Named, parcel: Incoming, watch: Watch, process: int) -> None:
+def _check_unchanged(named: _Named, transfer: _Transfer, watch: Watch, process: int) -> None:
     """Raise if this process has changed what an hp-transfer names in its arrays."""
-    sites = parcel.sites or ((), ())
-    for transfers, its in zip((parcel.puts, parcel.gets), sites, strict=True):
-        for transfer, (operation, place) in zip(transfers, its, strict=False):
-            before = watch.before(transfer[0]) if operation in _AT_ANY_TIME else None
-            if before is None:
-                continue
-            now = named.values(transfer)
-            if now.tobytes() != named.values(transfer, before).tobytes():
-                words = named.words(operation, parcel, place)
-                raise OverlapError(
-                    f"process {process} has changed the {_AT_ANY_TIME[operation]} of {words} in "
-                    f"the superstep that ends at {call_site.place()}"
-                )
+    operation, _ = transfer.site
+    before = watch.before(transfer.what.slot) if operation in _AT_ANY_TIME else None
+    if before is None:
+        return
+    now = named.values(transfer)
+    if now.tobytes() != named.values(transfer, before).tobytes():
+        raise OverlapError(
+            f"process {process} has changed the {_AT_ANY_TIME[operation]} of {transfer.words()} in "
+            f"the superstep that ends at {call_site.place()}"
+        )
 
 
 def _words(operation: str, process: int, place: str) -> str:
     return f"{operation} of process {process} at {place}"
 
 
+class _Transfer(NamedTuple):
+    """A put or a get that names elements of this process."""
+
+    what: StretchPut | IndexPut | WordsPut | StretchGet | IndexGet | WordsGet
+    nbytes: int
+    indices: Payload
+    """Of single words; empty for the other kinds."""
+    process: int
+    """Whose it is, in root numbering."""
+    site: Site
+    is_get: bool
+
+    def words(self) -> str:
+        """Say who called what, and where."""
+        operation, place = self.site
+        return _words(operation, self.process, place)
+
+    def use(self) -> _Use:
+        """Return what it does to each element."""
+        operation, _ = self.site
+        if self.is_get:
+            return _Use.HP_READ if operation == "hpget" else _Use.READ
+        if isinstance(self.what, WordsPut) and self.what.op is not None:
+            return _Use.COMBINE
+        return _Use.HP_WRITE if operation == "hpput" else _Use.PUT
+
+
 class _Named:
     """What transfers name in the arrays of this process."""
 
-    def __init__(self, registry: Registry, fetch: Fetch, members: Members) -> None:
+    def __init__(self, registry: Registry, fetch: Fetch) -> None:
         self._registry = registry
         self._fetch = fetch
-        self._members = members
 
-    def puts(self, parcel: Incoming) -> Iterator[_Call]:
-        sites = parcel.sites[0] if parcel.sites else ()
-        for put, (operation, place) in zip(parcel.puts, sites, strict=True):
-            check_arrival(self._registry, parcel.source, put, self._fetch)
-            use = _Use.HP_WRITE if operation == "hpput" else _Use.PUT
-            if len(put) == 5 and put[2] is not None:
-                use = _Use.COMBINE
-            yield _Call(use, self.words(operation, parcel, place), *self._part(put))
+    def of(self, parcel: Parcel, process: int) -> Iterator[_Transfer]:
+        """Return the transfers of a parcel from a process."""
+        put_sites, get_sites = parcel.sites or ((), ())
+        indices = iter(parcel.put_indices)
+        for put, values, site in zip(each_put(parcel.puts), parcel.values, put_sites, strict=True):
+            where = next(indices) if isinstance(put, WordsPut) else b""
+            yield _Transfer(put, size_of(values), where, process, site, is_get=False)
+        indices = iter(parcel.get_indices)
+        for get, site in zip(each_get(parcel.gets), get_sites, strict=True):
+            where = next(indices) if isinstance(get, WordsGet) else b""
+            yield _Transfer(get, get.nbytes, where, process, site, is_get=True)
 
-    def gets(self, parcel: Incoming) -> Iterator[_Call]:
-        sites = parcel.sites[1] if parcel.sites else ()
-        for get, (operation, place) in zip(parcel.gets, sites, strict=True):
-            use = _Use.HP_READ if operation == "hpget" else _Use.READ
-            yield _Call(use, self.words(operation, parcel, place), *self._part(get))
+    def call(self, transfer: _Transfer) -> _Call:
+        """Return a transfer as a use of the memory of this process."""
+        return _Call(transfer.use(), transfer.words(), *self._part(transfer))
 
-    def words(self, operation: str, parcel: Incoming, place: str) -> str:
-        """Say who called what, and where."""
-        return _words(operation, self._members[parcel.source], place)
-
-    def values(self, transfer: tuple[Any, ...], array: Array | None = None) -> Array:
+    def values(self, transfer: _Transfer, array: Array | None = None) -> Array:
         """Return the elements that a transfer names in its array, or in a copy of that."""
         part, elements = self._part(transfer, array)
         return part if elements is None else part.flat[elements]
 
     def _part(
-        self, transfer: tuple[Any, ...], array: Array | None = None
+        self, transfer: _Transfer, array: Array | None = None
     ) -> tuple[Array, NDArray[np.int64] | None]:
         """Return an array, and which elements of it a transfer names; None for all."""
-        slot, second, *rest = transfer
-        array = self._registry.at(slot).array if array is None else array
+        what = transfer.what
+        array = self._registry.at(what.slot).array if array is None else array
         assert array is not None  # whoever asked has checked
-        if isinstance(second, tuple):
-            index = from_wire(second)
+        if isinstance(what, IndexPut | IndexGet):
+            index = from_wire(what.selection)
             return array[index if Ellipsis in index else (*index, Ellipsis)], None
         dense = array.flags.c_contiguous
         line = array.reshape(-1) if dense else array
-        if second is None:
-            return line, np.frombuffer(unpack(rest[1], self._fetch), np.int64)
-        stop = second + self._count(transfer, array)
-        return (line[second:stop], None) if dense else (array, np.arange(second, stop))
-
-    def _count(self, transfer: tuple[Any, ...], array: Array) -> int:
-        """Return the elements of a transfer that is one stretch."""
-        if len(transfer) == 4:  # a get says so
-            return int(transfer[2])
-        return len(unpack(transfer[2], self._fetch)) // array.itemsize
+        if isinstance(what, WordsPut | WordsGet):
+            return line, np.frombuffer(unpack(transfer.indices, self._fetch), np.int64)
+        stop = what.first + transfer.nbytes // array.itemsize
+        if dense:
+            return line[what.first : stop], None
+        return array, np.arange(what.first, stop)
 
 
 def _that_may_overlap(calls: list[_Call]) -> list[list[_Call]]:

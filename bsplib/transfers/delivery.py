@@ -8,23 +8,32 @@ come in, arrays of this process are read and written.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.base import Parcel, Payload, SmallPut
+from bsplib.backends.base import Arrived, Carrier
+from bsplib.backends.parcels import (
+    IndexGet,
+    IndexPut,
+    Parcel,
+    Payload,
+    SmallPut,
+    StretchGets,
+    StretchPuts,
+    WordsGet,
+    WordsPut,
+)
 from bsplib.transfers.irregular import combine, pick
-from bsplib.transfers.messages import INLINE, Fetch, Message, Stage, pack, unpack
-from bsplib.transfers.place import Array, Region, WireIndex, from_wire
+from bsplib.transfers.messages import INLINE, Fetch, Message, pack, unpack
+from bsplib.transfers.place import Array, Region, from_wire
 from bsplib.transfers.registry import Registration, Registry
 
-Puts = list[tuple[Any, ...]]
-Gets = list[tuple[Any, ...]]
 
-
-class Get(NamedTuple):
+class PendingGet(NamedTuple):
     """A get that this process asked for, to be written when the values are here."""
 
     pid: int
@@ -37,50 +46,52 @@ class Get(NamedTuple):
     """Which elements of the destination, in C order; None for all of them."""
 
 
-class Incoming(NamedTuple):
-    """What one process sent here."""
+def read_sources(registry: Registry, parcel: Parcel, carrier: Carrier, to: int) -> list[Payload]:
+    """Copy what another process gets from this one, before anything here is written.
 
-    source: int
-    puts: Puts
-    gets: Gets
-    messages: list[Any]
-    sites: tuple[Any, ...]
+    Args:
+        registry: of the group.
+        parcel: what the other process sent.
+        carrier: stages the values.
+        to: the other process.
+    """
+    values: list[Payload] = []
+    indices = iter(parcel.get_indices)
+    for get in parcel.gets:
+        if isinstance(get, StretchGets):
+            values += [
+                _stretch(registry.at(slot), first, nbytes, carrier, to)
+                for slot, first, nbytes in zip(*get, strict=True)
+            ]
+        else:
+            values.append(pack(_selected(registry, get, indices, carrier), carrier.stage, to))
+    return values
 
 
-Arrived = tuple[int, Parcel]
-"""Source, and (puts, gets, messages, sites)."""
-
-
-def read_sources(
-    registry: Registry, gets: Iterable[tuple[Any, ...]], stage: Stage, fetch: Fetch
-) -> list[Payload]:
-    """Copy what others get from this process, before anything here is written."""
-    return [_reply(registry, get, stage, fetch) for get in gets]
-
-
-def _reply(registry: Registry, get: tuple[Any, ...], stage: Stage, fetch: Fetch) -> Payload:
-    room = registry.at(get[0]).bytes
-    nbytes = get[-1]
-    if len(get) == 4 and nbytes <= INLINE and room is not None:
-        start = get[1] * (nbytes // get[2])
+def _stretch(
+    registration: Registration, first: int, nbytes: int, carrier: Carrier, to: int
+) -> Payload:
+    room = registration.bytes
+    if nbytes <= INLINE and room is not None:
+        start = first * registration.itemsize
         return room[start : start + nbytes].tobytes()
-    return pack(_source(registry, get, fetch), stage)
+    array = _array(registration)
+    flat = array.reshape(-1) if array.flags.c_contiguous else array.flat
+    return pack(flat[first : first + nbytes // array.itemsize], carrier.stage, to)
 
 
-def _source(registry: Registry, get: tuple[Any, ...], fetch: Fetch) -> Array:
-    array = _array(registry.at(get[0]))
-    if len(get) == 5:
-        return pick(array, np.frombuffer(unpack(get[3], fetch), np.int64))
-    if len(get) == 4:
-        _, start, count, _ = get
-        flat = array.reshape(-1) if array.flags.c_contiguous else array.flat
-        stretch: Array = flat[start : start + count]
-        return stretch
-    selected: Array = array[from_wire(get[1])]
-    return np.asarray(selected, dtype=array.dtype)
+def _selected(
+    registry: Registry, get: IndexGet | WordsGet, indices: Iterator[Payload], carrier: Carrier
+) -> Array:
+    array = _array(registry.at(get.slot))
+    if isinstance(get, WordsGet):
+        return pick(array, np.frombuffer(unpack(next(indices), carrier.fetch), np.int64))
+    return np.asarray(array[from_wire(get.selection)], dtype=array.dtype)
 
 
-def write_gets(gets: list[Get], replies: dict[int, list[Payload]], fetch: Fetch) -> None:
+def write_gets(
+    gets: list[PendingGet], replies: Mapping[int, Sequence[Payload]], fetch: Fetch
+) -> None:
     """Write the destinations of this process's gets in program order."""
     order = {pid: iter(payloads) for pid, payloads in replies.items()}
     for get in gets:
@@ -94,27 +105,42 @@ def write_gets(gets: list[Get], replies: dict[int, list[Payload]], fetch: Fetch)
         destination[...] = values if destination.ndim == 1 else values.reshape(destination.shape)
 
 
-def write_puts(registry: Registry, incoming: Iterable[Arrived], fetch: Fetch) -> None:
+def write_puts(registry: Registry, incoming: Iterable[Arrived], carrier: Carrier) -> None:
     """Write the puts of all processes, in order of source and program."""
-    at = registry.at
+    at, fetch = registry.at, carrier.fetch
     for _, parcel in incoming:
-        for put in parcel[0]:
-            registration = at(put[0])
-            if len(put) == 3:
-                _write_stretch(registration, put[1], unpack(put[2], fetch))
-            elif len(put) == 5:
-                _write_words(registration, put[2], unpack(put[3], fetch), unpack(put[4], fetch))
+        values, indices = iter(parcel.values), iter(parcel.put_indices)
+        for put in parcel.puts:
+            if isinstance(put, StretchPuts):
+                for slot, first, payload in zip(*put, values, strict=False):
+                    _write_stretch(at(slot), first, payload, carrier)
+            elif isinstance(put, IndexPut):
+                _write_index(at(put.slot), put, unpack(next(values), fetch))
             else:
-                _write_index(registration, put[1], put[2], unpack(put[3], fetch))
+                where = unpack(next(indices), fetch)
+                _write_words(at(put.slot), put, where, unpack(next(values), fetch))
 
 
 def write_small_puts(registry: Registry, small_puts: Iterable[SmallPut]) -> None:
     """Write small puts."""
     for slot, first, data in small_puts:
-        _write_stretch(registry.at(slot), first, data)
+        _write_bytes(registry.at(slot), first, data)
 
 
-def _write_stretch(registration: Registration, first: int, data: bytes | memoryview) -> None:
+def _write_stretch(
+    registration: Registration, first: int, payload: Payload, carrier: Carrier
+) -> None:
+    room = registration.bytes
+    if isinstance(payload, bytes):
+        _write_bytes(registration, first, payload)
+    elif room is None:
+        _write_bytes(registration, first, carrier.fetch(payload))
+    else:
+        start = first * registration.itemsize
+        carrier.land(payload, room[start : start + payload[2]])
+
+
+def _write_bytes(registration: Registration, first: int, data: bytes | memoryview) -> None:
     room = registration.bytes
     if room is not None:
         start = first * registration.itemsize
@@ -125,21 +151,19 @@ def _write_stretch(registration: Registration, first: int, data: bytes | memoryv
     array.flat[first : first + len(values)] = values
 
 
-def _write_index(
-    registration: Registration, index: WireIndex, shape: tuple[int, ...], data: bytes | memoryview
-) -> None:
+def _write_index(registration: Registration, put: IndexPut, data: bytes | memoryview) -> None:
     array = _array(registration)
-    array[from_wire(index)] = np.ndarray(shape, array.dtype, buffer=data)
+    array[from_wire(put.selection)] = np.ndarray(put.shape, array.dtype, buffer=data)
 
 
 def _write_words(
     registration: Registration,
-    op: bytes | None,
+    put: WordsPut,
     indices: bytes | memoryview,
     data: bytes | memoryview,
 ) -> None:
     array = _array(registration)
-    combine(array, op, np.frombuffer(indices, np.int64), np.frombuffer(data, array.dtype))
+    combine(array, put.op, np.frombuffer(indices, np.int64), np.frombuffer(data, array.dtype))
 
 
 def _array(registration: Registration) -> Array:
@@ -149,4 +173,7 @@ def _array(registration: Registration) -> Array:
 
 def messages_of(incoming: Iterable[Arrived]) -> list[Message]:
     """Return the messages of all processes, in order of source and program."""
-    return [(source, wire) for source, parcel in incoming for wire in parcel[2]]
+    messages: list[Message] = []
+    for source, parcel in incoming:
+        messages += zip(repeat(source), parcel.messages, parcel.contents, strict=False)
+    return messages

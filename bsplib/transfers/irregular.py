@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsplib.backends.base import Payload
+from bsplib.backends.parcels import Payload
 from bsplib.errors import (
     BoundsError,
     DtypeError,
@@ -55,12 +55,12 @@ class Words(NamedTuple):
         return self.all_indices if self.positions is None else self.all_indices[self.positions]
 
     def pack_indices(self, stage: Stage) -> Payload:
-        """Copy where they go, or come from, onto its way."""
-        return pick_values(self.all_indices, self.positions, stage)
+        """Return a payload of where they go, or come from."""
+        return pick_values(self.all_indices, self.positions, stage, self.pid)
 
     def pack_values(self, values: Array, stage: Stage) -> Payload:
-        """Copy what they are, out of the flat values of all, onto its way."""
-        return pick_values(values, self.positions, stage)
+        """Return a payload of their values, out of the flat values of all."""
+        return pick_values(values, self.positions, stage, self.pid)
 
 
 class Pending:
@@ -188,20 +188,21 @@ def _split(pids: Array, indices: Indices, highest: int, nprocs: int) -> Iterator
         start = end
 
 
-def pick_values(values: Array, positions: Indices | None, stage: Stage) -> Payload:
-    """Copy the values at some positions, or all, onto their way.
+def pick_values(values: Array, positions: Indices | None, stage: Stage, to: int) -> Payload:
+    """Copy the values at some positions, or all, into a payload for a process.
 
     Args:
         values: in one dimension.
         positions: from :class:`Words`.
         stage: gives room for large payloads.
+        to: the process.
     """
     if positions is None:
-        return pack(values, stage)
+        return pack(values, stage, to)
     nbytes = len(positions) * values.itemsize
     if nbytes <= INLINE:
         return values[positions].tobytes()
-    ticket, room = stage(nbytes)
+    ticket, room = stage(nbytes, to)
     values.take(positions, out=room.view(values.dtype), mode="clip")  # without a buffer
     return ticket
 

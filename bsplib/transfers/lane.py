@@ -19,7 +19,7 @@ import numpy as np
 
 from bsplib.backends.base import Port
 from bsplib.errors import BspError
-from bsplib.transfers.messages import pack
+from bsplib.transfers.messages import lend_or_pack, pack
 from bsplib.transfers.outgoing import Early, Outgoing
 from bsplib.transfers.place import Array, address
 from bsplib.transfers.registry import Registration
@@ -73,16 +73,18 @@ class Lane:
         self._packs = _packs(array.dtype)
         self._there: Array | None = None
         if there.shared_address is not None:
-            room = port.reach(there.shared_address, there.size * array.itemsize)
-            self._there = np.frombuffer(room, array.dtype)
+            room = port.reach(pid, there.shared_address, there.size * array.itemsize)
+            self._there = None if room is None else np.frombuffer(room, array.dtype)
 
-    def put(self, out: Out, src: Any, first: Any) -> bool:
-        """Take a put, with its values copied; return False to decline it.
+    def put(self, out: Out, src: Any, first: Any, lent: bool = False) -> bool:
+        """Take a put; return False to decline it.
 
         Args:
             out: where it is added.
             src: the values.
             first: element of the array there at which they begin; None for all of it.
+            lent: the values stay as they are until the superstep has ended, and need not be
+                copied.
         """
         if first.__class__ is not int:
             first = self._first(src, first)
@@ -91,11 +93,16 @@ class Lane:
             if src.dtype is not self._dtype or not 0 <= first <= self._size - count or not count:
                 return False
             if count != 1:
+                pid = self._pid
                 try:
-                    put = self._slot, first, pack(src, self._port.stage)
-                except BspError:  # no room: the long way says so, and where
+                    payload = (
+                        lend_or_pack(src, self._port, pid)
+                        if lent
+                        else pack(src, self._port.stage, pid)
+                    )
+                except BspError:  # no room: target.py tries again, and the error names the place
                     return False
-                self._outgoing(out).add_put(put)
+                self._outgoing(out).add_stretch(self._slot, first, payload)
                 return True
             word = src.tobytes()
         else:
@@ -129,7 +136,7 @@ class Lane:
             return 0
         nbytes: int = dst.nbytes
         if nbytes:
-            self._outgoing(out).add_get((self._slot, first, count, nbytes))
+            self._outgoing(out).add_stretch_get(self._slot, first, nbytes)
         return nbytes
 
     def _outgoing(self, out: Out) -> Outgoing:
@@ -149,7 +156,7 @@ class Lane:
         """
         there = self._there
         if there is None or src.__class__ is not _ndarray or not self._is_settled(src.nbytes):
-            return self.put(out, src, first)
+            return self.put(out, src, first, True)
         if first.__class__ is not int:
             first = self._first(src, first)
         count = src.size

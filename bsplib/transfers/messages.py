@@ -8,31 +8,33 @@ waits where it was staged until it is read.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.base import Payload, Ticket
+from bsplib.backends.base import Carrier, Room
+from bsplib.backends.parcels import MessageHead, Payload, Ticket, size_of
 from bsplib.errors import MessageError
 from bsplib.transfers.guard import GuardedArray, readable
 from bsplib.transfers.registry import DtypeCode, decode_dtype, encode_dtype
 
 INLINE = 1024
-"""Bytes up to which a payload travels inside its parcel."""
+"""Bytes up to which a payload is carried along with its parcel."""
 
-Stage = Callable[[int], tuple[Ticket, NDArray[np.uint8]]]
+Stage = Callable[[int, int], tuple[Ticket, Room]]
 Fetch = Callable[[Ticket], memoryview]
 
 _PLAIN = {type(None), bool, int, float, str, bytes}
 
-WireMessage = tuple[Any, bool, tuple[Any, ...] | None, Sequence[Payload]]
-"""Tag, whether it is pickled, what the payloads are, the payloads."""
-
-_BYTES = ("bytes",)
-_PICKLE = ("pickle",)
+_BYTES, _ARRAY, _NUMBER, _PICKLE = "bytes", "array", "number", "pickle"
+"""What a payload is: the first part of the form that a message's head has. The shape and
+the dtype of an array follow, the dtype of a number, or the sizes of a pickle and of the
+buffers that belong to it."""
+_FORM_OF_BYTES = (_BYTES,)
 
 
 class CollectiveTag(NamedTuple):
@@ -46,22 +48,26 @@ class CollectiveTag(NamedTuple):
     """What the receiver needs to know, in plain values."""
 
 
-Message = tuple[int, WireMessage]
-"""A message as it waits to be read: source, and what it sent."""
+Message = tuple[int, MessageHead, Payload]
+"""A message as it waits to be read: its source, its head, its content."""
 
 
-def size_of(payload: Payload) -> int:
-    """Return the bytes of a payload."""
-    return len(payload) if isinstance(payload, bytes) else payload[1]
-
-
-def pack(values: NDArray[Any], stage: Stage) -> Payload:
-    """Copy an array's elements in C order onto their way."""
+def pack(values: NDArray[Any], stage: Stage, to: int) -> Payload:
+    """Copy an array's elements in C order into a payload for a process."""
     if values.nbytes <= INLINE:
         return values.tobytes()
-    ticket, room = stage(values.nbytes)
+    ticket, room = stage(values.nbytes, to)
     np.copyto(room.view(values.dtype).reshape(values.shape), values)
     return ticket
+
+
+def lend_or_pack(values: NDArray[Any], carrier: Carrier, to: int) -> Payload:
+    """Do as :func:`pack` for values that stay as they are until the superstep has ended."""
+    if values.nbytes > INLINE and values.flags.c_contiguous:
+        ticket = carrier.lend(values, to)
+        if ticket is not None:
+            return ticket
+    return pack(values, carrier.stage, to)
 
 
 def unpack(payload: Payload, fetch: Fetch) -> bytes | memoryview:
@@ -69,31 +75,50 @@ def unpack(payload: Payload, fetch: Fetch) -> bytes | memoryview:
     return payload if isinstance(payload, bytes) else fetch(payload)
 
 
-def encode(payload: Any, tag: Any, stage: Stage) -> WireMessage:
-    """Copy a message onto its way.
+def encode(payload: Any, tag: Any, stage: Stage, to: int) -> tuple[MessageHead, Payload]:
+    """Return the head of a message to a process, and its content, copied.
 
     Raises:
         MessageError: the payload or the tag cannot be pickled.
     """
     wire_tag, pickled = (tag, False) if type(tag) in _PLAIN else _encode_tag(tag)
     if type(payload) is bytes:
-        return wire_tag, pickled, _BYTES, (_pack_bytes(payload, stage),)
+        return (wire_tag, pickled, _FORM_OF_BYTES), _pack_bytes(payload, stage, to)
     if type(payload) is np.ndarray and not payload.dtype.hasobject:
-        return wire_tag, pickled, _form(payload.shape, payload.dtype), (pack(payload, stage),)
+        form = _form_of_array(payload.shape, payload.dtype)
+        return (wire_tag, pickled, form), pack(payload, stage, to)
     if _is_number(payload):
-        return wire_tag, pickled, _form(None, payload.dtype), (payload.tobytes(),)
+        return (wire_tag, pickled, _form_of_number(payload.dtype)), payload.tobytes()
     if type(payload) is GuardedArray:
-        return encode(readable(payload), tag, stage)
-    buffers: list[pickle.PickleBuffer] = []
-    head = _pickle("payload", payload, buffers.append)
-    parts: list[bytes | memoryview] = [head, *(buffer.raw() for buffer in buffers)]
-    return wire_tag, pickled, _PICKLE, [_pack_bytes(part, stage) for part in parts]
+        return encode(readable(payload), tag, stage, to)
+    form, content = _encode_pickle(payload, stage, to)
+    return (wire_tag, pickled, form), content
 
 
 @lru_cache(maxsize=256)
-def _form(shape: tuple[int, ...] | None, dtype: np.dtype[Any]) -> tuple[Any, ...]:
-    """Return what is to be known of an array: the same object each time, which travels once."""
-    return shape, encode_dtype(dtype)
+def _form_of_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[Any, ...]:
+    """Return the form of an array: the same object each time, which travels once."""
+    return _ARRAY, shape, encode_dtype(dtype)
+
+
+@lru_cache(maxsize=256)
+def _form_of_number(dtype: np.dtype[Any]) -> tuple[Any, ...]:
+    return _NUMBER, encode_dtype(dtype)
+
+
+def _encode_pickle(payload: Any, stage: Stage, to: int) -> tuple[tuple[Any, ...], Payload]:
+    """Return a pickle and the buffers of the arrays inside it, one behind the other."""
+    buffers: list[pickle.PickleBuffer] = []
+    head = _pickle("payload", payload, buffers.append)
+    parts: list[bytes | memoryview] = [head, *(buffer.raw() for buffer in buffers)]
+    sizes = [len(part) for part in parts]
+    form = (_PICKLE, *sizes)
+    if sum(sizes) <= INLINE:
+        return form, b"".join(parts)
+    ticket, room = stage(sum(sizes), to)
+    for part, stop in zip(parts, accumulate(sizes), strict=True):
+        room[stop - len(part) : stop] = np.frombuffer(part, np.uint8)
+    return form, ticket
 
 
 def is_plain(payload: Any) -> bool:
@@ -125,34 +150,40 @@ def _pickle(
         ) from error
 
 
-def _pack_bytes(data: bytes | memoryview, stage: Stage) -> Payload:
+def _pack_bytes(data: bytes, stage: Stage, to: int) -> Payload:
     if len(data) <= INLINE:
-        return bytes(data)  # itself, if it is bytes
-    ticket, room = stage(len(data))
+        return data
+    ticket, room = stage(len(data), to)
     room[:] = np.frombuffer(data, np.uint8)
     return ticket
 
 
-def decode_tag(wire: WireMessage) -> Any:
+def decode_tag(head: MessageHead) -> Any:
     """Return the tag of a message."""
-    return pickle.loads(wire[0]) if wire[1] else wire[0]  # from a process of the same run
+    return pickle.loads(head[0]) if head[1] else head[0]  # from a process of the same run
 
 
-def decode(wire: WireMessage, fetch: Fetch, *, copy: bool = True) -> Any:
+def decode(head: MessageHead, content: Payload, fetch: Fetch, *, copy: bool = True) -> Any:
     """Return the payload of a message; without ``copy`` arrays and bytes are views."""
-    form, parts = wire[2], wire[3]
-    first = unpack(parts[0], fetch)
-    if form == _BYTES:
-        return bytes(first) if copy else memoryview(first)
-    if form == _PICKLE:
-        # Arrays inside are built upon these buffers, and may be written by their reader.
-        buffers = [bytearray(unpack(part, fetch)) for part in parts[1:]]
-        return pickle.loads(first, buffers=buffers)
-    assert form is not None
-    shape, dtype = form
-    if shape is None:
-        return _array(first, (), dtype, copy=False)[()]
-    return _array(first, shape, dtype, copy=copy)
+    data = unpack(content, fetch)
+    form = head[2]
+    kind = form[0]
+    if kind == _ARRAY:
+        return _array(data, form[1], form[2], copy=copy)
+    if kind == _BYTES:
+        return bytes(data) if copy else memoryview(data)
+    if kind == _NUMBER:
+        return _array(data, (), form[1], copy=False)[()]
+    return _decode_pickle(memoryview(data), form[1:])
+
+
+def _decode_pickle(data: memoryview, sizes: tuple[int, ...]) -> Any:
+    """Return the object of a pickle whose buffers follow it."""
+    pickled, *parts = (
+        data[stop - size : stop] for size, stop in zip(sizes, accumulate(sizes), strict=True)
+    )
+    # Arrays inside are built upon these buffers, and may be written by their reader.
+    return pickle.loads(pickled, buffers=[bytearray(part) for part in parts])
 
 
 def _array(
@@ -162,11 +193,6 @@ def _array(
         return np.ndarray(shape, decode_dtype(dtype), bytearray(data))
     values = np.ndarray(shape, decode_dtype(dtype), buffer=data)
     return values.copy() if copy else values
-
-
-def payload_bytes(wire: WireMessage) -> int:
-    """Return the bytes of a message's payload, without its tag."""
-    return sum(map(size_of, wire[3]))
 
 
 class Queue:
@@ -187,7 +213,7 @@ class Queue:
 
     def nbytes(self) -> int:
         """Return the bytes of all payloads not read yet."""
-        return sum(payload_bytes(wire) for _, wire in self.messages[self._next :])
+        return sum(size_of(content) for _, _, content in self.messages[self._next :])
 
     def peek(self) -> Message | None:
         """Return the next message and leave it there; None if there is none."""
@@ -211,11 +237,9 @@ class Queue:
         """Take what is left to read, in a form that outlives the next sync."""
         left = self.messages[self._next :]
         self._next = len(self.messages)
-        return [
-            (source, (*wire[:3], [bytes(unpack(part, fetch)) for part in wire[3]]))
-            for source, wire in left
-        ]
+        return [(source, head, bytes(unpack(content, fetch))) for source, head, content in left]
 
 
 def _is_collective(message: Message) -> bool:
-    return type(message[1][0]) is tuple
+    _, (tag, _, _), _ = message
+    return type(tag) is tuple

@@ -56,8 +56,7 @@ def _kinds(
     """Return number, noun and direction of each kind of transfer, and what makes it."""
     messages = gets = puts = 0
     if sent is not None:
-        messages, gets = len(sent.messages), len(sent.gets)
-        puts = sent.count() - messages
+        messages, gets, puts = len(sent.messages), sent.number_of_gets(), sent.number_of_puts()
     if done is not None:
         puts, gets = puts + done.puts, gets + done.gets
     if puts:

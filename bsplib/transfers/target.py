@@ -15,8 +15,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bsplib import call_site
+from bsplib.backends.parcels import (
+    IndexGet,
+    IndexPut,
+    Parcel,
+    StretchGet,
+    StretchPut,
+    WordsPut,
+    each_put,
+    size_of,
+)
 from bsplib.errors import BoundsError, DtypeError, PlaceError, RegistrationError
-from bsplib.transfers.messages import Fetch, size_of, unpack
+from bsplib.transfers.messages import Fetch, unpack
 from bsplib.transfers.place import (
     Array,
     Region,
@@ -219,8 +229,8 @@ class Target:
 
     # -- what travels -------------------------------------------------------------------
 
-    def for_put(self, values: Array) -> tuple[tuple[Any, ...], Array]:
-        """Return the put without its payload, and the values in the order they travel.
+    def for_put(self, values: Array) -> tuple[StretchPut | IndexPut, Array]:
+        """Return the put, and the values in the order they travel.
 
         Args:
             values: not empty, of the dtype there.
@@ -229,21 +239,21 @@ class Target:
         if self._offset is not None:
             self._count = values.size
             self._check()
-            return (slot, self._offset), values
+            return StretchPut(slot, self._offset), values
         self._shape = self._shape if self._index is None else values.shape
         self._broadcast(values)
         self._check()
         if self._index is not None:
-            return (slot, self._index, values.shape), values
+            return IndexPut(slot, self._index, values.shape), values
         region = self._region
         assert region is not None  # an empty view takes no values: _broadcast raised
         arranged = region.spread(values)
         start = self._flat(region)
         if start is not None:
-            return (slot, start), arranged
-        return (slot, region.wire(), arranged.shape), arranged
+            return StretchPut(slot, start), arranged
+        return IndexPut(slot, region.wire(), arranged.shape), arranged
 
-    def for_get(self, destination: Array) -> tuple[Any, ...]:
+    def for_get(self, destination: Array) -> StretchGet | IndexGet:
         """Return the get as it travels.
 
         Args:
@@ -254,36 +264,35 @@ class Target:
         self._check()
         nbytes = destination.size * self.dtype.itemsize
         if self._offset is not None:
-            return slot, self._offset, destination.size, nbytes
+            return StretchGet(slot, self._offset, nbytes)
         if self._index is not None:
-            return slot, self._index, nbytes
+            return IndexGet(slot, self._index, nbytes)
         region = self._region
         assert region is not None  # the destination has the view's shape and is not empty
         if region.order != tuple(range(len(region.order))):
             self.rearranged = region
         start = self._flat(region)
         if start is not None:
-            return slot, start, destination.size, nbytes
-        return slot, region.wire(), nbytes
+            return StretchGet(slot, start, nbytes)
+        return IndexGet(slot, region.wire(), nbytes)
 
     def extent(self) -> Extent | None:
         """Return the array that is named, if it has been announced."""
         return self._there() if self.resolved else None
 
-    def read(self, memory: memoryview, header: tuple[Any, ...], destination: Array) -> None:
+    def read(self, memory: memoryview, get: StretchGet | IndexGet, destination: Array) -> None:
         """Do at once what the end of the superstep would do for a get.
 
         Args:
             memory: of the whole array there, in C order.
-            header: from :meth:`for_get`.
+            get: from :meth:`for_get`.
             destination: likewise.
         """
         values: Array = np.frombuffer(memory, self.dtype)
-        if len(header) == 4:
-            _, start, count, _ = header
-            values = values[start : start + count]
+        if isinstance(get, StretchGet):
+            values = values[get.first : get.first + get.nbytes // self.dtype.itemsize]
         else:
-            values = values.reshape(self._there().shape)[from_wire(header[1])]
+            values = values.reshape(self._there().shape)[from_wire(get.selection)]
         if self.rearranged is not None:
             values = self.rearranged.gather(values)
         destination[...] = values.reshape(destination.shape)
@@ -421,33 +430,43 @@ class Target:
         return repr(name) if name else "the array"
 
 
-def check_arrival(registry: Registry, source: int, put: tuple[Any, ...], fetch: Fetch) -> None:
-    """Check a put into an array whose extent its sender could not know yet.
+def check_arrivals(registry: Registry, source: int, parcel: Parcel, fetch: Fetch) -> None:
+    """Check puts into arrays whose extents their sender could not know yet.
 
     Only an oblivious superstep lets such puts arrive unchecked.
 
     Raises:
-        BoundsError: it would leave the array here.
+        BoundsError: one would leave the array here.
     """
-    registration = registry.at(put[0])
-    array = registration.array
-    if registration.extents is not None or array is None:
-        return
-    if len(put) == 3:
-        count = size_of(put[2]) // array.itemsize
-        fits = put[1] + count <= array.size
-        named = f"{count} elements at offset {put[1]}"
-    elif len(put) == 4:
-        fits = _fits(put[2], array.shape, put[1])
-        named = f"values of shape {put[2]} at {from_wire(put[1])}"
-    else:
-        indices = np.frombuffer(unpack(put[3], fetch), np.int64)
-        fits = bool(indices.max() < array.size)
-        named = f"index {indices.max()}"
-    if not fits:
-        raise BoundsError(
-            f"put: {named} from process {source} lie outside the array of shape {array.shape} here"
-        )
+    values, indices = iter(parcel.values), iter(parcel.put_indices)
+    for put in each_put(parcel.puts):
+        payload = next(values)
+        where = next(indices) if isinstance(put, WordsPut) else b""
+        registration = registry.at(put.slot)
+        array = registration.array
+        if registration.extents is not None or array is None:
+            continue
+        misfit = _misfit(put, array, size_of(payload), unpack(where, fetch))
+        if misfit:
+            raise BoundsError(
+                f"put: {misfit} from process {source} lie outside the array of shape "
+                f"{array.shape} here"
+            )
+
+
+def _misfit(
+    put: StretchPut | IndexPut | WordsPut, array: Array, nbytes: int, where: bytes | memoryview
+) -> str | None:
+    """Say what a put names if that is not in the array; None if it is."""
+    if isinstance(put, StretchPut):
+        count = nbytes // array.itemsize
+        fits = put.first + count <= array.size
+        return None if fits else f"{count} elements at offset {put.first}"
+    if isinstance(put, IndexPut):
+        fits = _fits(put.shape, array.shape, put.selection)
+        return None if fits else f"values of shape {put.shape} at {from_wire(put.selection)}"
+    highest = np.frombuffer(where, np.int64).max()
+    return None if highest < array.size else f"index {highest}"
 
 
 def _fits(values: tuple[int, ...], shape: tuple[int, ...], index: WireIndex) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bsplib
-from bsplib.backends.base import SMALL_PUT_BYTES
+from bsplib.backends.parcels import SMALL_PUT_BYTES
 from bsplib.recording.trace import read_trace
 
 pytestmark = pytest.mark.procs(2, 3)

@@ -8,8 +8,9 @@ which of their posts it will not read again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from bsplib.backends.base import Arrived
+from bsplib.backends.parcels import Parcel
 from bsplib.backends.shm.control import CONSUMED, LATEST, POSTED, RING, RING_START
 from bsplib.backends.shm.layout import open_row
 from bsplib.backends.shm.membership import Membership
@@ -52,7 +53,7 @@ class Oblivious:
         self.ended += 1
         self.released = stamp
 
-    def collect(self, expected: int) -> list[tuple[int, Any]]:
+    def collect(self, expected: int) -> list[Arrived]:
         """Wait for messages of the superstep just posted; return parcels by source.
 
         Raises:
@@ -60,7 +61,7 @@ class Oblivious:
         """
         number = self.ended - 1
         unseen = list(self._members.others)
-        arrived: list[tuple[int, Any]] = []
+        arrived: list[Arrived] = []
         count = self._look(number, unseen, arrived)
         while count < expected:
             if not unseen:
@@ -90,7 +91,7 @@ class Oblivious:
         if not self.ended:
             return
         for number, pids in self._unseen:
-            late: list[tuple[int, Any]] = []
+            late: list[Arrived] = []
             if self._look(number, pids, late):
                 raise SyncMismatchError(
                     f"oblsync: process {self._members.root(late[0][0])} sent process "
@@ -126,7 +127,7 @@ class Oblivious:
         self._control[self._members.block + CONSUMED] = number
         self._members.context.wake_if_waited()
 
-    def _look(self, number: int, unseen: list[int], arrived: list[tuple[int, Any]]) -> int:
+    def _look(self, number: int, unseen: list[int], arrived: list[Arrived]) -> int:
         """Move those who have posted from ``unseen`` to ``arrived``; count messages."""
         members, total = self._members, 0
         for pid in list(unseen):
@@ -137,7 +138,7 @@ class Oblivious:
             messages, parcel = open_row(members.context.segment, self._control[entry], members.pid)
             if messages:
                 total += messages
-                arrived.append((pid, parcel))
+                arrived.append((pid, Parcel.of_plain(parcel)))
                 self.released = max(self.released, self._control[entry + 1])
         return total
 

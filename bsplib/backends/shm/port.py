@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.base import Arrivals, Parcel, Port, SmallPut, Ticket
+from bsplib.backends.base import Arrivals, Arrived, Port, Room
+from bsplib.backends.parcels import Parcel, SmallPut, Ticket
 from bsplib.backends.shm.context import STORES_IN_ORDER, ProcessContext
 from bsplib.backends.shm.control import (
     BLOCKS,
@@ -126,7 +127,7 @@ class ShmPort(Port):
         """See :meth:`Port.shared_address_of`."""
         return self._segment.byte_at(address(array)) if array.flags.c_contiguous else None
 
-    def reach(self, shared_address: int, nbytes: int) -> memoryview:
+    def reach(self, pid: int, shared_address: int, nbytes: int) -> memoryview:  # noqa: ARG002  # all lie in one segment
         """See :meth:`Port.reach`."""
         return self._segment.view(shared_address, nbytes)
 
@@ -141,22 +142,22 @@ class ShmPort(Port):
             self._context.arrives(turned, last) and self._control[turned] == last
         )
 
-    def stage(self, nbytes: int) -> tuple[Ticket, NDArray[np.uint8]]:
+    def stage(self, nbytes: int, to: int) -> tuple[Ticket, Room]:  # noqa: ARG002  # all can fetch it
         """See :meth:`Port.stage`."""
         if nbytes >= _LARGE and self._outbox is None:
             self._reclaim_delivered(nbytes)
         start = self._get_outbox().room(nbytes)
-        return (start, nbytes), self._segment.view_array(start, nbytes)
+        return (self.pid, start, nbytes), self._segment.view_array(start, nbytes)
 
-    def stage_message(self, nbytes: int) -> tuple[Ticket, NDArray[np.uint8]]:
+    def stage_message(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
         """See :meth:`Port.stage_message`."""
-        staged = self.stage(nbytes)
+        staged = self.stage(nbytes, to)
         self._get_outbox().has_messages = True
         return staged
 
     def fetch(self, ticket: Ticket) -> memoryview:
         """See :meth:`Port.fetch`."""
-        start, nbytes = ticket
+        _, start, nbytes = ticket
         return self._segment.view(start, nbytes)
 
     def _get_outbox(self) -> Outbox:
@@ -167,7 +168,7 @@ class ShmPort(Port):
     # -- meetings of all ------------------------------------------------------------
 
     def exchange(
-        self, parcels: Mapping[int, Parcel], note: int, common: Parcel | None = None, stamp: int = 0
+        self, parcels: Mapping[int, Parcel], note: int, common: Any = None, stamp: int = 0
     ) -> Arrivals | None:
         """See :meth:`Port.exchange`."""
         control, parity, floor = self._control, self._parity, self._floor
@@ -264,7 +265,7 @@ class ShmPort(Port):
                 stamp = its
         self.released = stamp
 
-    def _write(self, mine: int, parcels: Mapping[int, Parcel], common: Parcel | None) -> bool:
+    def _write(self, mine: int, parcels: Mapping[int, Parcel], common: Any) -> bool:
         """Write what others are to read of this post; return whether there is anything."""
         if common is None:
             if not parcels:
@@ -273,7 +274,7 @@ class ShmPort(Port):
                 [(pid, parcel)] = parcels.items()
                 if write_inline(self._segment, mine, pid, parcel):
                     return True
-        rows = [(pid, 0, parcel) for pid, parcel in parcels.items()]
+        rows = [(pid, 0, parcel.plain()) for pid, parcel in parcels.items()]
         if common is not None:
             rows.append((self.nprocs, 0, common))
         index = lay_out(self._segment, self._get_outbox(), self.nprocs + 1, rows)
@@ -354,7 +355,7 @@ class ShmPort(Port):
         """Read what the slots of a meeting point at."""
         control, segment, pid = self._control, self._segment, self.pid
         notes: list[int] = []
-        parcels: list[tuple[int, Any]] = []
+        parcels: list[Arrived] = []
         commons: list[Any] | None = None
         for source, slot in enumerate([*slots[:pid], mine, *slots[pid:]]):
             word = control[slot]
@@ -365,7 +366,8 @@ class ShmPort(Port):
             if is_inline(index):
                 parcel = read_inline(segment, slot, pid)
             else:
-                _, parcel = open_row(segment, index, pid)
+                _, plain = open_row(segment, index, pid)
+                parcel = None if plain is None else Parcel.of_plain(plain)
                 _, common = open_row(segment, index, self.nprocs)
                 if common is not None:
                     commons = commons or [None] * self.nprocs
@@ -378,9 +380,9 @@ class ShmPort(Port):
 
     def exchange_oblivious(
         self, parcels: Mapping[int, tuple[int, Parcel]], expected: int, stamp: int = 0
-    ) -> list[tuple[int, Any]]:
+    ) -> list[Arrived]:
         """See :meth:`Port.exchange_oblivious`."""
-        rows = [(pid, count, parcel) for pid, (count, parcel) in parcels.items()]
+        rows = [(pid, count, parcel.plain()) for pid, (count, parcel) in parcels.items()]
 
         def write() -> int:
             if not rows:

@@ -9,18 +9,17 @@ from typing import Any, NamedTuple
 
 import greenlet
 import numpy as np
-from numpy.typing import NDArray
 
 from bsplib import call_site
-from bsplib.backends.base import Arrivals, Parcel, Port, SmallPut, Ticket
+from bsplib.backends.base import Arrivals, Arrived, Port, Room
 from bsplib.backends.members import Members, as_members, named
+from bsplib.backends.parcels import Parcel, SmallPut, Ticket, traffic_of
 from bsplib.backends.sim.clock import Clock
 from bsplib.backends.sim.world import Process, World
 from bsplib.errors import SyncMismatchError, UsageError
 from bsplib.machine import Machine
 from bsplib.machine.pattern import pattern_of
 from bsplib.sync_kinds import Kind
-from bsplib.transfers.outgoing import parcel_bytes
 
 _ALIGNMENT = 64
 _KIND = 3  # of a note: how the superstep ends
@@ -32,7 +31,7 @@ class _Post(NamedTuple):
     superstep: int
     note: int
     parcels: Mapping[int, Parcel]
-    common: Parcel | None
+    common: Any
     stamp: int
 
 
@@ -62,7 +61,7 @@ class _Oblivious:
         """A process comes to the end of the superstep."""
         self.posts[pid] = sent
         for receiver, (count, parcel) in sent.parcels.items():
-            nbytes, _ = parcel_bytes(parcel)
+            nbytes = traffic_of(parcel).sent_bytes
             self.sources[receiver].append(pid)
             self.count[receiver] += count
             self.h_in[receiver] += nbytes
@@ -97,8 +96,8 @@ class _Meeting:
     released_ns: int = 0
     end_ns: int = 0
     notes: list[int] = field(default_factory=list)
-    commons: list[Parcel | None] | None = None
-    parcels: dict[int, list[tuple[int, Parcel]]] = field(default_factory=dict)
+    commons: list[Any] | None = None
+    parcels: dict[int, list[Arrived]] = field(default_factory=dict)
     """By receiver, in order of the sources."""
     nothing_new: bool = False
     together: bool = False
@@ -202,20 +201,20 @@ class SimPort(Port):
     def release(self, memory: memoryview) -> None:
         """See :meth:`Port.release`."""
 
-    def stage(self, nbytes: int) -> tuple[Ticket, NDArray[np.uint8]]:
+    def stage(self, nbytes: int, to: int) -> tuple[Ticket, Room]:  # noqa: ARG002  # all can fetch it
         """See :meth:`Port.stage`."""
         room = np.empty(nbytes, np.uint8)
-        return (room, nbytes), room
+        return (self.pid, room, nbytes), room
 
     def fetch(self, ticket: Ticket) -> memoryview:
         """See :meth:`Port.fetch`."""
-        room: NDArray[np.uint8] = ticket[0]
+        room: Room = ticket[1]
         return room.data
 
     # -- meetings -----------------------------------------------------------------------
 
     def exchange(
-        self, parcels: Mapping[int, Parcel], note: int, common: Parcel | None = None, stamp: int = 0
+        self, parcels: Mapping[int, Parcel], note: int, common: Any = None, stamp: int = 0
     ) -> Arrivals | None:
         """See :meth:`Port.exchange`."""
         self._check_current()
@@ -300,11 +299,11 @@ class SimPort(Port):
         h_in, h_out = [0] * self.nprocs, [0] * self.nprocs
         for pid, post in posts.items():
             for partner, parcel in post.parcels.items():
-                sent, got = parcel_bytes(parcel)
-                h_out[pid] += sent
-                h_in[partner] += sent
-                h_in[pid] += got
-                h_out[partner] += got
+                traffic = traffic_of(parcel)
+                h_out[pid] += traffic.sent_bytes
+                h_in[partner] += traffic.sent_bytes
+                h_in[pid] += traffic.asked_bytes
+                h_out[partner] += traffic.asked_bytes
         h = int(machine.relation(np.array(h_in), np.array(h_out)).max())
         pattern = pattern_of(_links(posts)) if machine.patterns else None
         return _ns(machine.price(h, machine.pattern_priced(pattern)))
@@ -313,7 +312,7 @@ class SimPort(Port):
 
     def exchange_oblivious(
         self, parcels: Mapping[int, tuple[int, Parcel]], expected: int, stamp: int = 0
-    ) -> list[tuple[int, Any]]:
+    ) -> list[Arrived]:
         """See :meth:`Port.exchange_oblivious`."""
         self._check_current()
         self.let_go()
@@ -335,7 +334,7 @@ class SimPort(Port):
             self._wait_for_posts()
         return self._end_oblivious(number, sent)
 
-    def _end_oblivious(self, number: int, sent: _Oblivious) -> list[tuple[int, Any]]:
+    def _end_oblivious(self, number: int, sent: _Oblivious) -> list[Arrived]:
         """Go on with all that has come, when this process and its sources have theirs."""
         sources, mine = sorted(sent.sources[self.pid]), sent.posts[self.pid]
         if (count := sent.count[self.pid]) > mine.expected:
@@ -424,10 +423,10 @@ class SimPort(Port):
 def _links(posts: Mapping[int, _Post]) -> Iterator[tuple[int, int]]:
     """Yield who sends to whom; what is got is sent by the process that has it."""
     for pid, post in posts.items():
-        for partner, (puts, gets, messages, _) in post.parcels.items():
-            if puts or messages:
+        for partner, parcel in post.parcels.items():
+            if parcel.puts or parcel.messages:
                 yield pid, partner
-            if gets:
+            if parcel.gets:
                 yield partner, pid
 
 
