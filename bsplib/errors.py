@@ -21,7 +21,7 @@
     ├── RunTimeoutError          the run took longer than its timeout
     ├── OutOfSharedMemoryError   /dev/shm cannot hold what the program asks for
     ├── StartError               the system does not allow so many processes or files
-    └── TraceError               a file is no trace, or not a whole one
+    └── TraceError               a file is no trace, or not a complete one
 
     UserWarning
     ├── CheckWarning             check=True found something legal that is hardly meant

@@ -1,7 +1,7 @@
-"""The records of a run, kept so that the cost of any part of them is one pass.
+"""The records of a run, arranged so that the cost of any part of them takes one pass.
 
-A part is a set of *sites*: a site is a call stack together with the kind of sync
-that ended there. Nodes, edges and paths of the call graph are such sets.
+A part is a set of *sites*. A site is a call stack together with the kind of sync at its
+end. Each node, edge and path of the call graph is such a set.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from profiler.costs import METRICS, record_costs, superstep_numbers
 from profiler.summary import Cost, Summary
 
 Stats = NDArray[np.float64]
-"""One column a thing that has costs (a cell, a superstep, a group), and these rows."""
+"""Costs of cells, supersteps or groups: one column for each of them, and these rows."""
 
 TOP = slice(0, 5)
-"""Greatest of each metric, and how many supersteps."""
+"""Rows of the greatest value of each metric, and of the number of supersteps."""
 LOW = slice(5, 9)
-"""Least of each metric."""
+"""Rows of the least value of each metric."""
 _ROWS = 9
 
 
@@ -30,25 +30,27 @@ class Ledger:
     def __init__(self, run: Run) -> None:
         records = run.records
         pairs = records["stack"].astype(np.int64) * len(Kind) + records["kind"]
-        places, site = np.unique(pairs, return_inverse=True)
+        keys, site = np.unique(pairs, return_inverse=True)
         self.site = site
         """Position in ``sites`` of the site of each record."""
-        self.sites = [(int(place) // len(Kind), Kind(place % len(Kind))) for place in places]
+        self.sites = [(int(key) // len(Kind), Kind(key % len(Kind))) for key in keys]
         """Stack (position in ``run.stacks``) and kind of each site."""
         self._nprocs = run.nprocs
         self._groups = _Groups(run)
         self.levels = self._groups.levels
-        """How many sub-groups are inside one another at most."""
-        costs = record_costs(run)
-        self._sum_cells(run, site, costs)
+        """Greatest number of sub-groups that are nested in one another."""
+        step = superstep_numbers(run)
+        costs = record_costs(run, step)
+        self._sum_cells(run, step, site, costs)
         self._sum_pies(run, site, costs)
         by_start = np.argsort(records["start"])
         self._spans = site[by_start], records["start"][by_start], records["end"][by_start]
         self._known: dict[frozenset[int], Cost] = {}
 
-    def _sum_cells(self, run: Run, site: NDArray[np.intp], costs: Stats) -> None:
-        """Sum the records into cells: all that one superstep has at one site."""
-        step = superstep_numbers(run)
+    def _sum_cells(
+        self, run: Run, step: NDArray[np.int64], site: NDArray[np.intp], costs: Stats
+    ) -> None:
+        """Sum the records into cells: a cell is what one superstep has at one site."""
         order = np.lexsort((site, step))
         step, site, costs = step[order], site[order], costs[:, order]
         starts = _starts(step, site)
@@ -60,21 +62,21 @@ class Ledger:
         self._cell_group = run.records["group"][order][starts]
 
     def _sum_pies(self, run: Run, site: NDArray[np.intp], costs: Stats) -> None:
-        """Sum the records into slices: all that one process has at one site."""
-        places, slices = np.unique(site * run.nprocs + run.records["pid"], return_inverse=True)
-        self._slice_site, self._slice_pid = np.divmod(places, run.nprocs)
-        self._slices = np.stack([np.bincount(slices, cost, len(places)) for cost in costs])
+        """Sum the records into slices of pies: a slice is what one process has at one site."""
+        keys, slices = np.unique(site * run.nprocs + run.records["pid"], return_inverse=True)
+        self._slice_site, self._slice_pid = np.divmod(keys, run.nprocs)
+        self._slices = np.stack([np.bincount(slices, cost, len(keys)) for cost in costs])
 
     def cost(self, sites: frozenset[int]) -> Cost:
-        """Cost of the records at these sites (positions in ``self.sites``)."""
+        """Return the cost of the records at these sites (positions in ``self.sites``)."""
         if sites not in self._known:
             chosen = np.zeros(len(self.sites), bool)
             chosen[list(sites)] = True
-            self._known[sites] = self._reckon(chosen)
+            self._known[sites] = self._cost_of(chosen)
         return self._known[sites]
 
-    def _reckon(self, chosen: NDArray[np.bool_]) -> Cost:
-        """Put a cost together, in seconds and bytes."""
+    def _cost_of(self, chosen: NDArray[np.bool_]) -> Cost:
+        """Compute the cost of the chosen sites, in seconds and bytes."""
         stats = self._groups.total(*self._group_sums(chosen))
         pies = self._pies(chosen)
         summaries = {}
@@ -88,9 +90,9 @@ class Ledger:
         return Cost(count=int(stats[4]), elapsed_s=self._elapsed_ns(chosen) / 1e9, **summaries)
 
     def _group_sums(self, chosen: NDArray[np.bool_]) -> tuple[NDArray[np.int32], Stats]:
-        """Groups with chosen records, in order, and the sums over their own supersteps.
+        """Return the groups with chosen records, in order, and the sums over their supersteps.
 
-        A process without a chosen record in a superstep counts 0 there.
+        A process without a chosen record in a superstep counts as 0 there.
         """
         cells = np.flatnonzero(chosen[self._cell_site])
         stats = self._cells[:, cells]
@@ -103,13 +105,13 @@ class Ledger:
         return groups[starts], np.add.reduceat(stats, starts, axis=1)
 
     def _pies(self, chosen: NDArray[np.bool_]) -> Stats:
-        """Sum of each metric for each process, nanoseconds and bytes."""
+        """Return the sum of each metric for each process, in nanoseconds and bytes."""
         slices = np.flatnonzero(chosen[self._slice_site])
         pids = self._slice_pid[slices]
         return np.stack([np.bincount(pids, cost[slices], self._nprocs) for cost in self._slices])
 
     def _elapsed_ns(self, chosen: NDArray[np.bool_]) -> int:
-        """Length of the union of the intervals from start to end."""
+        """Return the length of the union of the intervals from start to end."""
         site, start, end = self._spans
         rows = np.flatnonzero(chosen[site])
         if len(rows) == 0:
@@ -120,7 +122,7 @@ class Ledger:
 
 
 class _Groups:
-    """The tree of groups: which ran side by side, and which one after another."""
+    """The tree of groups, with which of them ran at the same time and which in sequence."""
 
     def __init__(self, run: Run) -> None:
         self._count = len(run.groups)
@@ -132,21 +134,21 @@ class _Groups:
         for position, group in enumerate(run.groups[1:], start=1):
             depth[position] = depth[group.parent] + 1
         order = np.lexsort((ordinal, self._parent, depth))
-        # One partition: the sub-groups that one parent opened with one call.
+        # A partition here is the set of sub-groups that a parent opened with one call.
         self._partition = np.empty(self._count, np.int64)
         self._partition[order] = np.cumsum(_changes(self._parent[order], ordinal[order]))
         levels = np.split(order, _starts(depth[order])[1:])
         self._levels = levels[:0:-1]
-        """Groups of one depth, sorted by partition; the deepest first, the root left out."""
+        """The groups of each depth, sorted by partition; deepest first, without the root."""
         self.levels = len(self._levels)
 
     def total(self, groups: NDArray[np.int32], sums: Stats) -> NDArray[np.float64]:
-        """Stats of the root with its sub-groups, from the groups' own sums.
+        """Combine the sums of groups into those of the root with all its sub-groups.
 
-        Sub-groups of one partition run side by side: the greatest maximum and the
-        least minimum count, and as minimum 0 where a process of the parent is in none
-        of the groups given. Partitions follow one another and what their group does
-        itself: these add up.
+        The sub-groups of one partition run at the same time: the greatest of their maxima
+        and the least of their minima count, where the minimum is 0 if a process of the
+        parent is in none of the given groups. Partitions, and what their parent does
+        itself, run one after another: they are added.
         """
         stats = np.zeros((_ROWS, self._count))
         stats[:, groups] = sums
@@ -170,18 +172,18 @@ class _Groups:
 
 
 def _merge(top: Stats, low: Stats, starts: NDArray[np.intp]) -> Stats:
-    """Greatest and least of each stretch of columns that begins at ``starts``."""
+    """Return the greatest and the least of each range of columns that begins at ``starts``."""
     merged = np.maximum.reduceat(top, starts, axis=1), np.minimum.reduceat(low, starts, axis=1)
     return np.vstack(merged)
 
 
 def _changes(*keys: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Where, in sorted keys, another combination begins."""
+    """Mark, in sorted keys, where the combination differs from the one before."""
     changes = np.ones(len(keys[0]), bool)
     changes[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
     return changes
 
 
 def _starts(*keys: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Positions where, in sorted keys, another combination begins."""
+    """Return the positions, in sorted keys, where a new combination begins."""
     return np.flatnonzero(_changes(*keys))

@@ -1,9 +1,9 @@
 """The call graph of a run: one node for each function and each cost centre.
 
-Every record belongs to a site, a call stack with the kind of sync at its end, and
-whatever the graph says of a node, an edge or a path is the cost of the records at
-the sites that pass there. Nothing is estimated, and nothing is divided among callers.
-Functions of bsplib itself are left out, so that a cost centre is a line of the program.
+Every record belongs to a site: a call stack with the kind of sync at its end. The cost of
+a node, an edge or a path is the cost of the records whose sites pass through it. Nothing
+is estimated, and nothing is divided among callers. Functions of bsplib itself are left
+out by default, so that a cost centre is a line of the program.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["CallGraph", "Cost", "Node", "Summary", "build"]
 
 COMPREHENSIONS = frozenset({"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"})
-"""Frames that Python makes inside a function: their calls are the function's."""
+"""Frames that Python creates inside a function; their calls count as the function's."""
 
 
 @dataclass(frozen=True)
@@ -37,59 +37,59 @@ class Node:
     """A function, or a cost centre: the line of the program that ended a superstep."""
 
     id: str
-    """Made from the other fields: the same in every run in which they are the same."""
+    """Derived from the other fields: nodes with equal fields have equal ids in all runs."""
     kind: str
     """``function`` or ``cost_centre``."""
     name: str
-    """Qualified name of a function. Of a cost centre ``sort.py line 31``, and where that
-    line called no sync but, say, a collective, ``cg.py line 12 · allreduce``."""
+    """Qualified name of a function. For a cost centre, as in ``sort.py line 31``; where that
+    line called a collective, for example, as in ``cg.py line 12 · allreduce``."""
     file: str
     line: int
     """First line of a function; line of the call that ended the superstep."""
     sync: str
-    """``sync``, ``oblsync`` or ``end`` (the end of ``main``) of a cost centre, else empty."""
+    """For a cost centre ``sync``, ``oblsync`` or ``end`` (the end of ``main``), else empty."""
 
 
 @dataclass(frozen=True)
 class CallGraph:
-    """The functions that lead to syncs, and what they cost."""
+    """The functions that lead to syncs, and their costs."""
 
     graph: networkx.DiGraph
-    """Nodes are the ids, with attributes ``node`` (a Node) and ``cost`` (a Cost);
-    edges have the ``cost`` of that part of the callee that came through this caller.
+    """Nodes are the ids, with attributes ``node`` (a Node) and ``cost`` (a Cost). An edge
+    has the ``cost`` of the part of the callee that was called through this caller.
 
-    Of the edges into a node the pies and averages add up to those of the node, and so
-    do maximum, minimum and count where all that a superstep of the root group contains
-    has one stack. On a stack where a function recurs it has one caller, that of the
-    outermost call."""
+    The pies and averages of the edges into a node add up to those of the node. So do
+    maximum, minimum and count if all records of a superstep of the root group, with
+    those of its sub-groups, have the same stack. Where a function recurs on a stack, only
+    the caller of its outermost call counts."""
     root: str
     """Id of ``main``."""
     run: Run
     _ledger: Ledger = field(repr=False)
-    _ways: tuple[tuple[str, ...], ...] = field(repr=False)
-    """For each site of the ledger the nodes from the root to its leaf."""
+    _chains: tuple[tuple[str, ...], ...] = field(repr=False)
+    """For each site of the ledger, its call chain: the nodes from the root to its leaf."""
     _passing: dict[str, frozenset[int]] = field(repr=False)
-    """For each node the sites of the ledger that pass there."""
+    """For each node, the sites of the ledger that pass through it."""
 
-    def onward(self, way: Sequence[str]) -> dict[str, Cost]:
-        """What came through a way from the root, by the node it went to next.
+    def onward(self, chain: Sequence[str]) -> dict[str, Cost]:
+        """Return the costs that passed through a call chain, by the next node below it.
 
         Args:
-            way: ids of nodes that follow one another, beginning with the root.
+            chain: ids of nodes from the root downwards, each called by the one before.
 
         Returns:
-            Cost by id; empty where the way ends at a leaf.
+            Cost by id of the next node; empty if the chain ends at a leaf.
         """
-        depth = len(way)
+        depth = len(chain)
         sites: defaultdict[str, set[int]] = defaultdict(set)
-        for site, nodes in enumerate(self._ways):
-            if len(nodes) > depth and nodes[:depth] == tuple(way):
+        for site, nodes in enumerate(self._chains):
+            if len(nodes) > depth and nodes[:depth] == tuple(chain):
                 sites[nodes[depth]].add(site)
         return {node: self._ledger.cost(frozenset(through)) for node, through in sites.items()}
 
 
 class _Key(NamedTuple):
-    """What makes a node one: all of it but its id."""
+    """The fields that identify a node: all except the id."""
 
     kind: str
     name: str
@@ -98,29 +98,29 @@ class _Key(NamedTuple):
     sync: str
 
     def id(self) -> str:
-        """Return the id of the node, fit for DOT, HTML and addresses."""
+        """Return the id of the node, in characters that DOT, HTML and URLs allow."""
         text = "\0".join(map(str, self)).encode(errors="surrogatepass")
         return "n" + hashlib.blake2b(text, digest_size=8).hexdigest()
 
 
 _Callers = dict[_Key, _Key | None]
-"""The nodes of a site, ``main`` first and the leaf last, each with its caller."""
+"""The nodes of a site, from ``main`` to the leaf, each with its caller."""
 
 
 def build(run: Run, *, library: bool = False) -> CallGraph:
     """Build the call graph of a run.
 
     Args:
-        run: as ``bsplib.recording.trace.read_trace`` returns it, or as well formed.
+        run: a well-formed run, as ``bsplib.recording.trace.read_trace`` returns it.
         library: also show the functions of bsplib, such as a collective, as nodes;
-            cost centres are then the lines that called sync, wherever they stand.
+            cost centres are then the lines that called sync, also inside bsplib.
 
     Returns:
-        The graph, with at least a root: where a run has no records, or its stacks do
-        not all begin with one function, that is a node named ``main`` without a place.
+        The graph, with at least a root. Where a run has no records, or its stacks do not
+        all begin with the same function, the root is a node ``main`` without file and line.
 
     Raises:
-        TooLargeError: it would take gigabytes of memory.
+        TooLargeError: the graph would take gigabytes of memory.
 
     Source: Jarvis et al. 2002, sections 3.1 and 3.3.
     """
@@ -142,13 +142,13 @@ def build(run: Run, *, library: bool = False) -> CallGraph:
         graph.add_node(key.id(), node=Node(key.id(), *key), cost=cost)
     for (caller, key), sites in parts.items():
         graph.add_edge(caller.id(), key.id(), cost=ledger.cost(frozenset(sites)))
-    ways = tuple(tuple(key.id() for key in _way(nodes)) for nodes in callers)
+    chains = tuple(tuple(key.id() for key in _chain(nodes)) for nodes in callers)
     under = {key.id(): frozenset(sites) for key, sites in passing.items()}
-    return CallGraph(graph, root.id(), run, ledger, ways, under)
+    return CallGraph(graph, root.id(), run, ledger, chains, under)
 
 
 def _callers(stack: Stack, kind: Kind, library: bool) -> _Callers:
-    """Nodes that a stack passes. Where a function recurs its first caller stays."""
+    """Return the nodes of a stack with their callers; of a recursive function the first caller."""
     shown = stack if library else _of_program(stack)
     callers: _Callers = {}
     caller = None
@@ -162,12 +162,12 @@ def _callers(stack: Stack, kind: Kind, library: bool) -> _Callers:
 
 
 def _of_program(stack: Stack) -> Stack:
-    """Return the calls of a stack that are not bsplib's; all if ``main`` is bsplib's."""
+    """Return the frames of the program; all frames if even ``main`` is part of bsplib."""
     return tuple(frame for frame in stack if not frame.library) or stack
 
 
 def _cost_centre(stack: Stack, shown: Stack, kind: Kind) -> _Key:
-    """Return the leaf of a stack: the innermost line that is shown, and what it called."""
+    """Return the leaf of a stack: the innermost line shown, and the function that it called."""
     leaf = shown[-1]
     name = f"{posixpath.basename(leaf.file)} line {leaf.line}"
     below = len(stack) - stack[::-1].index(leaf)
@@ -177,12 +177,12 @@ def _cost_centre(stack: Stack, shown: Stack, kind: Kind) -> _Key:
 
 
 def _rooted(callers: list[_Callers]) -> tuple[_Key, list[_Callers]]:
-    """Find the function that all begin with; if there is none, put one above them."""
+    """Find the function with which all stacks begin; if there is none, add one above them."""
     tops = [next(iter(nodes)) for nodes in callers]
     if len(set(tops)) == 1 and tops[0].kind == "function":
         return tops[0], callers
     root = _Key("function", "main", "", 0, "")
-    # The root comes last once more in case a stack passes a function of just that key.
+    # The root is given again at the end, in case a stack has a function with the same key.
     return root, [
         {root: None} | nodes | {top: root, root: None}
         for top, nodes in zip(tops, callers, strict=True)
@@ -196,14 +196,14 @@ def _down_the_tree(root: _Key, edges: Iterable[tuple[_Key, _Key]]) -> list[_Key]
     return list(networkx.dfs_preorder_nodes(tree, root))
 
 
-def _way(callers: _Callers) -> list[_Key]:
-    """From the root to the leaf, caller by caller.
+def _chain(callers: _Callers) -> list[_Key]:
+    """Return the call chain from the root to the leaf.
 
-    Where functions call each other in a circle this leaves out those that are
-    not needed to come to the leaf.
+    Where functions call each other in a cycle, those that are not needed to reach the
+    leaf are left out.
     """
     leaf = list(callers)[-1]
-    way = [leaf]
-    while (caller := callers[way[-1]]) is not None:
-        way.append(caller)
-    return way[::-1]
+    chain = [leaf]
+    while (caller := callers[chain[-1]]) is not None:
+        chain.append(caller)
+    return chain[::-1]

@@ -1,4 +1,4 @@
-"""What each process spent in each superstep: computation, communication, idle, h."""
+"""The costs of each process in each superstep: computation, communication, idle time, h."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ METRICS = ("comp", "comm", "idle", "h")
 
 
 def superstep_numbers(run: Run) -> NDArray[np.int64]:
-    """Number the supersteps of all groups through, by group and superstep.
+    """Number the supersteps of all groups consecutively, by group and superstep.
 
     Returns:
-        For each record the number of its superstep, from 0 without gaps; records
-        of different processes in one superstep of one group have the same.
+        For each record the number of its superstep, from 0 without gaps. The records of
+        all processes in the same superstep of the same group have the same number.
     """
     group, superstep = run.records["group"], run.records["superstep"]
     order = np.lexsort((superstep, group))
@@ -33,26 +33,25 @@ def superstep_numbers(run: Run) -> NDArray[np.int64]:
 
 
 def computation_ns(run: Run) -> NDArray[np.float64]:
-    """Computation w of each record, in nanoseconds.
+    """Return the computation w of each record, in nanoseconds.
 
-    It is the time W from the start to the arrival without calls and sub-groups; where
-    CPU time was measured at most that CPU time's share ``cpu * W / (W + calls)``, so
-    that waiting for a core is no computation.
+    This is W, the time from start to arrival without primitives and sub-groups. Where CPU
+    time was measured, w is at most the share of W in it, ``cpu * W / (W + calls)``, so
+    that waiting for a core does not count as computation.
     """
     records, spent = run.records, spent_ns(run)
     share = spent / np.maximum(spent + records["comm_calls"], 1)
-    # Whole nanoseconds add up exactly.
+    # Whole numbers of nanoseconds are added without rounding errors.
     on_a_core = np.rint(records["cpu"] * share)
     w: NDArray[np.float64] = np.where(records["cpu"] == NO_CPU, spent, np.minimum(spent, on_a_core))
     return w
 
 
 def waiting_ns(run: Run) -> float | None:
-    """Return the time that all processes together waited for a core while they computed.
+    """Return the total time that processes waited for a core during computation.
 
     Returns:
-        Nanoseconds, the sum of W - w over all records; None where CPU time was not
-        measured.
+        Nanoseconds, the sum of W - w over all records; None if CPU time was not measured.
     """
     if not (run.records["cpu"] != NO_CPU).any():
         return None
@@ -60,18 +59,22 @@ def waiting_ns(run: Run) -> float | None:
 
 
 def spent_ns(run: Run) -> NDArray[np.float64]:
-    """Return W: the time from start to arrival without calls and sub-groups."""
+    """Return W: the time from start to arrival without primitives and sub-groups."""
     records = run.records
     spent: NDArray[np.int64] = records["arrive"] - records["start"]
     spent = spent - records["comm_calls"] - records["sub"]
     return spent.astype(np.float64)
 
 
-def record_costs(run: Run) -> NDArray[np.float64]:
-    """Cost of each record in each metric.
+def record_costs(run: Run, numbers: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
+    """Return the cost of each record in each metric.
 
-    Times stay in nanoseconds: whole numbers add up exactly, so that balanced
+    Times are kept in nanoseconds: whole numbers are added exactly, so that balanced
     processes have an imbalance of 0 and not of a rounding error.
+
+    Args:
+        run: the run.
+        numbers: the result of :func:`superstep_numbers`, if it is known.
 
     Returns:
         Shape ``(len(METRICS), len(run.records))``; nanoseconds, and bytes for h.
@@ -82,40 +85,55 @@ def record_costs(run: Run) -> NDArray[np.float64]:
     comp = computation_ns(run)
     comm = records["comm_calls"] + (records["end"] - records["released"])
     idle = records["released"] - records["arrive"]
-    return np.stack([comp, comm, idle, np.maximum(*h_relation(run))]).astype(np.float64)
+    h = np.maximum(*h_relation(run, numbers))
+    return np.stack([comp, comm, idle, h]).astype(np.float64)
 
 
-def h_relation(run: Run) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Bytes that went out of and came into a process in each superstep.
+def h_relation(
+    run: Run, numbers: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the bytes out of and into a process for each record.
 
-    What one process asks for is also its partner's, the other way round, in the
-    partner's record of the same superstep; where a run broke off before the partner
-    wrote one, that side is lost. Transfers to itself are no part of h.
+    A traffic row counts for the process that called the primitive, and in the opposite
+    direction for its partner, in the partner's record of the same superstep. If the run
+    ended before the partner wrote that record, the partner's side is not counted.
+    Transfers of a process to itself are not part of h.
+
+    Args:
+        run: the run.
+        numbers: the result of :func:`superstep_numbers`, if it is known.
 
     Returns:
         ``(h_out, h_in)``, each as long as ``run.records``.
     """
     traffic = run.traffic
-    asker, partner = traffic["record"], _partner_records(run)
+    caller, partner = traffic["record"], partner_records(run, numbers)
     sizes = traffic["bytes"].astype(np.float64)
 
     def total(records: NDArray[np.int64], direction: Direction) -> NDArray[np.float64]:
         rows = (traffic["direction"] == direction) & (records >= 0)
         return np.bincount(records[rows], sizes[rows], len(run.records)).astype(np.float64)
 
-    h_out = total(asker, Direction.OUT) + total(partner, Direction.IN)
-    h_in = total(asker, Direction.IN) + total(partner, Direction.OUT)
+    h_out = total(caller, Direction.OUT) + total(partner, Direction.IN)
+    h_in = total(caller, Direction.IN) + total(partner, Direction.OUT)
     return h_out, h_in
 
 
-def _partner_records(run: Run) -> NDArray[np.int64]:
-    """For each traffic row the position of its partner's record, -1 where there is none."""
+def partner_records(run: Run, numbers: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+    """Return for each traffic row the position of its partner's record, -1 if there is none.
+
+    Args:
+        run: the run.
+        numbers: the result of :func:`superstep_numbers`, if it is known.
+    """
     if len(run.traffic) == 0:
         return np.empty(0, np.int64)
-    numbers = superstep_numbers(run) * run.nprocs
-    places = numbers + run.records["pid"]
-    wanted = numbers[run.traffic["record"]] + run.traffic["partner"]
-    order = np.argsort(places)
-    found = np.searchsorted(places, wanted, sorter=order).clip(max=len(order) - 1)
+    if numbers is None:
+        numbers = superstep_numbers(run)
+    first_keys = numbers * run.nprocs  # the key of a record is unique: superstep and pid
+    keys = first_keys + run.records["pid"]
+    wanted = first_keys[run.traffic["record"]] + run.traffic["partner"]
+    order = np.argsort(keys)
+    found = np.searchsorted(keys, wanted, sorter=order).clip(max=len(order) - 1)
     partner = order[found]
-    return np.where(places[partner] == wanted, partner, -1)
+    return np.where(keys[partner] == wanted, partner, -1)

@@ -1,4 +1,4 @@
-"""The seventeen critical paths: what is worst, and how one gets there from ``main``."""
+"""The seventeen critical paths: from ``main`` to the cost centre with the greatest score."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from profiler.callgraph import CallGraph, Cost
 
 MEASURES = ("abs", "imb", "rel", "weighted")
-"""Maximum; maximum - average; 1 - average / maximum; the product of the last two."""
+"""The maximum; maximum - average; 1 - average / maximum; the product of the last two."""
 
 PATHS = ("sync", *(f"{metric}-{measure}" for metric in METRICS for measure in MEASURES))
 """Names of the critical paths; ``sync`` is the number of supersteps."""
@@ -21,7 +21,7 @@ METRIC_TITLES = {
     "idle": "idle time",
     "h": "h-relation",
 }
-"""What to call each metric before people."""
+"""Names of the metrics in texts for users."""
 
 _MEASURE_TITLES = {
     "abs": "absolute",
@@ -35,20 +35,20 @@ TITLES = {"sync": "number of supersteps"} | {
     for metric in METRICS
     for measure in MEASURES
 }
-"""What to call each path before people."""
+"""Names of the paths in texts for users."""
 
 
 def check_path(path: str) -> None:
-    """Raise ValueError where there is no such critical path."""
+    """Raise ValueError if there is no critical path of this name."""
     if path not in TITLES:
         raise ValueError(f"no critical path is called {path!r}; they are {', '.join(PATHS)}")
 
 
 def score(cost: Cost, path: str) -> float:
-    """How bad a cost is under a critical path; never negative.
+    """Return how bad a cost is under a critical path; never negative.
 
     Args:
-        cost: of a node, an edge or a path.
+        cost: the cost of a node, an edge or a path.
         path: one of ``PATHS``.
 
     Returns:
@@ -77,10 +77,10 @@ def score(cost: Cost, path: str) -> float:
 
 
 def shades(callgraph: CallGraph, path: str) -> dict[str, float]:
-    """How red each node is: its score over the greatest score in the graph.
+    """Return how red each node is: its score divided by the greatest score in the graph.
 
     Returns:
-        By node id, 0 (white) to 1 (red); all 0 where no node scores.
+        By node id, 0 (white) to 1 (red); all 0 if all scores are 0.
 
     Raises:
         ValueError: there is no such path.
@@ -93,22 +93,22 @@ def shades(callgraph: CallGraph, path: str) -> dict[str, float]:
 def critical_path(callgraph: CallGraph, path: str) -> list[str]:
     """Follow the greatest score from ``main`` to a cost centre.
 
-    At each node only that part of the costs counts that came through the path so far,
-    so that no caller is blamed for another's. Of equal scores the greater maximum of
-    the metric wins, and then the stack that was recorded first.
+    At each node only the costs that passed through the path so far count, so that the
+    costs of other callers have no influence. Among equal scores, the greater maximum of
+    the metric is chosen, and then the stack that was recorded first.
 
     Returns:
-        Node ids from the root to a leaf; empty where the root scores 0, since then
-        nothing is critical.
+        Node ids from the root to a leaf; empty if the score of the root is 0, since
+        nothing is critical then.
 
     Raises:
         ValueError: there is no such path.
     """
-    way = [callgraph.root]
+    chain = [callgraph.root]
     if score(callgraph.graph.nodes[callgraph.root]["cost"], path) == 0:
         return []
     size = "sync" if path == "sync" else f"{path.partition('-')[0]}-abs"
-    while following := callgraph.onward(way):
+    while following := callgraph.onward(chain):
         rank = {name: (score(cost, path), score(cost, size)) for name, cost in following.items()}
-        way.append(max(rank, key=rank.__getitem__))
-    return way
+        chain.append(max(rank, key=rank.__getitem__))
+    return chain

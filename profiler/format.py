@@ -1,4 +1,4 @@
-"""Costs and names as people read them; all functions are pure."""
+"""Texts for costs and names; all functions are pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SIZE_UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 def seconds(value_s: float) -> str:
-    """A time with three digits, such as ``1.35 ms``; from 1000 s on in whole seconds."""
+    """Return a time with three digits, such as ``1.35 ms``; from 1000 s on in whole seconds."""
     for scale, unit in _TIME_UNITS:
         if _three_digits(value_s) >= scale:
             return f"{_short(value_s / scale)} {unit}"
@@ -24,7 +24,7 @@ def seconds(value_s: float) -> str:
 
 
 def size(value_bytes: float) -> str:
-    """A number of bytes, such as ``812 B`` or ``1.35 MB`` (of 10**6 bytes)."""
+    """Return a number of bytes, such as ``812 B`` or ``1.35 MB`` (1 MB is 10**6 bytes)."""
     for scale, unit in _SIZE_UNITS:
         if _three_digits(value_bytes) >= scale:
             return f"{_short(value_bytes / scale)} {unit}"
@@ -32,30 +32,30 @@ def size(value_bytes: float) -> str:
 
 
 def amount(value: float, metric: str) -> str:
-    """A value of a metric with its unit: a size for ``h``, else a time."""
+    """Return a value of a metric with its unit: a size for ``h``, otherwise a time."""
     return size(value) if metric == "h" else seconds(value)
 
 
 def balance(summary: Summary) -> str:
-    """Average and minimum in percent of the maximum, such as ``(54% | 21%)``."""
+    """Return average and minimum in percent of the maximum, such as ``(54% | 21%)``."""
     average, minimum = summary.percentages()
     return f"({average}% | {minimum}%)"
 
 
 def summary(value: Summary, metric: str) -> str:
-    """Maximum and balance, such as ``1.35 ms (54% | 21%)``; ``0 s`` alone is in balance."""
+    """Return maximum and balance, such as ``1.35 ms (54% | 21%)``; ``0 s`` without balance."""
     maximum = amount(value.maximum, metric)
     return f"{maximum} {balance(value)}" if value.maximum else maximum
 
 
 def label(node: Node) -> str:
-    """Name of a node on one line, with the kind of its sync where that is not ``sync``."""
+    """Return the name of a node, with the kind of its sync if that is not ``sync``."""
     kind = f" ({node.sync})" if node.sync not in ("", "sync") else ""
     return visible(node.name) + kind
 
 
 def waiting(run: Run) -> str:
-    """How long the processes of a run waited for a core; empty where that is not known."""
+    """Return how long the processes of a run waited for a core; empty if that is not known."""
     waited_ns = waiting_ns(run)
     if waited_ns is None:
         return ""
@@ -65,11 +65,11 @@ def waiting(run: Run) -> str:
 
 
 def _three_digits(value: float) -> float:
-    """Round first: 999.7 µs is 1.00 ms and not 1000 µs."""
+    """Round to three digits, before the unit is chosen: 999.7 µs is 1.00 ms, not 1000 µs."""
     return float(f"{value:.3g}")
 
 
 def _short(number: float) -> str:
-    """Three digits where there are not more before the point."""
+    """Return a number with three digits, or with all its digits before the point."""
     decimals = 2 if _three_digits(number) < 10 else 1 if _three_digits(number) < 100 else 0
     return f"{number:.{decimals}f}"

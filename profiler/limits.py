@@ -1,4 +1,4 @@
-"""What is too large to show: a small file can declare more than any memory holds."""
+"""Limits for call graphs: a small file can declare a graph that needs too much memory."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ if TYPE_CHECKING:
     from bsplib.recording.records import Run
 
 MAX_SHARES = 2**23
-"""Nodes and edges of a call graph times processes: each edge and node has a pie."""
+"""Nodes and edges of a call graph times processes, since each edge and node has a pie."""
 MAX_VISITS = 2**33
-"""Nodes and edges times records, or groups: the cost of each is one pass over them."""
+"""Nodes and edges times records or groups, since the cost of each takes one pass over them."""
 MAX_LEVELS = 2**19
-"""Nodes and edges times levels of groups inside one another, which are gone through one
-by one."""
+"""Nodes and edges times levels of nested groups, since levels are processed one by one."""
 
 
 class TooLargeError(BspError):
@@ -23,31 +22,38 @@ class TooLargeError(BspError):
 
 
 def check_graph(parts: int, run: Run, levels: int) -> None:
-    """Refuse a call graph that would take gigabytes of memory or minutes.
+    """Refuse a call graph that would need gigabytes of memory or minutes.
 
     Args:
-        parts: nodes and edges of the call graph.
-        run: what it is made of.
-        levels: how many sub-groups are inside one another at most.
+        parts: number of nodes and edges of the call graph.
+        run: the run of the call graph.
+        levels: greatest number of sub-groups that are nested in one another.
 
     Raises:
-        TooLargeError: it is too large.
+        TooLargeError: the call graph is too large.
     """
-    these = "nodes and edges"
-    check_product(these, parts, "processes", run.nprocs, MAX_SHARES)
-    check_product(these, parts, "records", len(run.records), MAX_VISITS)
-    check_product(these, parts, "groups", len(run.groups), MAX_VISITS)
-    check_product(these, parts, "levels of groups", levels, MAX_LEVELS)
+    what = "nodes and edges"
+    check_product(what, parts, "processes", run.nprocs, MAX_SHARES)
+    check_product(what, parts, "records", len(run.records), MAX_VISITS)
+    check_product(what, parts, "groups", len(run.groups), MAX_VISITS)
+    check_product(what, parts, "levels of groups", levels, MAX_LEVELS)
 
 
-def check_product(these: str, many: int, those: str, more: int, most: int) -> None:
-    """Refuse more than ``most`` combinations of one thing and another.
+def check_product(what: str, count: int, factor: str, times: int, most: int) -> None:
+    """Refuse a product of two counts that is greater than ``most``.
+
+    Args:
+        what: name of what is counted first.
+        count: its number.
+        factor: name of what is counted second.
+        times: its number.
+        most: greatest product that is allowed.
 
     Raises:
-        TooLargeError: there are more.
+        TooLargeError: the product is greater.
     """
-    if many * more > most:
+    if count * times > most:
         raise TooLargeError(
-            f"the call graph is too large to show: {many} {these} times {more} {those} are more "
+            f"the call graph is too large to show: {count} {what} times {times} {factor} are more "
             f"than {most}"
         )

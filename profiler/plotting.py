@@ -1,6 +1,6 @@
-"""Where plots go: the one place that knows how matplotlib writes files.
+"""Plots as files: all use of matplotlib's figures and formats is in this module.
 
-Nothing is shown on a screen: figures are made and saved, and no window is opened.
+Figures are created and saved; no window is opened.
 """
 
 from __future__ import annotations
@@ -17,35 +17,37 @@ if TYPE_CHECKING:
 
 
 def check_target(path: Path) -> None:
-    """Check that a figure can be saved there, before the work that it is to show.
+    """Check that a figure can be saved at a path, before the measurements for it begin.
 
     Raises:
-        ValueError: its ending names no format, or there is no such folder.
+        ValueError: the suffix of the path names no format, or the folder does not exist.
     """
-    from matplotlib.backend_bases import FigureCanvasBase  # noqa: PLC0415  # half a second
+    from matplotlib.backend_bases import FigureCanvasBase  # noqa: PLC0415  # its import takes half a second
 
     formats = sorted(FigureCanvasBase.get_supported_filetypes())
     if path.suffix[1:].lower() not in formats:
-        raise ValueError(f"plot: {path} names no format; let it end in .{', .'.join(formats)}")
+        raise ValueError(
+            f"plot: {path} has no suffix of a known format; use one of .{', .'.join(formats)}"
+        )
     if not path.absolute().parent.is_dir():
         raise ValueError(f"plot: there is no folder {path.absolute().parent}")
 
 
 def plain(text: str) -> str:
-    """Text of unknown origin for a figure, in which matplotlib finds no formulas."""
+    """Return text of unknown origin in a form that matplotlib does not read as a formula."""
     return fmt.visible(text).replace("$", r"\$")
 
 
 def new_figure(width: float, height: float) -> Figure:
     """Return an empty figure of a size in inches."""
-    from matplotlib.figure import Figure  # noqa: PLC0415  # half a second
+    from matplotlib.figure import Figure  # noqa: PLC0415  # its import takes half a second
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def scale_seconds(axes: Axes) -> None:
-    """Make the horizontal axis one of seconds, logarithmic, with units at its ticks."""
-    from matplotlib.ticker import LogLocator, NullFormatter  # noqa: PLC0415  # half a second
+    """Make the horizontal axis a logarithmic axis of seconds, with units at its ticks."""
+    from matplotlib.ticker import LogLocator, NullFormatter  # noqa: PLC0415  # its import takes half a second
 
     axes.set_xscale("log")
     low, high = axes.get_xlim()
@@ -56,11 +58,11 @@ def scale_seconds(axes: Axes) -> None:
 
 
 _TICKS = ((50, (1, 2, 5)), (5000, (1, 3)), (float("inf"), (1,)))
-"""By how many times the greatest value of an axis is the least: ticks of a decade."""
+"""Ticks within a decade, for ratios of the greatest to the least value below a limit."""
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Save a figure in the format that the file's ending names.
+    """Save a figure in the format that the suffix of the file names.
 
     Raises:
         ValueError: the file cannot be written.

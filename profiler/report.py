@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from bsplib.recording.records import Run, Trace
 
 MARK = "*"
-"""Stands before the rows of the critical path, also where there is no colour."""
+"""Marks the rows of the critical path, also where the terminal has no colour."""
 
 _STACKED_WIDTHS = 10, 13
-"""Of supersteps and costs: the same in every little table of a narrow terminal."""
+"""Widths of the columns of supersteps and costs: equal in all tables of a narrow terminal."""
 
 
 def print_report(
@@ -35,15 +35,15 @@ def print_report(
 ) -> None:
     """Print for each run a table of its functions and cost centres, in call-tree order.
 
-    A node stands once, under the first of its callers, with all that it cost; where it
-    has several callers they are named. Costs are written ``max (avg% | min%)``.
+    Each node is shown once, under its first caller, with its total cost; where it has
+    several callers, they are named. Costs are written as ``max (avg% | min%)``.
 
     Args:
-        trace: what was recorded.
-        run: position of the one run to print; all of them if None.
-        path: which critical path to mark, one of ``profiler.critical.PATHS``.
+        trace: the trace.
+        run: position of the run to print; default: all runs.
+        path: the critical path to mark, one of ``profiler.critical.PATHS``.
         library: also show the functions of bsplib itself, such as a collective.
-        console: where to print; standard output if None.
+        console: where to print; default: standard output.
 
     Raises:
         ValueError: there is no such run or path.
@@ -55,20 +55,22 @@ def print_report(
     chosen = range(len(trace.runs)) if run is None else [run]
     for number in chosen:
         callgraph = build(trace.runs[number], library=library)
-        way = critical_path(callgraph, path)
+        chain = critical_path(callgraph, path)
         console.print(_title(number, callgraph), style="bold", soft_wrap=True)
         if waiting := fmt.waiting(callgraph.run):
             console.print(Text(waiting), soft_wrap=True)
-        table = _table(callgraph, way)
+        table = _table(callgraph, chain)
         unlimited = console.options.update(max_width=10_000)
         fits = console.measure(table, options=unlimited).maximum <= console.width
-        console.print(table if fits else _stacked_table(callgraph, way))
+        console.print(table if fits else _stacked_table(callgraph, chain))
         legend = f"{MARK} critical path: {TITLES[path]}"
-        console.print(Text(legend if way else f"no critical path: {TITLES[path]} is 0 everywhere"))
+        console.print(
+            Text(legend if chain else f"no critical path: {TITLES[path]} is 0 everywhere")
+        )
 
 
 def _title(number: int, callgraph: CallGraph) -> Text:
-    """Say of which run the table is."""
+    """Return a title that describes the run of the table."""
     run = callgraph.run
     elapsed_s = callgraph.graph.nodes[callgraph.root]["cost"].elapsed_s
     processes = "1 process" if run.nprocs == 1 else f"{run.nprocs} processes"
@@ -83,29 +85,29 @@ def _title(number: int, callgraph: CallGraph) -> Text:
 
 
 def _meta(run: Run, key: str) -> str:
-    """One entry of the metadata, which may hold anything."""
+    """Return an entry of the metadata, which may contain any text."""
     return fmt.visible(str(run.meta.get(key, "unknown")))
 
 
-def _table(callgraph: CallGraph, way: list[str]) -> Table:
-    """One row a node, those on the way marked."""
+def _table(callgraph: CallGraph, chain: list[str]) -> Table:
+    """Return a table with one row for each node; the rows of the call chain are marked."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column(min_width=len(MARK))
     table.add_column("function or\ncost centre")
     _add_cost_columns(table)
-    for row in _rows(callgraph, way):
+    for row in _rows(callgraph, chain):
         label = Text("  " * row.depth + row.label)
         table.add_row(row.mark, label, row.supersteps, *row.costs, style=row.style)
     return table
 
 
-def _stacked_table(callgraph: CallGraph, way: list[str]) -> Group:
-    """For narrow terminals: each node's name on a line of its own, its costs below."""
+def _stacked_table(callgraph: CallGraph, chain: list[str]) -> Group:
+    """Return, for narrow terminals, the name of each node on one line and its costs below."""
     head = Table.grid(padding=(0, 1, 0, 0))
     _add_cost_columns(head, _STACKED_WIDTHS)
     head.add_row("supersteps", *(METRIC_TITLES[metric] for metric in METRICS))
     parts: list[Text | Table] = [Text(), head]
-    for row in _rows(callgraph, way):
+    for row in _rows(callgraph, chain):
         name = f"{row.mark:1} {'  ' * row.depth}{row.label}"
         costs = Table.grid(padding=(0, 1, 0, 0))
         _add_cost_columns(costs, _STACKED_WIDTHS)
@@ -125,7 +127,7 @@ def _add_cost_columns(table: Table, widths: tuple[int | None, int | None] = (Non
 
 
 class _Row(NamedTuple):
-    """A node as the report shows it."""
+    """A node, as the texts of its row in the report."""
 
     mark: str
     depth: int
@@ -135,8 +137,8 @@ class _Row(NamedTuple):
     style: str | None
 
 
-def _rows(callgraph: CallGraph, way: list[str]) -> list[_Row]:
-    """The nodes in call-tree order, those on the way marked."""
+def _rows(callgraph: CallGraph, chain: list[str]) -> list[_Row]:
+    """Return the rows of the nodes in call-tree order, with marks for those of the call chain."""
     graph, root = callgraph.graph, callgraph.root
     depth = {root: 0}
     for caller, name in networkx.dfs_edges(graph, root):
@@ -145,13 +147,13 @@ def _rows(callgraph: CallGraph, way: list[str]) -> list[_Row]:
     for name, indent in depth.items():
         cost = graph.nodes[name]["cost"]
         costs = [fmt.summary(cost[metric], metric) for metric in METRICS]
-        mark, style = (MARK, "bold red") if name in way else ("", None)
+        mark, style = (MARK, "bold red") if name in chain else ("", None)
         rows.append(_Row(mark, indent, _row_label(callgraph, name), str(cost.count), costs, style))
     return rows
 
 
 def _row_label(callgraph: CallGraph, name: str) -> str:
-    """Name of a node, and of its callers where there are several."""
+    """Return the name of a node, with those of its callers if there are several."""
     nodes = callgraph.graph.nodes
     label = fmt.label(nodes[name]["node"])
     callers = [fmt.label(nodes[caller]["node"]) for caller in callgraph.graph.predecessors(name)]

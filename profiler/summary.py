@@ -1,4 +1,4 @@
-"""What a part of a run cost: of each metric the extremes, the mean and the pie."""
+"""The cost of a part of a run: for each metric maximum, average, minimum and pie."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from dataclasses import dataclass
 class Summary:
     """One metric over the supersteps k and processes i of a part of a run.
 
-    Seconds, or bytes for the h-relation. ``minimum <= average <= maximum``. In each
-    superstep all processes of its group count, with 0 those that have no record there.
-    Of sub-groups side by side the greatest maximum and the least minimum count.
+    In seconds, or in bytes for the h-relation. ``minimum <= average <= maximum``. In each
+    superstep all processes of its group count; a process without a record there counts
+    as 0. Where sub-groups run at the same time, the greatest of their maxima and the
+    least of their minima count.
 
     Source: Jarvis et al. 2002, equations 2-5.
     """
@@ -19,16 +20,16 @@ class Summary:
     maximum: float
     """Sum over k of the greatest over i (equation 2)."""
     average: float
-    """Sum over k of the mean over i (equation 3): that of the pie."""
+    """Sum over k of the mean over i (equation 3), which is the mean of the pie."""
     minimum: float
     """Sum over k of the least over i (equation 4)."""
     pie: tuple[float, ...]
-    """Sum over k for each process of the root group; its greatest is equation 5."""
+    """Sum over k for each process of the root group; its maximum is equation 5."""
 
     def percentages(self) -> tuple[int, int]:
-        """Average and minimum in percent of the maximum, rounded half to even.
+        """Return average and minimum in percent of the maximum, rounded half to even.
 
-        Both are 100 where the maximum is 0: what costs nothing is in balance.
+        Both are 100 if the maximum is 0: a cost of 0 is balanced.
         """
         if self.maximum == 0:
             return 100, 100
@@ -41,19 +42,20 @@ class Summary:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a part of a run cost: a node, an edge or a path of the call graph."""
+    """The cost of a part of a run: a node, an edge or a path of the call graph."""
 
     count: int
-    """Supersteps. The stretch to the end of ``main`` has costs but no sync, and is none."""
+    """Number of supersteps. The time from the last sync to the end of ``main`` has costs,
+    but is not counted as a superstep."""
     elapsed_s: float
-    """Time in which at least one process was in one of these supersteps, with
-    whatever sub-groups they contain. Not additive: supersteps may overlap."""
+    """Time in which at least one process was in one of these supersteps, including their
+    sub-groups. Not additive: supersteps may overlap."""
     comp: Summary
     comm: Summary
     idle: Summary
     h: Summary
 
     def __getitem__(self, metric: str) -> Summary:
-        """The summary of a metric, one of ``profiler.costs.METRICS``."""
+        """Return the summary of a metric, one of ``profiler.costs.METRICS``."""
         summaries = {"comp": self.comp, "comm": self.comm, "idle": self.idle, "h": self.h}
         return summaries[metric]

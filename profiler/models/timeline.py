@@ -15,7 +15,14 @@ import numpy as np
 
 from bsplib.recording.records import Direction, Run
 from bsplib.sync_kinds import Kind
-from profiler.costs import METRICS, _partner_records, h_relation, record_costs, spent_ns
+from profiler.costs import (
+    METRICS,
+    h_relation,
+    partner_records,
+    record_costs,
+    spent_ns,
+    superstep_numbers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,19 +107,19 @@ def lay_out(run: Run) -> Timeline:
         run: as ``bsplib.recording.trace.read_trace`` returns it. Where it broke off, supersteps
             may lack some of their processes; what was recorded is laid out.
     """
-    records = run.records
+    records, numbers = run.records, superstep_numbers(run)
     steps, position = _steps(run)
     inverse = np.empty_like(position)
     inverse[position] = np.arange(len(position))
-    link_from, link_to = _links(run, inverse)
+    link_from, link_to = _links(run, numbers, inverse)
     steps = _with_links(steps, link_to)
     before = _before(run)[position]
     before = np.where(before < 0, -1, inverse[before])
-    w_s = record_costs(run)[_COMP][position] / 1e9
+    w_s = record_costs(run, numbers)[_COMP][position] / 1e9
     spent_s = spent_ns(run)[position] / 1e9
     pieces = _pieces(run, steps, records[position], before, spent_s)
     pieces = _on_a_core(pieces, w_s, spent_s)
-    h_out, h_in = h_relation(run)
+    h_out, h_in = h_relation(run, numbers)
     return Timeline(
         run=run,
         steps=tuple(steps),
@@ -199,14 +206,16 @@ def _before(run: Run) -> NDArray[np.int64]:
     return before
 
 
-def _links(run: Run, inverse: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _links(
+    run: Run, numbers: NDArray[np.int64], inverse: NDArray[np.intp]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Who sent something to whom, also if it was empty; sorted by who got it."""
     traffic = run.traffic
-    partner = _partner_records(run)
+    partner = partner_records(run, numbers)
     known = (partner >= 0) & (traffic["messages"] > 0)
-    asker, partner = inverse[traffic["record"][known]], inverse[partner[known]]
+    caller, partner = inverse[traffic["record"][known]], inverse[partner[known]]
     out = traffic["direction"][known] == Direction.OUT
-    sender, receiver = np.where(out, asker, partner), np.where(out, partner, asker)
+    sender, receiver = np.where(out, caller, partner), np.where(out, partner, caller)
     order = np.argsort(receiver, kind="stable")
     return sender[order], receiver[order]
 

@@ -224,7 +224,7 @@ def test_another_version_is_refused_and_named(path, version):
 
 def test_another_format_is_refused(path):
     change_document(path, lambda document: document.update(format="zip of holidays"))
-    with pytest.raises(TraceError, match="does not say that it is of format 'bsplib trace'"):
+    with pytest.raises(TraceError, match="does not declare the format 'bsplib trace'"):
         read_trace(path)
 
 
@@ -316,7 +316,7 @@ def test_names_of_any_allowed_length_are_read(path, text):
 def test_names_of_absurd_length_are_refused_without_being_repeated(path):
     name = "x" * (MAX_TEXT + 1)
     change_document(path, lambda document: document["runs"][0]["frames"][0].__setitem__(1, name))
-    with pytest.raises(TraceError, match="frame 0 is named 'xxx") as caught:
+    with pytest.raises(TraceError, match="frame 0 has the name 'xxx") as caught:
         read_trace(path)
     assert len(str(caught.value)) < 300
 
@@ -338,22 +338,22 @@ def test_metadata_may_nest_as_deep_as_it_says_and_no_deeper(path):
 @pytest.mark.parametrize(
     ("groups", "fault"),
     [
-        ([], "run 0: there is no group"),
-        ([[0, 0, 0, 0, [0, 1]]], "group 0 cannot be"),
-        ([[-1, 0, 0, 0, [0]]], "group 0 cannot be"),
-        ([[-1, 0, 0, 0, [1, 0]]], "group 0 cannot be"),
-        ([ROOT, [1, 0, 0, 0, [0]]], "group 1 cannot be"),
-        ([ROOT, [2, 0, 0, 0, [0]]], "group 1 cannot be"),
-        ([ROOT, [-1, 0, 0, 0, [0, 1]]], "group 1 cannot be"),
-        ([ROOT, [0, 0, 0, 0, [1]], [1, 0, 0, 0, [0]]], "group 2 cannot be"),
+        ([], "run 0: the list of groups is empty"),
+        ([[0, 0, 0, 0, [0, 1]]], "group 0 is .*, which is no group"),
+        ([[-1, 0, 0, 0, [0]]], "group 0 is .*, which is no group"),
+        ([[-1, 0, 0, 0, [1, 0]]], "group 0 is .*, which is no group"),
+        ([ROOT, [1, 0, 0, 0, [0]]], "group 1 is .*, which is no group"),
+        ([ROOT, [2, 0, 0, 0, [0]]], "group 1 is .*, which is no group"),
+        ([ROOT, [-1, 0, 0, 0, [0, 1]]], "group 1 is .*, which is no group"),
+        ([ROOT, [0, 0, 0, 0, [1]], [1, 0, 0, 0, [0]]], "group 2 is .*, which is no group"),
         ([ROOT, [0, 0, 0, 0]], "group 1 is .* not an array of 5"),
-        ([ROOT, [0, 0, 0, True, [0]]], "group 1 holds True"),
-        ([ROOT, [0, 0, 0, 0, [True]]], "group 1 holds True"),
-        ([ROOT, [0, 0, 0, 0, [2]]], "group 1 holds 2"),
+        ([ROOT, [0, 0, 0, True, [0]]], "group 1 has True"),
+        ([ROOT, [0, 0, 0, 0, [True]]], "group 1 has True"),
+        ([ROOT, [0, 0, 0, 0, [2]]], "group 1 has 2"),
         ([ROOT, [0, 0, 0, 0, []]], "group 1 has the members"),
         ([ROOT, [0, 0, 0, 0, [1, 1]]], "group 1 has the members"),
         ([ROOT, [0, 0, 0, 0, {"first": 1, "count": 2, "step": 1}]], "group 1 has the members"),
-        ([ROOT, [0, 0, 0, 0, {"first": 1, "count": 0, "step": 1}]], "group 1 holds 0"),
+        ([ROOT, [0, 0, 0, 0, {"first": 1, "count": 0, "step": 1}]], "group 1 has 0"),
         ([ROOT, [0, 0, 0, 0, {"first": 0, "count": 2, "step": 0}]], "group 1 has the members"),
         ([ROOT, [0, 0, 0, 0, {"first": 0, "count": 2}]], "group 1 has the members"),
     ],
@@ -421,7 +421,7 @@ def test_many_groups_of_many_processes_take_no_time_for_each_member(path, tmp_pa
 @pytest.mark.parametrize("number", [0, -1, 2**16 + 1, 10**18, 2.0, None])
 def test_absurd_numbers_of_processes_are_refused(path, number):
     change_document(path, lambda document: document["runs"][0].update(nprocs=number))
-    with pytest.raises(TraceError, match="run 0: nprocs holds"):
+    with pytest.raises(TraceError, match="run 0: nprocs has"):
         read_trace(path)
 
 
@@ -463,10 +463,10 @@ def test_records_that_cannot_be_are_refused(path, run, row, field, value, fault)
     [
         ("record", -1, "a record outside 0 .. 5"),
         ("record", 6, "a record outside 0 .. 5"),
-        ("record", 0, "a partner that is not another of its group"),
+        ("record", 0, "a partner that is not another process of its group"),
         ("partner", -1, "a partner outside 0 .. 1"),
         ("partner", 2, "a partner outside 0 .. 1"),
-        ("partner", 0, "a partner that is not another of its group"),
+        ("partner", 0, "a partner that is not another process of its group"),
         ("direction", 2, "a direction outside 0 .. 1"),
         ("bytes", -1, "a bytes outside 0"),
         ("bytes", 2**53 + 1, "a bytes outside 0"),
@@ -538,7 +538,7 @@ def test_absurd_lengths_in_the_document_are_refused_without_memory(path):
 def test_members_of_other_names_are_refused(path, name):
     rewrite(path, contents(path) | {name: b"x"})
     before = set(path.parent.rglob("*"))
-    with pytest.raises(TraceError, match="holds 6 members for 2 runs"):
+    with pytest.raises(TraceError, match="has 6 members for 2 runs"):
         read_trace(path)
     assert set(path.parent.rglob("*")) == before
 
@@ -547,7 +547,7 @@ def test_members_left_out_are_refused(path):
     members = contents(path)
     for name in members:
         rewrite(path, {other: content for other, content in members.items() if other != name})
-        with pytest.raises(TraceError, match=f"has no member {name}|holds 4 members for 2 runs"):
+        with pytest.raises(TraceError, match=f"has no member {name}|has 4 members for 2 runs"):
             read_trace(path)
 
 
@@ -563,7 +563,7 @@ def test_two_members_of_one_name_are_refused(path):
     document = contents(path)["trace.json"]
     with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(path, "a") as archive:
         archive.writestr("trace.json", document)
-    with pytest.raises(TraceError, match="two members of one name"):
+    with pytest.raises(TraceError, match="two members of the same name"):
         read_trace(path)
 
 
@@ -590,7 +590,7 @@ def test_members_that_overlap_in_the_file_are_refused(path):
             other = copy.copy(first)
             other.filename = f"run-{number}/records.npy"
             archive.filelist.append(other)
-    with pytest.raises(TraceError, match="declares 10100000 bytes in a file of"):
+    with pytest.raises(TraceError, match="declares 10100000 bytes of content in a file of"):
         read_trace(path)
 
 
@@ -601,7 +601,7 @@ def test_an_encrypted_member_is_refused(path):
     flagged[position + 8] |= 1
     flagged[6] |= 1
     path.write_bytes(flagged)
-    with pytest.raises(TraceError, match="no trace, or not a whole one"):
+    with pytest.raises(TraceError, match="no trace, or not a complete one"):
         read_trace(path)
 
 
@@ -624,5 +624,5 @@ def test_an_error_is_one_sentence_with_the_path(path):
     with pytest.raises(TraceError) as caught:
         read_trace(path)
     assert str(caught.value) == (
-        f"{path}: run 0: nprocs holds 'many', no whole number in 1 .. 65536."
+        f"{path}: run 0: nprocs has 'many', no whole number in 1 .. 65536."
     )

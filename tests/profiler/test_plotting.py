@@ -14,7 +14,9 @@ def test_endings_that_name_formats_are_taken(tmp_path, ending):
 
 @pytest.mark.parametrize("name", ["plot.doc", "plot", "plot."])
 def test_an_ending_that_names_no_format_is_told_with_those_that_do(tmp_path, name):
-    with pytest.raises(ValueError, match=r"names no format; let it end in .*\.png.*\.svg"):
+    with pytest.raises(
+        ValueError, match=r"has no suffix of a known format; use one of .*\.png.*\.svg"
+    ):
         plotting.check_target(tmp_path / name)
 
 

@@ -517,7 +517,7 @@ class TestCommand:
             (["apps.broadcast", *LINE], "apps.broadcast has no option --grain"),
             (["apps.broadcast", "--parameter", "size=9:2"], "is empty: 9 is beyond 2"),
             (["apps.broadcast", "--parameter", "size=a:2"], "'a' in 'size=a:2' is no integer"),
-            (["apps.broadcast", "--parameter", "size=1:2", "--plot", "x.doc"], "names no format"),
+            (["apps.broadcast", "--parameter", "size=1:2", "--plot", "x.doc"], "no suffix of a"),
             (
                 ["apps.broadcast", "--parameter", "size=1:1", "--machine", "cray-t3e-mpi"],
                 "Cray T3E, MPI has no l",

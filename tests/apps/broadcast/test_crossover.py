@@ -172,7 +172,7 @@ class TestCommandLine:
             (["--nprocs", "2"], "no crossover with nprocs = 2, where two stages never pay"),
             (["--machine", "ideal"], "no crossover on the Machine 'ideal', whose g is 0"),
             (["--machine", "cray-t3e-mpi"], "Cray T3E, MPI has no l"),
-            (["--plot", "plot.doc"], "plot.doc names no format; let it end in "),
+            (["--plot", "plot.doc"], "plot.doc has no suffix of a known format; use "),
             (["--plot", "no/such/plot.png"], "there is no folder "),
         ],
     )
