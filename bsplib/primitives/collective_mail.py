@@ -1,5 +1,19 @@
 """What the collectives have in common: their messages, and how values travel in them.
 
+The collectives (:mod:`bsplib.primitives.exchanges`, :mod:`bsplib.primitives.combinations`)
+are written on send and sync alone, so that they cost what BSP says, and their supersteps
+stand in a profile like any others. Every process of the group calls the same one, with
+the same root. Of all of them:
+
+* What they return is the caller's own: no part of it is memory of an argument.
+* A value is taken at the call; puts that are pending take effect at the syncs.
+* Messages that the program sent before can be read afterwards, however many
+  supersteps it took; those not read before are gone, as after any sync.
+
+In the costs n is the bytes of one value (of a part, where there are parts), p the
+number of processes. Arrays, bytes and numpy's numbers travel as they are, anything
+else as its pickle.
+
 A message of a collective says in its tag which one, and what else the receivers need
 to know. It stands apart from those that the program sends.
 """
@@ -8,24 +22,18 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bsplib.errors import MessageError, SyncMismatchError
-from bsplib.primitives.superstep import Supersteps
+from bsplib.primitives.mailbox import Mailbox
 from bsplib.transfers import messages
 from bsplib.transfers.messages import Message
 
 
-class CollectiveMail(Supersteps):
+class CollectiveMail(Mailbox):
     """Sends and takes the messages of collectives."""
-
-    if TYPE_CHECKING:
-
-        def send(self, pid: int, payload: Any, tag: Any = None) -> None: ...  # noqa: D102
-        def sync(self) -> None: ...  # noqa: D102
-        def _check_pid(self, pid: Any, operation: str) -> int: ...
 
     def _check_call(self, operation: str, root: Any) -> int:
         self._check_usable()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bsplib.errors import ShapeError, UsageError
-from bsplib.primitives.collective_mail import CollectiveMail
+from bsplib.primitives.exchanges import Exchanges
 from bsplib.transfers import messages, operations
 from bsplib.transfers.messages import CollectiveTag, Message
 from bsplib.transfers.operations import Op
@@ -18,7 +18,7 @@ _WORD = 8
 """Bytes that an element counts where all processes have to choose alike."""
 
 
-class Combinations(CollectiveMail):
+class Combinations(Exchanges):
     """Reduce, allreduce and scan."""
 
     def reduce(self, x: Any, op: Op | str = np.add, root: int = 0) -> Any:

@@ -10,11 +10,11 @@ from bsplib.errors import (
     BspError,
     MessageError,
 )
-from bsplib.primitives.superstep import Supersteps
+from bsplib.primitives.remote import RemoteAccess
 from bsplib.transfers import messages
 
 
-class Mailbox(Supersteps):
+class Mailbox(RemoteAccess):
     """The messages of one process in a group."""
 
     def send(self, pid: int, payload: Any, tag: Any = None) -> None:

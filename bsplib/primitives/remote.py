@@ -11,7 +11,7 @@ from bsplib.backends.parcels import WordsGet, WordsPut
 from bsplib.errors import (
     BspError,
 )
-from bsplib.primitives.superstep import Supersteps
+from bsplib.primitives.arrays import Arrays
 from bsplib.transfers import messages
 from bsplib.transfers.delivery import (
     PendingGet,
@@ -35,7 +35,7 @@ from bsplib.transfers.target import Target, cast_values, check_out, target_of
 from bsplib.transfers.watch import here
 
 
-class RemoteAccess(Supersteps):
+class RemoteAccess(Arrays):
     """One process's access to the registered arrays of the others."""
 
     def put(

@@ -1,55 +1,33 @@
-"""What ends a superstep: the meeting, the order of delivery, the next superstep.
-
-The state of a group lives here, and the errors that come from below get their
-place here; the primitives that fill the state stand above: arrays, remote access,
-mailbox and collectives, which :class:`bsplib.group.Group` puts together.
-"""
+"""What ends a superstep: the meeting, the order of delivery, the next superstep."""
 
 from __future__ import annotations
 
 import functools
 import operator
-import threading
-from dataclasses import dataclass
 from types import CodeType
-from typing import Any, NoReturn
 
-from bsplib import call_site
-from bsplib.backends.base import Arrivals, Arrived, Port
+from bsplib.backends.base import Arrivals, Arrived
 from bsplib.backends.parcels import Parcel, SmallPut
-from bsplib.errors import (
-    BspError,
-    PartitionError,
-    PendingTransferError,
-    ProcessRangeError,
-    SyncMismatchError,
-    UsageError,
-)
-from bsplib.machine import Machine
+from bsplib.errors import ArgumentError, BspError, PendingTransferError, SyncMismatchError
+from bsplib.primitives.state import GroupState
 from bsplib.sync_kinds import Kind
-from bsplib.transfers import messages
 from bsplib.transfers.checker import check_overlaps
 from bsplib.transfers.delivery import (
-    PendingGet,
     messages_of,
     read_sources,
     write_gets,
     write_puts,
     write_small_puts,
 )
-from bsplib.transfers.irregular import Pending
-from bsplib.transfers.lane import Lane
-from bsplib.transfers.outgoing import Early, Outgoing
 from bsplib.transfers.pending import pending_transfers
-from bsplib.transfers.registry import Registration, Registry
-from bsplib.transfers.target import Target, check_arrivals
-from bsplib.transfers.watch import Quarantine, Watch
+from bsplib.transfers.target import check_arrivals
+from bsplib.transfers.watch import Watch
 
 _HAS_GET = 4  # notes of a meeting: the kind of sync, and what the superstep holds
 _UNRESOLVED = 8
 _HAS_MESSAGES = 16
 _KIND = 3
-_SYNC = Kind.SYNC  # an attribute of an enumeration takes its time
+_SYNC = Kind.SYNC  # bound once: enum look-up is slow
 _NOTHING: dict[int, Parcel] = {}
 _RUN_ENDED = "its run has ended; a group is used in the run whose main was given it"
 _SOURCE = operator.itemgetter(0)
@@ -61,60 +39,61 @@ _KIND_WORDS = {
 }
 
 
-@dataclass(frozen=True)
-class Terms:
-    """What holds for all groups of a run in one process."""
-
-    began_ns: int
-    """When the barrier before ``main`` was passed."""
-    machine: Machine
-    check: bool = False
-
-
-class Supersteps:
+class Supersteps(GroupState):
     """The supersteps of one process in one group."""
 
-    def __init__(self, port: Port, terms: Terms, parent: Supersteps | None = None) -> None:
-        self._pid = port.pid
-        self._nprocs = port.nprocs
-        self._port = port
-        self._terms = terms
-        self._parent = parent
-        self._inner: Supersteps | None = None
-        """The sub-group that is open."""
-        self._thread = threading.get_ident()
-        self._superstep = 0
-        self._registry = Registry()
-        self._changes = self._registry.changes
-        self._out: dict[int, Outgoing] = {}
-        self._early: dict[int, Early] = {}
-        self._gets: list[PendingGet] = []
-        self._unresolved: list[Target | Pending] = []
-        self._queue = messages.Queue()
-        self._tag_size: int | None = None
-        self._next_tag_size: int | None = None
-        self._partitions = 0
-        self._unusable: str | None = None
-        self._ended = False
-        self._watch = self._new_watch() if terms.check else None
-        self._is_plain = not terms.check  # nothing to be done at a sync but what has to be
-        self._lanes: dict[tuple[int, int], Lane] = {}
-        """By pid and id() of an array that is alive as long as it is registered."""
+    def sync(self) -> None:
+        """End the superstep: wait for all processes of the group, deliver everything.
 
-    @property
-    def pid(self) -> int:
-        """This process, ``0 <= pid < nprocs``."""
-        return self._pid
+        Gets read and write, then puts write, then messages become readable.
 
-    @property
-    def nprocs(self) -> int:
-        """Number of processes of the group."""
-        return self._nprocs
+        Raises:
+            SyncMismatchError: another process ends this superstep, or registered
+                in it, otherwise.
+            BoundsError: a transfer named an array made in this superstep, and would
+                leave it.
 
-    @property
-    def machine(self) -> Machine:
-        """The Machine that prices the run."""
-        return self._terms.machine
+        Cost: l, and g h for what was transferred.
+        Source: Hill et al. 1998, bsp_sync.
+        """
+        if self._unusable is not None:
+            self._check_usable()
+        if not self._is_plain or self._changes or self._queue.messages:
+            self._end_superstep(_SYNC, 0)
+        elif not self._out:  # inlined: call overhead dominates an empty sync
+            try:
+                came = self._port.sync_empty(_SYNC)
+                if came is not None:
+                    self._take(came)
+            except BspError as error:
+                self._fail_for_good(error)
+            self._superstep += 1
+            if self._early:
+                self._early = {}
+        elif not self._end_shortly(0):
+            self._end_superstep(_SYNC, 0)
+
+    def oblsync(self, n: int) -> None:
+        """End the superstep as soon as ``n`` messages addressed to this process are there.
+
+        There is one message for each send and one for each put of any elements, this
+        process's own to itself included. Other processes may by then be in another
+        superstep; what they send early waits for its superstep. Registrations take
+        effect at the next global sync.
+
+        Args:
+            n: how many messages to wait for.
+
+        Raises:
+            SyncMismatchError: more than ``n`` have come or fewer can come, or another
+                process ends this superstep by a global sync.
+            PendingTransferError: the superstep has a get.
+
+        Cost: g h for what was transferred among those that sent to this process.
+        Source: PUB, bsp_oblsync; Gonzalez et al., section 2.
+        """
+        self._check_usable()
+        self._end_oblivious(self._check_number(n), 0)
 
     # -- what ends a superstep, step by step ------------------------------------------------
 
@@ -139,7 +118,7 @@ class Supersteps:
             if came is not None:
                 self._take(came)
         except BspError as error:
-            self._fall(error)
+            self._fail_for_good(error)
         self._superstep += 1
         if small_put is not None:
             self._out = {}
@@ -173,7 +152,7 @@ class Supersteps:
             elif self._queue.messages:
                 self._queue.fill([])
         except BspError as error:
-            self._fall(error)
+            self._fail_for_good(error)
         self._port.end_superstep()
         self._superstep += 1
         if self._watch is not None:
@@ -271,7 +250,7 @@ class Supersteps:
             write_puts(self._registry, incoming, self._port)
             self._queue.fill(messages_of(incoming))
         except BspError as error:
-            self._fall(error)
+            self._fail_for_good(error)
         self._unresolved.clear()
         self._port.end_superstep()
         self._superstep += 1
@@ -307,9 +286,9 @@ class Supersteps:
 
     def _retire(self) -> None:
         """Suspend the group and its open sub-groups for good: the run has ended."""
-        group: Supersteps | None = self
+        group: GroupState | None = self
         while group is not None:
-            group._rest(_RUN_ENDED)
+            group._suspend(_RUN_ENDED)
             group._ended = True
             group = group._inner
 
@@ -321,20 +300,6 @@ class Supersteps:
 
     # -- what check=True watches --------------------------------------------------------
 
-    def _new_watch(self) -> Watch:
-        above = None if self._parent is None else self._parent._watch
-        quarantine = Quarantine(self._port.release) if above is None else above.quarantine
-        return Watch(self._error, quarantine)
-
-    def _to_read(self, operation: str, values: Any) -> Any:
-        """Return what a program passes on; under check raise if it is not there yet."""
-        if self._watch is None:
-            return values
-        try:
-            return self._watch.source(values, operation)
-        except BspError as error:
-            self._fail(error)
-
     def _end_watch(self, watch: Watch) -> None:
         """See what was done to arrays and messages in the superstep that ends."""
         watch.verify()
@@ -343,27 +308,7 @@ class Supersteps:
             members = self._port.members
             watch.warn_of_unread(len(self._queue), members[message[0]], members[self._pid])
 
-    def _free(self, registrations: list[Registration]) -> None:
-        """Give back the memory of arrays."""
-        if self._watch is not None:
-            self._watch.free(registrations)
-            return
-        for registration in registrations:
-            assert registration.memory is not None  # or it would not be among them
-            self._port.release(registration.memory)
-
     # -- checks and errors --------------------------------------------------------------
-
-    def _rest(self, reason: str | None) -> None:
-        """Let the group not be used, for a reason, or with None be used again."""
-        if not self._ended:
-            self._unusable = reason
-            self._lanes.clear()
-
-    def _fall(self, error: BspError) -> NoReturn:
-        """Raise an error from a meeting; the group cannot be used any more."""
-        self._rest(f"it has failed ({error})")
-        self._fail(error)
 
     def _check_kinds(self, kind: Kind, notes: list[int]) -> None:
         if {note & _KIND for note in set(notes)} == {kind}:
@@ -388,60 +333,15 @@ class Supersteps:
         if pending is not None:
             raise self._error(PendingTransferError, f"{what}: {pending}; sync before it")
 
-    def _check_usable(self) -> None:
-        if self._unusable is not None:
-            raise self._error(
-                PartitionError,
-                f"{call_site.operation()}: this group cannot be used: {self._unusable}",
-            )
-        if threading.get_ident() != self._thread:
-            raise self._error(
-                UsageError,
-                f"{call_site.operation()}: this is not the thread that runs main, and a group "
-                f"belongs to that thread; hand values to it, and let it communicate",
-            )
-
-    def _check_not_ended(self) -> None:
-        if self._ended:
-            self._check_usable()
-
-    def _error(self, kind: type[BspError], text: str) -> BspError:
-        """Return an error that says where it happened."""
-        process = self._port.members[self._pid]
-        place = call_site.place()
-        error = kind(f"{text} [process {process}, superstep {self._superstep}, {place}]")
-        error.pid, error.superstep = process, self._root_superstep()
-        return error
-
-    def _fail(self, error: BspError) -> NoReturn:
-        """Raise an error from below as one that says where it happened."""
-        if error.pid is not None:
-            raise error
-        raise self._error(type(error), str(error)) from error.__cause__
-
-    def _root_superstep(self) -> int:
-        group = self
-        while group._parent is not None:
-            group = group._parent
-        return group._superstep
-
-    def _to(self, pid: int) -> Outgoing:
-        outgoing = self._out.get(pid)
-        if outgoing is None:
-            outgoing = self._out[pid] = Outgoing()
-        return outgoing
-
-    def _check_pid(self, pid: Any, operation: str) -> int:
+    def _check_number(self, n: int) -> int:
         try:
-            number = int(operator.index(pid))
+            number = operator.index(n)
         except TypeError:
+            number = -1
+        if number < 0:
             raise self._error(
-                ProcessRangeError, f"{operation}: {pid!r} is no process; a pid is an integer"
-            ) from None
-        if not 0 <= number < self._nprocs:
-            raise self._error(
-                ProcessRangeError,
-                f"{operation}: there is no process {number} among {self._nprocs} (0 to "
-                f"{self._nprocs - 1})",
+                ArgumentError,
+                f"oblsync: n is {n!r}; it is the number of messages to wait for, an integer of "
+                f"0 or more",
             )
         return number

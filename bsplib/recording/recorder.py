@@ -12,7 +12,7 @@ import operator
 import sys
 from collections.abc import Callable, Sequence
 from types import CodeType, FrameType
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -20,7 +20,7 @@ from bsplib import call_site
 from bsplib.backends.base import Port
 from bsplib.backends.parcels import traffic_of
 from bsplib.group import Group
-from bsplib.primitives.superstep import Terms
+from bsplib.primitives.state import Terms
 from bsplib.recording.records import NO_CPU, Direction, Frame, GroupInfo, Stack
 from bsplib.recording.spool import Spool
 from bsplib.sync_kinds import Kind
@@ -302,7 +302,7 @@ class RecordedGroup(Group):
                     self._recorder.traffic(members[pid], direction, nbytes, messages)
         return own_bytes, own_messages
 
-    def _open(self, index: int, pids: Sequence[int]) -> Group:
+    def _open(self, index: int, pids: Sequence[int]) -> Self:
         port = self._open_port(index, pids)
         info = GroupInfo(self._number, self._superstep, self._partitions, index, port.members)
         return type(self)(port, self._terms, self, self._recorder, info)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from bsplib.backends.base import Port
 from bsplib.group import Group
 from bsplib.machine import Machine
-from bsplib.primitives.superstep import Terms
+from bsplib.primitives.state import Terms
 from bsplib.recording.cpu_recorder import CpuRecordedGroup
 from bsplib.recording.recorder import RecordedGroup, Recorder
 from bsplib.recording.records import root_group
