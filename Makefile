@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 PEERS := $(VENV)/.peers-installed
 
-.PHONY: demo sql-story test test-all soak lint bench clean browser
+.PHONY: demo sql-story test test-quick test-all soak lint bench clean browser
 
 demo: $(READY)
 	mkdir -p out

@@ -735,6 +735,7 @@ def test_collectives_work_in_each_sub_group(run, nprocs, machine):
     assert run(main, machine=machine) == [expected(pid) for pid in range(nprocs)]
 
 
+@pytest.mark.every_count
 def test_collectives_follow_each_other_without_mixing(run, nprocs):
     def main(bsp):
         return [

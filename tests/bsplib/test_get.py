@@ -58,6 +58,7 @@ def test_gets_read_before_any_put_writes(run, nprocs):
     assert run(main) == [((pid - 1) % nprocs, 100) for pid in range(nprocs)]
 
 
+@pytest.mark.every_count
 def test_all_gets_read_before_any_get_writes(run, nprocs):
     def main(bsp):
         x = bsp.array([bsp.pid])

@@ -30,6 +30,7 @@ def expected_arrays(nprocs, op=None, start=0.0):
 # -- put_at -------------------------------------------------------------------------------------
 
 
+@pytest.mark.every_count
 def test_words_arrive_and_of_duplicates_the_last_stays(run, nprocs):
     def main(bsp):
         x = bsp.zeros(SIZE)

@@ -47,6 +47,7 @@ def test_a_message_can_be_read_in_the_next_superstep_and_not_before(run, nprocs)
     ]
 
 
+@pytest.mark.every_count
 def test_messages_come_in_the_order_of_source_and_program(run, nprocs):
     def main(bsp):
         for number in range(3):

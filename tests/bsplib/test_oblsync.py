@@ -214,6 +214,7 @@ def test_every_process_waits_for_a_number_of_its_own(run, nprocs):
     assert run(main) == [list(range(pid)) for pid in range(nprocs)]
 
 
+@pytest.mark.every_count
 def test_random_exchanges_come_out_as_written(run, nprocs):
     """All processes know the plan, hence how many messages each of them has to wait for."""
 

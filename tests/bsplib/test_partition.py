@@ -83,6 +83,7 @@ def test_empty_sub_groups_are_legal(run, nprocs):
     assert run(main) == [(pid, nprocs) for pid in range(nprocs)]
 
 
+@pytest.mark.every_count
 def test_sub_groups_nest_down_to_single_processes(run, nprocs):
     def main(bsp):
         sizes = []

@@ -115,6 +115,7 @@ def test_puts_in_superstep_after_superstep_do_not_mix(run, nprocs):
 # -- who writes last --------------------------------------------------------------------
 
 
+@pytest.mark.every_count
 def test_of_puts_to_one_place_that_of_the_highest_pid_stays(run, nprocs):
     def main(bsp):
         x = bsp.zeros(1, int)

@@ -61,6 +61,7 @@ def test_the_group_is_used_again_after_the_block(run, nprocs):
 
 
 @pytest.mark.procs(4, 8)
+@pytest.mark.every_count
 def test_rows_and_columns_of_a_grid_exchange_apart(run, nprocs):
     def main(bsp):
         columns = bsp.nprocs // 2

@@ -67,6 +67,7 @@ def test_what_a_process_reads_after_the_sync_was_written_before_all_came_there(r
     assert all(run(main))
 
 
+@pytest.mark.every_count
 def test_gets_read_then_gets_write_then_puts_write_then_messages_come(run, nprocs):
     def main(bsp):
         x = bsp.array([bsp.pid, -1])
@@ -81,6 +82,7 @@ def test_gets_read_then_gets_write_then_puts_write_then_messages_come(run, nproc
     assert run(main) == [([1000 + at, at], [at, -1]) for at in left]
 
 
+@pytest.mark.every_count
 def test_a_total_exchange_in_every_superstep_stays_in_order(run, nprocs):
     def main(bsp):
         x = bsp.zeros((bsp.nprocs, 40), int)

@@ -1,0 +1,176 @@
+"""What each command runs is what tests/selection.py says; the reasons stand there."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.lengthy  # all files are collected
+
+DESCRIBE = """
+import json, sys
+import pytest
+
+def described(item):
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    place = [parameters.get("backend"), parameters.get("nprocs")]
+    own = {
+        name: id(value) for name, value in parameters.items() if name not in ("backend", "nprocs")
+    }
+    return {
+        "test": item.nodeid.partition("[")[0],
+        "place": place,
+        "own": own,
+        "marks": [mark.name for mark in item.iter_markers()],
+    }
+
+class Collected:
+    def pytest_collection_finish(self, session):
+        self.every = list(session.items)
+        self.chosen = {"all": [item.nodeid for item in self.every]}
+        for option in ("usual", "quick"):
+            session.config.option.all = False
+            session.config.option.quick = option == "quick"
+            items = list(self.every)
+            session.config.hook.pytest_collection_modifyitems(
+                session=session, config=session.config, items=items
+            )
+            self.chosen[option] = [item.nodeid for item in items]
+
+collected = Collected()
+status = pytest.main(["-qq", "--all", "--collect-only", "-p", "no:cacheprovider"], [collected])
+assert status == 0, status
+cases = {item.nodeid: described(item) for item in collected.every}
+print()
+print(json.dumps([cases, collected.chosen]))
+"""
+"""Collects once, and asks with each option what is left of it."""
+
+
+@pytest.fixture(scope="module")
+def collected():
+    done = subprocess.run(
+        [sys.executable, "-c", DESCRIBE],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    cases, chosen = json.loads(done.stdout.splitlines()[-1])
+    return {option: {name: cases[name] for name in names} for option, names in chosen.items()}
+
+
+@pytest.fixture
+def every(collected):
+    return collected["all"]
+
+
+@pytest.fixture
+def usual(collected):
+    return collected["usual"]
+
+
+@pytest.fixture
+def quick(collected):
+    return collected["quick"]
+
+
+def by_test(cases):
+    found = {}
+    for case in cases.values():
+        found.setdefault(case["test"], []).append(case)
+    return found
+
+
+def what_is_alike(case):
+    return case["test"], case["place"][0], *sorted(case["own"].items())
+
+
+def is_real(case):
+    return case["place"][0] not in (None, "sim")
+
+
+def pairs_of(case):
+    return set(combinations([("place", *case["place"]), *sorted(case["own"].items())], 2))
+
+
+def test_each_command_runs_a_part_of_what_the_next_one_runs(quick, usual, every):
+    assert quick.keys() < usual.keys() < every.keys()
+
+
+def test_only_what_is_slow_is_left_to_make_test_all_altogether(usual, every):
+    assert not any("slow" in case["marks"] for case in usual.values())
+    usual_tests = by_test(usual)
+    for test, cases in by_test(every).items():
+        assert test in usual_tests or all("slow" in case["marks"] for case in cases)
+
+
+def test_there_are_1_or_3_real_processes_but_where_a_test_is_marked(usual, every):
+    counts = {}
+    for case in every.values():
+        counts.setdefault(what_is_alike(case), set()).add(case["place"][1])
+    found = set()
+    for name, case in usual.items():
+        nprocs = case["place"][1]
+        if is_real(case) and nprocs is not None and "every_count" not in case["marks"]:
+            found.add(nprocs)
+            alike = counts[what_is_alike(case)]
+            assert nprocs in (1, 3) or (nprocs == min(alike) and alike.isdisjoint({1, 3})), name
+    assert found > {1, 3}
+
+
+def test_few_tests_are_marked_to_take_all_numbers_of_real_processes(usual, every):
+    def places_of_marked(cases):
+        return {
+            (case["test"], *case["place"])
+            for case in cases.values()
+            if "every_count" in case["marks"]
+        }
+
+    places = places_of_marked(every)
+    assert places_of_marked(usual) == places
+    assert {nprocs for _, backend, nprocs in places if backend != "sim"} == {1, 2, 3, 4, 8}
+    assert len({test for test, _, _ in places}) <= 20
+
+
+def test_the_simulator_takes_every_number_of_processes(usual, every):
+    def places(cases):
+        return {
+            (case["test"], *case["place"])
+            for case in cases.values()
+            if not is_real(case) and "slow" not in case["marks"]
+        }
+
+    assert places(usual) == places(every)
+
+
+def test_the_values_of_every_two_parameters_meet(usual, every):
+    all_cases = by_test(every)
+    for test, cases in by_test(usual).items():
+        places = [case["place"] for case in cases]
+        met = set().union(*map(pairs_of, cases))
+        for case in all_cases[test]:
+            if case["place"] in places and "slow" not in case["marks"]:
+                assert pairs_of(case) <= met, test
+
+
+def test_quick_takes_one_case_of_a_test_and_few_real_processes(quick):
+    virtual = [case["test"] for case in quick.values() if not is_real(case)]
+    real = [
+        (name.partition("::")[0], case["place"][0]) for name, case in quick.items() if is_real(case)
+    ]
+    assert len(set(virtual)) == len(virtual) > 10 * len(real)
+    assert len(set(real)) == len(real) > 10
+
+
+def test_quick_takes_tests_of_every_room(quick, every):
+    assert {name.split("/")[1] for name in quick} == {name.split("/")[1] for name in every}

@@ -1,0 +1,164 @@
+"""Which tests a command runs, and why.
+
+``make test-all`` (``pytest --all``) runs every case of every test, on real processes in all
+numbers, and starts the processes of every run anew.
+
+``make test`` (``pytest``) leaves out the cases that find the fewest faults for their time:
+
+1. what is marked ``slow``;
+2. real processes in other numbers than 1 and 3. A run of 8 processes takes five times as long
+   as one of a virtual group, on two cores, and 3 is the least number with a process that is
+   neither the first, nor the last, nor everybody's neighbour by accident. A test that takes
+   neither number keeps its least one, and a test marked ``every_count`` keeps them all.
+   In the simulator every number is run;
+3. combinations of parameters beyond pairs. A fault that needs three parameters to have certain
+   values at once is rare. Hence of all combinations only so many are run that each value of a
+   parameter meets each value of every other one. Backend and number of processes count as one
+   parameter: every value is tried at every number.
+
+A run that is not about the start or the end of processes is given to processes that stay; see
+the fixture ``run`` of ``tests/bsplib``.
+
+``make test-quick`` (``pytest --quick``) runs of these one case of every test, in the simulator
+with 3 processes where it can be, and of each file one test on real processes. It leaves out
+what is marked ``lengthy`` or ``browser``, tests that draw many examples, and tests that start
+an interpreter of their own.
+
+What is named by its node id (``pytest FILE::TEST``) is run whatever it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import combinations
+from typing import TypeVar
+
+import pytest
+
+USUAL_COUNTS = (1, 3)
+"""Numbers of real processes that are enough to find most faults."""
+QUICK_COUNT = 3
+VIRTUAL = "sim"
+"""The backend whose processes cost next to nothing; those of all others are real."""
+NOT_QUICK = ("lengthy", "browser", "hypothesis")
+"""Marks; Hypothesis sets its own."""
+INTERPRETERS = frozenset({"execute", "script", "with_little"})
+"""Fixtures of tests that start an interpreter of their own."""
+
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+def usual(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Return what ``make test`` runs."""
+    kept = [item for item in items if item.get_closest_marker("slow") is None]
+    for thin in (_usual_counts, _pairs):
+        kept = [item for cases in _grouped(kept, _test).values() for item in thin(cases)]
+    return _in_order(items, kept)
+
+
+def quick(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Return what ``make test-quick`` runs."""
+    able = [item for item in usual(items) if _is_quick(item)]
+    kept = []
+    for cases in _grouped(able, _test).values():
+        if _backend(cases[0]) is None:
+            kept.append(cases[0])
+        elif virtual := [item for item in cases if not _is_real(item)]:
+            kept.append(min(virtual, key=lambda item: abs(_nprocs(item) - QUICK_COUNT)))
+    real = [item for item in able if _is_real(item)]
+    kept += [
+        cases[0] for cases in _grouped(real, lambda item: (item.path, _backend(item))).values()
+    ]
+    return _in_order(items, kept)
+
+
+def _is_quick(item: pytest.Item) -> bool:
+    marked = any(item.get_closest_marker(name) is not None for name in NOT_QUICK)
+    return not marked and INTERPRETERS.isdisjoint(getattr(item, "fixturenames", ()))
+
+
+def _usual_counts(cases: list[pytest.Item]) -> list[pytest.Item]:
+    """Return the cases of a test without real processes in unusual numbers."""
+    if cases[0].get_closest_marker("every_count") is not None:
+        return cases
+    kept = [item for item in cases if not _is_real(item) or not _nprocs(item)]
+    real = [item for item in cases if _is_real(item) and _nprocs(item)]
+    for alike in _grouped(real, _other_parameters).values():
+        counts = {_nprocs(item) for item in alike}
+        wanted = counts.intersection(USUAL_COUNTS) or {min(counts)}
+        kept += [item for item in alike if _nprocs(item) in wanted]
+    return kept
+
+
+def _pairs(cases: list[pytest.Item]) -> list[pytest.Item]:
+    """Return cases of a test in which the values of every two parameters meet.
+
+    Each time the case is taken with most of the pairs that have not met yet, and the first
+    of several.
+    """
+    pairs_of = {item: _pairs_of(item) for item in cases}
+    missing = set().union(*pairs_of.values())
+    if any(len(pairs) <= 1 for pairs in pairs_of.values()):
+        return cases  # with two parameters every case is a pair of its own
+    kept = []
+    while missing:
+        best = max(cases, key=lambda item: len(pairs_of[item] & missing))
+        missing -= pairs_of[best]
+        kept.append(best)
+    return kept
+
+
+def _pairs_of(item: pytest.Item) -> set[tuple[Hashable, Hashable]]:
+    values: list[Hashable] = [("place", _backend(item), _nprocs(item)), *_own_parameters(item)]
+    return set(combinations(values, 2))
+
+
+# -- what a case is -------------------------------------------------------------------------------
+
+
+def _test(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0]
+
+
+def _parameters(item: pytest.Item) -> dict[str, object]:
+    return item.callspec.params if hasattr(item, "callspec") else {}
+
+
+def _own_parameters(item: pytest.Item) -> tuple[tuple[str, int], ...]:
+    """Return the parameters but for backend and number of processes.
+
+    What a value is does not matter here, only whether it is the same; many cannot be hashed.
+    """
+    own = _parameters(item).items()
+    return tuple((name, id(value)) for name, value in own if name not in ("backend", "nprocs"))
+
+
+def _other_parameters(item: pytest.Item) -> Hashable:
+    return _backend(item), _own_parameters(item)
+
+
+def _backend(item: pytest.Item) -> str | None:
+    return _parameters(item).get("backend")  # type: ignore[return-value]
+
+
+def _nprocs(item: pytest.Item) -> int:
+    """Return the number of processes, 0 where it is no parameter."""
+    return _parameters(item).get("nprocs", 0)  # type: ignore[return-value]
+
+
+def _is_real(item: pytest.Item) -> bool:
+    return _backend(item) not in (None, VIRTUAL)
+
+
+def _grouped(
+    items: Iterable[pytest.Item], key: Callable[[pytest.Item], _Key]
+) -> dict[_Key, list[pytest.Item]]:
+    groups: dict[_Key, list[pytest.Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
+def _in_order(items: Sequence[pytest.Item], kept: Iterable[pytest.Item]) -> list[pytest.Item]:
+    chosen = set(kept)
+    return [item for item in items if item in chosen]
