@@ -18,8 +18,8 @@ from bsplib.transfers.delivery import (
 )
 from bsplib.transfers.guard import plain
 from bsplib.transfers.irregular import (
-    Pending,
-    Words,
+    Batch,
+    UncheckedWords,
     broadcast,
     check_there,
     dtype_there,
@@ -353,10 +353,10 @@ class RemoteAccess(Arrays):
 
     def _words(
         self, operation: str, registration: Registration, pids: Array, indices: Array
-    ) -> list[Words]:
+    ) -> list[Batch]:
         """Sort the words of a call by process, with every check that is possible now."""
         words = sort_by_process(operation, pids, indices, self.nprocs)
         check_there(operation, registration, words)
         if registration.extents is None and words:
-            self._unresolved.append(Pending(operation, registration, words))
+            self._unresolved.append(UncheckedWords(operation, registration, words))
         return words

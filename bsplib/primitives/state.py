@@ -17,7 +17,7 @@ from bsplib.errors import BspError, PartitionError, ProcessRangeError, UsageErro
 from bsplib.machine import Machine
 from bsplib.transfers import messages
 from bsplib.transfers.delivery import PendingGet
-from bsplib.transfers.irregular import Pending
+from bsplib.transfers.irregular import UncheckedWords
 from bsplib.transfers.lane import Lane
 from bsplib.transfers.outgoing import Early, Outgoing
 from bsplib.transfers.registry import Registration, Registry
@@ -72,7 +72,7 @@ class GroupState:
         self._gets: list[PendingGet] = []
         """Where the values of gets go, in program order. Filled by gets, emptied when the
         superstep's end has served them."""
-        self._unresolved: list[Target | Pending] = []
+        self._unresolved: list[Target | UncheckedWords] = []
         """Transfers that can be checked at the superstep's end only, since they name arrays
         made in this superstep. Filled by puts and gets, emptied at the end."""
 

@@ -1,4 +1,4 @@
-"""What ``check=True`` looks for: legal calls that are hardly meant.
+"""What ``check=True`` looks for: calls that are legal and rarely meant.
 
 * Two puts of a superstep that write the same element: which one stays is defined,
   and rarely wanted.
@@ -9,9 +9,9 @@
 * A source of another process's hpget, or a destination of its hpput, that this process
   changes in the same superstep.
 
-Every report names the places of both calls. What overlaps is found out on the
-process whose memory it is, from the addresses of the elements: whatever they
-were named through.
+Every report names the places of both calls. The process that owns the memory finds the
+overlaps, from the addresses of the elements, so that it does not matter by which view or
+registration they were named.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class _Use(enum.IntFlag):
 _HP = _Use.HP_READ | _Use.HP_WRITE
 _WRITES = _Use.ARRIVE | _Use.PUT | _Use.COMBINE | _Use.HP_WRITE
 
-_MAY_NOT_MEET = {
+_EXCLUDES = {
     _Use.READ: _Use.HP_WRITE,
     _Use.ARRIVE: _HP,
     _Use.PUT: _HP | _Use.PUT | _Use.COMBINE,
@@ -78,10 +78,10 @@ _HERE = {
     "get": (_Use.ARRIVE, "destination of get"),
     "get_at": (_Use.ARRIVE, "destination of get_at"),
 }
-"""What a call does to the array of its own process that it was given."""
+"""What a call does to the array that it was given, which belongs to the calling process."""
 
 _AT_ANY_TIME = {"hpput": "destination", "hpget": "source"}
-"""What a call names on another process, which may not change it before the sync."""
+"""What a call names on another process. That process may not change it before the sync."""
 
 
 class _Call(NamedTuple):
@@ -114,8 +114,8 @@ def check_overlaps(
         pid: this process.
 
     Raises:
-        OverlapError: two of them may not meet, or this process has changed what another
-            one reads or writes at any time in the superstep.
+        OverlapError: two of them exclude each other, or this process has changed what
+            another one reads or writes at any time in the superstep.
         BoundsError: one leaves its array, which an oblivious superstep finds out here.
     """
     for source, parcel in incoming:
@@ -150,7 +150,7 @@ def _check_unchanged(named: _Named, transfer: _Transfer, watch: Watch, process: 
 
 
 def _words(operation: str, process: int, place: str) -> str:
-    return f"{operation} of process {process} at {place}"
+    return f"{operation} ({place}, process {process})"
 
 
 class _Transfer(NamedTuple):
@@ -214,7 +214,7 @@ class _Named:
         """Return an array, and which elements of it a transfer names; None for all."""
         what = transfer.what
         array = self._registry.at(what.slot).array if array is None else array
-        assert array is not None  # whoever asked has checked
+        assert array is not None  # the sender has checked
         if isinstance(what, IndexPut | IndexGet):
             index = from_wire(what.selection)
             return array[index if Ellipsis in index else (*index, Ellipsis)], None
@@ -229,9 +229,9 @@ class _Named:
 
 
 def _that_may_overlap(calls: list[_Call]) -> list[list[_Call]]:
-    """Return the calls whose stretches of memory overlap, those that do together.
+    """Return groups of calls whose stretches of memory overlap.
 
-    Calls stay in order; those that are alone are left out.
+    Calls stay in order; a call that overlaps no other is left out.
     """
     spans = sorted((*extent(call.part), number) for number, call in enumerate(calls))
     groups: list[list[int]] = []
@@ -247,7 +247,7 @@ def _that_may_overlap(calls: list[_Call]) -> list[list[_Call]]:
 
 
 class _Marks:
-    """One mark for each unit of a stretch of memory, as parts of it see them."""
+    """One mark for each unit of a stretch of memory, which several arrays share."""
 
     def __init__(self, parts: Iterable[Array]) -> None:
         parts = list(parts)
@@ -264,7 +264,7 @@ class _Marks:
         yield from (s for n, s in zip(part.shape, part.strides, strict=True) if n > 1)
 
     def of(self, call: _Call) -> tuple[NDArray[np.uint8], Any]:
-        """Return marks of the call's part, and what indexes those of the call."""
+        """Return the marks of the call's array, and the index of its elements among them."""
         part = call.part
         marks = np.lib.stride_tricks.as_strided(
             self.all[(address(part) - self._low) // self.unit :],
@@ -277,27 +277,27 @@ class _Marks:
 
 
 def _compare(calls: list[_Call]) -> None:
-    """Raise if two of these calls may not meet, and do."""
+    """Raise if two of these calls use an element in ways that exclude each other."""
     marks = _Marks(call.part for call in calls)
     for number, call in enumerate(calls):
         view, index = marks.of(call)
-        if np.any(view[index] & int(_MAY_NOT_MEET[call.use])):
+        if np.any(view[index] & int(_EXCLUDES[call.use])):
             raise _overlap(marks, calls[:number], call)
         view[index] |= int(call.use)
 
 
 def _overlap(marks: _Marks, earlier: list[_Call], late: _Call) -> OverlapError:
-    """Name the last one of the earlier calls that the late one may not meet."""
+    """Return the error for the late call and the last earlier one that excludes it."""
     marks.all[:] = 0
     view, index = marks.of(late)
     view[index] = 1
     for early in reversed(earlier):
         view, index = marks.of(early)
-        if early.use & _MAY_NOT_MEET[late.use] and np.any(view[index]):
+        if early.use & _EXCLUDES[late.use] and np.any(view[index]):
             break
     view[index] |= 2
     shared = int(np.count_nonzero(marks.all == 3)) * marks.unit
+    count = -(-shared // late.part.itemsize)
     return OverlapError(
-        f"{-(-shared // late.part.itemsize)} elements are named twice in one superstep: by the "
-        f"{early.words} and by the {late.words}"
+        f"{early.words} and {late.words} overlap in {count} element{'s' * (count > 1)}"
     )

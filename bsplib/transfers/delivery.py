@@ -167,7 +167,7 @@ def _write_words(
 
 
 def _array(registration: Registration) -> Array:
-    assert registration.array is not None  # whoever asked has checked
+    assert registration.array is not None  # the sender has checked
     return registration.array
 
 

@@ -2,11 +2,12 @@
 
 An array that the runtime allocates may not be used once it has been freed, and the
 destination of a get may not be read before the sync. A plain array cannot see either.
-Under ``check=True`` programs are given arrays of this class instead: every way to their
-elements through numpy asks the lease of the memory first.
+Under ``check=True`` programs are given a :class:`GuardedArray` instead. A :class:`Lease`
+belongs to the memory of such arrays and knows whether it may be used; every access through
+numpy asks the lease first.
 
-What goes round numpy is not seen, such as ``memoryview(x)``, or an array that
-``numpy.asarray`` made earlier.
+An access that does not go through numpy is not noticed, such as ``memoryview(x)`` or one
+through an array that ``numpy.asarray`` made earlier.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ import numpy as np
 from bsplib.transfers.place import Array, address
 
 Report = Callable[[bool, str], Exception]
-"""Makes the error of a use: whether of freed memory (or of memory that a get will write),
-and what to say."""
+"""Makes the error of a wrong use: whether the memory was freed (otherwise a get will write
+it), and the text."""
 
 _MOST_SITES = 255
 
 
 class Lease:
-    """What holds for one piece of memory that arrays are handed out of.
+    """Whether one piece of memory may be used, and which parts of it may be read.
 
     Args:
-        memory: the array that takes it up.
+        memory: array that covers it.
         report: makes the error of a wrong use.
     """
 
@@ -46,7 +47,7 @@ class Lease:
         return not array.size or self._low <= address(array) < self._low + self._nbytes
 
     def free(self, how: str) -> None:
-        """Let every further use be an error.
+        """Make every further use an error.
 
         Args:
             how: what freed the memory, and where.
@@ -54,11 +55,11 @@ class Lease:
         self._freed = how
 
     def expect(self, part: Array, words: str) -> None:
-        """Let reading a part of the memory be an error until :meth:`settle`.
+        """Make reading a part of the memory an error until :meth:`settle`.
 
         Args:
             part: what a get will write.
-            words: what to say then.
+            words: text of the error.
         """
         if self._marks is None:
             self._marks = np.zeros(self._nbytes, np.uint8)
@@ -66,7 +67,7 @@ class Lease:
         self._shadow(part)[...] = min(len(self._sites), _MOST_SITES)
 
     def settle(self) -> None:
-        """Let everything be read again."""
+        """Allow everything to be read again."""
         self._marks = None
         self._sites.clear()
 
@@ -86,7 +87,7 @@ class Lease:
 
     def _shadow(self, part: Array) -> Array:
         """Return the marks of a part: one for each of its elements, at its first byte."""
-        assert self._marks is not None  # whoever asks has looked
+        assert self._marks is not None  # the callers have checked
         marks = self._marks[address(part) - self._low :]
         return np.lib.stride_tricks.as_strided(marks, part.shape, part.strides)
 
@@ -94,7 +95,7 @@ class Lease:
 _METADATA = frozenset(
     ("_lease", "base", "dtype", "flags", "itemsize", "nbytes", "ndim", "shape", "size", "strides")
 )
-"""What is known of an array without a look at its memory."""
+"""Attributes that are known without a look at the memory."""
 
 _READS = frozenset(
     (
@@ -105,7 +106,7 @@ _READS = frozenset(
         *("std", "sum", "take", "tobytes", "tofile", "tolist", "trace", "var"),
     )
 )
-"""What reads elements, or makes it possible unseen."""
+"""Attributes that read elements, or give access to them that is not checked."""
 
 
 class GuardedArray(np.ndarray[Any, Any]):
@@ -197,19 +198,19 @@ class GuardedArray(np.ndarray[Any, Any]):
 
 
 def guarded(array: Array, lease: Lease) -> GuardedArray:
-    """Return an array that asks a lease before it is used."""
+    """Return an array that checks a lease before it is used."""
     made = array.view(GuardedArray)
     made._lease = lease
     return made
 
 
 def plain(array: Any) -> Any:
-    """Return a guarded array as a plain one, unasked; anything else as it is."""
+    """Return a guarded array as a plain one, without a check; anything else unchanged."""
     return np.ndarray.view(array, np.ndarray) if type(array) is GuardedArray else array
 
 
 def readable(value: Any) -> Any:
-    """Return a guarded array as a plain one that may be read; anything else as it is."""
+    """Return a guarded array as a plain one that may be read; anything else unchanged."""
     if type(value) is not GuardedArray:
         return value
     values = plain(value)
@@ -219,7 +220,7 @@ def readable(value: Any) -> Any:
 
 
 def usable(value: Any) -> Any:
-    """Return a guarded array as a plain one that may be written; anything else as it is."""
+    """Return a guarded array as a plain one that may be written; anything else unchanged."""
     if type(value) is not GuardedArray:
         return value
     if value._lease is not None:
@@ -228,7 +229,7 @@ def usable(value: Any) -> Any:
 
 
 def lease_of(array: Any) -> Lease | None:
-    """Return what an array asks; None for one that asks nothing."""
+    """Return the lease of an array; None if it has none."""
     return array._lease if type(array) is GuardedArray else None
 
 

@@ -29,13 +29,14 @@ from bsplib.transfers.registry import Registration, Registry, decode_dtype
 Indices = NDArray[np.int64]
 
 _NEGATIVE = 1 << 63
-"""From here on, what is read as unsigned is a negative number."""
-_FEW = 16
-_MANY = 1000
-"""Processes, and words, of a call."""
+"""A negative number is read as one of at least this size when it is read as unsigned."""
+_SCAN_MAX_PROCESSES = 16
+_SCAN_MIN_WORDS = 1000
+"""Up to so many processes, and from so many words on, one scan of the pids for each process
+is faster than sorting them."""
 
 
-class Words(NamedTuple):
+class Batch(NamedTuple):
     """The words of one call that go to, or come from, one process."""
 
     pid: int
@@ -63,17 +64,17 @@ class Words(NamedTuple):
         return pick_values(values, self.positions, stage, self.pid)
 
 
-class Pending:
-    """Words whose bounds can be checked at the sync only."""
+class UncheckedWords:
+    """Words of one call whose bounds can be checked at the sync only."""
 
-    def __init__(self, operation: str, registration: Registration, words: list[Words]) -> None:
+    def __init__(self, operation: str, registration: Registration, batches: list[Batch]) -> None:
         self._operation = operation
         self._registration = registration
-        self._words = words
+        self._batches = batches
 
     def resolve(self) -> None:
         """Raise where a word lies outside the array there."""
-        check_there(self._operation, self._registration, self._words)
+        check_there(self._operation, self._registration, self._batches)
 
 
 def whole_array(operation: str, registry: Registry, place: Any) -> Registration:
@@ -124,7 +125,7 @@ def broadcast(operation: str, *arguments: ArrayLike) -> list[Array]:
         raise PlaceError(f"{operation}: arguments of shapes {shapes} do not go together") from None
 
 
-def sort_by_process(operation: str, pids: Array, indices: Array, nprocs: int) -> list[Words]:
+def sort_by_process(operation: str, pids: Array, indices: Array, nprocs: int) -> list[Batch]:
     """Tell which words belong to which process, in the order of the call.
 
     Args:
@@ -155,12 +156,12 @@ def sort_by_process(operation: str, pids: Array, indices: Array, nprocs: int) ->
         what = "is negative" if wrong < 0 else "is larger than any array"
         raise BoundsError(f"{operation}: index {wrong} {what}")
     if to[0] == to[-1] and (to == to[0]).all():
-        return [Words(last, flat, highest, None)]
+        return [Batch(last, flat, highest, None)]
     return list(_split(to, flat, highest, nprocs))
 
 
 def _highest(numbers: Indices) -> int | None:
-    """Return the greatest of some numbers; None if one is negative: one pass for both."""
+    """Return the greatest of some numbers; None if one is negative. Needs one pass over them."""
     highest = int(numbers.view(np.uint64).max())
     return highest if highest < _NEGATIVE else None
 
@@ -171,20 +172,20 @@ def _wrong(numbers: Array) -> int:
     return least if least < 0 else int(numbers.max())
 
 
-def _split(pids: Array, indices: Indices, highest: int, nprocs: int) -> Iterator[Words]:
-    if nprocs <= _FEW and len(pids) > _MANY:  # to look once for each is faster than to sort
+def _split(pids: Array, indices: Indices, highest: int, nprocs: int) -> Iterator[Batch]:
+    if nprocs <= _SCAN_MAX_PROCESSES and len(pids) > _SCAN_MIN_WORDS:
         for pid in range(nprocs):
             positions = np.flatnonzero(pids == pid)
             if len(positions):
-                yield Words(pid, indices, highest, positions)
+                yield Batch(pid, indices, highest, positions)
         return
-    # Numbers so small numpy sorts by radix, in linear time.
+    # numpy sorts integers of one or two bytes by radix, in linear time.
     order = np.argsort(pids.astype(np.uint8 if nprocs <= 256 else np.uint16), kind="stable")
     ends = np.cumsum(np.bincount(pids, minlength=nprocs))
     start = 0
     for pid, end in enumerate(ends.tolist()):
         if end > start:
-            yield Words(pid, indices, highest, order[start:end])
+            yield Batch(pid, indices, highest, order[start:end])
         start = end
 
 
@@ -193,7 +194,7 @@ def pick_values(values: Array, positions: Indices | None, stage: Stage, to: int)
 
     Args:
         values: in one dimension.
-        positions: from :class:`Words`.
+        positions: from :class:`Batch`.
         stage: gives room for large payloads.
         to: the process.
     """
@@ -207,7 +208,7 @@ def pick_values(values: Array, positions: Indices | None, stage: Stage, to: int)
     return ticket
 
 
-def check_there(operation: str, registration: Registration, words: list[Words]) -> None:
+def check_there(operation: str, registration: Registration, batches: list[Batch]) -> None:
     """Raise where words lie outside the arrays of their processes.
 
     Raises:
@@ -217,14 +218,14 @@ def check_there(operation: str, registration: Registration, words: list[Words]) 
     extents = registration.extents
     if extents is None:
         return
-    for its in words:
-        pid, extent = its.pid, extents[its.pid]
+    for batch in batches:
+        pid, extent = batch.pid, extents[batch.pid]
         if extent is None:
             raise RegistrationError(f"{operation}: process {pid} registered None there")
         size = extent.size
-        if its.highest < size:
+        if batch.highest < size:
             continue
-        indices = its.indices()
+        indices = batch.indices()
         highest = int(indices.max())
         if highest >= size:
             outside = int((indices >= size).sum())

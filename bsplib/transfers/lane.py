@@ -1,10 +1,9 @@
 """The quick way to an array on another process.
 
-The first put or get of an array on a process goes the long way, through
-:mod:`bsplib.transfers.target`, where everything about it is found out and checked. What
-holds until registrations change is kept as a :class:`Lane`; those after it need
-no more than the dtype and the bounds of their values. A lane declines what it
-cannot be sure of: the long way knows better, and knows the errors.
+The first put or get of an array on a process goes through :mod:`bsplib.transfers.target`,
+which finds out and checks everything about it. What holds until registrations change is
+kept as a :class:`Lane`. Later puts and gets check only the dtype and the bounds of their
+values. On doubt a method returns False (or 0): target.py then checks again and raises.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ Out = dict[int, Outgoing]
 _ndarray = np.ndarray
 _ONE, _EMPTY = (1,), (0,)
 _WAIT_SHIFT = 18
-"""A process is asked once more for each 256 KiB whether it is settled: to wait a moment
-is faster than to copy them twice."""
+"""For each 256 KiB of values the other process is asked once more whether it is settled: a
+short wait is faster than a second copy of the values."""
 
 
 class Lane:
@@ -61,7 +60,7 @@ class Lane:
         array = registration.array
         there = registration.extent_on(pid)
         assert array is not None
-        assert there is not None  # both by the contract above
+        assert there is not None  # both hold by the arguments' descriptions
         self._port = port
         self._pid = pid
         self._slot = registration.slot
@@ -77,7 +76,7 @@ class Lane:
             self._there = None if room is None else np.frombuffer(room, array.dtype)
 
     def put(self, out: Out, src: Any, first: Any, lent: bool = False) -> bool:
-        """Take a put; return False to decline it.
+        """Accept a put; return False on doubt.
 
         Args:
             out: where it is added.
@@ -120,12 +119,12 @@ class Lane:
         return True
 
     def get(self, out: Out, dst: Any, first: Any) -> int:
-        """Ask for elements of the array there; return their bytes, or 0 to decline it.
+        """Ask for elements of the array there; return their bytes, or 0 on doubt.
 
         Args:
             out: where it is added.
             dst: where they go.
-            first: likewise as for :meth:`put`.
+            first: as for :meth:`put`.
         """
         if dst.__class__ is not _ndarray or dst.dtype is not self._dtype:
             return 0
@@ -146,13 +145,13 @@ class Lane:
         return outgoing
 
     def write(self, out: Out, early: dict[int, Early], src: Any, first: Any) -> bool:
-        """Take an hpput: write it at once where that can be, or else as :meth:`put`.
+        """Accept an hpput: write the values now if that is possible, otherwise as :meth:`put`.
 
         Args:
             out: as for :meth:`put`.
-            early: where it is counted if it has been written.
-            src: likewise.
-            first: likewise.
+            early: where it is counted if the values have been written.
+            src: as for :meth:`put`.
+            first: as for :meth:`put`.
         """
         there = self._there
         if there is None or src.__class__ is not _ndarray or not self._is_settled(src.nbytes):
@@ -174,16 +173,16 @@ class Lane:
         return True
 
     def _is_settled(self, nbytes: int) -> bool:
-        """Tell whether to write at once; wait for it a little where there is much to write."""
+        """Tell whether the values can be written now; wait a little for that if they are large."""
         is_settled, pid = self._port.is_settled, self._pid
         return is_settled(pid) or any(is_settled(pid) for _ in range(nbytes >> _WAIT_SHIFT))
 
     def first_of(self, view: Array, src: Any) -> int:
-        """Return the element at which a view of the array begins, if a put can be so simple.
+        """Return the element of the array at which a view begins.
 
         Returns:
-            Less than 0 where it cannot: the view is more than a stretch of a line, or the
-            values have another shape.
+            Less than 0 on doubt: the view is no contiguous stretch of one axis, or the values
+            have another shape.
         """
         origin, step = self._address, self._step
         if origin is None or view.dtype is not self._dtype or view.strides != step:
@@ -198,7 +197,7 @@ class Lane:
         return -1 if rest else first
 
     def _first(self, src: Any, first: Any) -> int:
-        """Return where a put begins that does not say it by an int; less than 0 to decline."""
+        """Return the first element of a put whose offset is no int; less than 0 on doubt."""
         if first is None:
             return 0 if src.__class__ is _ndarray and src.shape == self._shape else -1
         try:
@@ -208,12 +207,12 @@ class Lane:
 
 
 def _address_of_line(view: Array) -> int:
-    """Return where a stretch without gaps begins; three times as fast as its interface."""
+    """Return the address of a contiguous array: three times as fast as ``array.ctypes``."""
     return ctypes.addressof(ctypes.c_char.from_buffer(view))  # type: ignore[arg-type]  # an array is one
 
 
 def _packs(dtype: np.dtype[Any]) -> dict[type, Callable[[Any], bytes]]:
-    """Return what makes bytes of a number, by its type, where no cast can be in question."""
+    """Return the functions that make bytes of a number, by its type, where no cast is needed."""
     if dtype == np.float64 and dtype.isnative:
         return dict.fromkeys((float, np.float64), struct.Struct("=d").pack)
     if dtype == np.int64 and dtype.isnative:

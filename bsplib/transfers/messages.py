@@ -2,7 +2,7 @@
 
 Arrays keep shape and dtype, bytes stay bytes, anything else is pickled with the
 arrays inside it out of band. What is small travels in the parcel, what is large
-waits where it was staged until it is read.
+stays where it was staged until it is read.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _FORM_OF_BYTES = (_BYTES,)
 class CollectiveTag(NamedTuple):
     """The tag of a message that a collective sends, apart from every tag of a program.
 
-    It travels as a plain tuple; a program's own tuples travel pickled.
+    It travels as a plain tuple. A tuple that a program gives as tag is pickled.
     """
 
     operation: str
@@ -226,7 +226,7 @@ class Queue:
         return message
 
     def take_collective(self) -> list[Message]:
-        """Take what collectives sent out of the queue, and leave what the program sent."""
+        """Take the messages of collectives, and leave those of the program."""
         left = self.messages[self._next :]
         taken = [message for message in left if _is_collective(message)]
         if taken:
@@ -234,7 +234,7 @@ class Queue:
         return taken
 
     def take_left(self, fetch: Fetch) -> list[Message]:
-        """Take what is left to read, in a form that outlives the next sync."""
+        """Take the unread messages, with contents that stay valid after the next sync."""
         left = self.messages[self._next :]
         self._next = len(self.messages)
         return [(source, head, bytes(unpack(content, fetch))) for source, head, content in left]

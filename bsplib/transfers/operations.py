@@ -1,7 +1,7 @@
 """The operations that combine values: by name, and on Python's own numbers.
 
 A ufunc turns Python's numbers into numpy's, which overflow. Two values of Python's own
-are therefore combined as Python does it: integers of any size, strings that add.
+are therefore combined as Python does it: integers have any size, strings are joined.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ _PYTHON: dict[Any, Op] = {
     np.bitwise_or: operator.or_,
     np.bitwise_xor: operator.xor,
 }
-"""What ufuncs do, as Python does it."""
+"""Python's function for each ufunc that has one."""
 
 _NUMBERS = (bool, int, float, complex)
 _OWN = (*_NUMBERS, str, bytes)
 
 
 def resolve(op: Any) -> Any:
-    """Return the operation that a name stands for; anything but a known name as it is."""
+    """Return the operation that a name stands for; anything but a known name unchanged."""
     return NAMED.get(op, op) if isinstance(op, str) else op
 
 
 def on_scalars(ufunc: np.ufunc) -> Op:
     """Return a ufunc as a function of two scalars, of Python or of numpy.
 
-    Of two bools the result is a bool, of two other values of Python's own one of
-    Python's own, and otherwise what numpy makes of them.
+    Two bools give a bool, two other values of Python's own give one of Python's own;
+    anything else gives what numpy makes of it.
     """
     python = _PYTHON.get(ufunc)
 
@@ -70,12 +70,12 @@ def on_scalars(ufunc: np.ufunc) -> Op:
 
 
 def _has_nan(a: Any, b: Any) -> bool:
-    """Tell whether a value is no number: numpy's minimum and maximum return it."""
-    return bool(a != a or b != b)  # noqa: PLR0124  # that is how one knows it
+    """Tell whether a value is NaN, which numpy's minimum and maximum return."""
+    return bool(a != a or b != b)  # noqa: PLR0124  # NaN differs from itself
 
 
 def scalar_of(x: Any) -> Any | None:
-    """Return the scalar that a value is: its own type, or numpy's; None if it is none."""
+    """Return a value as a scalar of Python or of numpy; None if it is no scalar."""
     if type(x) in _OWN:
         return x
     if isinstance(x, np.generic) and not isinstance(x, np.void):
@@ -86,7 +86,7 @@ def scalar_of(x: Any) -> Any | None:
 
 
 def to_wire(scalar: Any) -> Any:
-    """Return what travels for a scalar: an array without axes for a number of Python's own."""
+    """Return the payload of a scalar: a number of Python's own becomes an array without axes."""
     if type(scalar) in _NUMBERS:
         values = np.asarray(scalar)
         return scalar if values.dtype.hasobject else values
@@ -94,5 +94,5 @@ def to_wire(scalar: Any) -> Any:
 
 
 def from_wire(payload: Any) -> Any:
-    """Return the scalar for which something has travelled."""
+    """Return the scalar of a payload that :func:`to_wire` made."""
     return payload.item() if type(payload) is np.ndarray else payload

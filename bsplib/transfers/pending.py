@@ -1,8 +1,8 @@
 """What a group had not delivered when it ended, in words.
 
-The lines of transfers are kept under ``check=True`` alone. Without it the calls that may
-have made them are found in the code of the function that ended: that costs nothing where
-all is well.
+The lines of transfers are kept under ``check=True`` only. Otherwise the calls that may have
+made them are searched in the code of the function that ended, which costs nothing unless
+there is an error.
 """
 
 from __future__ import annotations

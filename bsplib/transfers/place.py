@@ -1,4 +1,4 @@
-"""Which elements of a registered array a transfer names, on another process too.
+"""Which elements of a registered array a transfer names, here and on another process.
 
 A view is taken apart into start, step and count along each axis of the array that
 it is a view of; these name the same indices of the array elsewhere, whatever its
@@ -110,7 +110,7 @@ def extent(array: Array, origin: int | None = None) -> tuple[int, int]:
 
     Args:
         array: of any strides.
-        origin: its :func:`address`, if that is known already.
+        origin: its :func:`address`, if the caller knows it.
     """
     low = high = address(array) if origin is None else origin
     for size, stride in zip(array.shape, array.strides, strict=True):
@@ -124,13 +124,13 @@ def extent(array: Array, origin: int | None = None) -> tuple[int, int]:
 def region_of(
     array: Array, view: Array, base: int | None = None, origin: int | None = None
 ) -> Region | None:
-    """Take a non-empty view of an array apart; None if basic slices cannot make it.
+    """Return the region of an array that a view is; None if basic slices cannot make the view.
 
     Args:
         array: registered array, of any strides.
-        view: array whose memory lies in that of ``array``.
-        base: :func:`address` of the array, if that is known already.
-        origin: that of the view, likewise.
+        view: array that has elements, whose memory lies in that of ``array``.
+        base: :func:`address` of ``array``, if the caller knows it.
+        origin: :func:`address` of ``view``, if the caller knows it.
     """
     if view.dtype != array.dtype:
         return None
@@ -160,7 +160,7 @@ def region_of(
 
 
 def _region_of_line(array: Array, view: Array, distance: int) -> Region | None:
-    """Take a view of an array with one axis apart: the common case, and a short sum."""
+    """Do as :func:`region_of` for one axis, which is common and needs less arithmetic."""
     stride = array.strides[0]
     start, rest = divmod(distance, stride)
     step, rest_of_step = divmod(view.strides[0], stride) if len(view) > 1 else (1, 0)
@@ -228,7 +228,7 @@ def _plain(bound: Any) -> int | None:
 
 
 def from_wire(index: WireIndex) -> tuple[Any, ...]:
-    """Return what indexes an array."""
+    """Return the index that :func:`to_wire` has put into plain values."""
     return tuple(
         slice(*part) if isinstance(part, tuple) else Ellipsis if part is None else part
         for part in index

@@ -17,12 +17,12 @@ from bsplib.transfers.place import Array
 from bsplib.transfers.registry import Registration, Registry
 
 _QUARANTINE_BYTES = 64 * 2**20
-"""Freed memory that is kept from being used again: what still reads it finds rubbish."""
+"""Freed memory that is kept back, filled with rubbish, so that later reads are noticed."""
 _RUBBISH = 0xFF
 
 
 class Site(NamedTuple):
-    """Where a transfer was called, as it travels with it."""
+    """Where a transfer was called."""
 
     operation: str
     place: str
@@ -103,7 +103,7 @@ class Watch:
         return values
 
     def destination(self, given: Array, operation: str, *, new: bool) -> Array:
-        """Watch the destination of a get; return what the program is to have of it.
+        """Watch the destination of a get; return the array that the program is given.
 
         A program that reads it before the sync gets an error, where it is an array of
         the runtime, or rubbish.
@@ -111,7 +111,7 @@ class Watch:
         Args:
             given: where the values go.
             operation: which kind of get.
-            new: the program has not seen this array yet.
+            new: the array was made by this call.
         """
         site, array = Site(*here(operation)), plain(given)
         if new:
@@ -127,17 +127,18 @@ class Watch:
         return given
 
     def verify(self) -> None:
-        """Raise if an array was changed; watch them no longer.
+        """Raise if a watched array was changed, and stop watching.
 
         Raises:
-            OverlapError: it was; the sync is the second place.
+            OverlapError: it was; the text names the transfer and the sync.
         """
         self._verified, self._watched = self._watched, []
         for lease in self._expecting:
             lease.settle()
         self._expecting.clear()
         changed: Site | None = None
-        # Backwards: each array is compared as it was before the later ones got rubbish.
+        # In reverse order: an array may overlap one that was filled with rubbish later, and is
+        # compared after that one has its content back.
         for array, checksum, site, content in reversed(self._verified):
             if _checksum(array) != checksum:
                 changed = site
@@ -158,7 +159,7 @@ class Watch:
     # -- registered arrays --------------------------------------------------------------------
 
     def allocated(self, array: Array) -> Array:
-        """Return the array of an allocation as the program is to have it."""
+        """Return a newly allocated array in the form that the program is given."""
         return guarded(array, Lease(array, self._report))
 
     def begin(self, registry: Registry) -> None:
@@ -174,7 +175,7 @@ class Watch:
         return self._before.get(slot)
 
     def free(self, registrations: Iterable[Registration]) -> None:
-        """Let the use of arrays be an error; keep their memory for a while."""
+        """Make the use of freed arrays an error, and keep their memory back for a while."""
         for registration in registrations:
             lease = lease_of(registration.handle)
             if lease is not None and registration.memory is not None:
@@ -188,7 +189,7 @@ class Watch:
 
         Args:
             messages: how many there are.
-            source: who sent the first of them.
+            source: process that sent the first of them.
             process: this process.
         """
         frame = call_site.caller()
@@ -204,7 +205,7 @@ class Watch:
 
 
 def not_there_yet(operation: str, place: str) -> str:
-    """Say that the destination of a get is read too early."""
+    """Return the text of the error for a destination of a get that is read too early."""
     return (
         f"the destination of {operation} at {place} is read before the sync, which is when it "
         f"gets its values"

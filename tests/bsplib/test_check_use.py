@@ -268,7 +268,7 @@ def test_a_source_of_a_remote_hpget_that_is_changed_is_reported(run, change):
         bsp.sync()  # sync
 
     words = (
-        f"process 1 has changed the source of hpget of process 0 at {line_of(main, 'hpget')} in "
+        f"process 1 has changed the source of hpget ({line_of(main, 'hpget')}, process 0) in "
         f"the superstep that ends at {line_of(main, 'sync')}"
     )
     with pytest.raises(OverlapError, match=re.escape(words)):
@@ -286,9 +286,7 @@ def test_a_local_write_into_the_destination_of_an_hpput_is_reported(run):
             x[2, 1] = 5.0
         bsp.sync()  # sync
 
-    words = (
-        f"process 1 has changed the destination of hpput of process 0 at {line_of(main, 'hpput')}"
-    )
+    words = f"process 1 has changed the destination of hpput ({line_of(main, 'hpput')}, process 0)"
     with pytest.raises(OverlapError, match=re.escape(words)):
         run(main, check=True)
 

@@ -269,7 +269,7 @@ def test_a_pool_may_check(pool):
     pool.run(main)
     with (
         bsplib.Pool(3, check=True) as checks,
-        pytest.raises(bsplib.OverlapError, match="named twice"),
+        pytest.raises(bsplib.OverlapError, match="overlap in"),
     ):
         checks.run(main)
 
