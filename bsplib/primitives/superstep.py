@@ -222,7 +222,7 @@ class Supersteps(GroupState):
         if own is not None:
             served[self._pid] = own.values
         if self._gets:
-            write_gets(self._gets, served, self._port.fetch)
+            write_gets(self._gets, served, self._port)
             self._gets = []
 
     def _end_oblivious(self, n: int, stamp: int) -> None:

@@ -28,7 +28,7 @@ from bsplib.backends.parcels import (
     WordsPut,
 )
 from bsplib.transfers.irregular import combine, pick
-from bsplib.transfers.messages import INLINE, Fetch, Message, pack, unpack
+from bsplib.transfers.messages import INLINE, Message, pack, unpack
 from bsplib.transfers.place import Array, Region, from_wire
 from bsplib.transfers.registry import Registration, Registry
 
@@ -90,19 +90,33 @@ def _selected(
 
 
 def write_gets(
-    gets: list[PendingGet], replies: Mapping[int, Sequence[Payload]], fetch: Fetch
+    gets: list[PendingGet], replies: Mapping[int, Sequence[Payload]], carrier: Carrier
 ) -> None:
     """Write the destinations of this process's gets in program order."""
     order = {pid: iter(payloads) for pid, payloads in replies.items()}
     for get in gets:
-        values = np.frombuffer(unpack(next(order[get.pid]), fetch), get.dtype)
-        if get.positions is not None:
-            get.destination.flat[get.positions] = values
-            continue
-        if get.region is not None:
-            values = get.region.gather(values)
-        destination = get.destination
-        destination[...] = values if destination.ndim == 1 else values.reshape(destination.shape)
+        payload = next(order[get.pid])
+        if not isinstance(payload, bytes) and _takes_bytes(get):
+            carrier.land(payload, get.destination.reshape(-1).view(np.uint8).data)
+        else:
+            _write_get(get, np.frombuffer(unpack(payload, carrier.fetch), get.dtype))
+
+
+def _takes_bytes(get: PendingGet) -> bool:
+    """Tell whether the bytes that come are those of the destination, in order."""
+    destination = get.destination
+    plain = get.region is None and get.positions is None
+    return plain and destination.flags.c_contiguous and destination.dtype == get.dtype
+
+
+def _write_get(get: PendingGet, values: Array) -> None:
+    if get.positions is not None:
+        get.destination.flat[get.positions] = values
+        return
+    if get.region is not None:
+        values = get.region.gather(values)
+    destination = get.destination
+    destination[...] = values if destination.ndim == 1 else values.reshape(destination.shape)
 
 
 def write_puts(registry: Registry, incoming: Iterable[Arrived], carrier: Carrier) -> None:

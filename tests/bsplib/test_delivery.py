@@ -139,8 +139,26 @@ def test_sources_are_copied_when_they_are_read(registry, post, size):
     replies = read_sources(registry, Parcel(gets=[StretchGets([slot], [1], [16])]), post, 5)
     x[:] = -1
     mine = np.zeros(2, int)
-    write_gets([PendingGet(5, mine, None, x.dtype, 16)], {5: replies}, post.fetch)
+    write_gets([PendingGet(5, mine, None, x.dtype, 16)], {5: replies}, post)
     assert mine.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("make", "lands"),
+    [
+        (lambda: np.zeros((2, 1000), int), True),
+        (lambda: np.zeros((2, 2000), int)[:, ::2], False),
+        (lambda: np.zeros((2, 1000), float), False),
+    ],
+    ids=["contiguous", "gaps", "another dtype"],
+)
+def test_a_large_reply_lands_in_its_destination_if_nothing_has_to_be_rearranged(post, make, lands):
+    ticket, room = post.stage(16000, HERE)
+    room.view(int)[:] = np.arange(2000)
+    mine = make()
+    write_gets([PendingGet(5, mine, None, np.dtype(int), 16000)], {5: [ticket]}, post)
+    assert mine.reshape(-1).tolist() == list(range(2000))
+    assert (post.landed == [ticket]) == lands
 
 
 def test_destinations_are_written_in_program_order_from_whomever(registry, post):
@@ -148,7 +166,7 @@ def test_destinations_are_written_in_program_order_from_whomever(registry, post)
     replies = {pid: [np.array([pid, pid]).tobytes()] * 2 for pid in (0, 1)}
     order = [1, 0, 0, 1]
     gets = [PendingGet(pid, mine, None, mine.dtype, 16) for pid in order]
-    write_gets(gets, replies, post.fetch)
+    write_gets(gets, replies, post)
     assert mine.tolist() == [1, 1]
 
 
