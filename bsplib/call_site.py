@@ -24,7 +24,7 @@ _SYNCS = ("sync", "oblsync", "done", "__exit__")
 """Primitives that end a superstep by themselves; a collective calls one of them."""
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _BACKENDS = _HERE + "backends" + os.sep
-_MEETINGS = ("exchange", "sync_empty", "sync_one_put", "exchange_oblivious", "wait")
+_MEETINGS = ("exchange", "exchange_oblivious", "sync_one_put", "_meet", "wait")
 """Functions of a backend in which a process waits for others."""
 _INSTALLED = tuple(
     os.path.realpath(folder) + os.sep

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import bsplib
-from bsplib.backends.shm import context, processes
+from bsplib.backends.shm import processes, waiting
 
 from .leftovers import children, nothing_stays_in_shared_memory, shared_memory
 from .phases import (
@@ -324,7 +324,7 @@ def continue_when_named(by, said):
 def test_a_process_may_be_stopped_in_any_phase_is_named_and_goes_on(
     run, nothing_is_left, stop, tmp_path, monkeypatch, phase
 ):
-    monkeypatch.setattr(context, "_NAPS_PER_LOOK", 4)  # two seconds would be long for so many tests
+    monkeypatch.setattr(waiting, "_NAPS_PER_LOOK", 4)  # two seconds would be long for so many tests
     with standard_error(tmp_path / "said") as said:
         happens = stop(continue_when_named("process 0", said))
         results = run(lambda bsp: phase(bsp, happens(bsp)), start_method="fork")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import bsplib
-from bsplib.backends.shm import context
+from bsplib.backends.shm import waiting
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import ASLEEP, PAGE
 from bsplib.backends.shm.segment import Segment
@@ -159,7 +159,7 @@ def take_contexts():
 
     yield take
     for each in contexts:
-        del each.control
+        del each.control, each.waiting.control
     segment.close()
 
 
@@ -168,22 +168,22 @@ def take_contexts():
 def test_what_is_posted_just_before_a_process_goes_to_sleep_is_not_missed(
     take_contexts, wait, moment
 ):
-    waiting, posting = take_contexts(wait)
+    sleeper, poster = take_contexts(wait)
     posted = []
 
     def post(now):
         if now == moment and not posted:
             posted.append(now)
-            posting.wake_if_waited()
+            poster.waiting.wake_if_waited()
 
     def ready():
         there = bool(posted)
         post("at its first look")
-        if waiting.control[waiting.start_of(0) + ASLEEP]:
+        if sleeper.control[sleeper.start_of(0) + ASLEEP]:
             post("at its last look")
         return there
 
-    waiting.wait(ready, [1], lambda: post("after its last look"))
+    sleeper.waiting.wait(ready, [1], lambda: post("after its last look"))
     assert posted == [moment]
 
 
@@ -205,12 +205,11 @@ def test_a_process_spins_only_where_each_has_a_core_or_it_is_told_to(
 
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: cores)
     monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
-    monkeypatch.setattr(context, "_sched_yield", give_way)
-    monkeypatch.setattr(context, "STORES_IN_ORDER", True)
-    waiting, _ = take_contexts(wait)
+    monkeypatch.setattr(waiting, "_sched_yield", give_way)
+    process, _ = take_contexts(wait)
     looks = []
     with pytest.raises(GivenWayError):
-        waiting.wait(lambda: looks.append(1), [1], lambda: None)
+        process.waiting.wait(lambda: looks.append(1), [1], lambda: None)
     assert (len(looks) > 100) == spins
 
 

@@ -1,14 +1,12 @@
 """The words by which processes see each other, in the first pages of the segment.
 
-Every word has one writer (``WAITED`` alone is set by anyone and cleared by its
-owner), is aligned, and only grows while a reader may look at it, so that plain
-stores and loads suffice on x86, where stores become visible in order.
+PROTOCOL.md says who writes each word and when, and why each look at it is right.
 
 A process keeps one **block** for each group that it is in; block 0 is the root's.
 A block holds, all counted in words of eight bytes::
 
-    0   slot 0: word, stamp, index, letter   the two latest meetings of the whole
-    32  slot 1: word, stamp, index, letter   group, alternating
+    0   slot 0: word, stamp, index, inline   the two latest meetings of the whole
+    32  slot 1: word, stamp, index, inline   group, alternating
     64  POSTED                        oblivious supersteps that this process ended
     65  CONSUMED                      those of which it has read all it will read
     66  CLOSED                        first partition of this group that it has not left
@@ -19,8 +17,8 @@ A block holds, all counted in words of eight bytes::
 A slot's word is ``superstep << 24 | meeting << 16 | note << 1 | has an index``. An
 index is the byte in the segment at which the parcels are listed, as triples
 (byte, length, messages), one for each process and one for all. A single small
-parcel lies in the slot itself, as its letter, and a single small put as its card; the
-index then says which, and for whom it is.
+parcel lies inline in the slot itself, and so does a single small put; the index then
+says which of the two it is, and for whom.
 
 The blocks are found by their **labels**: the group's key, written before the first
 post of the process in the group. A block may serve another group once every process
@@ -59,7 +57,7 @@ SLOTS = (0, 32)
 STAMP = 1
 INDEX = 2
 INLINE = 3
-"""Within a slot; a letter follows the word that says whose it is."""
+"""Within a slot; inline data follows the word that says whose it is."""
 INLINE_BYTES = (32 - INLINE) * WORD
 POSTED = 64
 CONSUMED = 65

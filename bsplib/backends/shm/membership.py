@@ -101,7 +101,7 @@ class Membership:
         labels = self._control[start : start + BLOCKS].tolist()
         if self._key not in labels:
             return 0
-        self.context.fence()
+        self.context.fences.order()  # acquire: the label, before the block
         block = start + FIRST_BLOCK + labels.index(self._key) * BLOCK_WORDS
         self._blocks[pid] = block
         return block
@@ -115,7 +115,7 @@ class Membership:
         if self._parent is not None:  # the root's was reserved before the start
             self.context.segment.reserve(block * WORD, BLOCK_WORDS * WORD)
         self._control[block : block + BLOCK_WORDS] = memoryview(bytes(BLOCK_WORDS * WORD)).cast("Q")
-        self.context.fence()
+        self.context.fences.order()  # release: the cleared block, before its label
         self._control[start + number] = self._key
         return block
 
@@ -132,6 +132,7 @@ class Membership:
         if self._parent is not None:
             self._parent.open_inside.remove(self._ordinal)
             self._parent._say_what_is_left()
+            self.context.waiting.wake_if_waited()
 
     def _say_what_is_left(self) -> None:
         """Tell the others up to which partition this process has left all sub-groups.
@@ -140,6 +141,7 @@ class Membership:
         still to look; until then the word stands for the earlier one.
         """
         if self.block:
+            self.context.fences.order()  # release: what was read there, before CLOSED
             self._control[self.block + CLOSED] = min(self.open_inside, default=self._come_to)
 
     def has_left(self, pid: int) -> bool:
@@ -155,7 +157,9 @@ class Membership:
 
     def all_have_left(self) -> bool:
         """Tell whether the blocks of this group may serve another."""
-        return all(self.has_left(pid) for pid in self.others)
+        left = all(self.has_left(pid) for pid in self.others)
+        self.context.fences.order()  # acquire: CLOSED, before memory is used again
+        return left
 
     def why_absent(self, pid: int) -> str | None:
         """Say where a process is, if it is not on its way to a sync of this group."""

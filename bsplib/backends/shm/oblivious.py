@@ -45,11 +45,11 @@ class Oblivious:
         entry = self._entry(members.block, self.ended)
         control[entry] = lay_out()
         control[entry + 1] = stamp
-        members.context.fence()
+        members.context.fences.order()  # release: the entry and the parcels, before POSTED
         control[members.block + POSTED] = self.ended + 1
-        members.context.fence()  # who sees that the superstep has ended is to find the post
+        members.context.fences.order()  # release: who finds LATEST finds the post, too
         control[members.block + LATEST] = members.superstep
-        members.context.wake_if_waited()
+        members.context.waiting.wake_if_waited()
         self.ended += 1
         self.released = stamp
 
@@ -116,6 +116,7 @@ class Oblivious:
         for pid in self._members.others:
             block = self._members.find(pid)
             least = min(least, self._control[block + CONSUMED] if block else 0)
+        self._members.context.fences.order()  # acquire: CONSUMED, before memory is used again
         return least
 
     def is_ahead(self, pid: int) -> bool:
@@ -124,15 +125,16 @@ class Oblivious:
         return block != 0 and self._control[block + POSTED] > self.ended
 
     def _consume(self, number: int) -> None:
+        self._members.context.fences.order()  # release: what was read, before CONSUMED
         self._control[self._members.block + CONSUMED] = number
-        self._members.context.wake_if_waited()
+        self._members.context.waiting.wake_if_waited()
 
     def _look(self, number: int, unseen: list[int], arrived: list[Arrived]) -> int:
         """Move those who have posted from ``unseen`` to ``arrived``; count messages."""
         members, total = self._members, 0
-        for pid in list(unseen):
-            if not self._has_posted(pid, number):
-                continue
+        posted = [pid for pid in unseen if self._has_posted(pid, number)]
+        members.context.fences.order()  # acquire: POSTED, before the ring and the parcels
+        for pid in posted:
             unseen.remove(pid)
             entry = self._entry(members.find(pid), number)
             messages, parcel = open_row(members.context.segment, self._control[entry], members.pid)
@@ -155,13 +157,14 @@ class Oblivious:
                 why = members.why_absent(pid)
                 if members.ended(pid) >= members.superstep:
                     why = "has ended this superstep by sync or the end of main"
+                members.context.fences.order()  # acquire: what it did last, before what it posted
                 if why and not self._has_posted(pid, number):
                     raise SyncMismatchError(
                         f"oblsync: process {members.root(members.pid)} waits for process "
                         f"{members.root(pid)}, which {why}"
                     )
 
-        members.context.wait(
+        members.context.waiting.wait(
             lambda: any(self._has_posted(pid, number) for pid in unseen),
             [members.root(pid) for pid in unseen],
             suspect,
@@ -177,7 +180,7 @@ class Oblivious:
         """Stay at most RING oblivious supersteps ahead of the slowest process."""
         floor = self.ended - RING + 1
         if floor > 0 and self.least_consumed() < floor:
-            self._members.context.wait(
+            self._members.context.waiting.wait(
                 lambda: self.least_consumed() >= floor,
                 [self._members.root(pid) for pid in self._members.others],
                 self.read_everything,

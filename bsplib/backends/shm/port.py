@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bsplib.backends.base import Arrivals, Arrived, Port, Room
 from bsplib.backends.parcels import Parcel, SmallPut, Ticket
-from bsplib.backends.shm.context import STORES_IN_ORDER, ProcessContext
+from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import (
     BLOCKS,
     INDEX,
@@ -63,9 +63,7 @@ class _Laid(NamedTuple):
 
 
 _Slots = tuple[list[int], list[int]]
-_Quick = tuple[memoryview, int, int, list[int], _Slots]
-"""What the short way needs, in one piece; None where it is not open: all control words, those of
-this process that say that somebody waits and that it has turned, its slots, others' slots."""
+_Outgoing = tuple[Mapping[int, Parcel], Any]
 
 
 class ShmPort(Port):
@@ -82,7 +80,10 @@ class ShmPort(Port):
         self._context = context
         self._segment = context.segment
         self._control = context.control
-        self._waited = context.waited
+        self._waiting = context.waiting
+        self._waited = context.waiting.waited
+        self._fences = context.fences
+        self._is_fenced = context.fences.weak or context.fences.posts_need_fence
         self._members = members
         self._inline_to_me = inline_to(self.pid) >> RECEIVER_SHIFT
         self._small_put_to_me = small_put_to(self.pid) >> RECEIVER_SHIFT
@@ -91,14 +92,13 @@ class ShmPort(Port):
         self._oblivious = Oblivious(members)
         self._parent = parent
         self._left_over = context.left_over
-        self._looks_back = False  # at posts of oblivious supersteps
+        self._has_to_prepare = True  # before a meeting: to enter, or to look back at posts
         self._oblivious_at = 0  # the last superstep that ended so
         self._parity = 0
         self._floor = members.superstep << SUPERSTEP_SHIFT
         self._slots: _Slots | None = None  # of others, once all are found
         self._outbox: Outbox | None = None
         self._laid: list[_Laid] = []
-        self._quick: _Quick | None = None
 
     @classmethod
     def of_root(cls, context: ProcessContext) -> ShmPort:
@@ -138,9 +138,14 @@ class ShmPort(Port):
             return False
         turned = self._members.find(pid) + TURNED
         # It may need a moment to write what it got at the last sync.
-        return self._control[turned] == last or (
-            self._context.arrives(turned, last) and self._control[turned] == last
-        )
+        control = self._control
+        if control[turned] != last and not (
+            self._waiting.arrives(turned, last) and control[turned] == last
+        ):
+            return False
+        if self._is_fenced:
+            self._fences.order()  # acquire: TURNED, before others write into its memory
+        return True
 
     def stage(self, nbytes: int, to: int) -> tuple[Ticket, Room]:  # noqa: ARG002  # all can fetch it
         """See :meth:`Port.stage`."""
@@ -171,91 +176,90 @@ class ShmPort(Port):
         self, parcels: Mapping[int, Parcel], note: int, common: Any = None, stamp: int = 0
     ) -> Arrivals | None:
         """See :meth:`Port.exchange`."""
-        control, parity, floor = self._control, self._parity, self._floor
-        if self._looks_back or not self._mine:
+        return self._meet(note, stamp, outgoing=(parcels, common))  # type: ignore[return-value]
+
+    def _meet(
+        self,
+        note: int,
+        stamp: int = 0,
+        to: int = 0,
+        small_put: SmallPut | None = None,
+        outgoing: _Outgoing | None = None,
+    ) -> Arrivals | list[SmallPut] | None:
+        """Post what this process has, look at what everybody has posted.
+
+        It is one function for three, since a call takes a noticeable part of the time of an
+        empty superstep.
+
+        Args:
+            note: see :meth:`Port.exchange`.
+            stamp: likewise.
+            to: see :meth:`Port.sync_one_put`.
+            small_put: likewise.
+            outgoing: parcels and announcement, of :meth:`exchange`; None otherwise.
+        """
+        if self._has_to_prepare:
             self._prepare()
+        control, parity, floor = self._control, self._parity, self._floor
         mine, word = self._mine[parity], floor | note << 1
-        if self._write(mine, parcels, common):
-            word |= 1
-        if stamp:
-            control[mine + STAMP] = stamp
-        if not STORES_IN_ORDER:
-            self._context.fence()
-        control[mine] = word
+        if stamp or small_put is not None or outgoing is not None:
+            word |= self._write(mine, stamp, to, small_put, outgoing)
+        if self._is_fenced:
+            self._store_fenced(mine, word)
+        else:
+            control[mine] = word
         if control[self._waited]:
-            self._context.wake()
+            self._waiting.wake()
         nothing_new = not word & 1
         slots = (self._slots or self._find_all())[parity]
         for slot in slots:
             if control[slot] != word and self._look_at(slot, floor) != word:
                 nothing_new = False
+        self._parity = 1 - parity
         self._floor = floor + _NEXT_MEETING
-        self._parity = 1 - parity
-        if stamp:
-            self._note_release(stamp, slots)
-        if self._laid or self._left_over or self._looks_back:
-            self._reclaim()
-        return None if nothing_new else self._collect(mine, slots)
-
-    def sync_empty(self, note: int) -> Arrivals | list[SmallPut] | None:
-        """See :meth:`Port.sync_empty`: an exchange and an end of the superstep."""
-        quick = self._quick
-        if quick is None or self._laid or self._left_over:
-            return super().sync_empty(note)
-        control, waited, turned, ours, slots = quick
-        parity, floor = self._parity, self._floor
-        mine, word = ours[parity], floor | note << 1
-        if not STORES_IN_ORDER:
-            self._context.fence()
-        control[mine] = word
-        if control[waited]:
-            self._context.wake()
-        nothing_new = True
-        for slot in slots[parity]:
-            if control[slot] != word and self._look_at(slot, floor) != word:
-                nothing_new = False
-        self._parity = 1 - parity
+        if stamp or self._laid or self._left_over or self._has_to_prepare or self._is_fenced:
+            self._look_around(stamp, slots)
         if not nothing_new:
-            self._floor = floor + _NEXT_MEETING
-            return self._small_puts(mine, slots[parity])
-        members = self._members
-        superstep = members.superstep
-        control[turned] = superstep
-        members.superstep = superstep + 1
-        self._floor = floor + _NEXT_SUPERSTEP
+            return self._small_puts(mine, slots) if outgoing is None else self._collect(mine, slots)
+        if outgoing is None:  # the superstep ends here, since nothing has to be delivered
+            members = self._members
+            control[self._turned] = superstep = members.superstep
+            members.superstep = superstep + 1
+            self._floor = superstep + 1 << SUPERSTEP_SHIFT
         return None
 
-    def sync_one_put(
-        self, note: int, stamp: int, to: int = 0, small_put: SmallPut | None = None
-    ) -> Arrivals | list[SmallPut] | None:
-        """See :meth:`Port.sync_one_put`: as :meth:`sync_empty`, with a put and a stamp."""
-        quick = self._quick
-        if quick is None or self._laid or self._left_over:
-            return super().sync_one_put(note, stamp, to, small_put)
-        control, waited, _, ours, slots = quick
-        parity, floor = self._parity, self._floor
-        mine, word = ours[parity], floor | note << 1
+    sync_empty = sync_one_put = _meet
+
+    def _write(
+        self,
+        mine: int,
+        stamp: int,
+        to: int,
+        small_put: SmallPut | None,
+        outgoing: _Outgoing | None,
+    ) -> bool:
+        """Write into a slot what a post announces; return whether there is any transfer."""
+        if stamp:
+            self._control[mine + STAMP] = stamp
         if small_put is not None:
             write_small_put(self._segment, mine, to, small_put)
-            word |= 1
-        control[mine + STAMP] = stamp
-        if not STORES_IN_ORDER:
-            self._context.fence()
-        control[mine] = word
-        if control[waited]:
-            self._context.wake()
-        nothing_new = small_put is None
-        for slot in slots[parity]:
-            if control[slot] != word and self._look_at(slot, floor) != word:
-                nothing_new = False
-        self._parity = 1 - parity
-        self._floor = floor + _NEXT_MEETING
+            return True
+        return outgoing is not None and self._write_parcels(mine, *outgoing)
+
+    def _store_fenced(self, mine: int, word: int) -> None:
+        """Store the word of a post where the machine or the system asks for fences."""
+        self._fences.order()  # release: what the word announces, before it
+        self._control[mine] = word
+        if self._fences.posts_need_fence:
+            self._fences.full()  # the word, before the look at WAITED
+
+    def _look_around(self, stamp: int, slots: list[int]) -> None:
+        """Do what few meetings need once everybody has posted."""
+        self._fences.order()  # acquire: the words, before what they announce
         if stamp:
-            self._note_release(stamp, slots[parity])
-        if not nothing_new:
-            return self._small_puts(mine, slots[parity])
-        self.end_superstep()
-        return None
+            self._note_release(stamp, slots)
+        if self._laid or self._left_over or self._has_to_prepare:
+            self._reclaim()
 
     def _note_release(self, stamp: int, slots: list[int]) -> None:
         control = self._control
@@ -265,7 +269,7 @@ class ShmPort(Port):
                 stamp = its
         self.released = stamp
 
-    def _write(self, mine: int, parcels: Mapping[int, Parcel], common: Any) -> bool:
+    def _write_parcels(self, mine: int, parcels: Mapping[int, Parcel], common: Any) -> bool:
         """Write what others are to read of this post; return whether there is anything."""
         if common is None:
             if not parcels:
@@ -284,7 +288,7 @@ class ShmPort(Port):
     def _look_at(self, slot: int, floor: int) -> int:
         """Wait for another process's post; return its word."""
         control = self._control
-        if control[slot] < floor and not self._context.arrives(slot, floor):
+        if control[slot] < floor and not self._waiting.arrives(slot, floor):
             self._wait_until(lambda: control[slot] >= floor, self._whose(slot), spun=True)
         seen = control[slot]
         if seen >> MEETING_SHIFT != floor >> MEETING_SHIFT:
@@ -302,8 +306,6 @@ class ShmPort(Port):
         blocks = [members.find(pid) for pid in members.others]
         first, second = SLOTS
         self._slots = [block + first for block in blocks], [block + second for block in blocks]
-        if not self._looks_back:
-            self._quick = self._control, self._waited, self._turned, self._mine, self._slots
         return self._slots
 
     def _fail_ahead(self, pid: int) -> None:
@@ -322,13 +324,14 @@ class ShmPort(Port):
             why = members.why_absent(pid)
             if self._oblivious.is_ahead(pid):
                 why = "has ended this superstep by oblsync"
+            self._fences.order()  # acquire: what it did last, before what it posted
             if why and not arrived():  # it may have come, and gone on, since it was looked for
                 raise SyncMismatchError(
                     f"sync: process {members.root(self.pid)} waits for process "
                     f"{members.root(pid)}, which {why}"
                 )
 
-        self._context.wait(arrived, [members.root(pid)], suspect, spun=spun)
+        self._waiting.wait(arrived, [members.root(pid)], suspect, spun=spun)
 
     def _small_puts(self, mine: int, slots: list[int]) -> list[SmallPut] | Arrivals | None:
         """Read the small puts for this process, or all there is if that is more.
@@ -390,7 +393,7 @@ class ShmPort(Port):
             return lay_out(self._segment, self._get_outbox(), self.nprocs + 1, rows)
 
         self._prepare()
-        self._looks_back, self._quick = True, None
+        self._has_to_prepare = True  # from now on: there are posts to look back at
         self._oblivious_at = self._members.superstep
         self._oblivious.post(write, stamp)
         arrived = self._oblivious.collect(expected)
@@ -403,8 +406,8 @@ class ShmPort(Port):
         """See :meth:`Port.end_superstep`."""
         if self._outbox is not None:
             self._put_aside(self._outbox)
-        if not STORES_IN_ORDER:
-            self._context.fence()
+        if self._is_fenced:
+            self._fences.order()  # release: what was delivered, before TURNED
         members = self._members
         superstep = members.superstep
         self._control[self._turned] = superstep
@@ -438,7 +441,7 @@ class ShmPort(Port):
             for laid in self._laid
         ]
         if self._context.left_over:
-            self._context.sweep()
+            self._context.reclaim_left_groups()
 
     def _reclaim_consumed(self) -> None:
         """Between oblivious supersteps: free what all have consumed."""
@@ -481,13 +484,14 @@ class ShmPort(Port):
         """Do what has to precede a post."""
         if not self._mine:
             self._enter()
+        self._has_to_prepare = self._oblivious.ended > 0
         self._oblivious.read_everything()
 
     def _enter(self) -> None:
         """Let the others find this process in the group, before its first post."""
         if self._parent is not None and not self._parent._mine:
             self._parent._enter()
-        self._context.sweep()
+        self._context.reclaim_left_groups()
         if not self._context.has_block():
             self._wait_for_block()
         self._take_block()
@@ -506,10 +510,10 @@ class ShmPort(Port):
         others = [pid for pid in range(context.nprocs) if pid != context.pid]
 
         def has_block() -> bool:
-            context.sweep()
+            context.reclaim_left_groups()
             return context.has_block()
 
-        context.wait(has_block, others, lambda: None)
+        context.waiting.wait(has_block, others, lambda: None)
 
     def close(self) -> None:
         """See :meth:`Port.close`."""
@@ -519,7 +523,6 @@ class ShmPort(Port):
         self._try_to_leave()
         if self._parent is not None and self._mine:
             self._context.left_over.append(self)
-        self._context.wake_if_waited()
 
     def _try_to_leave(self) -> None:
         """Leave once this process has seen that nobody sent it a message too many."""

@@ -32,7 +32,6 @@ from bsplib.backends.shm.blas import (
     threads_to_come,
 )
 from bsplib.backends.shm.child import END, FRAME, READY, be_process
-from bsplib.backends.shm.context import is_stopped
 from bsplib.backends.shm.control import (
     ABORT,
     ASLEEP,
@@ -45,11 +44,13 @@ from bsplib.backends.shm.control import (
     WORD,
 )
 from bsplib.backends.shm.doorbell import Doorbell, doorbells
+from bsplib.backends.shm.fences import full_fence
 from bsplib.backends.shm.guard import PREFIX, STATUS, check_guard, missing_guard
 from bsplib.backends.shm.lifeline import Lifeline
 from bsplib.backends.shm.limits import check_descriptors, close_pipes, no_threads, not_started
 from bsplib.backends.shm.locate import stacks
 from bsplib.backends.shm.segment import Segment
+from bsplib.backends.shm.waiting import is_stopped
 from bsplib.backends.signals import let_through, without_interrupt
 from bsplib.backends.whereabouts import Whereabouts, from_stack, interrupted, overdue
 from bsplib.errors import ProcessDiedError
@@ -347,6 +348,7 @@ class Processes:
 
     def _tell_to_stop(self) -> None:
         self._segment.control[ABORT] = 1
+        full_fence()  # who sleeps from now on finds ABORT set
         for pid, bell in enumerate(self._doorbells):
             if self._segment.control[self._segment.control_start(pid) // WORD + ASLEEP]:
                 bell.release()

@@ -1,0 +1,85 @@
+"""Fences: what makes other processes see loads and stores in the order that they need.
+
+Python has no fence instruction. A lock that is released and acquired again is one, since
+both are atomic instructions that no load or store passes; it takes some 70 ns. On x86 most
+places need none, because stores become visible in their order and loads are done in
+theirs. Only a load may be done before an *earlier store* is visible. PROTOCOL.md lists
+every fence and says what it is for.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import threading
+
+STORES_IN_ORDER = platform.machine().lower() in {"x86_64", "amd64", "i386", "i686"}
+"""Total store order: of all pairs of accesses, only a store and a later load may swap."""
+
+_MEMBARRIER = {"x86_64": 324, "aarch64": 283, "riscv64": 283}.get(platform.machine())
+"""Number of the system call on Linux."""
+_GLOBAL_EXPEDITED = 1 << 1
+_REGISTER_GLOBAL_EXPEDITED = 1 << 2
+
+_system_call = ctypes.PyDLL(None).syscall  # never waits: it may keep the interpreter's lock
+_system_call.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_long)
+_system_call.restype = ctypes.c_long
+
+
+class Fences:
+    """The fences of one process of a run; only the thread that runs ``main`` uses them."""
+
+    __slots__ = ("_lock", "posts_need_fence", "weak")
+
+    def __init__(self) -> None:
+        self.weak = not STORES_IN_ORDER
+        """:meth:`order` does something."""
+        self.posts_need_fence = not _can_fence_all()
+        """A store that is to be seen and the load of WAITED after it need :meth:`full`."""
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def order(self) -> None:
+        """Keep the order of loads and stores, except of a store and a later load.
+
+        It is the release fence before a store that others look for, and the acquire fence
+        after a load that found such a store. On x86 it does nothing.
+        """
+        if self.weak:
+            self.full()
+
+    def full(self) -> None:
+        """Do no load or store after this before all those before it are done and visible."""
+        self._lock.release()
+        self._lock.acquire()
+
+    def all_processes(self) -> None:
+        """Fence here, and at some moment of this call in every process of the run, too.
+
+        The processes that post need no fence of their own then. Where the system call is
+        missing or forbidden each process notices that at its start, and fences at each post.
+        """
+        if self.posts_need_fence:
+            self.full()
+        else:
+            _membarrier(_GLOBAL_EXPEDITED)
+
+
+def full_fence() -> None:
+    """Fence once, in a thread of the caller of a run."""
+    lock = threading.Lock()
+    lock.acquire()
+    lock.release()
+    lock.acquire()
+
+
+def _can_fence_all() -> bool:
+    """Let others fence this process; return whether it can fence others."""
+    return _membarrier(_REGISTER_GLOBAL_EXPEDITED) and _membarrier(_GLOBAL_EXPEDITED)
+
+
+def _membarrier(command: int) -> bool:
+    if _MEMBARRIER is None:
+        return False
+    done: int = _system_call(_MEMBARRIER, command, 0)
+    return done == 0
