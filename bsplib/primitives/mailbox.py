@@ -48,7 +48,7 @@ class Mailbox(RemoteAccess):
             head, content = messages.encode(payload, tag, self._port.stage_message, pid)
         except BspError as error:
             self._fail(error)
-        (self._out.get(pid) or self._to(pid)).add_message(head, content)
+        self._out[pid].add_message(head, content)
 
     def qsize(self) -> tuple[int, int]:
         """Return how many messages are left to read, and the bytes of their payloads.

@@ -70,10 +70,8 @@ class RemoteAccess(Arrays):
         Source: Hill et al. 1998, bsp_put; offsets are elements, not bytes.
         """
         if at is None and pid.__class__ is int:
-            lane, first = self._lanes.get((pid, id(dst))), offset
-            if lane is None and offset is None:
-                lane, first = self._lane_around(pid, src, dst)
-            if lane is not None and lane.put(self._out, src, first):
+            lane = self._lanes.get((pid, id(dst)))
+            if lane is not None and lane.put(self._out, src, offset):
                 return
         self._put("put", pid, src, dst, offset, at)
 
@@ -88,22 +86,38 @@ class RemoteAccess(Arrays):
         Source: Hill et al. 1998, bsp_hpput.
         """
         if at is None and pid.__class__ is int:
-            lane, first = self._lanes.get((pid, id(dst))), offset
-            if lane is None and offset is None:
-                lane, first = self._lane_around(pid, src, dst)
-            if lane is not None and lane.write(self._out, self._early, src, first):
+            lane = self._lanes.get((pid, id(dst)))
+            if lane is not None and lane.write(self._out, self._early, src, offset):
                 return
         self._put("hpput", pid, src, dst, offset, at)
 
     def _put(
         self, operation: str, pid: int, src: ArrayLike, dst: Any, offset: int | None, at: Any
     ) -> None:
+        """Take a put that the lane of ``dst`` has not taken, or that has no lane yet."""
+        if pid.__class__ is not int:  # lanes are known by ints: try once more
+            self._check_usable()
+            again = RemoteAccess.put if operation == "put" else RemoteAccess.hpput
+            again(self, self._check_pid(pid, operation), src, dst, offset=offset, at=at)
+            return
+        if offset is None and at is None:  # perhaps a view of an array that has a lane
+            lane = self._lanes.get((pid, id(getattr(dst, "base", None))))
+            if lane is not None:
+                first = lane.first_of(dst, src)
+                if operation == "put":
+                    taken = lane.put(self._out, src, first)
+                else:
+                    taken = lane.write(self._out, self._early, src, first)
+                if taken:
+                    return
+        self._put_checked(operation, pid, src, dst, offset, at)
+
+    def _put_checked(
+        self, operation: str, pid: int, src: ArrayLike, dst: Any, offset: int | None, at: Any
+    ) -> None:
+        """Check everything about a put; open the lanes for those that follow."""
         self._check_usable()
         receiver = self._check_pid(pid, operation)
-        if pid.__class__ is not int:  # lanes are known by ints: try once more
-            again = RemoteAccess.put if operation == "put" else RemoteAccess.hpput
-            again(self, receiver, src, dst, offset=offset, at=at)
-            return
         try:
             target = target_of(operation, self._registry, receiver, dst, offset, at)
             if self._watch is not None:
@@ -120,17 +134,12 @@ class RemoteAccess(Arrays):
                 payload = messages.pack(arranged, self._port.stage, receiver)
         except BspError as error:
             self._fail(error)
-        outgoing = self._to(receiver)
+        outgoing = self._out[receiver]
         outgoing.add_put(put, payload)
         if self._watch is None:
             self._open_lane(receiver, dst)
         else:
             outgoing.add_site(False, here(operation))
-
-    def _lane_around(self, pid: int, src: Any, view: Any) -> tuple[Lane | None, int | None]:
-        """Return the lane of the array that a view is of, and where the view begins in it."""
-        lane = self._lanes.get((pid, id(getattr(view, "base", None))))
-        return lane, None if lane is None else lane.first_of(view, src)
 
     def _open_lane(self, pid: int, dst: Any) -> None:
         """Keep what has been found out about an array on another process.
@@ -187,8 +196,9 @@ class RemoteAccess(Arrays):
         """
         if at is None and dst is not None and pid.__class__ is int:
             lane, first = self._lanes.get((pid, id(src))), offset
-            if lane is None and offset is None:
-                lane, first = self._lane_around(pid, dst, src)
+            if lane is None and offset is None:  # perhaps a view of an array that has a lane
+                lane = self._lanes.get((pid, id(getattr(src, "base", None))))
+                first = None if lane is None else lane.first_of(src, dst)
             if lane is not None:
                 nbytes = lane.get(self._out, dst, first)
                 if nbytes:
@@ -237,7 +247,7 @@ class RemoteAccess(Arrays):
                 early.gets += 1
                 early.bytes_read += get.nbytes
                 return destination
-        outgoing = self._to(sender)
+        outgoing = self._out[sender]
         outgoing.add_get(get)
         if self._watch is None:
             self._open_lane(sender, src)
@@ -299,7 +309,7 @@ class RemoteAccess(Arrays):
             for its in words:
                 where = its.pack_indices(self._port.stage)
                 payload = its.pack_values(flat, self._port.stage)
-                outgoing = self._to(its.pid)
+                outgoing = self._out[its.pid]
                 outgoing.add_words(WordsPut(registration.slot, code, 1), where, payload)
                 if self._watch is not None:
                     outgoing.add_site(False, here("put_at"))
@@ -339,7 +349,7 @@ class RemoteAccess(Arrays):
             for its in self._words("get_at", registration, of, at):
                 where = its.pack_indices(self._port.stage)
                 nbytes = its.number() * dtype.itemsize
-                outgoing = self._to(its.pid)
+                outgoing = self._out[its.pid]
                 outgoing.add_words_get(WordsGet(registration.slot, nbytes), where)
                 if self._watch is not None:
                     outgoing.add_site(True, here("get_at"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 import threading
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -64,11 +65,12 @@ class GroupState:
         """A sync may take the short way; a recorder sets it to False, as ``check`` does."""
 
         # What the primitives of a superstep collect, and what its end empties.
-        self._out: dict[int, Outgoing] = {}
+        self._out = defaultdict[int, Outgoing](Outgoing)
         """What waits for the end of the superstep, by receiving pid. Filled by puts, gets
-        and sends; a new dictionary after each superstep that used it."""
+        and sends, emptied at the end."""
         self._early: dict[int, Early] = {}
-        """Counts of what hpput and hpget have done already, by pid. Likewise."""
+        """Counts of what hpput and hpget have done already, by pid. Filled by them; a new
+        dictionary after each superstep that used it."""
         self._gets: list[PendingGet] = []
         """Where the values of gets go, in program order. Filled by gets, emptied when the
         superstep's end has served them."""
@@ -205,13 +207,6 @@ class GroupState:
         return group._superstep
 
     # -- what several primitives need -----------------------------------------------------------
-
-    def _to(self, pid: int) -> Outgoing:
-        """Return what waits for a process, to be added to."""
-        outgoing = self._out.get(pid)
-        if outgoing is None:
-            outgoing = self._out[pid] = Outgoing()
-        return outgoing
 
     def _to_read(self, operation: str, values: Any) -> Any:
         """Return what a program passes on; under check raise if it is not there yet."""

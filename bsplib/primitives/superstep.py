@@ -121,7 +121,7 @@ class Supersteps(GroupState):
             self._fail_for_good(error)
         self._superstep += 1
         if small_put is not None:
-            self._out = {}
+            self._out.clear()
         if self._early:
             self._early = {}
         return True
@@ -158,7 +158,7 @@ class Supersteps(GroupState):
         if self._watch is not None:
             self._watch.begin(registry)
         if out:
-            self._out = {}
+            self._out.clear()
         if self._early:
             self._early = {}
 
@@ -256,18 +256,15 @@ class Supersteps(GroupState):
         self._superstep += 1
         if self._watch is not None:
             self._watch.begin(self._registry)
-        self._out, self._early = {}, {}
+        self._out.clear()
+        self._early = {}
 
     def _counted_parcels(self) -> dict[int, tuple[int, Parcel]]:
         """Return what travels, and the number of messages that it and early puts are."""
-        for pid in self._early:
-            self._to(pid)
+        out, early = self._out, self._early
         return {
-            pid: (
-                sent.count() + (self._early[pid].puts if pid in self._early else 0),
-                sent.parcel(),
-            )
-            for pid, sent in self._out.items()
+            pid: (out[pid].count() + (early[pid].puts if pid in early else 0), out[pid].parcel())
+            for pid in {**out, **early}
         }
 
     def _begin(self) -> None:

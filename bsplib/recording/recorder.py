@@ -229,7 +229,7 @@ class RecordedGroup(Group):
         if self._unusable is not None:
             self._check_usable()
         arrive = self._stamp_arrival()
-        superstep, traffic = self._superstep, (self._out, self._early)
+        superstep, traffic = self._superstep, ({**self._out}, self._early)
         long = self._changes or self._queue.messages or self._watch is not None
         if long or not self._end_shortly(arrive):
             _end_superstep(self, _SYNC, arrive)
@@ -243,14 +243,14 @@ class RecordedGroup(Group):
             RecordedGroup.sync(self)
             return
         arrive = self._stamp_arrival()
-        superstep, traffic = self._superstep, (self._out, self._early)
+        superstep, traffic = self._superstep, ({**self._out}, self._early)
         _end_superstep(self, kind, arrive)
         stack = self._recorder.stack_of_end()
         self._write(superstep, kind, stack, arrive, arrive, arrive, traffic)
 
     def _end_oblivious(self, n: int, stamp: int) -> None:  # noqa: ARG002  # stamped here
         arrive = self._stamp_arrival()
-        superstep, traffic = self._superstep, (self._out, self._early)
+        superstep, traffic = self._superstep, ({**self._out}, self._early)
         super()._end_oblivious(n, arrive)
         end = self._now()
         stack = self._recorder.stack_of_sync()

@@ -9,7 +9,7 @@ remove one is a binary search, not a look at each of them.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bsplib.transfers.registry import Registration
@@ -22,13 +22,10 @@ class Identities:
     """Registrations by the identity of the object that names each of them."""
 
     def __init__(self) -> None:
-        self._named: dict[int, Registration] = {}
+        self.named: dict[int, Registration] = {}
+        """By id() of the object that names it."""
         self._spans: list[_Span] = []  # sorted; of those that have any memory
         self._covered: set[int] = set()  # slots of those that made others unknown
-
-    def get(self, handle: Any) -> Registration | None:
-        """Return the registration that this very object names, if it does."""
-        return self._named.get(id(handle))
 
     def add(self, registration: Registration) -> None:
         """Make a registration known; forget those whose memory it contains."""
@@ -37,9 +34,9 @@ class Identities:
         if low < high:
             self._cover(registration.slot, low, high)
             insort(self._spans, (low, high, number))
-        elif number in self._named:  # it has no memory and is registered once more
+        elif number in self.named:  # it has no memory and is registered once more
             self._covered.add(registration.slot)
-        self._named[number] = registration
+        self.named[number] = registration
 
     def _cover(self, slot: int, low: int, high: int) -> None:
         spans = self._spans
@@ -50,7 +47,7 @@ class Identities:
             self._covered.add(slot)
             spans[first:last] = [span for span in spans[first:last] if span[1] > high]
             for *_, number in inside:
-                del self._named[number]
+                del self.named[number]
 
     def remove(self, registration: Registration) -> bool:
         """Forget a registration.
@@ -60,8 +57,8 @@ class Identities:
             every registration that remains has to be added once more, in order.
         """
         number = id(registration.handle)
-        if self._named.get(number) is registration:
-            del self._named[number]
+        if self.named.get(number) is registration:
+            del self.named[number]
             low, high = registration.extent
             if low < high:
                 del self._spans[bisect_left(self._spans, (low, high, number))]
@@ -69,6 +66,6 @@ class Identities:
 
     def clear(self) -> None:
         """Forget all."""
-        self._named.clear()
+        self.named.clear()
         self._spans.clear()
         self._covered.clear()

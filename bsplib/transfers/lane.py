@@ -11,19 +11,21 @@ from __future__ import annotations
 import ctypes
 import operator
 import struct
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from bsplib.backends.base import Port
+from bsplib.backends.parcels import Payload
 from bsplib.errors import BspError
-from bsplib.transfers.messages import lend_or_pack, pack
+from bsplib.transfers.messages import INLINE, lend_or_pack, pack
 from bsplib.transfers.outgoing import Early, Outgoing
-from bsplib.transfers.place import Array, address
+from bsplib.transfers.place import Array
 from bsplib.transfers.registry import Registration
 
-Out = dict[int, Outgoing]
+Out = defaultdict[int, Outgoing]
 """What a process has for others, by pid."""
 
 _ndarray = np.ndarray
@@ -50,6 +52,7 @@ class Lane:
         "_pid",
         "_port",
         "_shape",
+        "_shared_address",
         "_size",
         "_slot",
         "_step",
@@ -67,13 +70,13 @@ class Lane:
         self._dtype = array.dtype
         self._shape = array.shape if there.shape == array.shape else None
         self._size = there.size
-        self._address = address(array) if alone and array.strides == (array.itemsize,) else None
+        self._address = (
+            registration.address if alone and array.strides == (array.itemsize,) else None
+        )
         self._step = (array.itemsize,)
         self._packs = _packs(array.dtype)
+        self._shared_address = there.shared_address
         self._there: Array | None = None
-        if there.shared_address is not None:
-            room = port.reach(pid, there.shared_address, there.size * array.itemsize)
-            self._there = None if room is None else np.frombuffer(room, array.dtype)
 
     def put(self, out: Out, src: Any, first: Any, lent: bool = False) -> bool:
         """Accept a put; return False on doubt.
@@ -92,16 +95,10 @@ class Lane:
             if src.dtype is not self._dtype or not 0 <= first <= self._size - count or not count:
                 return False
             if count != 1:
-                pid = self._pid
-                try:
-                    payload = (
-                        lend_or_pack(src, self._port, pid)
-                        if lent
-                        else pack(src, self._port.stage, pid)
-                    )
-                except BspError:  # no room: target.py tries again, and the error names the place
+                payload = src.tobytes() if src.nbytes <= INLINE else self._staged(src, lent)
+                if payload is None:
                     return False
-                self._outgoing(out).add_stretch(self._slot, first, payload)
+                out[self._pid].add_stretch(self._slot, first, payload)
                 return True
             word = src.tobytes()
         else:
@@ -112,11 +109,17 @@ class Lane:
                 word = pack_word(src)
             except struct.error:  # an integer that is too large
                 return False
-        outgoing = out.get(self._pid)
-        if outgoing is None:
-            outgoing = out[self._pid] = Outgoing()
-        outgoing.add_word(self._slot, first, word)
+        out[self._pid].add_word(self._slot, first, word)
         return True
+
+    def _staged(self, src: Array, lent: bool) -> Payload | None:
+        """Return large values on their way; None where there is no room for them."""
+        try:
+            if lent:
+                return lend_or_pack(src, self._port, self._pid)
+            return pack(src, self._port.stage, self._pid)
+        except BspError:  # target.py tries again, and the error names the place
+            return None
 
     def get(self, out: Out, dst: Any, first: Any) -> int:
         """Ask for elements of the array there; return their bytes, or 0 on doubt.
@@ -135,14 +138,8 @@ class Lane:
             return 0
         nbytes: int = dst.nbytes
         if nbytes:
-            self._outgoing(out).add_stretch_get(self._slot, first, nbytes)
+            out[self._pid].add_stretch_get(self._slot, first, nbytes)
         return nbytes
-
-    def _outgoing(self, out: Out) -> Outgoing:
-        outgoing = out.get(self._pid)
-        if outgoing is None:
-            outgoing = out[self._pid] = Outgoing()
-        return outgoing
 
     def write(self, out: Out, early: dict[int, Early], src: Any, first: Any) -> bool:
         """Accept an hpput: write the values now if that is possible, otherwise as :meth:`put`.
@@ -154,6 +151,8 @@ class Lane:
             first: as for :meth:`put`.
         """
         there = self._there
+        if there is None and self._shared_address is not None:
+            there = self._reach()
         if there is None or src.__class__ is not _ndarray or not self._is_settled(src.nbytes):
             return self.put(out, src, first, True)
         if first.__class__ is not int:
@@ -171,6 +170,15 @@ class Lane:
         done.puts += 1
         done.bytes_written += src.nbytes
         return True
+
+    def _reach(self) -> Array | None:
+        """Find out, once, whether this process can write to the array there directly."""
+        assert self._shared_address is not None  # as the caller has seen
+        nbytes = self._size * self._dtype.itemsize
+        room = self._port.reach(self._pid, self._shared_address, nbytes)
+        self._there = None if room is None else np.frombuffer(room, self._dtype)
+        self._shared_address = None
+        return self._there
 
     def _is_settled(self, nbytes: int) -> bool:
         """Tell whether the values can be written now; wait a little for that if they are large."""

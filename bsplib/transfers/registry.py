@@ -197,7 +197,7 @@ class Registry:
 
         Where none does as basic slices go, that is the latest around it.
         """
-        registration = self._identities.get(handle)
+        registration = self._identities.named.get(id(handle))
         if registration is not None:
             return Found(registration, None)
         if not isinstance(handle, np.ndarray):
@@ -231,7 +231,7 @@ class Registry:
 
     def named_by(self, array: Any) -> Registration | None:
         """Return the registration that this very object names, if it does."""
-        return self._identities.get(array)
+        return self._identities.named.get(id(array))
 
     def is_alone(self, registration: Registration) -> bool:
         """Tell whether no other registered array shares memory with a registered one."""
