@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -116,10 +117,12 @@ class RemoteAccess(Arrays):
         self, operation: str, pid: int, src: ArrayLike, dst: Any, offset: int | None, at: Any
     ) -> None:
         """Check everything about a put; open the lanes for those that follow."""
-        self._check_usable()
-        receiver = self._check_pid(pid, operation)
+        if self._unusable is not None or get_ident() != self._thread:
+            self._check_usable()
+        if not 0 <= pid < self._nprocs:
+            self._check_pid(pid, operation)
         try:
-            target = target_of(operation, self._registry, receiver, dst, offset, at)
+            target = target_of(operation, self._registry, pid, dst, offset, at)
             if self._watch is not None:
                 src = self._watch.source(src, operation)
             values = cast_values(operation, src, target.dtype)
@@ -129,15 +132,15 @@ class RemoteAccess(Arrays):
             if not target.resolved:
                 self._unresolved.append(target)
             if operation == "hpput":
-                payload = messages.lend_or_pack(arranged, self._port, receiver)
+                payload = messages.lend_or_pack(arranged, self._port, pid)
             else:
-                payload = messages.pack(arranged, self._port.stage, receiver)
+                payload = messages.pack(arranged, self._port.stage, pid)
         except BspError as error:
             self._fail(error)
-        outgoing = self._out[receiver]
+        outgoing = self._out[pid]
         outgoing.add_put(put, payload)
         if self._watch is None:
-            self._open_lane(receiver, dst)
+            self._open_lane(pid, dst)
         else:
             outgoing.add_site(False, here(operation))
 

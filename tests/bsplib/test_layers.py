@@ -1,0 +1,61 @@
+"""How many files of bsplib a put goes through: as many as its reader has to open."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import numpy as np
+import pytest
+
+import bsplib
+
+HOME = os.path.dirname(bsplib.__file__) + os.sep
+
+PUTS = {
+    "a whole array": lambda bsp, pid, x: bsp.put(pid, np.ones(100), x),
+    "a view": lambda bsp, pid, x: bsp.put(pid, np.ones(10), x[20:30]),
+    "an offset": lambda bsp, pid, x: bsp.put(pid, np.ones(10), x, offset=20),
+    "a word": lambda bsp, pid, x: bsp.put(pid, 1.0, x, offset=20),
+}
+
+
+def files_entered(call):
+    """Return the files of bsplib in which functions are called, directly or not."""
+    files = set()
+
+    def note(frame, event, _):
+        file = frame.f_code.co_filename
+        if event == "call" and file.startswith(HOME):
+            files.add(file.removeprefix(HOME))
+
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return sorted(files)
+
+
+def entered(bsp, name):
+    """Return the files that the first put of a kind enters, and those of the second."""
+    x = bsp.zeros(100)
+    bsp.sync()
+    right = (bsp.pid + 1) % bsp.nprocs
+    files = [files_entered(lambda: PUTS[name](bsp, right, x)) for _ in range(2)]
+    bsp.sync()
+    return files
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("name", PUTS)
+def test_a_put_enters_nine_files_at_most_and_five_once_more(run, name):
+    for first, second in run(entered, name):
+        assert 0 < len(first) <= 9, first
+        assert 0 < len(second) <= 5, second
+
+
+@pytest.mark.procs(2)
+def test_a_put_by_offset_needs_no_regions_of_views(run):
+    first, _ = run(entered, "an offset")[0]
+    assert "transfers/place.py" not in first
