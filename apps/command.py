@@ -11,9 +11,9 @@ from typing import Any
 import click
 
 import bsplib
-from bsplib.backends.sim.launch import Times
+from bsplib.backends import table as backends
+from bsplib.backends.launching import Times
 from bsplib.running import launch
-from bsplib.running.setting import BACKENDS
 from bsplib.visible import visible_lines
 
 
@@ -95,7 +95,7 @@ _OPTIONS = (
         "--backend",
         default="shm",
         show_default=True,
-        type=click.Choice(BACKENDS),
+        type=click.Choice(backends.names()),
         help="Processes of this machine, or virtual processors, which report their time.",
     ),
     click.option(

@@ -17,7 +17,7 @@ from benchmarks.command import Benchmark, run
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
 from bsplib import Machine
-from bsplib.backends.sim.launch import Times
+from bsplib.backends.launching import Times
 from bsplib.running import launch
 
 MACHINE = Machine("benchmark", "by hand: 1 ns a byte, 1 µs a superstep", g=1e-9, l=1e-6)

@@ -6,7 +6,6 @@ without them.
 
 from __future__ import annotations
 
-import os
 import platform
 import re
 import runpy
@@ -16,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bsplib.backends.sim.launch import Times
+from bsplib.backends import table as backends
+from bsplib.backends.launching import Times
 from bsplib.errors import BspError
 from bsplib.machine import load_machine
 from bsplib.recording.output_file import obstacle
@@ -24,7 +24,7 @@ from bsplib.recording.recording import is_begun
 from bsplib.recording.recording import recover as rescue
 from bsplib.running import launch
 from bsplib.running.failures import show_error
-from bsplib.running.setting import BACKENDS, check_timeout, choose
+from bsplib.running.setting import check_timeout, choose
 from bsplib.running.speedup import run_with_speedup
 from bsplib.version import __version__
 from bsplib.visible import visible, visible_lines
@@ -57,7 +57,7 @@ def main() -> None:
 @click.option("-n", "--nprocs", type=click.IntRange(1), help="Number of processes.")
 @click.option(
     "--backend",
-    type=click.Choice(BACKENDS),
+    type=click.Choice(backends.names()),
     help="shm: real processes; sim: virtual processors in one process.",
 )
 @click.option("--profile", type=_TRACE, help="Record the run in this trace file.")
@@ -203,7 +203,7 @@ def view(html: Path | None, port: int, browser: bool, library: bool, file: Path)
 @click.option(
     "-n",
     "--nprocs",
-    type=click.IntRange(2, 256),
+    type=click.IntRange(2, backends.find(backends.DEFAULT).most_processes),
     help="Number of processes.  [default: the number of cores]",
 )
 @click.option("--name", help="Name of the Machine.  [default: the name of this computer]")
@@ -226,7 +226,7 @@ def probe(nprocs: int | None, name: str | None, out: Path | None) -> None:
     out = out or Path(re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") + ".toml")
     if not out.absolute().parent.is_dir():
         raise click.ClickException(f"out: there is no folder {out.absolute().parent}")
-    probed = probe_with_progress(nprocs or max(2, len(os.sched_getaffinity(0))), name)
+    probed = probe_with_progress(nprocs or max(2, backends.own_cores()), name)
     try:
         out.write_text(probed.machine.text(), encoding="utf-8")
     except OSError as error:
@@ -310,7 +310,7 @@ def predict(
 @click.option("-n", "--nprocs", type=click.IntRange(1), help="Number of processes.")
 @click.option(
     "--backend",
-    type=click.Choice(BACKENDS),
+    type=click.Choice(backends.names()),
     help="shm: real processes; sim: virtual processors in one process.",
 )
 @click.option(

@@ -34,7 +34,7 @@ from rich.table import Table
 import bsplib
 from apps.prediction import experiments
 from apps.prediction.experiments import EXPERIMENTS, Experiment, Place, Shape, Taken
-from bsplib.running.setting import BACKENDS
+from bsplib.backends import table as backends
 from bsplib.visible import visible_lines
 from profiler import format as fmt
 from profiler.models.fit import Fit, fit
@@ -255,7 +255,7 @@ def _predict_all(
     "--backend",
     default="sim",
     show_default=True,
-    type=click.Choice(BACKENDS),
+    type=click.Choice(backends.names()),
     help="Virtual processors, or processes of this computer.",
 )
 @click.option("--machine", default="shared-memory", show_default=True, metavar="NAME")

@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from bsplib import call_site
 from bsplib.backends.members import named
@@ -44,6 +44,8 @@ class Failure:
     """File and line at which it was raised; empty where nobody knows."""
     traceback: str = ""
 
+    failed: ClassVar[bool] = True
+
     def rank(self) -> tuple[int, bool, int]:
         """Return the sort key: the run raises the failure for which it is lowest.
 
@@ -58,6 +60,8 @@ class Halt:
     """Where a process waited when the run ended because of another one."""
 
     place: str
+
+    failed: ClassVar[bool] = False
 
 
 def failure_of(error: BaseException, pid: int, superstep: int) -> Failure:

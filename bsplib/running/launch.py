@@ -13,15 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from bsplib.backends.shm import launch as shm
-from bsplib.backends.sim import launch as sim
+from bsplib.backends import table as backends
+from bsplib.backends.launching import Options, Times
 from bsplib.machine import Machine
 from bsplib.recording.recording import Recording
 from bsplib.running.failures import trim
+from bsplib.running.prices import MachinePrices
 from bsplib.running.program import check_program
+from bsplib.running.results import report_of, values
 from bsplib.running.setting import Setting, choose
 from bsplib.running.speed import own_speed, time_scale
 from bsplib.running.task import Task
+from bsplib.running.work import TaskWork
 from bsplib.version import __version__
 
 
@@ -38,7 +41,7 @@ class Overrides:
     label: bool = False
     records: bool = True
     """False: nothing is recorded, whatever the script says."""
-    report_times: Callable[[sim.Times], None] | None = None
+    report_times: Callable[[Times], None] | None = None
     """Is told the virtual times of each run."""
 
 
@@ -49,7 +52,7 @@ def run(  # noqa: PLR0913  # each has a name at the call
     main: Callable[..., Any],
     *args: Any,
     nprocs: int | None = None,
-    backend: str = "shm",
+    backend: str = backends.DEFAULT,
     profile: str | os.PathLike[str] | None = None,
     machine: Machine | str | None = None,
     check: bool = False,
@@ -135,13 +138,26 @@ def run(  # noqa: PLR0913  # each has a name at the call
 
 
 def _launch(task: Task, setting: Setting) -> list[Any]:
-    if setting.backend == "shm":
-        return shm.launch(task, setting.nprocs, setting.start_method, setting.wait, setting.timeout)
-    scale = time_scale(setting.machine)
-    results, times = sim.launch(task, setting.nprocs, setting.seed, scale, setting.timeout)
-    if overrides.report_times is not None:
-        overrides.report_times(times)
-    return results
+    backend = backends.find(setting.backend)
+    options = _options(setting, virtual=backend.is_virtual)
+    report = report_of(lambda: backend.launch(TaskWork(task), options), setting.timeout)
+    if report.times is not None and overrides.report_times is not None:
+        overrides.report_times(report.times)
+    return values(report)
+
+
+def _options(setting: Setting, *, virtual: bool) -> Options:
+    options = Options(
+        nprocs=setting.nprocs,
+        start_method=setting.start_method,
+        wait_by=setting.wait,
+        timeout=setting.timeout,
+        seed=setting.seed,
+    )
+    if not virtual:
+        return options
+    machine = setting.machine
+    return replace(options, scale=time_scale(machine), prices=MachinePrices(machine))
 
 
 def _run_recorded(task: Task, setting: Setting, path: Path) -> list[Any]:
@@ -159,9 +175,10 @@ def _run_recorded(task: Task, setting: Setting, path: Path) -> list[Any]:
 
 
 def _meta(task: Task, setting: Setting) -> dict[str, Any]:
-    cores = len(os.sched_getaffinity(0))
-    virtual = {"virtual_time": _scaling(setting.machine)} if setting.backend == "sim" else {}
-    return virtual | {
+    cores = backends.own_cores()
+    is_virtual = backends.find(setting.backend).is_virtual
+    scaling = {"virtual_time": _scaling(setting.machine)} if is_virtual else {}
+    return scaling | {
         "program": os.path.basename(sys.argv[0]) or "python",
         "main": getattr(task.main, "__qualname__", repr(task.main)),
         "arguments": sys.argv[1:],
@@ -170,7 +187,7 @@ def _meta(task: Task, setting: Setting) -> dict[str, Any]:
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "host": platform.node(),
         "cores": cores,
-        "cpu_measured": setting.backend == "shm" and setting.nprocs > cores,
+        "cpu_measured": not is_virtual and setting.nprocs > cores,
         "system": platform.platform(),
         "python": platform.python_version(),
         "numpy": np.__version__,

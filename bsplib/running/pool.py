@@ -8,14 +8,17 @@ from multiprocessing.util import Finalize
 from types import TracebackType
 from typing import Any, Self
 
-from bsplib.backends.shm.processes import Limit, Processes
+from bsplib.backends import table as backends
+from bsplib.backends.launching import KeptProcesses, Options
 from bsplib.backends.signals import held_back
 from bsplib.errors import UsageError
 from bsplib.machine import Machine
 from bsplib.running.failures import trim
 from bsplib.running.program import check_program
+from bsplib.running.results import report_of, values
 from bsplib.running.setting import Setting, check_timeout, choose
 from bsplib.running.task import Task
+from bsplib.running.work import TaskWork
 
 
 class Pool:
@@ -50,7 +53,7 @@ class Pool:
         self._setting: Setting = choose(
             nprocs=nprocs, machine=machine, check=check, wait=wait, start_method=start_method
         )
-        self._processes: Processes | None = None
+        self._processes: KeptProcesses | None = None
         self._finalize: Finalize | None = None
         self._closed = False
         self._turn = threading.Lock()
@@ -88,14 +91,15 @@ class Pool:
         with self._turn:
             self._thread = threading.get_ident()
             try:
-                results = self._ready().run(task, Limit(seconds))
+                processes = self._ready()
+                report = report_of(lambda: processes.run(TaskWork(task), seconds), seconds)
             except BaseException as error:
                 self._end()
                 trim(error)
                 raise
             finally:
                 self._thread = 0
-        return results
+        return values(report)
 
     def close(self) -> None:
         """End the processes, after the runs that other threads are in.
@@ -116,7 +120,7 @@ class Pool:
                 f"pool, or wait until the run has ended"
             )
 
-    def _ready(self) -> Processes:
+    def _ready(self) -> KeptProcesses:
         if self._closed:
             raise UsageError("this pool is closed; make another one")
         if self._processes is not None and self._processes.busy:
@@ -128,9 +132,11 @@ class Pool:
                 self._finalize = Finalize(self, self._processes.close, exitpriority=0)
         return self._processes
 
-    def _start(self) -> Processes:
+    def _start(self) -> KeptProcesses:
         setting = self._setting
-        made = Processes(setting.nprocs, setting.start_method, setting.wait)
+        keep = backends.find(setting.backend).keep
+        assert keep is not None  # of the backend that is the default
+        made = keep(Options(setting.nprocs, setting.start_method, setting.wait))
         try:
             made.start()
         except BaseException:

@@ -13,7 +13,6 @@ Source: Roda et al. 1999, section 3: the patterns, and the sizes of equation 4 w
 
 from __future__ import annotations
 
-import os
 import platform
 import re
 from collections.abc import Callable
@@ -26,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsplib.backends import table as backends
 from bsplib.machine import PATTERNS, Machine, Pattern
 from bsplib.running.pool import Pool
 from bsplib.running.speed import VECTOR, axpy_flops
@@ -205,13 +205,14 @@ def receivers(pattern: str, pid: int, nprocs: int) -> list[int]:
 
 
 def _machine(name: str, nprocs: int, speed: float, fits: dict[str, Fit]) -> Machine:
-    cores = len(os.sched_getaffinity(0))
+    cores = backends.own_cores()
+    medium = backends.find(backends.DEFAULT).probed_over
     date = datetime.now(UTC).date().isoformat()
     total = fits["all-to-all"]
     return Machine(
         name=name,
         source=(
-            f"measured by bsp probe on {date}: {nprocs} processes over shared memory, "
+            f"measured by bsp probe on {date}: {nprocs} processes over {medium}, "
             f"{cores} cores of {processor()}"
         ),
         g=total.g,

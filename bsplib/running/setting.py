@@ -8,16 +8,12 @@ import os
 import threading
 from dataclasses import dataclass
 
-from bsplib.backends.shm.launch import MOST_PROCESSES as MOST_REAL
-from bsplib.backends.sim.launch import MOST_PROCESSES as MOST_VIRTUAL
+from bsplib.backends import table as backends
+from bsplib.backends.launching import Backend
 from bsplib.errors import ArgumentError, ProcessRangeError, UsageError
 from bsplib.machine import Machine, load_machine
 
-BACKENDS = ("shm", "sim")
 WAITS = ("auto", "spin", "block")
-
-_MOST = {"shm": MOST_REAL, "sim": MOST_VIRTUAL}
-_MACHINE = {"shm": "shared-memory", "sim": "ideal"}
 
 
 @dataclass(frozen=True)
@@ -36,7 +32,7 @@ class Setting:
 
 def choose(
     *,
-    backend: str = "shm",
+    backend: str = backends.DEFAULT,
     nprocs: int | None = None,
     machine: Machine | str | None = None,
     check: bool = False,
@@ -51,16 +47,17 @@ def choose(
         ProcessRangeError: so many processes cannot be.
         UsageError: something named does not exist.
     """
-    _check_name("backend", backend, BACKENDS)
+    _check_name("backend", backend, backends.names())
+    found = backends.find(backend)
     _check_name("wait", wait, WAITS)
     if start_method is not None:
         _check_name("start_method", start_method, multiprocessing.get_all_start_methods())
-    chosen = _machine(_MACHINE[backend] if machine is None else machine)
-    if backend == "sim":
+    chosen = _machine(found.machine if machine is None else machine)
+    if found.is_virtual:
         chosen.need("l")  # every sync will
     return Setting(
         backend=backend,
-        nprocs=_count(nprocs, _MOST[backend], backend),
+        nprocs=_count(nprocs, found),
         machine=chosen,
         check=check,
         wait=wait,
@@ -116,15 +113,16 @@ def _check_name(what: str, name: str, names: tuple[str, ...] | list[str]) -> Non
         raise UsageError(f"there is no {what} {name!r}; choose one of {', '.join(names)}")
 
 
-def _count(nprocs: int | None, most: int, backend: str) -> int:
+def _count(nprocs: int | None, backend: Backend) -> int:
+    most = backend.most_processes
     if nprocs is None:
-        return min(len(os.sched_getaffinity(0)), most)
+        return min(backend.usual_processes(), most)
     try:
         count = operator.index(nprocs)
     except TypeError:
         raise ArgumentError(
-            f"nprocs is {nprocs!r}; it is an integer, 1 to {most} on {backend}"
+            f"nprocs is {nprocs!r}; it is an integer, 1 to {most} on {backend.name}"
         ) from None
     if not 1 <= count <= most:
-        raise ProcessRangeError(f"nprocs is {count}; it may be 1 to {most} on {backend}")
+        raise ProcessRangeError(f"nprocs is {count}; it may be 1 to {most} on {backend.name}")
     return count

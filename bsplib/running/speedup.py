@@ -13,7 +13,8 @@ from contextlib import redirect_stdout
 from dataclasses import replace
 from io import StringIO
 
-from bsplib.backends.sim.launch import Times
+from bsplib.backends import table as backends
+from bsplib.backends.launching import Times
 from bsplib.running import launch
 
 _Say = Callable[[str], object]
@@ -64,7 +65,8 @@ def _run(script: str, times: list[Times]) -> SystemExit | None:
 def _compared(script: str, parallel: Sequence[Times]) -> list[str]:
     """Return a line for each run of the script, or one that says why there is no speedup."""
     if not parallel:
-        return ["no speedup: the script ran nothing on virtual processors; say --backend sim"]
+        say = " or ".join(f"--backend {name}" for name in backends.virtual_names())
+        return [f"no speedup: the script ran nothing on virtual processors; say {say}"]
     alone: list[Times] = []
     if (reason := _run_alone(script, alone)) is not None:
         return [f"no speedup: with nprocs = 1 the script {reason}"]

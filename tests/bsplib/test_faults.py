@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 import bsplib
-from bsplib.backends.shm import processes, waiting
+from bsplib.backends import outcomes
+from bsplib.backends.shm import waiting
 
 from .leftovers import children, nothing_stays_in_shared_memory, shared_memory
 from .phases import (
@@ -343,7 +344,7 @@ def handing_over_its_result(bsp, happens):
 def test_a_process_that_is_stopped_after_all_others_have_ended_is_named_by_the_run(
     run, nothing_is_left, stop, tmp_path, monkeypatch, phase
 ):
-    monkeypatch.setattr(processes, "_LOOK_S", 0.2)
+    monkeypatch.setattr(outcomes, "_LOOK_S", 0.2)
     with standard_error(tmp_path / "said") as said:
         happens = stop(continue_when_named("the run", said))
         results = run(lambda bsp: phase(bsp, happens(bsp)), start_method="fork")

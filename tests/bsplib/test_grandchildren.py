@@ -104,13 +104,13 @@ def test_a_result_that_is_cut_short_is_a_death_although_a_grandchild_lives(
 ):
     do = child._do
 
-    def dies_while_it_sends(work, context, frame=None):
+    def dies_while_it_sends(work, context, runner=None):
         if context.pid == VICTIM:
             pipe = sys._getframe(1).f_locals["pipe"]
             os.write(pipe.fileno(), struct.pack("!i", 1000) + b"the first bytes of a thousand")
             forks(family)
             os.kill(os.getpid(), signal.SIGKILL)
-        return do(work, context, frame)
+        return do(work, context, runner)
 
     monkeypatch.setattr(child, "_do", dies_while_it_sends)
     with pytest.raises(bsplib.ProcessDiedError, match=r"^process 1 was killed by SIGKILL"):

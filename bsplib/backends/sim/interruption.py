@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bsplib import call_site
+from bsplib.backends.launching import Interrupted, TimeIsOver
 from bsplib.backends.sim.alarm import Overtime, without_alarm
 from bsplib.backends.sim.world import Process, World
-from bsplib.backends.whereabouts import Stack, Whereabouts, from_stack, interrupted, overdue
+from bsplib.backends.whereabouts import Stack, Whereabouts, from_stack
 
 
 class Interruption:
@@ -48,11 +49,9 @@ class Interruption:
             stack = without_alarm(call_site.stack_of_error(error.__traceback__))
         return from_stack(process.pid, process.superstep(), stack)
 
-    def raise_it(self, timeout: float | None) -> None:
+    def raise_it(self) -> None:
         """Raise what interrupted the run, if anything did, with the places of all processes."""
-        if isinstance(self._error, Overtime):
-            assert timeout is not None  # who set it
-            raise overdue(timeout, self._rows)
+        if isinstance(self._error, KeyboardInterrupt):
+            raise Interrupted(self._error, self._rows)
         if self._error is not None:
-            self._error.add_note(interrupted(self._rows))
-            raise self._error
+            raise TimeIsOver(self._rows)

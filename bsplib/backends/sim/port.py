@@ -12,13 +12,12 @@ import numpy as np
 
 from bsplib import call_site
 from bsplib.backends.base import Arrivals, Arrived, Port, Room
+from bsplib.backends.launching import Prices
 from bsplib.backends.members import Members, as_members, named
 from bsplib.backends.parcels import Parcel, SmallPut, Ticket, traffic_of
 from bsplib.backends.sim.clock import Clock
 from bsplib.backends.sim.world import Process, World
 from bsplib.errors import SyncMismatchError, UsageError
-from bsplib.machine import Machine
-from bsplib.machine.pattern import pattern_of
 from bsplib.sync_kinds import Kind
 
 _ALIGNMENT = 64
@@ -48,6 +47,7 @@ class _Sent(NamedTuple):
 class _Oblivious:
     """One oblivious superstep of a group."""
 
+    prices: Prices
     posts: dict[int, _Sent] = field(default_factory=dict)
     """By pid, of those that have come to its end."""
     sources: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
@@ -75,10 +75,10 @@ class _Oblivious:
         """Tell whether the h of a process and of all that have sent to it is known."""
         return all(self.is_complete(each) for each in (pid, *self.sources[pid]))
 
-    def relation(self, machine: Machine, pid: int) -> int:
-        """Return the greatest h of a process and of those that have sent to it."""
+    def price(self, pid: int) -> float:
+        """Return what the superstep costs a process, by its h and that of its sources."""
         pids = (pid, *self.sources[pid])
-        return max(int(machine.relation(self.h_in[each], self.h_out[each])) for each in pids)
+        return self.prices.oblivious((self.h_in[each], self.h_out[each]) for each in pids)
 
 
 @dataclass
@@ -293,9 +293,9 @@ class SimPort(Port):
 
     def _price(self, posts: dict[int, _Post]) -> int:
         """Return the price of a superstep in ns: g h + l, or that of its pattern."""
-        machine = self._world.machine
+        prices = self._world.prices
         if not posts:
-            return _ns(machine.price(0))
+            return _ns(prices.empty())
         h_in, h_out = [0] * self.nprocs, [0] * self.nprocs
         for pid, post in posts.items():
             for partner, parcel in post.parcels.items():
@@ -304,9 +304,7 @@ class SimPort(Port):
                 h_in[partner] += traffic.sent_bytes
                 h_in[pid] += traffic.asked_bytes
                 h_out[partner] += traffic.asked_bytes
-        h = int(machine.relation(np.array(h_in), np.array(h_out)).max())
-        pattern = pattern_of(_links(posts)) if machine.patterns else None
-        return _ns(machine.price(h, machine.pattern_priced(pattern)))
+        return _ns(prices.superstep(h_in, h_out, _links(posts)))
 
     # -- oblivious meetings ---------------------------------------------------------------
 
@@ -317,7 +315,7 @@ class SimPort(Port):
         self._check_current()
         self.let_go()
         gathering, number = self._gathering, self._ended
-        sent = gathering.oblivious.setdefault(number, _Oblivious())
+        sent = gathering.oblivious.setdefault(number, _Oblivious(self._world.prices))
         full = {pid: parcel for pid, parcel in parcels.items() if parcel[0]}
         sent.add(self.pid, _Sent(full, stamp or self.now(), expected))
         self._ended += 1
@@ -346,9 +344,7 @@ class SimPort(Port):
         late = [pid for pid in range(self.nprocs) if pid not in sent.posts]
         self._unseen.append((number, late))
         self.released = max([mine.stamp, *(sent.posts[pid].stamp for pid in sources)])
-        machine = self._world.machine
-        price = machine.price(sent.relation(machine, self.pid))
-        self.clock.advance_to(self.released + _ns(price))
+        self.clock.advance_to(self.released + _ns(sent.price(self.pid)))
         return [(pid, sent.posts[pid].parcels[self.pid][1]) for pid in sources]
 
     def _wait_for_posts(self) -> None:

@@ -14,10 +14,10 @@ import greenlet
 import numpy as np
 
 from bsplib.backends.base import LeftGroup, Stopped
+from bsplib.backends.launching import Prices
 from bsplib.backends.members import named
 from bsplib.backends.sim.clock import Clock
 from bsplib.errors import SyncMismatchError
-from bsplib.machine import Machine
 
 
 class Process:
@@ -41,13 +41,13 @@ class World:
     """All virtual processors of a run.
 
     Args:
-        machine: prices their communication.
+        prices: of their communication.
         seed: of the order in which they run.
         scale: virtual seconds for each second of CPU time of this computer.
     """
 
-    def __init__(self, machine: Machine, seed: int, scale: float) -> None:
-        self.machine = machine
+    def __init__(self, prices: Prices, seed: int, scale: float) -> None:
+        self.prices = prices
         self._scale = scale
         self.gatherings: dict[tuple[int, ...], Any] = {}
         self.current: Process | None = None

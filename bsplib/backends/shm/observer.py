@@ -1,0 +1,198 @@
+"""The processes of a run as their caller sees them: their outcomes, and where they are."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+
+from bsplib.backends.launching import Death, Ended
+from bsplib.backends.shm.control import (
+    ABORT,
+    ASLEEP,
+    FIRST_BLOCK,
+    LATEST,
+    SLOTS,
+    SUPERSTEP_SHIFT,
+    TURNED,
+    WORD,
+)
+from bsplib.backends.shm.doorbell import Doorbell
+from bsplib.backends.shm.fences import full_fence
+from bsplib.backends.shm.locate import stacks
+from bsplib.backends.shm.segment import Segment
+from bsplib.backends.shm.waiting import is_stopped
+from bsplib.backends.whereabouts import Whereabouts, from_stack
+
+_LOST = "was lost, since the fork server, which watches it, has ended"
+_UNTOLD = "ended, nobody knows how, since its caller does not wait for it (SIGCHLD)"
+
+
+class Observer:
+    """Watches the processes of a run, or of a pool.
+
+    Args:
+        segment: shared memory of the run.
+        doorbells: that wake the processes.
+        by_fork_server: it starts them, and tells how they ended.
+    """
+
+    def __init__(
+        self, segment: Segment, doorbells: Sequence[Doorbell], *, by_fork_server: bool
+    ) -> None:
+        self.nprocs = len(doorbells)
+        self.processes: list[BaseProcess] = []
+        """Those that have been started, by pid."""
+        self.pipes: list[Connection] = []
+        """Through which their outcomes come, by pid."""
+        self._segment = segment
+        self._doorbells = doorbells
+        self._by_fork_server = by_fork_server
+        self._sources: dict[int, int] = {}  # pid, by the descriptor through which its news comes
+        self._said_stopped: set[int] = set()
+        self._poll = select.poll()
+        self._read: Callable[[bytes, int], Ended]
+
+    def add(self, process: BaseProcess, pipe: Connection) -> None:
+        """Watch one more process, which has just been started."""
+        self.processes.append(process)
+        self._watch(process)
+        self._sources[pipe.fileno()] = self._sources[process.sentinel] = len(self.processes) - 1
+
+    def _watch(self, process: BaseProcess) -> None:
+        """Let the sentinel of a process be the process itself, where the system can do that.
+
+        Otherwise it is a pipe, which processes that the program forks hold open, too: it
+        would tell of the end of the last one of them. (The fork server writes into its
+        pipe how a process ended, whoever else has it.)
+        """
+        if hasattr(os, "pidfd_open") and not self._by_fork_server:
+            assert process.pid is not None  # it was started
+            with contextlib.suppress(OSError):
+                itself = os.pidfd_open(process.pid)
+                os.dup2(itself, process.sentinel, inheritable=False)
+                os.close(itself)
+
+    # -- outcomes ---------------------------------------------------------------------------
+
+    def begin(self, read: Callable[[bytes, int], Ended]) -> None:
+        """Wait for one outcome of each process from now on, which ``read`` makes of bytes."""
+        self._read = read
+        for source in self._sources:
+            self._poll.register(source, select.POLLIN)
+
+    def news(self, timeout: float) -> Mapping[int, Ended | Death]:
+        """See :meth:`Observed.news`."""
+        news: dict[int, Ended | Death] = {}
+        for pid in {self._sources[source] for source, _ in self._poll.poll(1000 * timeout)}:
+            pipe = self.pipes[pid]
+            said = received(pipe) if pipe.poll() else b""
+            news[pid] = self._read(said, pid) if said else self.death(pid)
+            self._poll.unregister(pipe.fileno())
+            self._poll.unregister(self.processes[pid].sentinel)
+        return news
+
+    def tell_to_stop(self) -> None:
+        """See :meth:`Observed.tell_to_stop`."""
+        control = self._segment.control
+        control[ABORT] = 1
+        full_fence()  # who sleeps from now on finds ABORT set
+        for pid, bell in enumerate(self._doorbells):
+            if control[self._segment.control_start(pid) // WORD + ASLEEP]:
+                bell.release()
+
+    def report_stopped(self, ended: Collection[int]) -> None:
+        """See :meth:`Observed.report_stopped`.
+
+        That is said once of each process, and only if no process waits for it: that
+        process says so itself.
+        """
+        missing = [pid for pid in range(self.nprocs) if pid not in ended]
+        if not all(map(self._is_stopped, missing)):
+            return
+        for pid in missing:
+            if pid not in self._said_stopped:
+                self._said_stopped.add(pid)
+                sys.stderr.write(
+                    f"bsplib: the run waits for process {pid}, which is stopped; continue it "
+                    f"(kill -CONT {self.processes[pid].pid}) or end the run\n"
+                )
+                sys.stderr.flush()
+
+    def death(self, pid: int) -> Death:
+        """Describe the end of a process that said nothing."""
+        status = end_of(self.processes[pid])
+        superstep = self._superstep(pid)
+        if self._is_lost(pid):
+            return Death(pid, superstep, None, _LOST)
+        return Death(pid, superstep, status, _UNTOLD)
+
+    def _is_lost(self, pid: int) -> bool:
+        """Tell whether a process lives whose end is known: the fork server said nothing."""
+        os_pid = self.processes[pid].pid
+        if not self._by_fork_server or os_pid is None:
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(os_pid, 0)
+            return True
+        return False
+
+    # -- where they are ---------------------------------------------------------------------
+
+    def whereabouts(self, ended: Collection[int]) -> list[Whereabouts]:
+        """See :meth:`Observed.whereabouts`: the processes are asked for their stacks."""
+        supersteps = [self._superstep_begun(pid) for pid in range(self.nprocs)]
+        missing = [pid for pid in range(self.nprocs) if pid not in ended]
+        controls = {pid: self._segment.control_start(pid) // WORD for pid in missing}
+        found = stacks(self._segment.control, controls)
+        rows = []
+        for pid, superstep in enumerate(supersteps):
+            if pid in found:
+                rows.append(from_stack(pid, superstep, found[pid]))
+                continue
+            how = "stopped by a signal" if self._is_stopped(pid) else "does not answer"
+            how = "has ended" if pid in ended else how
+            rows.append(Whereabouts(pid, superstep, "", how))
+        return rows
+
+    def _is_stopped(self, pid: int) -> bool:
+        os_pid = self.processes[pid].pid
+        return os_pid is not None and is_stopped(os_pid)
+
+    def _superstep(self, pid: int) -> int:
+        """Return the superstep of the root group that a process was in."""
+        block = self._segment.control_start(pid) // WORD + FIRST_BLOCK
+        control = self._segment.control
+        ended = max(control[block + slot] >> SUPERSTEP_SHIFT for slot in SLOTS)
+        # The barrier before main is 1 there, the program's superstep 0 is 2.
+        return max(ended, control[block + LATEST], 1) - 1
+
+    def _superstep_begun(self, pid: int) -> int:
+        """Return the superstep of the root group whose end a process has not passed."""
+        block = self._segment.control_start(pid) // WORD + FIRST_BLOCK
+        return max(self._segment.control[block + TURNED], 1) - 1  # the barrier is 1 there
+
+
+def received(pipe: Connection) -> bytes:
+    """Return what a process said; nothing where it ended before it had said all."""
+    try:
+        return pipe.recv_bytes()
+    except (EOFError, OSError):
+        return b""
+
+
+def end_of(process: BaseProcess) -> int | None:
+    """Wait until a process has ended; return how, None where somebody else was told.
+
+    That is so where the program ignores SIGCHLD, or waits for any child itself.
+    """
+    process.join()
+    status = process.exitcode
+    if status is None:
+        wait([process.sentinel])
+        process._popen.returncode = 0  # type: ignore[attr-defined]  # else it cannot be closed
+    return status

@@ -1,0 +1,85 @@
+"""The backends that there are, by name.
+
+A further one is added by :func:`register`. Nothing of a backend is loaded before it runs.
+"""
+
+from __future__ import annotations
+
+import os
+
+from bsplib.backends.launching import Backend, KeptProcesses, Options, Report, Work
+
+DEFAULT = "shm"
+"""Where a program runs whose caller names no backend."""
+
+_backends: dict[str, Backend] = {}
+
+
+def register(backend: Backend) -> None:
+    """Add a backend, or replace the one of its name."""
+    _backends[backend.name] = backend
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all backends, in the order in which they were registered."""
+    return tuple(_backends)
+
+
+def virtual_names() -> tuple[str, ...]:
+    """Return the names of those whose time is virtual."""
+    return tuple(name for name, backend in _backends.items() if backend.is_virtual)
+
+
+def find(name: str) -> Backend:
+    """Return the backend of a name.
+
+    Raises:
+        KeyError: there is none.
+    """
+    return _backends[name]
+
+
+def own_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def _launch_shm(work: Work, options: Options) -> Report:
+    from bsplib.backends.shm.launch import launch  # noqa: PLC0415  # loaded lazily, see above
+
+    return launch(work, options)
+
+
+def _keep_shm(options: Options) -> KeptProcesses:
+    from bsplib.backends.shm.launch import keep  # noqa: PLC0415
+
+    return keep(options)
+
+
+def _launch_sim(work: Work, options: Options) -> Report:
+    from bsplib.backends.sim.launch import launch  # noqa: PLC0415
+
+    return launch(work, options)
+
+
+register(
+    Backend(
+        name="shm",
+        launch=_launch_shm,
+        keep=_keep_shm,
+        most_processes=256,
+        usual_processes=own_cores,
+        machine="shared-memory",
+        probed_over="shared memory",
+    )
+)
+register(
+    Backend(
+        name="sim",
+        launch=_launch_sim,
+        most_processes=4096,
+        usual_processes=own_cores,
+        machine="ideal",
+        is_virtual=True,
+    )
+)

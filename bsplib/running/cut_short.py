@@ -1,0 +1,47 @@
+"""What the caller is told where a run is ended from outside: a table of its processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from bsplib.backends.whereabouts import Whereabouts
+from bsplib.errors import RunTimeoutError
+
+_HEADINGS = ("process", "superstep", "line", "")
+
+
+def overdue(timeout: float, rows: Iterable[Whereabouts]) -> RunTimeoutError:
+    """Return the error for a run that takes longer than it may."""
+    return RunTimeoutError(
+        f"run: the program took longer than timeout={timeout:g} seconds; its processes were here:\n"
+        f"{_table(rows)}"
+    )
+
+
+def interrupted(rows: Iterable[Whereabouts]) -> str:
+    """Return a note for the interrupt that ends a run."""
+    return f"The processes of the run were here:\n{_table(rows)}"
+
+
+def _table(rows: Iterable[Whereabouts]) -> str:
+    """Return a table of where processes are; those at one place share a line."""
+    alike: dict[tuple[str, str, str], list[int]] = {}
+    for pid, superstep, place, doing in sorted(rows):
+        alike.setdefault((str(superstep), place, doing), []).append(pid)
+    lines = [_HEADINGS, *((_ranges(pids), *row) for row, pids in alike.items())]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(_HEADINGS))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def _ranges(pids: Sequence[int]) -> str:
+    """Return rising numbers such as ``0, 2-5``."""
+    parts: list[list[int]] = []
+    for pid in pids:
+        if parts and parts[-1][-1] == pid - 1:
+            parts[-1][1:] = [pid]
+        else:
+            parts.append([pid])
+    return ", ".join("-".join(map(str, part)) for part in parts)

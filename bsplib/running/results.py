@@ -1,0 +1,49 @@
+"""The results of a run, or its error, from what its backend reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bsplib.backends.launching import Death, Ended, Interrupted, Report, TimeIsOver
+from bsplib.running.cut_short import interrupted, overdue
+from bsplib.running.failures import Failure, raise_first
+
+
+def report_of(launch: Callable[[], Report], timeout: float | None) -> Report:
+    """Launch a run and return how it ended; no process has failed.
+
+    Args:
+        launch: the backend's part of the run.
+        timeout: seconds that the run may take.
+
+    Raises:
+        RunTimeoutError: it took longer.
+        BaseException: the error of the lowest (superstep, pid), in its own type.
+    """
+    error: BaseException
+    try:
+        report = launch()
+    except TimeIsOver as over:
+        assert timeout is not None  # else it could not be over
+        error = overdue(timeout, over.rows)
+    except Interrupted as cut:
+        error = cut.interrupt
+        error.add_note(interrupted(cut.rows))
+    else:
+        raise_first(_with_deaths_as_failures(report.outcomes))
+        return report
+    raise error  # out here, so that the backend's exception does not become its context
+
+
+def values(report: Report) -> list[Any]:
+    """Return what ``main`` returned in each process, by pid."""
+    outcomes = report.outcomes
+    return [outcomes[pid].value for pid in range(len(outcomes))]  # type: ignore[union-attr]  # none has failed
+
+
+def _with_deaths_as_failures(outcomes: Mapping[int, Ended | Death]) -> dict[int, Ended]:
+    return {
+        pid: Failure(pid, ended.superstep, ended.error()) if isinstance(ended, Death) else ended
+        for pid, ended in outcomes.items()
+    }

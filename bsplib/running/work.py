@@ -1,0 +1,162 @@
+"""A task as a backend takes it: done in any process, its outcome carried to the caller."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import pickle
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from types import FunctionType
+from typing import Any, NamedTuple
+
+import cloudpickle
+import numpy as np
+
+from bsplib.backends.base import Stopped
+from bsplib.backends.launching import Ended, OpenPort
+from bsplib.running.failures import Failure, Halt, halt_of, read_outcome, unpicklable_result
+from bsplib.running.labels import WhoPrints, whole_lines
+from bsplib.running.seeds import Seeds, plant
+from bsplib.running.task import Task, describe_failure, run_task
+
+_PLAIN = (int, float, complex, str, bytes, type(None), np.ndarray, np.generic)
+
+
+class Returned(NamedTuple):
+    """What ``main`` returned in a process."""
+
+    value: Any
+
+    @property
+    def failed(self) -> bool:
+        """Whether it failed: it did not."""
+        return False
+
+
+class TaskWork:
+    """What every process of a run does; see :class:`Work`.
+
+    Args:
+        task: to be done.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+
+    @property
+    def job_runner(self) -> TaskRunner:
+        """See :attr:`Work.job_runner`."""
+        return TaskRunner(replace(self._task, main=_nothing, args=(), kwargs={}, seeds=Seeds()))
+
+    def job(self) -> bytes:
+        """See :meth:`Work.job`: main and its arguments, by name where they can be found so.
+
+        Otherwise they are pickled by value.
+        """
+        task = self._task
+        job = task.main, task.args, task.kwargs, task.seeds
+        is_named = isinstance(task.main, FunctionType) and task.main.__module__ != "__main__"
+        values = (*task.args, *task.kwargs.values())
+        if is_named and all(isinstance(value, _PLAIN) for value in values):
+            with contextlib.suppress(pickle.PicklingError, AttributeError):  # a nested function
+                return pickle.dumps(job, 5)
+        by_value: bytes = cloudpickle.dumps(job)
+        return by_value
+
+    def alone(self, pid: int, open_port: OpenPort) -> bytes:
+        """See :meth:`Work.alone`."""
+        return _pickled_outcome(lambda: self._task, pid, open_port)
+
+    def read(self, said: bytes, pid: int) -> Ended:
+        """See :meth:`Work.read`."""
+        outcome = read_outcome(said, pid)
+        return outcome if isinstance(outcome, Failure | Halt) else Returned(*outcome)
+
+    def inside(self) -> InsideTask:
+        """See :meth:`Work.inside`."""
+        return InsideTask(self._task)
+
+
+class TaskRunner(NamedTuple):
+    """Does the tasks of kept processes; see :class:`JobRunner`."""
+
+    frame: Task
+    """A task that differs from them in main, its arguments and the seeds."""
+
+    def run(self, job: bytes, pid: int, open_port: OpenPort) -> bytes:
+        """See :meth:`JobRunner.run`."""
+        return _pickled_outcome(lambda: self._task(job), pid, open_port)
+
+    def _task(self, job: bytes) -> Task:
+        """Return a task from the parent, whose script's functions and classes came by value."""
+        task_main, args, kwargs, seeds = pickle.loads(job)
+        main = task_main
+        while isinstance(main, functools.partial):
+            main = main.func
+        if getattr(main, "__module__", None) == "__main__":
+            # Let instances of the classes that came along be pickled by name, as in the script.
+            vars(sys.modules["__main__"]).update(getattr(main, "__globals__", {}))
+        return replace(self.frame, main=task_main, args=args, kwargs=kwargs, seeds=seeds)
+
+
+def _nothing(bsp: Any) -> None:
+    """Stand for a main that is told later."""
+
+
+def _pickled_outcome(find_task: Callable[[], Task], pid: int, open_port: OpenPort) -> bytes:
+    """Do a task in a process of its own.
+
+    Returns:
+        Pickled: what it returned as a tuple of one, a Failure, or a Halt if it was stopped.
+    """
+    outcome: Any
+    try:
+        task = find_task()
+        plant(task.seeds, pid)
+        with whole_lines(lambda: pid, label=task.label):
+            outcome = (run_task(task, open_port()),)
+    except BaseException as error:  # noqa: BLE001  # whatever it is, the caller is told
+        outcome = _describe(error, pid)
+    try:
+        return pickle.dumps(outcome, 5)
+    except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__
+        return pickle.dumps(describe_failure(unpicklable_result(pid, reason), pid), 5)
+
+
+def _describe(error: BaseException, pid: int) -> Failure | Halt:
+    return halt_of(error) if isinstance(error, Stopped) else describe_failure(error, pid)
+
+
+class InsideTask:
+    """A task of processes that live inside the caller; see :class:`InsideWork`.
+
+    Arguments and results are copied for each process, as between real ones. The global
+    random generators are those of the caller.
+
+    Args:
+        task: to be done.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._arguments = cloudpickle.dumps((task.args, task.kwargs))
+
+    def run(self, pid: int, open_port: OpenPort) -> Ended:
+        """See :meth:`InsideWork.run`."""
+        args, kwargs = pickle.loads(self._arguments)  # made above
+        result = run_task(replace(self._task, args=args, kwargs=kwargs), open_port())
+        try:
+            return Returned(pickle.loads(pickle.dumps(result, 5)))
+        except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__
+            raise unpicklable_result(pid, reason) from None
+
+    def describe(self, error: BaseException, pid: int) -> Ended:
+        """See :meth:`InsideWork.describe`."""
+        return _describe(error, pid)
+
+    def whole_lines(self, who: WhoPrints) -> AbstractContextManager[None]:
+        """See :meth:`InsideWork.whole_lines`."""
+        return whole_lines(who, label=self._task.label)
