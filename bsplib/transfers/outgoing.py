@@ -86,18 +86,18 @@ class Outgoing:
 
     def add_word(self, slot: int, first: int, word: bytes) -> None:
         """Add a put of one word."""
-        if self._run == slot:
+        if not self._has_puts:
+            self._has_puts = True
+            self._single = slot
+            self._lone = _new(SmallPut, (slot, first, word))
+        elif self._run == slot:
             self._run_firsts.append(first)
             self._run_words.append(word)
         elif self._single == slot:
             self._open_run(slot, first, word)
-        elif self._has_puts:
+        else:
             self.add_stretch(slot, first, word)
             self._single = slot
-        else:  # as add_stretch does
-            self._has_puts = True
-            self._single = slot
-            self._lone = _new(SmallPut, (slot, first, word))
 
     def _open_run(self, slot: int, first: int, word: bytes) -> None:
         """Make a run of the single word that was put last, and of another one."""
