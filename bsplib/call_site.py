@@ -1,8 +1,8 @@
-"""Where in the program a primitive was called, for errors.
+"""The line of the program on which a primitive was called, for errors.
 
-The **user's frame** of a stack is the innermost one that is not bsplib's own. Where an
-error comes from the depths of the standard library or of an installed package, it is the
-innermost one outside these too.
+The **user's frame** of a stack is its innermost frame outside bsplib. Where an error was
+raised inside the standard library or an installed package, it is the innermost frame
+outside these, too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CALLS_MAIN = "run_task"
 _OUTERMOST = (_CALLS_MAIN, "be_process")
 _ENDS_MAIN = "_finish"
 _WRAPPERS = ("timed", "paused", "settled", "__next__", "pid", "nprocs", "machine")
-"""Functions around primitives, which keep the time, and attributes."""
+"""Names of functions that wrap primitives, and of properties: they are no primitives."""
 _SYNCS = ("sync", "oblsync", "done", "__exit__")
 """Primitives that end a superstep by themselves; a collective calls one of them."""
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -37,7 +37,7 @@ BEFORE = "before main"
 
 
 def is_own(code: CodeType) -> bool:
-    """Tell whether code is bsplib's own, and not the program's."""
+    """Tell whether code is part of bsplib."""
     return code.co_filename.startswith(_HERE)
 
 
@@ -78,7 +78,7 @@ def frames_of_sync(codes: Sequence[CodeType]) -> int:
 
 
 def _ends_with(code: CodeType) -> bool:
-    """Tell whether code stands between a with statement and what ends it here."""
+    """Tell whether code belongs to contextlib, which is between a with statement and bsplib."""
     return code.co_filename == contextlib.__file__
 
 
@@ -93,7 +93,7 @@ def caller() -> FrameType | None:
 
 
 def operation() -> str:
-    """Return the primitive that the program has called; ``main`` where it has returned."""
+    """Return the name of the primitive that the program called; ``main`` once it returned."""
     frame: FrameType | None = sys._getframe(1)
     name = "main"
     while frame is not None and is_own(frame.f_code):
@@ -120,8 +120,8 @@ def place_in(stack: Iterable[tuple[str, int, str]]) -> str:
     """Return file and line of the user's frame of a stack.
 
     Args:
-        stack: file, line and function of each frame, the innermost first; what lies
-            outside the function that calls ``main`` does not count.
+        stack: file, line and function of each frame, the innermost first; frames outside
+            the function that calls ``main`` are ignored.
     """
     own: list[str] = []
     installed = None
@@ -140,7 +140,11 @@ def place_in(stack: Iterable[tuple[str, int, str]]) -> str:
 
 
 def activity(stack: Iterable[tuple[str, int, str]]) -> str:
-    """Say whether a process waits or computes, from its stack, the innermost frame first."""
+    """Return a text that says whether a process waits or computes.
+
+    Args:
+        stack: file, line and function of each frame, the innermost first.
+    """
     waits, primitive = False, ""
     for file, _, function in stack:
         if is_own_file(file):
@@ -165,7 +169,7 @@ def stack_of(frame: FrameType | None) -> list[tuple[str, int, str]]:
 
 
 def stack_of_error(traceback: TracebackType | None) -> list[tuple[str, int, str]]:
-    """Return the same for where an error was raised."""
+    """Return file, line and function of each frame of a traceback, the innermost first."""
     return [*_lines(traceback)][::-1]
 
 
@@ -181,7 +185,7 @@ def _words(file: str, line: int) -> str:
 
 
 def name_of(value: Any) -> str | None:
-    """Return the name that the caller has for a value."""
+    """Return the name of a local variable of the caller that has this value."""
     frame = caller()
     if frame is None:
         return None

@@ -1,21 +1,21 @@
-"""Everything that bsplib raises, as one tree.
+"""All errors and warnings of bsplib, as one tree.
 
 ::
 
     BspError
     ├── UsageError               a call is wrong, on the process that made it
-    │   ├── ArgumentError        an argument is of a kind that means nothing there
-    │   ├── ProcessRangeError    no such process in this group
-    │   ├── RegistrationError    the array is not registered, or not there
-    │   ├── PlaceError           what was written names no place
-    │   ├── ShapeError           a size is negative
-    │   ├── BoundsError          the transfer would leave the array
+    │   ├── ArgumentError        an argument has a type that is not allowed
+    │   ├── ProcessRangeError    there is no such process in this group
+    │   ├── RegistrationError    the array is not registered, here or on the other process
+    │   ├── PlaceError           an argument does not name a place in an array
+    │   ├── ShapeError           shapes do not fit, or a size is negative
+    │   ├── BoundsError          the transfer would go beyond the end of the array
     │   ├── OverlapError         check=True found transfers that overlap, or early changes
     │   ├── DtypeError           the values do not fit the array's dtype
-    │   ├── MessageError         a payload, a tag or an empty queue
-    │   ├── PartitionError       ends that make no groups, or a closed or open group
-    │   └── PendingTransferError a group ends with transfers that nothing delivers
-    ├── SyncMismatchError        processes disagree on what ends the superstep
+    │   ├── MessageError         a payload or tag cannot be sent, or the queue is empty
+    │   ├── PartitionError       ends make no groups, or a group is used at the wrong time
+    │   └── PendingTransferError a group ends before its transfers are delivered
+    ├── SyncMismatchError        processes end the superstep in different ways
     ├── AbortError               a process called abort
     ├── ProcessDiedError         a process exited or was killed
     ├── RunTimeoutError          the run took longer than its timeout
@@ -24,21 +24,21 @@
     └── TraceError               a file is no trace, or not a complete one
 
     UserWarning
-    ├── CheckWarning             check=True found something legal that is hardly meant
-    └── TraceWarning             a run went well, and its recording did not
+    ├── CheckWarning             check=True found something legal that is probably a mistake
+    └── TraceWarning             a run succeeded, but its recording failed
 
-Every class takes its message alone, so that an error crosses process borders by
-pickle unharmed; ``pid`` and ``superstep`` are set where they are known.
+The constructor of every class takes only the message, so that errors can be pickled and
+sent from process to process; ``pid`` and ``superstep`` are set where they are known.
 """
 
 from __future__ import annotations
 
 
 class BspError(Exception):
-    """What every error of bsplib is."""
+    """Base class of all errors of bsplib."""
 
     pid: int | None = None
-    """Process of the root group that raised it."""
+    """Pid in the root group of the process that raised it."""
     superstep: int | None = None
     """Superstep of the root group in which it was raised."""
 
@@ -48,7 +48,7 @@ class UsageError(BspError):
 
 
 class ArgumentError(UsageError, TypeError):
-    """``main`` or another argument is of a kind that means nothing there."""
+    """``main`` or another argument has a type that is not allowed."""
 
 
 class ProcessRangeError(UsageError, IndexError):
@@ -56,19 +56,19 @@ class ProcessRangeError(UsageError, IndexError):
 
 
 class RegistrationError(UsageError, LookupError):
-    """An array is not registered, is not yet, or has no counterpart there."""
+    """An array is not registered, not registered yet, or not on the other process."""
 
 
 class PlaceError(UsageError, TypeError):
-    """A destination or source is no view, offset or index that names a place."""
+    """An argument does not name a place in a registered array, by view, offset or index."""
 
 
 class ShapeError(UsageError, ValueError):
-    """An array is asked for that has a negative size."""
+    """Shapes of values do not fit, or an array of a negative size is requested."""
 
 
 class BoundsError(UsageError, IndexError):
-    """A transfer would reach outside the array on the other process."""
+    """A transfer would go beyond the end of the array on the other process."""
 
 
 class OverlapError(UsageError, RuntimeError):
@@ -84,7 +84,7 @@ class MessageError(UsageError, ValueError):
 
 
 class PartitionError(UsageError, ValueError):
-    """Partition ends make no groups, or a group is used while it may not be."""
+    """Partition ends make no groups, or a group is used while that is not allowed."""
 
 
 class PendingTransferError(UsageError, RuntimeError):
@@ -92,7 +92,7 @@ class PendingTransferError(UsageError, RuntimeError):
 
 
 class SyncMismatchError(BspError):
-    """The processes of a group do not end, or register, the same thing."""
+    """The processes of a group end a superstep differently, or register different arrays."""
 
 
 class AbortError(BspError):
@@ -104,7 +104,7 @@ class ProcessDiedError(BspError):
 
 
 class RunTimeoutError(BspError, TimeoutError):
-    """A run took longer than ``timeout``; the text says where every process was."""
+    """A run took longer than ``timeout``; the text says where every process is."""
 
 
 class OutOfSharedMemoryError(BspError, MemoryError):
@@ -116,7 +116,7 @@ class StartError(BspError, OSError):
 
 
 class CheckWarning(UserWarning):
-    """With ``check=True``: something legal that is hardly meant, such as unread messages."""
+    """With ``check=True``: something legal that is probably a mistake, as unread messages."""
 
 
 class TraceError(BspError, ValueError):
@@ -124,4 +124,4 @@ class TraceError(BspError, ValueError):
 
 
 class TraceWarning(UserWarning):
-    """The records of a run were lost, or a part of them; its results are there."""
+    """All or some records of a run were lost; its results are not affected."""

@@ -11,4 +11,4 @@ class Kind(IntEnum):
     SYNC = 0
     OBLSYNC = 1
     END = 2
-    """Not at a sync: the stretch from the last one to the end of ``main``."""
+    """Not at a sync, but at the end of ``main``."""

@@ -1,16 +1,16 @@
-r"""Text of unknown origin, made safe to show.
+r"""Text of unknown origin in a form that is safe to show.
 
-A terminal obeys escape sequences: the name of a function, a Machine or a file in a trace
-of somebody else could move the cursor or rename the window.
+A terminal executes escape sequences. A name in an untrusted trace, of a function, a Machine
+or a file, could otherwise move the cursor or rename the window.
 """
 
 from __future__ import annotations
 
 
 def visible(text: str) -> str:
-    r"""Text of unknown origin on one line: what does not print is escaped (``\x1b``, ``\n``).
+    r"""Return a text on one line, with its unprintable characters escaped (``\x1b``, ``\n``).
 
-    Markup is not touched; whoever shows the text escapes that for the place it goes to.
+    Markup is not escaped: the caller has to do that for the format of its output.
     """
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
@@ -19,7 +19,7 @@ def visible(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """Text of several lines, each of them as :func:`visible` makes it."""
+    """Return a text of several lines, with :func:`visible` applied to each line."""
     return "\n".join(map(visible, text.split("\n")))
 
 

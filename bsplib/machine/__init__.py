@@ -1,4 +1,4 @@
-"""The parameters of computers, their text form, and the Machines that come along."""
+"""Machines, the parameters of computers: their text form, and those that come with bsplib."""
 
 from bsplib.machine.parameters import PATTERNS, Machine, Pattern, known_machines, load_machine
 

@@ -1,8 +1,9 @@
 """A Machine: the parameters of a computer in the BSP cost models.
 
 Machines are TOML files, in seconds and bytes, with the source of every figure
-(:mod:`bsplib.machine.text` says what may stand in them). A literature that fits L
-below zero, or prints no speed, leaves gaps: what needs a missing figure asks for it.
+(:mod:`bsplib.machine.text` describes the format). Some published Machines have no speed,
+or a fitted L below zero: these figures are gaps. An operation that needs such a figure
+raises an error that asks for it.
 """
 
 from __future__ import annotations
@@ -29,23 +30,23 @@ _AFTER_ITS_NAME = "after its name, as in NAME:{figure}={example}"
 
 @dataclass(frozen=True)
 class Pattern:
-    """What communication of one pattern costs.
+    """The costs of communication of one pattern.
 
     Source: Roda et al. 1999, section 3.
     """
 
     g: float
     """Seconds for each byte of an h-relation."""
-    l: float | None  # noqa: E741  # as of a Machine
-    """Seconds to start with (L); None or below zero is a gap."""
+    l: float | None  # noqa: E741  # the name in the field
+    """Seconds to start the communication (L); a gap if None or below zero."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What a superstep costs: ``max w + h g + l``.
+    """The parameters of a computer; a superstep costs ``max w + h g + l``.
 
-    The rule ``h`` says what g was fitted to, and so what h has to be wherever this g
-    multiplies it: the greater of the bytes into and out of a process, or their sum.
+    The rule ``h`` tells to which h the parameter g was fitted, and therefore which h has
+    to be multiplied by it: the greater of the bytes into and out of a process, or their sum.
     """
 
     name: str
@@ -53,27 +54,27 @@ class Machine:
     """Where the figures come from."""
     g: float
     """Seconds for each byte of an h-relation."""
-    l: float | None  # noqa: E741  # the field's name
-    """Seconds for the end of a superstep; None is a gap, and so is a fit below zero."""
+    l: float | None  # noqa: E741  # the name in the field
+    """Seconds for the end of a superstep; a gap if None or below zero."""
     p: int | None = None
-    """Processes that it has; None where any number may be asked of it."""
+    """Number of its processes; None if any number is allowed."""
     h: str = "max"
     """Rule for h: ``max`` or ``sum`` of the bytes in and the bytes out of a process."""
     speed: float | None = None
-    """flop/s of one process while all compute; None is a gap."""
+    """flop/s of one process while all compute; a gap if None."""
     word_bytes: int = 8
-    """Bytes of a word, for which g is shown."""
+    """Bytes of a word; g is shown for a word."""
     patterns: Mapping[str, Pattern] = field(default_factory=dict)
-    """g and L of those of ``PATTERNS`` that are known."""
+    """g and L of the known patterns, by their names in ``PATTERNS``."""
     sources: Mapping[str, str] = field(default_factory=dict)
-    """Where single figures come from, by their names here; the rest from ``source``."""
+    """Sources of single figures, by their names; the other figures are from ``source``."""
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
-        """Return a Machine of plain values, as its file or a trace holds them.
+        """Return a Machine from plain values, such as a trace contains.
 
         Raises:
-            ValueError: one of them cannot be.
+            ValueError: a value is not valid.
             KeyError: name, source or g is missing.
         """
         checked = machine_text.check(values)
@@ -86,77 +87,78 @@ class Machine:
 
     @property
     def label(self) -> str:
-        """The name as it may be shown: it may come from the trace of somebody else."""
+        """The name in a form that is safe to print: it may come from an untrusted trace."""
         return visible(self.name)
 
     def need(
         self, figure: str, say: str = "after its name, as in NAME:{figure}={example}"
     ) -> float:
-        """Return a figure that a use cannot do without.
+        """Return a figure that is required.
 
         Args:
-            figure: ``speed``, ``l``, or ``l`` of a pattern as ``l of ping-pong``.
-            say: how a user says the figure, for the error.
+            figure: ``speed``, ``l``, or the L of a pattern, as in ``l of ping-pong``.
+            say: how a user can give the figure, for the text of the error.
 
         Raises:
-            UsageError: it is a gap.
+            UsageError: the figure is a gap.
         """
         letter, _, pattern = figure.partition(" of ")
         value: float | None = getattr(self.patterns[pattern] if pattern else self, letter)
         if value is not None and value >= 0:
             return value
         source = visible(self.sources.get(pattern or letter, self.source))
-        why = "says none" if value is None else f"fits it to {value:g} s, below zero"
+        why = "has none" if value is None else f"fits it to {value:g} s, below zero"
         how = say.format(figure=letter, example="1e-5" if letter == "l" else "3e8")
-        raise UsageError(f"machine: {self.label} has no {figure} ({source}, {why}); say one {how}")
+        raise UsageError(f"machine: {self.label} has no {figure} ({source}, {why}); give it {how}")
 
     def relation(self, h_in: Any, h_out: Any) -> Any:
-        """Return the h of a process from its bytes in and out; of many, for arrays.
+        """Return the h of a process from its bytes in and out; also for arrays.
 
-        g is only worth what its rule says: where g was fitted to the sum of in and out,
-        h has to be that sum.
+        Args:
+            h_in: bytes into the process.
+            h_out: bytes out of the process.
 
         Source: Roda et al. 1999, equation 1: in @ out.
         """
         return h_in + h_out if self.h == "sum" else np.maximum(h_in, h_out)
 
     def costs(self, pattern: str | None = None) -> tuple[float, float]:
-        """Return g and l, or those of a pattern.
+        """Return g and l of the Machine, or g and L of a pattern.
 
         Raises:
-            UsageError: l is a gap, or nothing is known of the pattern.
+            UsageError: l is a gap, or the Machine does not have the pattern.
         """
         if pattern is None:
             return self.g, self.need("l")
         if pattern not in self.patterns:
             known = ", ".join(self.patterns) or "no pattern"
             raise UsageError(
-                f"machine: {self.label} has no g and L of {pattern}; it has those of {known}"
+                f"machine: {self.label} has no g and L of {pattern}; it has those of: {known}"
             )
         return self.patterns[pattern].g, self.need(f"l of {pattern}", "in its file")
 
     def parts(self, h: Any, pattern: str | None = None) -> tuple[Any, float]:
-        """Return the seconds that a superstep takes to communicate, and to synchronise.
+        """Return the seconds of a superstep for communication and for synchronisation.
 
-        This is the one price of a superstep: virtual processors and all cost models
-        that replay a trace ask for it here.
+        This is the only definition of the price of a superstep: virtual processors and
+        all cost models that replay a trace use it.
 
         Args:
             h: bytes of the h-relation by the Machine's rule; a number, or an array.
-            pattern: whose g and L hold; the Machine's own g and l if None.
+            pattern: pattern whose g and L are used; if None, the Machine's own g and l.
 
         Raises:
-            UsageError: l is a gap, or nothing is known of the pattern.
+            UsageError: l is a gap, or the Machine does not have the pattern.
         """
         g, latency = self.costs(pattern)
         return g * h, latency
 
     def price(self, h: int, pattern: str | None = None) -> float:
-        """Return the seconds of a superstep besides computation: the sum of :meth:`parts`."""
+        """Return the seconds of a superstep without computation: the sum of :meth:`parts`."""
         return float(sum(self.parts(h, pattern)))
 
     def pattern_priced(self, pattern: str | None) -> str | None:
-        """Return a pattern if this Machine has its g and L, otherwise None: its own hold."""
+        """Return the pattern if this Machine has its g and L, otherwise None."""
         known = self.patterns.get(pattern) if pattern is not None else None
         return pattern if known is not None and known.l is not None and known.l >= 0 else None
 
@@ -164,7 +166,7 @@ class Machine:
         """Tell whether a broadcast is faster in two stages than in one.
 
         Args:
-            nbytes: size of what is broadcast.
+            nbytes: size of the value that is broadcast.
             nprocs: number of processes.
 
         Raises:
@@ -184,16 +186,16 @@ def load_machine(name: str) -> Machine:
     """Return a Machine by name, or from a TOML file.
 
     Args:
-        name: one of :func:`known_machines`, or the path of a file ending in ``.toml``;
-            figures may follow that fill its gaps or take another's place, as in
+        name: one of :func:`known_machines`, or the path of a file ending in ``.toml``.
+            Figures may follow, which fill gaps or replace figures of the Machine, as in
             ``cray-t3e-mpi:l=2e-5,speed=3e8``.
 
     Raises:
-        UsageError: there is none, or its file lacks a figure.
+        UsageError: there is no such Machine, or its file is not valid.
     """
-    place, colon, figures = name.rpartition(":")
+    base, colon, figures = name.rpartition(":")
     if colon and "=" in figures:
-        return _given(load_machine(place), figures, name)
+        return _with_figures(load_machine(base), figures, name)
     if name.endswith(".toml"):
         path = Path(name)
         if not path.is_file():
@@ -202,14 +204,14 @@ def load_machine(name: str) -> Machine:
     entry = _FOLDER / f"{name}.toml"
     if name not in known_machines():
         raise UsageError(
-            f"machine: {name!r} is none of {', '.join(known_machines())}; name one of them "
-            f"or a .toml file"
+            f"machine: there is no Machine {name!r}; name a .toml file or one of "
+            f"{', '.join(known_machines())}"
         )
     return _parse(entry.read_text(encoding="utf-8"), name)
 
 
-def _given(machine: Machine, figures: str, where: str) -> Machine:
-    """Return a Machine with the figures that are said after its name."""
+def _with_figures(machine: Machine, figures: str, where: str) -> Machine:
+    """Return a Machine with the figures that are given after its name."""
     known: dict[str, Callable[[object], Any]] = {
         "speed": machine_text.check_speed,
         "g": lambda value: machine_text.check_time("g", value),
@@ -220,14 +222,15 @@ def _given(machine: Machine, figures: str, where: str) -> Machine:
         figure, _, text = (word.strip() for word in part.partition("="))
         if figure not in known:
             raise UsageError(
-                f"machine: {where}: {figure!r} is no figure to be said; speed, g and l are"
+                f"machine: {where}: {figure!r} cannot be given here; speed, g and l can"
             )
         try:
             values[figure] = known[figure](float(text))
         except ValueError as error:
             raise UsageError(f"machine: {where}: {error}") from None
-    said = dict.fromkeys(values, "said after its name")
-    return replace(machine, **values, sources={**machine.sources, **said})  # type: ignore[arg-type]
+    given = dict.fromkeys(values, "given after its name")
+    sources = {**machine.sources, **given}
+    return replace(machine, **values, sources=sources)  # type: ignore[arg-type]
 
 
 def _read(path: Path) -> str:

@@ -1,7 +1,7 @@
-"""The pattern of a superstep: who sends to whom.
+"""The communication pattern of a superstep: which processes send to which.
 
 A Machine may have a g and an L for each of ``PATTERNS``. Virtual processors and the
-models that replay a trace find the pattern of a superstep by the same rule, this one.
+models that replay a trace both recognise patterns by the rule in this module.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from collections.abc import Iterable
 
 
 def pattern_of(links: Iterable[tuple[int, int]]) -> str | None:
-    """Return the one of ``PATTERNS`` that comes nearest.
+    """Return the pattern that is most similar, one of ``PATTERNS``.
 
-    One message to all and a different one to each are not told apart.
+    The links do not show whether one process sends the same data to all or different data
+    to each; both count as ``personalised-one-to-all``.
 
     Args:
         links: sender and receiver of each transfer.
 
     Returns:
-        None where nothing was sent.
+        The name of the pattern; None if nothing was sent.
 
     Source: Roda et al. 1999, section 1.
     """

@@ -3,22 +3,22 @@
 ::
 
     name = "four boards"
-    source = "measured by hand"       # of every figure that [sources] does not name
-    p = 4                             # processes that the figures hold for
+    source = "measured by hand"       # source of all figures that [sources] does not name
+    p = 4                             # number of processes with which it was measured
     h = "max"                         # max or sum, of the bytes in and the bytes out
-    word_bytes = 8                    # what g is shown for
-    speed_flop_per_s = 2e9            # of one process while all compute
+    word_bytes = 8                    # bytes of a word; g is shown for a word
+    speed_flop_per_s = 2e9            # speed of one process while all compute
     g_s_per_byte = 5e-10              # or g_s_per_word
-    l_s = 3e-6                        # below zero: fitted so, and of no use
+    l_s = 3e-6                        # a value below zero is a fit that cannot be used
 
-    [patterns.ping-pong]              # as many of the six as are known
+    [patterns.ping-pong]              # those of the six patterns that are known
     g_s_per_byte = 9e-10
     L_s = 4e-6
 
     [sources]
     speed = "its data sheet"
 
-Name, source and g must be there; what is not there is a gap. Nothing else may be.
+Name, source and g are required; a figure that is missing is a gap. Other entries are errors.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PATTERNS = (
     "all-to-one",
     "all-to-all",
 )
-"""The patterns of Roda et al. 1999, section 3, that have a g and an L of their own."""
+"""The patterns of Roda et al. 1999, section 3, each with its own g and L."""
 
 RULES = ("max", "sum")
 
@@ -50,15 +50,16 @@ _TOP = (
 )
 
 Values = dict[str, Any]
-"""Name, source, p, h, word_bytes, speed, g, l; ``patterns``: by name g and l; ``sources``."""
+"""The fields of a Machine by name; ``patterns`` maps names to g and l, in a dictionary each."""
 
 
 def parse(text: str) -> Values:
-    """Return what a file says, in bytes and seconds, checked.
+    """Return the checked values of the text of a file, in bytes and seconds.
 
     Raises:
-        ValueError: it is no TOML, or says something that cannot be; one sentence.
-        KeyError: an entry is missing; its name.
+        ValueError: the text is not TOML, or a value is not valid; the text of the error is
+            one sentence.
+        KeyError: an entry is missing; the argument of the error is its name.
     """
     entries = tomllib.loads(text)
     _check_names("entry", entries, _TOP)
@@ -83,18 +84,18 @@ def parse(text: str) -> Values:
 
 
 def check(values: Mapping[str, Any]) -> Values:
-    """Return the values of a Machine with numbers for numbers.
+    """Check the values of a Machine and return them with their proper types.
 
     Args:
-        values: as :func:`parse` returns them, or as they stood in a trace.
+        values: values as :func:`parse` returns them, or as a trace contains them.
 
     Raises:
-        ValueError: one of them cannot be; one sentence.
-        KeyError: one of them is missing.
+        ValueError: a value is not valid; the text of the error is one sentence.
+        KeyError: a value is missing; the argument of the error is its name.
     """
     h = values.get("h", "max")
     if h not in RULES:
-        raise ValueError(f"h is {h!r}; it may be 'max' or 'sum'")
+        raise ValueError(f"h is {h!r}; it has to be 'max' or 'sum'")
     p, speed = values.get("p"), values.get("speed")
     patterns, sources = _table("patterns", values), _table("sources", values)
     _check_names("pattern", patterns, PATTERNS)
@@ -116,11 +117,11 @@ def check_time(what: str, value: object) -> float:
     """Return a g or an l in seconds.
 
     Raises:
-        ValueError: it is no number from 0 to 1.
+        ValueError: the value is not a number from 0 to 1.
     """
     number = _number(what, value)
     if not 0 <= number < 1:
-        raise ValueError(f"{what} is {number}; it may be 0 to 1 second")
+        raise ValueError(f"{what} is {number}; it has to be from 0 to 1 second")
     return number
 
 
@@ -128,16 +129,16 @@ def check_speed(value: object) -> float:
     """Return a speed in flop/s.
 
     Raises:
-        ValueError: it is no finite number above 0.
+        ValueError: the value is not a finite number greater than 0.
     """
     number = _number("speed", value)
     if not 0 < number < math.inf:
-        raise ValueError(f"speed is {number}; it is a number of flop/s above 0")
+        raise ValueError(f"speed is {number}; it has to be a number of flop/s greater than 0")
     return number
 
 
 def text_of(values: Values) -> str:
-    """Return the file for values that :func:`check` has returned; gaps are left out."""
+    """Return the text of a file for values that :func:`check` returned; gaps are left out."""
     document = tomlkit.document()
     for name in ("name", "source"):
         document.add(name, values[name])
@@ -166,7 +167,7 @@ def _add_costs(table: Any, values: Mapping[str, Any], latency: str) -> None:
 
 
 def _rounded(value: float) -> Any:
-    """Four digits, as people write them."""
+    """Return a value with four digits."""
     return tomlkit.float_(f"{value:.3e}")
 
 
@@ -185,18 +186,18 @@ def _checked_pattern(name: str, patterns: Values) -> Values:
 
 
 def _g(entries: Values, word: int) -> float:
-    """Return g for a byte, however it is given."""
+    """Return g per byte, from the entry per byte or per word."""
     given = [name for name in _G if name in entries]
     if not given:
         raise KeyError(_G[0])
     if len(given) > 1:
-        raise ValueError(f"it has both {_G[0]} and {_G[1]}; one of them is enough")
+        raise ValueError(f"it has both {_G[0]} and {_G[1]}; give only one of them")
     number = _number("g", entries[given[0]])
     return number / word if given[0] == _G[1] else number
 
 
 def _latency(what: str, value: object) -> float | None:
-    """Return an l as it was fitted, also below zero."""
+    """Check an l and return it; a fitted value may be below zero."""
     if value is None:
         return None
     number = _number(what, value)
@@ -205,30 +206,30 @@ def _latency(what: str, value: object) -> float | None:
 
 def _number(what: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{what} is {value!r}; it is a number")  # noqa: TRY004  # as all here
+        raise ValueError(f"{what} is {value!r}; it has to be a number")  # noqa: TRY004  # as all here
     return float(value)
 
 
 def _whole(what: str, value: object, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise ValueError(f"{what} is {value!r}; it is a whole number, 1 or more")
+        raise ValueError(f"{what} is {value!r}; it has to be a whole number from 1 to {most}")
     return value
 
 
 def _text(what: str, value: object) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"{what} is {value!r}; it is a text")  # noqa: TRY004  # as all here
+        raise ValueError(f"{what} is {value!r}; it has to be a text")  # noqa: TRY004  # as all here
     return value
 
 
 def _table(what: str, entries: Mapping[str, Any]) -> Values:
     value = entries.get(what, {})
     if not isinstance(value, Mapping):
-        raise ValueError(f"{what} is {value!r}; it is a table")  # noqa: TRY004  # as all here
+        raise ValueError(f"{what} is {value!r}; it has to be a table")  # noqa: TRY004  # as all here
     return dict(value)
 
 
 def _check_names(what: str, entries: Mapping[str, Any], known: tuple[str, ...]) -> None:
     for name in entries:
         if name not in known:
-            raise ValueError(f"there is no {what} {name!r}; there are {', '.join(known)}")
+            raise ValueError(f"there is no {what} {name!r}; choose one of {', '.join(known)}")

@@ -1,13 +1,15 @@
-"""Formulas fitted to measured times, piece by piece where one does not hold.
+"""Formulas fitted to measured times, in several segments where one set of coefficients fails.
 
-A fit is least squares on the relative error: a time of 1 ms counts as much as one of
-10 s. Coefficients are not negative unless asked, since no computation takes less than no
-time. Where the errors are larger than they should be, the measurements are divided at
-the value of one quantity that leaves the least error on both sides, and so on: a cache
-that is full shows as such a boundary. Many of them show that the formula is wrong.
+A fit minimises the squares of the relative errors: a time of 1 ms counts as much as one of
+10 s. Coefficients are not negative by default, since no computation takes a negative time.
+Where the errors are too large, the measurements are divided at a value of one quantity:
+the value for which the errors on both sides are least. This is repeated. Such a boundary
+appears, for example, where the data no longer fit into a cache. Many boundaries show that
+the formula is wrong.
 
-Source: Gonzalez et al., section 3, the analyzer llac: its intervals, split where the
-error varies most; here where it becomes least, and only if that is no chance.
+Source: Gonzalez et al., section 3, the analyser llac. It splits intervals where the error
+varies most; here they are split where the remaining error is least, and only if this
+improvement is more than chance.
 """
 
 from __future__ import annotations
@@ -30,38 +32,39 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
 
 MANY_SEGMENTS = 3
-"""More raise a warning."""
+"""If more segments are needed, a warning is issued."""
 
 _MOST_SEGMENTS = 8
 
 
 class FitWarning(UserWarning):
-    """A formula holds only in many pieces."""
+    """A formula fits the measurements only in many segments."""
 
 
 @dataclass(frozen=True)
 class Segment:
-    """A stretch of the measurements that one set of coefficients holds for."""
+    """A range of the measurements with one set of coefficients."""
 
     low: float
-    """The quantity that divides is above this, -inf for the first segment."""
+    """The dividing quantity is greater than this; -inf for the first segment."""
     high: float
-    """And at most this; inf for the last segment."""
+    """The dividing quantity is at most this; inf for the last segment."""
     coefficients: dict[str, float]
-    """By parameter."""
+    """By name of the parameter."""
     measurements: int
+    """Number of measurements in the segment."""
     spread: float
     """Standard deviation of the relative errors."""
     worst: float
     """The greatest relative error."""
     covariance: NDArray[np.float64] = field(repr=False)
-    """Of the coefficients, in the order of the formula; 0 for those that are 0 because
-    they may not be negative."""
+    """Covariance of the coefficients, in the order of the formula; 0 for a coefficient
+    that is 0 because it must not be negative."""
     freedom: int
-    """Measurements more than coefficients that are not 0."""
+    """Number of measurements minus the number of coefficients that are not 0."""
     squares: float
-    """Sum of the squares of log(predicted / measured), which tells a fit that is a
-    thousand times too low from one that is ten times too low."""
+    """Sum of the squares of log(predicted / measured). Unlike relative errors, these
+    distinguish a fit that is 1000 times too low from one that is 10 times too low."""
 
 
 @dataclass(frozen=True)
@@ -70,19 +73,19 @@ class Fit:
 
     formula: Formula
     divided_by: Formula | None
-    """The quantity whose values bound the segments; None where there is one segment."""
+    """The quantity whose values separate the segments; None if there is one segment."""
     segments: tuple[Segment, ...]
     negative: bool
-    """Coefficients may be negative."""
+    """Whether coefficients may be negative."""
 
     def predict(self, values: Values) -> Vector:
-        """Return the formula's value, by the segment that each element belongs to.
+        """Return the value of the formula, with the coefficients of the segment of each element.
 
         Args:
-            values: of the variables; numbers or arrays of one length.
+            values: values of the variables; numbers, or arrays of equal length.
 
         Raises:
-            FormulaError: a variable is missing, or something is no finite number.
+            FormulaError: a variable is missing, or a value is not a finite number.
         """
         columns, rest = self.formula.columns(values)
         chosen = np.stack([list(segment.coefficients.values()) for segment in self.segments])
@@ -90,7 +93,7 @@ class Fit:
         return predicted
 
     def segment_of(self, values: Values) -> NDArray[np.intp]:
-        """Return the position in ``segments`` for each element."""
+        """Return for each element the position of its segment in ``segments``."""
         columns, _ = self.formula.columns(values)
         if self.divided_by is None:
             return np.zeros(len(columns), np.intp)
@@ -111,20 +114,20 @@ def fit(
     """Fit a formula to measured times.
 
     Args:
-        formula: in named parameters, as :mod:`profiler.models.formula` reads it.
-        values: of its variables, an element for each measurement.
-        times: what was measured, in seconds or any other unit; above 0.
-        negative: coefficients may be negative.
-        divide_by: quantities to look for boundaries in, such as ``N/P``; each of the
-            variables if None; none of them if empty.
-        tolerance: relative errors up to this are no reason to divide.
+        formula: a formula, as :mod:`profiler.models.formula` reads it.
+        values: values of its variables, one element for each measurement.
+        times: the measured times, in seconds or any other unit; greater than 0.
+        negative: whether coefficients may be negative.
+        divide_by: quantities that may have boundaries, such as ``N/P``; default: each
+            variable; if empty, the measurements are not divided.
+        tolerance: a segment is divided only if a relative error is greater than this.
 
     Warns:
         FitWarning: more than ``MANY_SEGMENTS`` segments were needed.
 
     Raises:
-        FormulaError: the formula cannot be read or evaluated, or there are fewer
-            measurements than parameters, or times that are not above 0.
+        FormulaError: the formula cannot be read or evaluated, there are fewer measurements
+            than parameters, or a time is not greater than 0.
     """
     formula = read_formula(formula) if isinstance(formula, str) else formula
     data = _Data.of(formula, values, times, negative=negative)
@@ -138,7 +141,7 @@ def fit(
             best, divided = segments, quantity
     if len(best) > MANY_SEGMENTS:
         warnings.warn(
-            f"{formula.text} holds only in {len(best)} pieces: it may be the wrong formula",
+            f"{formula.text} fits only in {len(best)} segments: it may be the wrong formula",
             FitWarning,
             stacklevel=2,
         )
@@ -147,19 +150,19 @@ def fit(
 
 @dataclass(frozen=True)
 class _Data:
-    """Measurements, each divided by its time: what is to come out is 1 for all."""
+    """Measurements divided by their times, so that the value to fit is 1 for all."""
 
     formula: Formula
     times: Vector
     rows: NDArray[np.float64]
-    """A column for each parameter."""
+    """One row for each measurement, one column for each parameter."""
     ones: Vector
-    """1, less what the terms without a parameter are of it."""
+    """The value to fit: 1 minus the terms without a parameter, divided by the time."""
     negative: bool
 
     @classmethod
     def of(cls, formula: Formula, values: Values, times: ArrayLike, *, negative: bool) -> _Data:
-        """Check the measurements and lay them out."""
+        """Check the measurements and arrange them."""
         measured = np.atleast_1d(np.asarray(times, np.float64))
         columns, rest = formula.columns(values)
         if len(columns) == 1 < len(measured):
@@ -171,7 +174,7 @@ class _Data:
             )
         if not (np.isfinite(measured).all() and (measured > 0).all()):
             wrong = measured[~(np.isfinite(measured) & (measured > 0))][0]
-            raise FormulaError(f"formula: a time is {wrong:g}; measured times are above 0")
+            raise FormulaError(f"formula: a time is {wrong:g}; times have to be greater than 0")
         if len(measured) < columns.shape[1]:
             raise FormulaError(
                 f"formula: {columns.shape[1]} parameters need as many measurements, and there are "
@@ -180,7 +183,7 @@ class _Data:
         return cls(formula, measured, columns / measured[:, None], 1 - rest / measured, negative)
 
     def solve(self, chosen: NDArray[np.intp]) -> tuple[Vector, Vector]:
-        """Return coefficients and relative errors of some measurements."""
+        """Return the coefficients and relative errors of a fit to the chosen measurements."""
         rows, ones = self.rows[chosen], self.ones[chosen]
         scale = np.linalg.norm(rows, axis=0)
         scale[scale == 0] = 1.0
@@ -191,7 +194,7 @@ class _Data:
         return found, rows @ found - ones
 
     def segment(self, chosen: NDArray[np.intp], low: float, high: float) -> Segment:
-        """Fit some measurements."""
+        """Return a segment that is fitted to the chosen measurements."""
         found, errors = self.solve(chosen)
         used = np.ones(len(found), bool) if self.negative else found > 0
         freedom = len(chosen) - int(used.sum())
@@ -212,35 +215,36 @@ class _Data:
         )
 
     def squares(self, chosen: NDArray[np.intp]) -> float:
-        """Return the squares of a fit, as a segment has them."""
+        """Return ``Segment.squares`` for a fit to the chosen measurements."""
         return _squares(self.solve(chosen)[1])
 
 
 class _Divider:
-    """Divides measurements along one quantity, as long as it pays."""
+    """Divides measurements into segments along one quantity."""
 
     def __init__(self, data: _Data, quantity: Vector, tolerance: float) -> None:
         self._data = data
         self._quantity = np.broadcast_to(quantity, (len(data.times),))
         self._tolerance = tolerance
-        self._least = data.rows.shape[1] + 2  # of a segment: two more than parameters
+        # Least number of measurements in a segment: two more than parameters.
+        self._least = data.rows.shape[1] + 2
 
     def segments(self) -> list[Segment]:
         """Return the segments in the order of the quantity.
 
-        Divides further than pays, since a second boundary may be what makes the first
-        one pay, and returns the best on the way there.
+        A boundary may be an improvement only together with a second one. So divide up to
+        the greatest number of segments, and return the best division that was found.
         """
         members = [np.arange(len(self._data.times))]
         segments = [self._data.segment(members[0], -math.inf, math.inf)]
         best = list(segments)
         while len(segments) < _MOST_SEGMENTS:
             cuts = [self._cut(*part) for part in zip(members, segments, strict=True)]
-            able = [place for place, cut in enumerate(cuts) if cut is not None]
-            if not able:
+            divisible = [number for number, cut in enumerate(cuts) if cut is not None]
+            if not divisible:
                 break
-            place = max(able, key=lambda place: segments[place].worst)
-            self._divide(members, segments, place, cuts[place])
+            worst = max(divisible, key=lambda number: segments[number].worst)
+            self._divide(members, segments, worst, cuts[worst])
             best = min(best, list(segments), key=lambda choice: _score(choice, self._data))
         return best
 
@@ -248,21 +252,21 @@ class _Divider:
         self,
         members: list[NDArray[np.intp]],
         segments: list[Segment],
-        place: int,
+        number: int,
         cut: float | None,
     ) -> None:
-        """Divide one segment at a value of the quantity."""
+        """Divide the segment of a number at a value of the quantity."""
         assert cut is not None
-        below = self._quantity[members[place]] <= cut
-        parts = [members[place][below], members[place][~below]]
-        bounds = [(segments[place].low, cut), (cut, segments[place].high)]
-        members[place : place + 1] = parts
-        segments[place : place + 1] = [
+        below = self._quantity[members[number]] <= cut
+        parts = [members[number][below], members[number][~below]]
+        bounds = [(segments[number].low, cut), (cut, segments[number].high)]
+        members[number : number + 1] = parts
+        segments[number : number + 1] = [
             self._data.segment(part, *bound) for part, bound in zip(parts, bounds, strict=True)
         ]
 
     def _cut(self, chosen: NDArray[np.intp], segment: Segment) -> float | None:
-        """Return where to divide a segment; None where it fits, or has too few to divide."""
+        """Return where to divide a segment; None if it fits or has too few measurements."""
         if segment.worst <= self._tolerance:
             return None
         quantity = self._quantity[chosen]
@@ -284,19 +288,20 @@ def _information(squares: float, count: int, parameters: int) -> float:
     return count * math.log(max(squares / count, 1e-30)) + parameters * math.log(count)
 
 
-def _price_of_a_cut(data: _Data) -> int:
-    """Return how many parameters a boundary counts for.
+def _parameters_of_a_cut(data: _Data) -> int:
+    """Return the number of parameters that a boundary counts for.
 
-    Its coefficients, its place, and two for having been chosen as the best of all places:
-    with fewer, noise alone divides one set of measurements in ten.
+    These are the coefficients of the new segment, the position of the boundary, and two
+    more, because the position is the best of all: with fewer, noise alone would divide
+    one set of measurements in ten.
     """
     return int(data.rows.shape[1]) + 3
 
 
 def _score(segments: Sequence[Segment], data: _Data) -> float:
-    """Return the information criterion of segments."""
+    """Return the information criterion of a list of segments; less is better."""
     squares = sum(segment.squares for segment in segments)
-    return _information(squares, len(data.times), (len(segments) - 1) * _price_of_a_cut(data))
+    return _information(squares, len(data.times), (len(segments) - 1) * _parameters_of_a_cut(data))
 
 
 def _read_quantity(text: str) -> Formula:

@@ -1,10 +1,10 @@
 """A user's own formula, such as ``f[0] + f[1]*log2(P) + f[2]*(N/P)*log2(N/P)``.
 
-Parameters are written with a number in brackets: ``f[0]``, ``A[1]``. All other names
-are variables or functions. A formula is a sum of terms, each a parameter times an
-expression of the variables (and at most terms without a parameter). It is read as an
-expression of Python, of which numbers, names, + - * / **, parentheses and the functions
-of ``FUNCTIONS`` are known and nothing else is: what is read is never run.
+Parameters are written with a number in brackets: ``f[0]``, ``A[1]``. All other names are
+variables or functions. A formula is a sum of terms; each term is a parameter times an
+expression of the variables, or an expression without a parameter. The syntax is that of
+Python expressions, but only numbers, names, + - * / **, parentheses and ``FUNCTIONS`` are
+allowed. The formula is never executed as Python code.
 
 Source: Gonzalez et al., section 3: the formulas of CALL, in canonical form.
 """
@@ -36,10 +36,10 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "min": np.minimum,
     "max": np.maximum,
 }
-"""``min`` and ``max`` of two, the others of one; ``log`` is the natural one."""
+"""``min`` and ``max`` take two values, the others one; ``log`` is the natural logarithm."""
 
 Terms = dict[str, Any]
-"""By parameter what it is multiplied by; by the empty name what has no parameter."""
+"""The factor of each parameter, by its name; terms without a parameter have an empty name."""
 
 MOST_CHARACTERS = 1000
 _DEEPEST = 50
@@ -54,7 +54,7 @@ _OPERATORS: dict[type[ast.operator], Callable[..., Any]] = {
 
 
 class FormulaError(ValueError):
-    """A formula cannot be read, or cannot be evaluated; one sentence."""
+    """A formula cannot be read or evaluated; the text is one sentence."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ class Formula:
     """A formula that has been read.
 
     Attributes:
-        text: as it was written.
-        parameters: their names, in the order of the text.
-        variables: likewise.
+        text: the formula as it was written.
+        parameters: names of the parameters, in the order of the text.
+        variables: names of the variables, in the order of the text.
     """
 
     text: str
@@ -73,15 +73,15 @@ class Formula:
     _tree: ast.expr
 
     def columns(self, values: Mapping[str, ArrayLike]) -> tuple[NDArray[np.float64], Column]:
-        """Evaluate what each parameter is multiplied by.
+        """Evaluate the factor of each parameter.
 
         Args:
-            values: of the variables, by name: numbers or arrays of one length; there
-                may be more than the formula has.
+            values: values of the variables by name, which are numbers or arrays of equal
+                length; other names are ignored.
 
         Returns:
             An array with a row for each element and a column for each parameter, and
-            the sum of the terms that have none.
+            the sum of the terms without a parameter.
 
         Raises:
             FormulaError: a variable is missing, or a value is not a finite number.
@@ -89,7 +89,7 @@ class Formula:
         missing = [name for name in self.variables if name not in values]
         if missing:
             raise FormulaError(
-                f"formula: {missing[0]} is no variable here; there are {', '.join(values)}"
+                f"formula: {missing[0]} has no value; the variables are {', '.join(values)}"
             )
         arrays = [np.atleast_1d(np.asarray(values[name], np.float64)) for name in self.variables]
         shape = np.broadcast_shapes((1,), *(array.shape for array in arrays))
@@ -105,7 +105,7 @@ class Formula:
                     name: np.broadcast_to(array, shape)[wrong[0]] for name, array in named.items()
                 }
                 where = ", ".join(f"{name} = {value:g}" for name, value in at.items())
-                raise FormulaError(f"formula: the term of {name} is no finite number at {where}")
+                raise FormulaError(f"formula: the term of {name} is not finite at {where}")
         return np.stack(columns, axis=1), rest
 
 
@@ -113,25 +113,25 @@ def read_formula(text: str) -> Formula:
     """Read a formula.
 
     Raises:
-        FormulaError: it is none, or no sum of parameters times expressions.
+        FormulaError: the text is no formula, or no sum of parameters times expressions.
     """
     if len(text) > MOST_CHARACTERS:
-        raise FormulaError(f"formula: it has {len(text)} characters; {MOST_CHARACTERS} are enough")
+        raise FormulaError(f"formula: {len(text)} characters are too many; use {MOST_CHARACTERS}")
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, RecursionError, MemoryError, ValueError):
-        raise FormulaError(f"formula: {text!r} cannot be read") from None
+        raise FormulaError(f"formula: {text!r} is not a valid expression") from None
     parameters, variables = _names(tree)
     if not parameters:
         raise FormulaError(f"formula: {text!r} has no parameter such as f[0]")
     formula = Formula(text, tuple(parameters), tuple(variables), tree)
-    with np.errstate(all="ignore"):  # whether it is linear shows at any values
+    with np.errstate(all="ignore"):  # evaluate at 1 to check that the formula is linear
         _evaluate(tree, dict.fromkeys(variables, np.ones(1)))
     return formula
 
 
 def _names(tree: ast.expr) -> tuple[dict[str, None], dict[str, None]]:
-    """Return parameters and variables; refuse whatever has no place in a formula."""
+    """Return parameters and variables; refuse whatever is not allowed in a formula."""
     parameters: dict[str, None] = {}
     variables: dict[str, None] = {}
     waiting = [(tree, 0)]
@@ -161,11 +161,12 @@ def _inner(node: ast.expr) -> list[ast.expr]:
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
             wanted = 2 if name in ("min", "max") else 1
             if len(args) != wanted:
-                raise FormulaError(f"formula: {name} is of {wanted}, and not of {len(args)}")
+                some = "1 argument" if wanted == 1 else f"{wanted} arguments"
+                raise FormulaError(f"formula: {name} takes {some}, not {len(args)}")
             return args
     raise FormulaError(
-        f"formula: {_shown(node)} has no place in it; known are numbers, variables, parameters "
-        f"such as f[0], + - * / **, parentheses, {', '.join(FUNCTIONS)}"
+        f"formula: {_shown(node)} is not allowed; use numbers, variables, parameters such as "
+        f"f[0], + - * / **, parentheses, {', '.join(FUNCTIONS)}"
     )
 
 
@@ -173,7 +174,7 @@ def _shown(node: ast.expr) -> str:
     try:
         return reprlib.repr(ast.unparse(node))
     except RecursionError:
-        return "something nested deep"
+        return "a deeply nested expression"
 
 
 def _is_number(value: float) -> bool:
@@ -184,10 +185,10 @@ def _is_number(value: float) -> bool:
 
 
 def _evaluate(node: ast.expr, values: Mapping[str, Column]) -> Terms:
-    """Evaluate an expression that :func:`_names` has passed."""
+    """Evaluate an expression that :func:`_names` has checked."""
     match node:
         case ast.Constant(value=value):
-            return {"": np.float64(value)}  # type: ignore[arg-type]  # a number, as was checked
+            return {"": np.float64(value)}  # type: ignore[arg-type]  # _names checked: a number
         case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=number)):
             return {f"{name}[{number!r}]": np.float64(1)}
         case ast.Name(id=name):
@@ -220,10 +221,10 @@ def _combine(node: ast.expr, op: ast.operator, left: Terms, right: Terms) -> Ter
 
 
 def _plain(terms: Terms, node: ast.expr) -> Any:
-    """Return the value of an expression that must not contain a parameter."""
+    """Return the value of an expression; raise if it contains a parameter."""
     if set(terms) - {""}:
         raise FormulaError(
             f"formula: {ast.unparse(node)} is not linear in {sorted(set(terms) - {''})[0]}; a "
-            f"formula is a sum of parameters times expressions without any"
+            f"formula is a sum of parameters times expressions without parameters"
         )
     return terms[""]

@@ -1,11 +1,12 @@
-"""How far a prediction may be off: an interval that has been tried on what was measured.
+"""Intervals for predictions, calibrated by extrapolation inside the measurements.
 
-The theory of least squares gives a standard error for what a fit predicts. It knows the
-noise of the measurements, but not that the formula may be wrong beyond them. So the
-same extrapolation is practised on the measurements: all beyond some size are kept back,
-the formula is fitted to the smaller ones, and it is seen by how many standard errors it
-misses those kept back. The interval is the standard error times a factor that would
-have covered the wanted part of these misses, and never less than Student's t.
+The theory of least squares gives a standard error for the predictions of a fit. It takes
+into account the noise of the measurements, but not that the formula may be wrong beyond
+them. So the same extrapolation is tried inside the measurements: all that are greater than
+some size are held out, the formula is fitted to the smaller ones, and the errors of its
+predictions for the held-out ones are counted in standard errors. The interval is the
+standard error times a factor that would have covered the required part of these errors,
+and at least the factor of Student's t distribution.
 """
 
 from __future__ import annotations
@@ -33,43 +34,43 @@ _LEAST = 1e-6
 
 @dataclass(frozen=True)
 class Interval:
-    """Predicted times, and between what they are expected."""
+    """Predicted times, with the limits between which the true times are expected."""
 
     predicted: Vector
     low: Vector
     high: Vector
     confidence: float
     factor: float
-    """Standard errors that the interval reaches to either side, at the first element."""
-    practised: int
-    """Measurements kept back and predicted, over all trials."""
+    """Half the width of the interval of the first element, in standard errors."""
+    held_out: int
+    """Number of measurements that were held out and predicted, over all trials."""
 
 
 @dataclass(frozen=True)
 class Calibrated:
-    """A fit that has been tried on its own measurements."""
+    """A fit with the errors of its extrapolation inside its own measurements."""
 
     fit: Fit
     misses: Vector
-    """By how many standard errors what was kept back was missed."""
+    """Errors of the predictions for held-out measurements, in standard errors."""
 
     def interval(self, values: Values, confidence: float = 0.95) -> Interval:
         """Predict times with an interval.
 
         Args:
-            values: of the variables; numbers or arrays of one length.
-            confidence: the part of true times that is to lie inside, 0 to 1.
+            values: values of the variables; numbers, or arrays of equal length.
+            confidence: the part of the true times that has to be inside, between 0 and 1.
 
         Raises:
-            ValueError: the confidence is none.
-            FormulaError: a variable is missing, or something is no finite number.
+            ValueError: the confidence is not between 0 and 1.
+            FormulaError: a variable is missing, or a value is not a finite number.
         """
         if not 0 < confidence < 1:
-            raise ValueError(f"a confidence is between 0 and 1, and not {confidence}")
+            raise ValueError(f"the confidence is {confidence}; it has to be between 0 and 1")
         predicted = self.fit.predict(values)
         error = standard_error(self.fit, values)
         factor = np.array(
-            [self._factor(place, confidence) for place in self.fit.segment_of(values)]
+            [self._factor(segment, confidence) for segment in self.fit.segment_of(values)]
         )
         reach = factor * error
         return Interval(
@@ -87,39 +88,39 @@ class Calibrated:
         count = len(self.misses)
         if count == 0:
             return student
-        # The quantile that holds for one more miss of the kind (split conformal).
+        # The quantile that covers one further error with this confidence (split conformal).
         level = min(math.ceil(confidence * (count + 1)) / count, 1.0)
         return max(student, float(np.quantile(self.misses, level, method="higher")))
 
 
 def calibrate(fitted: Fit, values: Values, times: ArrayLike, *, size: str) -> Calibrated:
-    """Practise extrapolation on the measurements that a fit was made of.
+    """Try extrapolation inside the measurements of a fit.
 
     Args:
         fitted: the fit.
-        values: as they were given to it.
-        times: likewise.
-        size: the variable that predictions will go beyond.
+        values: the values that were given to :func:`profiler.models.fit.fit`.
+        times: the times that were given to it.
+        size: the variable that predictions will extrapolate.
 
     Raises:
         FormulaError: there is no such variable.
     """
     measured = np.atleast_1d(np.asarray(times, np.float64))
     if size not in values:
-        raise FormulaError(f"formula: {size} is no variable here; there are {', '.join(values)}")
+        raise FormulaError(f"formula: {size} has no value; the variables are {', '.join(values)}")
     shape = measured.shape
     arrays = {name: np.broadcast_to(np.asarray(value), shape) for name, value in values.items()}
     misses = [np.empty(0)]
     for cut in np.unique(arrays[size])[:-1].tolist():
         inside = arrays[size] <= cut
-        # Two measurements more than parameters, else the noise cannot be told.
+        # With fewer than two measurements more than parameters the noise is unknown.
         if inside.sum() >= len(fitted.formula.parameters) + 2:
             misses.append(_misses(fitted, arrays, measured, inside))
     return Calibrated(fitted, np.concatenate(misses))
 
 
 def _misses(fitted: Fit, arrays: Values, measured: Vector, inside: NDArray[np.bool_]) -> Vector:
-    """Fit some measurements; return by how many standard errors the others are missed."""
+    """Fit the measurements inside; return the errors for the others, in standard errors."""
     lesser = {name: np.asarray(value)[inside] for name, value in arrays.items()}
     trial = fit(fitted.formula, lesser, measured[inside], negative=fitted.negative, divide_by=())
     greater = {name: np.asarray(value)[~inside] for name, value in arrays.items()}
@@ -129,14 +130,14 @@ def _misses(fitted: Fit, arrays: Values, measured: Vector, inside: NDArray[np.bo
 
 
 def standard_error(fitted: Fit, values: Values) -> Vector:
-    """Return the standard error of predictions: of the coefficients, and of the noise.
+    """Return the standard error of predictions, from the coefficients and from the noise.
 
-    It is a millionth of the prediction at least: nothing is measured better than that.
+    It is at least a millionth of the prediction, since no measurement is more accurate.
     """
     columns, _ = fitted.formula.columns(values)
-    place = fitted.segment_of(values)
-    covariance = np.stack([segment.covariance for segment in fitted.segments])[place]
-    spread = np.array([segment.spread for segment in fitted.segments])[place]
+    segments = fitted.segment_of(values)
+    covariance = np.stack([segment.covariance for segment in fitted.segments])[segments]
+    spread = np.array([segment.spread for segment in fitted.segments])[segments]
     own = np.einsum("ij,ijk,ik->i", columns, covariance, columns)
     predicted = fitted.predict(values)
     error: Vector = np.sqrt(own + (spread * predicted) ** 2)

@@ -1,4 +1,4 @@
-"""What a run takes under each model, beside what it took: in total and by node."""
+"""The predicted times of a run under each model and its measured time, in total and by node."""
 
 from __future__ import annotations
 
@@ -20,41 +20,41 @@ if TYPE_CHECKING:
     from profiler.models.prices import Prices
 
 MEASURED = "measured"
-"""Stands beside the names of the models."""
+"""Key of the measured time, beside the names of the models."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Seconds of a total, or of the part of it that is a node's."""
+    """The parts of a total time, or of the share that a node has in it."""
 
     comp_s: float
     comm_s: float
     sync_s: float
     waiting_s: float = 0.0
-    """Waiting for a core, of what was measured."""
+    """Waiting for a core; only in the measured time."""
 
     @property
     def total_s(self) -> float:
-        """All of it."""
+        """The sum of the parts."""
         return self.comp_s + self.comm_s + self.sync_s + self.waiting_s
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a run takes under the models."""
+    """The times of a run under the models, and its measured time."""
 
     callgraph: CallGraph
     prices: Prices
     totals: dict[str, Parts]
-    """By ``MEASURED`` or name of the model."""
+    """Total times, by ``MEASURED`` or the name of the model."""
     nodes: dict[str, dict[str, Parts]]
-    """By the same, then by node id. Of a node it is what the path that decides the
-    total spent under it: cost centres add up to the total, and so do the callees of a
-    function that are called by nothing else."""
+    """The share of each node in a total, by the same key and then by node id: the time
+    that the path which determines the total spent under the node. The cost centres add up
+    to the total, and so do the callees of a function if they have no other caller."""
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether the Machine is another one than that of the run: nothing was measured there."""
+        """Whether the prediction is for another Machine than the one that was measured."""
         recorded = recorded_machine(self.callgraph.run)
         return self.prices.machine != recorded or self.prices.ratio != 1
 
@@ -62,8 +62,8 @@ class Prediction:
         """Return 100 (measured - predicted) / measured.
 
         Returns:
-            None where there is no error to speak of: the prediction is for another
-            Machine than the one that was measured, or the run took no time.
+            The error in percent; None if the prediction is for another Machine than the
+            one that was measured, or if the run took no time.
 
         Source: Roda et al. 1999, equation 18.
         """
@@ -83,10 +83,10 @@ def predict(
     """Replay a run under models.
 
     Args:
-        run: as ``bsplib.recording.trace.read_trace`` returns it.
-        prices: of the Machine.
-        models: names out of ``MODELS``.
-        progress: is called when the run is laid out, and after each model.
+        run: a run, as ``bsplib.recording.trace.read_trace`` returns it.
+        prices: the figures of the Machine.
+        models: names of models, from ``MODELS``.
+        progress: is called when the timeline is ready, and after each model.
 
     Raises:
         ValueError: there is no such model.
@@ -109,7 +109,7 @@ def predict(
 
 
 class _Sites:
-    """The call stacks of a run, each with the kind of its sync, and the nodes they pass."""
+    """Adds up the booked times of the records of a run, in total and for each node."""
 
     def __init__(self, callgraph: CallGraph) -> None:
         self._site = callgraph._ledger.site
@@ -117,17 +117,17 @@ class _Sites:
         self._under = {node: sorted(sites) for node, sites in callgraph._passing.items()}
 
     def total(self, booking: Booking) -> Parts:
-        """The whole."""
+        """Return the sum over all records."""
         return Parts(*self._sums(booking).sum(axis=1).tolist())
 
     def by_node(self, booking: Booking) -> dict[str, Parts]:
-        """What is under each node."""
+        """Return for each node the sum over the records whose call chain contains it."""
         sums = self._sums(booking)
         return {
             node: Parts(*sums[:, sites].sum(axis=1).tolist()) for node, sites in self._under.items()
         }
 
     def _sums(self, booking: Booking) -> NDArray[np.float64]:
-        """Sums of each part at each site."""
+        """Return the sum of each part for each site (a call stack with the kind of its sync)."""
         parts = booking.comp_s, booking.comm_s, booking.sync_s, booking.waiting_s
         return np.stack([np.bincount(self._site, part, self._count) for part in parts])

@@ -1,4 +1,4 @@
-"""What a Machine asks for the computation and communication of a recorded run."""
+"""The prices of a Machine for the computation and communication of a recorded run."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     Bytes = NDArray[np.float64]
 
 RECOGNISE = "auto"
-"""Instead of the name of a pattern: the one that each superstep has."""
+"""Given instead of a pattern: recognise the pattern of each superstep."""
 VIRTUAL = "as in virtual time"
-"""Instead of the name of a pattern: as virtual processors price. A superstep that ends with
-a sync has the price of its pattern where the Machine has one, under every model."""
+"""Given instead of a pattern: use the prices of virtual processors. Under every model, a
+superstep that ends with a sync has the price of its pattern if the Machine has one."""
 
 
 @dataclass(frozen=True)
@@ -33,23 +33,23 @@ class Prices:
 
     machine: Machine
     ratio: float = 1.0
-    """Seconds that a computation takes there, for each second that was recorded."""
+    """Time of a computation on the Machine, divided by the recorded time."""
     pattern: str | None = None
-    """``PATTERNS`` or ``RECOGNISE``: whose g and L hold for BSPWB, MPM and OBSP*;
-    ``VIRTUAL``; the Machine's own g and l if None."""
+    """The pattern whose g and L are used for BSPWB, MPM and OBSP* (one of ``PATTERNS``, or
+    ``RECOGNISE``); or ``VIRTUAL``; if None, the Machine's own g and l are used."""
 
     def relation(
         self, h_in: NDArray[np.float64], h_out: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return in @ out by the Machine's rule (Roda et al. 1999, equation 6)."""
+        """Return h by the Machine's rule: in @ out in Roda et al. 1999, equation 6."""
         relation: NDArray[np.float64] = self.machine.relation(h_in, h_out)
         return relation
 
     def patterns_of(self, timeline: Timeline) -> list[str | None]:
-        """Return for each step the pattern whose g and L hold; None: the Machine's g and l.
+        """Return for each step the pattern whose g and L are used; None for the Machine's own.
 
         Raises:
-            UsageError: the Machine lacks one of them.
+            UsageError: the Machine lacks a figure that is needed.
         """
         steps = timeline.steps
         if self.pattern == RECOGNISE:
@@ -63,9 +63,9 @@ class Prices:
         return found
 
     def _check(self, pattern: str | None) -> None:
-        """Raise where g or L of a pattern, or of the Machine, is not known."""
+        """Raise UsageError if g or L of a pattern, or of the Machine, is not known."""
         if pattern is None:
-            self.machine.need("l", "by --{figure} {example}")
+            self.machine.need("l", "as in --{figure} {example}")
         else:
             self.machine.costs(pattern)
 
@@ -79,14 +79,14 @@ class Prices:
 
 
 def recognise(timeline: Timeline, step: Step) -> str | None:
-    """Return the pattern of a superstep, as :func:`bsplib.machine.pattern.pattern_of`."""
+    """Return the pattern of a superstep, by :func:`bsplib.machine.pattern.pattern_of`."""
     links = slice(step.link_start, step.link_stop)
     ends = (timeline.link_from[links].tolist(), timeline.link_to[links].tolist())
     return pattern_of(zip(*ends, strict=True))
 
 
 def recorded_machine(run: Run) -> Machine | None:
-    """Return the Machine that a run was recorded on; None where its trace does not say."""
+    """Return the Machine on which a run was recorded; None if its trace does not name one."""
     values: Any = run.meta.get("machine")
     try:
         return Machine.of(values)
@@ -102,28 +102,28 @@ def choose_prices(
     latency_s: float | None = None,
     pattern: str | None = None,
 ) -> Prices:
-    """Settle the prices for a run on a Machine.
+    """Choose the prices for a run on a Machine.
 
     Args:
-        run: what is to be replayed.
-        machine: where; the one that it was recorded on if None.
-        speed: of a process there: flop/s, as ``3e8``, or ``0.5x``: times that of the
-            computer that recorded.
-        latency_s: takes the place of the Machine's l.
-        pattern: as of :class:`Prices`; where it is None, a run in virtual time is priced
-            on its own Machine as it was there.
+        run: the run to replay.
+        machine: the Machine; default: the one on which the run was recorded.
+        speed: speed of a process of the Machine: in flop/s, as ``3e8``, or as a multiple
+            of the speed of the computer that recorded the run, as ``0.5x``.
+        latency_s: replaces the Machine's l.
+        pattern: see :class:`Prices`. If None, a run in virtual time on its own Machine has
+            the same prices as when it was recorded.
 
     Raises:
-        UsageError: the trace names no Machine, the speed is no speed, the pattern no
-            pattern, or a figure is missing.
+        UsageError: the trace names no Machine, the speed or the pattern is not valid, or
+            a figure of the Machine is missing.
     """
     recorded = recorded_machine(run)
     chosen = machine or recorded
     if chosen is None:
-        raise UsageError("predict: the trace does not say what Machine it ran on; name one")
+        raise UsageError("predict: the trace does not name the Machine of the run; give one")
     if pattern is not None and pattern not in (*PATTERNS, RECOGNISE):
         known = ", ".join((RECOGNISE, *PATTERNS))
-        raise UsageError(f"predict: {pattern!r} is no pattern; there are {known}")
+        raise UsageError(f"predict: there is no pattern {pattern!r}; choose one of {known}")
     if latency_s is not None:
         chosen = replace(chosen, l=latency_s)
     if pattern is None and chosen.patterns and chosen == recorded and _is_virtual(run):
@@ -136,7 +136,7 @@ def _is_virtual(run: Run) -> bool:
 
 
 def _ratio(recorded: Machine | None, machine: Machine, speed: str | None) -> float:
-    """Return the seconds there for each second that was recorded."""
+    """Return the time of a computation on the Machine, divided by the recorded time."""
     if speed is None and recorded is not None and _as_fast(recorded, machine):
         return 1.0
     if speed is not None and speed.endswith("x"):
@@ -144,29 +144,31 @@ def _ratio(recorded: Machine | None, machine: Machine, speed: str | None) -> flo
     if recorded is None or recorded.speed is None:
         name = "the trace" if recorded is None else recorded.label
         raise UsageError(
-            f"predict: {name} does not say how fast the computer was that recorded; say how many "
-            f"times as fast {machine.label} is, as in --speed 0.5x"
+            f"predict: {name} does not have the speed of the computer that recorded the run; give "
+            f"the relative speed of {machine.label}, as in --speed 0.5x"
         )
     if speed is not None:
         return recorded.speed / _positive(speed, speed)
-    return recorded.speed / machine.need("speed", "by --{figure} {example} or --{figure} 0.5x")
+    return recorded.speed / machine.need("speed", "as in --{figure} {example} or --{figure} 0.5x")
 
 
 def _as_fast(recorded: Machine, machine: Machine) -> bool:
-    """Tell whether a Machine is the recorded one, as far as its speed goes.
+    """Tell whether a Machine has the name and the speed of the recorded one.
 
-    A run on virtual processors was scaled to the speed of its Machine when it was
-    recorded: it must not be scaled to that speed again.
+    The computation of a run on virtual processors was scaled to the speed of its Machine
+    when it was recorded. It must not be scaled again.
     """
     speeds = {recorded.speed, machine.speed} - {None}
     return machine.name == recorded.name and len(speeds) < 2
 
 
-def _positive(said: str, text: str) -> float:
+def _positive(speed: str, text: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = 0.0
     if not 0 < value < float("inf"):
-        raise UsageError(f"predict: {said!r} is no speed; say flop/s, as 3e8, or times, as 0.5x")
+        raise UsageError(
+            f"predict: {speed!r} is no speed; give flop/s, as in 3e8, or a multiple, as in 0.5x"
+        )
     return value

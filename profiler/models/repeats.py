@@ -1,9 +1,9 @@
-"""What a program takes when nothing disturbs it, from several runs of it.
+"""The time that a program takes without disturbances, estimated from several runs.
 
-What disturbs a process, another program or the system, makes it slower and never
-faster. Where all runs made the same supersteps, each stretch of computation and each
-communication counts as long as it took at least in any of them. From these times the
-total follows as OBSP* has it, with the time that communication took in place of g h + L.
+Disturbances, by other programs or by the system, make a process slower and never faster.
+If all runs have the same supersteps, each computation and each communication counts with
+its least time over the runs. The total is computed from these times as in OBSP*, with the
+time of the communication instead of g h + L.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ if TYPE_CHECKING:
     from bsplib.recording.records import Run
 
 _AS_IT_WAS = Prices(Machine("as it was", "the runs themselves", g=1.0, l=0.0))
-"""Prices h, which holds the seconds of a communication, at these seconds."""
+"""Prices with g = 1 and l = 0, for an h that is the time of a communication in seconds."""
 
 
 class Undisturbed(NamedTuple):
-    """A run with its least times."""
+    """A run with the least times of several runs."""
 
     timeline: Timeline
     booking: Booking
-    """Communication and synchronisation are one; ``sync_s`` is 0."""
+    """Its communication includes synchronisation; ``sync_s`` is 0."""
 
 
 def undisturbed(runs: Sequence[Run], free: Sequence[int] = ()) -> Undisturbed:
-    """Return a run of which every stretch took as long as the quickest of several.
+    """Return a run in which each computation and communication has its least time.
 
     Args:
-        runs: at least one, of one program with the same arguments.
-        free: steps of the timeline whose synchronisation is not to count, since it ends
-            what is measured.
+        runs: runs of one program with the same arguments, at least one.
+        free: steps of the timeline whose synchronisation does not count, because it ends
+            the measurement.
 
     Raises:
-        ValueError: there is none, or they did not make the same supersteps.
+        ValueError: there are no runs, or they do not have the same supersteps.
 
     Source: Gonzalez et al., equations 1 to 3.
     """
@@ -55,7 +55,7 @@ def undisturbed(runs: Sequence[Run], free: Sequence[int] = ()) -> Undisturbed:
     first = timelines[0]
     for timeline in timelines[1:]:
         if not _alike(timeline, first):
-            raise ValueError("the runs did not make the same supersteps")
+            raise ValueError("the runs do not have the same supersteps")
     comp_s = np.minimum.reduce([timeline.ahead_s for timeline in timelines])
     comm_s = np.minimum.reduce([_communication_s(timeline, free) for timeline in timelines])
     rows = np.arange(len(comp_s))
@@ -71,7 +71,7 @@ def undisturbed(runs: Sequence[Run], free: Sequence[int] = ()) -> Undisturbed:
 
 
 def between(timeline: Timeline, first: int, last: int) -> NDArray[np.bool_]:
-    """Return which records of a run, in its own order, come after a step, up to another."""
+    """Mark the records of a run that come after one step, up to and including another."""
     chosen = np.zeros(len(timeline.position), bool)
     chosen[timeline.position] = (timeline.step > first) & (timeline.step <= last)
     return chosen

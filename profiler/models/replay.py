@@ -1,4 +1,4 @@
-"""The four cost models: what a recorded run would take on a Machine.
+"""The four cost models: the time that a recorded run would take on a Machine.
 
 ======= ======================================================================
 model   a superstep costs
@@ -7,19 +7,20 @@ BSP     max w + g max h + l
 BSPWB   max w + max(g h + L) (Roda et al., equations 5 and 6)
 MPM     Phi_i = max{Phi_j + w_j} + g h_i + L over j in Omega_i, which is i and
         those that send to i; h_i is the greatest over Omega_i (equations 7-10)
-OBSP*   MPM with Omega_i = everyone after a global sync (Gonzalez et al., 1-3)
+OBSP*   MPM with Omega_i = all processes at a global sync (Gonzalez et al., 1-3)
 ======= ======================================================================
 
-The h of a process is in @ out: @ is the Machine's rule, max or sum, since its g was
+The h of a process is in @ out, where @ is the Machine's rule, max or sum, since its g was
 fitted to h by this rule. The price of a superstep is :meth:`bsplib.machine.Machine.parts`,
-which virtual processors use, too. What sub-groups do is computation of the superstep
-of their parent that contains them. BSP and BSPWB price a sub-group by itself, as if
-its processes entered together, and add that to the w of each; MPM and OBSP* let every
-process enter at its own time xi_i and leave at its own.
+which virtual processors use, too. The time of a sub-group counts as computation of the
+superstep of its parent that contains it. BSP and BSPWB price a sub-group separately, as if
+its processes entered together, and add its price to the w of each of them; in MPM and
+OBSP* every process enters and leaves at its own time (xi_i).
 
-A total is a path: of what each superstep waited for one process decides. Along it the
-costs are booked to the records that they belong to, so that the parts of any division
-of the run add up to the total.
+In each superstep one process determines when the superstep ends. So the total is the
+length of a path from process to process. The costs on this path are booked to the records
+to which they belong: however the records are divided into parts, the parts add up to the
+total.
 """
 
 from __future__ import annotations
@@ -44,24 +45,24 @@ MODELS = ("BSP", "BSPWB", "MPM", "OBSP*")
 
 @dataclass(frozen=True)
 class Booking:
-    """What a run takes under a model, or took, booked to its records.
+    """The time of a run, under a model or as measured, booked to its records.
 
-    All arrays have one element for each record of the run, in the run's own order, and
-    only those on the path that decides the total are not 0.
+    All arrays have one element for each record of the run, in the order of ``run.records``.
+    Only records on the path that determines the total have values other than 0.
     """
 
     comp_s: NDArray[np.float64]
     """Computation."""
     comm_s: NDArray[np.float64]
-    """Bytes on their way, g h; of a measured time all but computation and waiting."""
+    """Transfer of bytes, g h; of a measured time, all except computation and waiting."""
     sync_s: NDArray[np.float64]
-    """The start or end of supersteps, l or L; 0 where a time was measured."""
+    """Start or end of supersteps, l or L; 0 in a measured time, whose ``comm_s`` includes it."""
     waiting_s: NDArray[np.float64]
-    """Waiting for a core while it computed; 0 under a model, which knows no such thing."""
+    """Waiting for a core during computation; 0 under a model."""
 
     @property
     def total_s(self) -> float:
-        """The time of the whole run."""
+        """The total time of the run."""
         parts = self.comp_s, self.comm_s, self.sync_s, self.waiting_s
         return float(sum(part.sum() for part in parts))
 
@@ -70,28 +71,28 @@ def replay(timeline: Timeline, model: str, prices: Prices) -> Booking:
     """Replay a run under a model.
 
     Args:
-        timeline: the run, laid out.
+        timeline: the timeline of the run.
         model: one of ``MODELS``.
-        prices: of the Machine.
+        prices: the figures of the Machine.
 
     Raises:
         ValueError: there is no such model.
         UsageError: the Machine lacks a figure.
     """
     if model not in MODELS:
-        raise ValueError(f"there is no model {model!r}; there are {', '.join(MODELS)}")
+        raise ValueError(f"there is no model {model!r}; choose one of {', '.join(MODELS)}")
     if model in ("BSP", "BSPWB"):
         return _Barriers(timeline, model, prices).booking()
     return _Messages(timeline, model, prices).booking()
 
 
 def measured(timeline: Timeline) -> Booking:
-    """Book the time that the run took, along the path of its own waits."""
+    """Book the measured time of the run, along the path of its waits."""
     return _Recorded(timeline).booking()
 
 
 class _Books:
-    """Where the costs of records are added up."""
+    """Adds up the costs that are booked to each record."""
 
     def __init__(self, timeline: Timeline, speed_ratio: float = 1.0) -> None:
         self._timeline = timeline
@@ -102,31 +103,31 @@ class _Books:
         self._sorted = pieces.before[self._by_before]
 
     def computed(self, record: int, seconds: float) -> None:
-        """A record computed."""
+        """Book computation to a record."""
         self._sums[0, record] += seconds
 
     def communicated(self, record: int, transfer_s: float, sync_s: float) -> None:
-        """A record communicated."""
+        """Book communication and synchronisation to a record."""
         self._sums[1, record] += transfer_s
         self._sums[2, record] += sync_s
 
     def came_to(self, record: int, *, as_measured: bool = False) -> None:
-        """A process computed from its last sync to the arrival of a record.
+        """Book the computation of a process from its last sync to the arrival of a record.
 
         Args:
-            record: which.
-            as_measured: book the time inside primitives and that without a core, too.
+            record: the record.
+            as_measured: book the time inside primitives and the waiting for a core, too.
         """
         pieces = self._timeline.pieces
         start, stop = np.searchsorted(self._sorted, [record, record + 1])
-        places = self._by_before[start:stop]
-        self._sums[0, pieces.owner[places]] += pieces.comp_s[places] * self._ratio
+        chosen = self._by_before[start:stop]
+        self._sums[0, pieces.owner[chosen]] += pieces.comp_s[chosen] * self._ratio
         if as_measured:
-            self._sums[1, pieces.owner[places]] += pieces.calls_s[places]
-            self._sums[3, pieces.owner[places]] += pieces.waiting_s[places]
+            self._sums[1, pieces.owner[chosen]] += pieces.calls_s[chosen]
+            self._sums[3, pieces.owner[chosen]] += pieces.waiting_s[chosen]
 
     def closed(self) -> Booking:
-        """The sums in the order of the run's records."""
+        """Return the sums in the order of the run's records."""
         sums = np.zeros_like(self._sums)
         sums[:, self._timeline.position] = self._sums
         return Booking(*sums)
@@ -136,7 +137,7 @@ class _Books:
 
 
 class _Barriers:
-    """BSP and BSPWB: every superstep of a group begins and ends for all of it together."""
+    """BSP and BSPWB: each superstep begins and ends at the same time for the whole group."""
 
     def __init__(self, timeline: Timeline, model: str, prices: Prices) -> None:
         self._timeline = timeline
@@ -150,10 +151,10 @@ class _Barriers:
         self._books = _Books(timeline, prices.ratio)
         self._totals = np.zeros(len(self._groups))
         self._deciding: list[tuple[int, int]] = []
-        """Of each step the process whose computation is longest, and its record or -1."""
+        """For each step the process with the longest computation, and its record or -1."""
 
     def booking(self) -> Booking:
-        """Add up, then go back and book what decided."""
+        """Compute the totals of all groups, then go back and book the costs on the path."""
         for number, step in enumerate(self._timeline.steps):
             self._end(number, step)
         on_path = np.zeros(len(self._groups), bool)
@@ -187,7 +188,7 @@ class _Barriers:
             self._totals[step.group] += sum(price)
 
     def _book(self, number: int, step: Step, on_path: NDArray[np.bool_]) -> None:
-        """Book what decided a superstep, and see which sub-groups did."""
+        """Book the costs that determined when a superstep ended; mark sub-groups on the path."""
         process, record = self._deciding[number]
         if record >= 0:
             self._books.computed(record, self._w_s[record])
@@ -203,7 +204,7 @@ class _Barriers:
 
 
 class _Messages:
-    """MPM and OBSP*: a process waits for those that send to it, or after a sync for all."""
+    """MPM and OBSP*: a process waits for its senders, or (in OBSP*, at a sync) for all."""
 
     def __init__(self, timeline: Timeline, model: str, prices: Prices) -> None:
         self._timeline = timeline
@@ -216,13 +217,13 @@ class _Messages:
         self._clock = np.zeros(timeline.run.nprocs)
         count = len(timeline.position)
         self._cause = np.arange(count)
-        """The record whose arrival a record waited for."""
+        """For each record, the record for whose arrival it waited."""
         self._relation = np.zeros(count)
-        """The greatest h among those that it waited for."""
+        """For each record, the greatest h among the records for which it waited."""
         self._last = np.full(timeline.run.nprocs, -1)
 
     def booking(self) -> Booking:
-        """Let time go on to the end, then follow back what the last process waited for."""
+        """Compute the times of all steps, then follow the waits back from the last process."""
         for number, step in enumerate(self._timeline.steps):
             self._end(number, step)
         if len(self._clock) and (record := int(self._last[np.argmax(self._clock)])) >= 0:
@@ -230,7 +231,7 @@ class _Messages:
         return self._books.closed()
 
     def _end(self, number: int, step: Step) -> None:
-        """Let the processes of a superstep arrive and go on (equations 8 and 9)."""
+        """Compute when the processes of a superstep arrive and continue (equations 8 and 9)."""
         rows = slice(step.start, step.stop)
         pid = self._timeline.pid[rows]
         arrive = self._clock[pid] + self._ahead_s[rows]
@@ -249,7 +250,7 @@ class _Messages:
         self._clock[pid] = arrive + transfer_s + sync_s
 
     def _wait_for_senders(self, step: Step, arrive: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return when each process has all that was sent to it."""
+        """Return the times at which each process has received everything sent to it."""
         links = slice(step.link_start, step.link_stop)
         sender, receiver = (
             ends[links] - step.start for ends in (self._timeline.link_from, self._timeline.link_to)
@@ -266,7 +267,7 @@ class _Messages:
         return complete
 
     def _book(self, record: int) -> None:
-        """Follow back what a process waited for."""
+        """Book the costs on the path of waits that leads to a record."""
         while record >= 0:
             number = self._timeline.step[record]
             if self._timeline.steps[number].kind != Kind.END:
@@ -281,7 +282,7 @@ class _Messages:
 
 
 class _Recorded:
-    """The time that the run took: back from its end, from each wait to who was waited for."""
+    """The measured time: a path from the end of the run, from each wait to its cause."""
 
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
@@ -301,7 +302,7 @@ class _Recorded:
         return self._books.closed()
 
     def _cause(self, record: int) -> int:
-        """The record of the same step whose arrival released this one."""
+        """Return the record of the same step whose arrival released this one."""
         arrive, released = self._records["arrive"], self._records["released"][record]
         if arrive[record] == released:
             return record

@@ -27,7 +27,7 @@ _PARTS = ("computation", "communication", "synchronisation")
 def predict_all(
     chosen: Sequence[tuple[Run, Prices]], models: Sequence[str] = MODELS
 ) -> list[Prediction]:
-    """Replay runs under models, and show on standard error how far it is.
+    """Replay runs under models, with a progress bar on standard error.
 
     Raises:
         ValueError: there is no such model.
@@ -46,12 +46,12 @@ def predict_all(
 def print_predictions(
     predictions: Iterable[Prediction], *, number: int | None = None, console: Console | None = None
 ) -> None:
-    """Print for each run its totals under the models, then what they are by node.
+    """Print for each run its totals under the models, and the shares of the nodes in them.
 
     Args:
-        predictions: of the runs of a trace, in order.
-        number: position in the trace of the one run that is printed; None where all are.
-        console: where to print; standard output if None.
+        predictions: predictions for the runs of a trace, in order.
+        number: position in the trace of the run, if only one run is printed.
+        console: where to print; default: standard output.
     """
     console = console or Console()
     for position, prediction in enumerate(predictions):
@@ -63,7 +63,7 @@ def print_predictions(
 
 
 def _title(position: int, prediction: Prediction) -> Text:
-    """Say of which run the tables are, and on which Machine."""
+    """Return a title that describes the run and the Machine of the tables."""
     run, prices = prediction.callgraph.run, prediction.prices
     machine = prices.machine
     processes = "1 process" if run.nprocs == 1 else f"{run.nprocs} processes"
@@ -71,20 +71,20 @@ def _title(position: int, prediction: Prediction) -> Text:
     parts = [f"run {position + 1}: {program}", processes, f"on {machine.label}"]
     if prices.pattern is None:
         latency = fmt.seconds(machine.need("l"))
-        parts.append(f"g {fmt.seconds(machine.g * machine.word_bytes)} a word, l {latency}")
+        parts.append(f"g {fmt.seconds(machine.g * machine.word_bytes)} per word, l {latency}")
     else:
         parts.append(f"g and L by pattern: {prices.pattern}")
     if prices.ratio != 1:
         parts.append(f"computation takes {prices.ratio:.3g} times as long as recorded")
     if machine.p is not None and machine.p != run.nprocs:
-        parts.append(f"figures measured with {machine.p}")
+        parts.append(f"figures measured with {machine.p} processes")
     if not run.complete:
-        parts.append("the run broke off")
+        parts.append("the run did not end normally")
     return Text(", ".join(parts), style="bold")
 
 
 def _totals(prediction: Prediction) -> Table:
-    """One row a model: its total, what it consists of, and the error where there is one."""
+    """Return a table with one row for each model: its total, the parts, and its error if any."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("model")
     errors = [] if prediction.is_elsewhere else ["error"]
@@ -99,13 +99,13 @@ def _totals(prediction: Prediction) -> Table:
 
 
 def _texts(name: str, parts: Parts) -> list[str]:
-    """A total and its parts; what was measured does not tell synchronisation apart."""
+    """Return a total and its parts; the measured time has no separate synchronisation."""
     texts = [fmt.seconds(value) for value in (parts.total_s, parts.comp_s, parts.comm_s)]
     return [*texts, "" if name == MEASURED else fmt.seconds(parts.sync_s)]
 
 
 def _nodes(prediction: Prediction) -> Table:
-    """One row a node in call-tree order: what the deciding path of each model spent there."""
+    """Return a table with one row for each node, in call-tree order: its share in each total."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("function or\ncost centre", overflow="fold")
     for name in prediction.nodes:

@@ -1,8 +1,8 @@
-"""A run laid out for replay: its supersteps in order, and what comes before what.
+"""The timeline of a run for replay: its supersteps in order, with their dependencies.
 
-A superstep of a group and all that its sub-groups did inside it are ordered by the
-partitions, not by the clock: sub-groups come before the superstep of their parent
-that contains them. In this order every superstep follows all that it depends on.
+The order follows from the partitions, not from the clock: the supersteps of a sub-group
+come before the superstep of the parent that contains them. In this order every superstep
+comes after all supersteps on which it depends.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ _COMP = METRICS.index("comp")
 
 
 class Step(NamedTuple):
-    """A superstep of one group. Its records, and links, stand in a row."""
+    """A superstep of one group. Its records are consecutive, and so are its links."""
 
     group: int
     """Position in ``run.groups``."""
     superstep: int
     kind: Kind
     start: int
-    """Its first record."""
+    """Position of its first record."""
     stop: int
     link_start: int
-    """Its first link."""
+    """Position of its first link."""
     link_stop: int
     opened: tuple[int, ...]
-    """Sub-groups that were opened in it."""
+    """The sub-groups that were opened in it."""
 
 
 @dataclass(frozen=True)
 class Timeline:
     """The records of a run in the order of the steps.
 
-    All arrays have one element for each record, in the order of the steps, unless
-    they say otherwise.
+    All arrays have one element for each record, in the order of the steps, unless their
+    description says otherwise.
     """
 
     run: Run
@@ -65,47 +65,48 @@ class Timeline:
     step: NDArray[np.int64]
     """Position in ``steps``."""
     before: NDArray[np.int64]
-    """The record that the same process ended before this one; -1 where there is none."""
+    """The previous record of the same process; -1 if there is none."""
     w_s: NDArray[np.float64]
-    """Computation of the whole superstep here, without that in sub-groups."""
+    """Computation of the process in this superstep, without that in sub-groups."""
     ahead_s: NDArray[np.float64]
-    """Computation of the process since it ended the record before, whosever it is."""
+    """Computation of the process since its previous record, of whatever group that was."""
     h_in: NDArray[np.float64]
     h_out: NDArray[np.float64]
     link_from: NDArray[np.int64]
-    """For each link, something that came with the superstep: the record that sent it."""
+    """For each link (a transfer in a superstep from one process to another): the record of
+    the sender."""
     link_to: NDArray[np.int64]
-    """For each link: the record that got it."""
+    """For each link: the record of the receiver."""
     pieces: Pieces
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """Stretches of computation: one for most records, more where sub-groups cut them.
+    """Pieces of computation: one for most records, several where sub-groups divide it.
 
-    What a process computes between opening a sub-group and the sync before is its
-    parent's, and comes before the first sync of the sub-group. Times inside put, get
-    and send are known for a superstep as a whole: they count as spent at its end.
+    The computation between a sync and the opening of a sub-group belongs to a superstep of
+    the parent, but takes place before the first sync of the sub-group. The time inside put,
+    get and send is known only for a whole superstep; it counts as spent at its end.
     """
 
     before: NDArray[np.int64]
-    """The record before whose arrival the process does this."""
+    """The record before whose arrival the piece was computed."""
     owner: NDArray[np.int64]
-    """The record whose computation it is."""
+    """The record to which the computation belongs."""
     comp_s: NDArray[np.float64]
     """Computation; adds up to ``w_s`` for each owner."""
     waiting_s: NDArray[np.float64]
-    """Time that it waited for a core meanwhile; 0 where CPU time was not measured."""
+    """Time that the process waited for a core; 0 if CPU time was not measured."""
     calls_s: NDArray[np.float64]
-    """The rest of the stretch: time inside primitives, and of the recorder."""
+    """The rest of the time: inside primitives, and in the recorder."""
 
 
 def lay_out(run: Run) -> Timeline:
-    """Lay a run out.
+    """Return the timeline of a run.
 
     Args:
-        run: as ``bsplib.recording.trace.read_trace`` returns it. Where it broke off, supersteps
-            may lack some of their processes; what was recorded is laid out.
+        run: a run, as ``bsplib.recording.trace.read_trace`` returns it. If it did not end
+            normally, supersteps may lack some of their processes.
     """
     records, numbers = run.records, superstep_numbers(run)
     steps, position = _steps(run)
@@ -141,7 +142,7 @@ def lay_out(run: Run) -> Timeline:
 
 
 def _steps(run: Run) -> tuple[list[Step], NDArray[np.intp]]:
-    """Order the supersteps; return them and the positions of their records in a row."""
+    """Order the supersteps; return them and the positions of their records, concatenated."""
     records = run.records
     by_step = np.lexsort((records["pid"], records["superstep"], records["group"]))
     keys = np.stack([records["group"], records["superstep"]])[:, by_step]
@@ -170,7 +171,7 @@ def _steps(run: Run) -> tuple[list[Step], NDArray[np.intp]]:
 
 
 def _opened(run: Run) -> dict[tuple[int, int], list[int]]:
-    """Sub-groups by group and superstep that opened them, in the order of the partitions."""
+    """Return the sub-groups that were opened in each superstep of each group, in order."""
     opened: dict[tuple[int, int], list[int]] = defaultdict(list)
     numbered = list(enumerate(run.groups))[1:]
     for number, info in sorted(numbered, key=lambda item: (item[1].ordinal, item[1].index)):
@@ -182,7 +183,7 @@ def _in_order(
     supersteps: dict[int, list[int]], opened: dict[tuple[int, int], list[int]]
 ) -> Iterator[tuple[int, int]]:
     """Yield (group, superstep), each after those of the sub-groups that it contains."""
-    # A stack of one's own: a trace may nest groups deeper than Python nests calls.
+    # An explicit stack: a trace may nest groups more deeply than Python's recursion limit.
     waiting: list[tuple[int, int, bool]] = [(0, step, False) for step in supersteps[0][::-1]]
     while waiting:
         group, superstep, entered = waiting.pop()
@@ -198,7 +199,7 @@ def _in_order(
 
 
 def _before(run: Run) -> NDArray[np.int64]:
-    """For each record of a run the one that its process ended before."""
+    """Return for each record of a run the previous record of its process."""
     order = np.argsort(run.records["pid"], kind="stable")
     pid = run.records["pid"][order]
     before = np.full(len(order), -1, np.int64)
@@ -209,7 +210,7 @@ def _before(run: Run) -> NDArray[np.int64]:
 def _links(
     run: Run, numbers: NDArray[np.int64], inverse: NDArray[np.intp]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Who sent something to whom, also if it was empty; sorted by who got it."""
+    """Return sender and receiver of each transfer, also of empty ones, sorted by receiver."""
     traffic = run.traffic
     partner = partner_records(run, numbers)
     known = (partner >= 0) & (traffic["messages"] > 0)
@@ -221,7 +222,7 @@ def _links(
 
 
 def _with_links(steps: list[Step], link_to: NDArray[np.int64]) -> list[Step]:
-    """The steps with the places of their links."""
+    """Return the steps with the positions of their links."""
     bounds = np.searchsorted(link_to, [[step.start, step.stop] for step in steps] or [[0, 0]])
     return [
         step._replace(link_start=start, link_stop=stop)
@@ -229,11 +230,11 @@ def _with_links(steps: list[Step], link_to: NDArray[np.int64]) -> list[Step]:
     ]
 
 
-# -- stretches of computation ---------------------------------------------------------------
+# -- pieces of computation ------------------------------------------------------------------
 
 
 class _Stretch(NamedTuple):
-    """A piece before the calls are taken out of it, in nanoseconds."""
+    """A piece that still includes the time inside primitives, in nanoseconds."""
 
     before: int
     owner: int
@@ -247,14 +248,14 @@ def _pieces(
     before: NDArray[np.int64],
     spent_s: NDArray[np.float64],
 ) -> Pieces:
-    """Cut the time between syncs into pieces by whose computation it is.
+    """Divide the time between syncs into pieces, by the records to which it belongs.
 
     Args:
         run: the run.
-        steps: in order.
-        records: in the order of the steps; so is all that follows.
+        steps: its steps, in order.
+        records: its records, in the order of the steps, like the following arrays.
         before: as in :class:`Timeline`.
-        spent_s: computation with all waiting for a core.
+        spent_s: computation, including waiting for a core.
     """
     since = np.where(before < 0, _began(records)[records["pid"]], records["end"][before])
     lengths = np.maximum(records["arrive"] - since, 0)
@@ -269,24 +270,24 @@ def _pieces(
 
 
 def _on_a_core(pieces: Pieces, w_s: NDArray[np.float64], spent_s: NDArray[np.float64]) -> Pieces:
-    """Tell waiting for a core from computation, in each piece by the share of its owner."""
+    """Separate waiting for a core from computation, with the ratio of the owner's record."""
     share = np.divide(w_s, spent_s, out=np.ones_like(w_s), where=spent_s > 0)
     comp_s = pieces.comp_s * share[pieces.owner]
     return replace(pieces, comp_s=comp_s, waiting_s=pieces.comp_s - comp_s)
 
 
 def _began(records: NDArray[np.void]) -> NDArray[np.int64]:
-    """When each process began."""
+    """Return when each process began."""
     began = np.full(int(records["pid"].max(initial=-1)) + 1, np.iinfo(np.int64).max)
     np.minimum.at(began, records["pid"], records["start"])
     return began
 
 
 def _whole(records: NDArray[np.void], before: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Records before which the process was in no other group since its last sync."""
+    """Mark the records whose process was in no other group since its last sync."""
     group: NDArray[np.int32] = records["group"]
-    alike: NDArray[np.bool_] = group == np.where(before < 0, 0, group[before])
-    return alike
+    unchanged: NDArray[np.bool_] = group == np.where(before < 0, 0, group[before])
+    return unchanged
 
 
 def _cut_at_partitions(
@@ -296,13 +297,13 @@ def _cut_at_partitions(
     since: NDArray[np.int64],
     entered: NDArray[np.intp],
 ) -> list[_Stretch]:
-    """Cut the time before records that enter or leave sub-groups."""
-    places = {(step.group, step.superstep): (step.start, step.stop) for step in steps}
+    """Divide the time before records that enter or leave sub-groups."""
+    rows = {(step.group, step.superstep): (step.start, step.stop) for step in steps}
 
     def around(record: np.void) -> int | None:
-        """The record of the parent that contains this one's group."""
+        """Return the record of the parent's superstep that contains the group of a record."""
         info = run.groups[record["group"]]
-        start, stop = places.get((info.parent, info.superstep), (0, 0))
+        start, stop = rows.get((info.parent, info.superstep), (0, 0))
         found = start + int(np.searchsorted(records["pid"][start:stop], record["pid"]))
         return found if found < stop and records["pid"][found] == record["pid"] else None
 
@@ -322,18 +323,18 @@ def _cut_at_partitions(
 def _without_calls(
     owner: NDArray[np.int64], length_s: NDArray[np.float64], spent_s: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Take from the stretches of each owner the time in calls, from the last ones first."""
+    """Subtract the time inside primitives from the pieces of each owner, the last one first."""
     comp_s = length_s.copy()
     count = np.bincount(owner, minlength=len(spent_s))
     single = count[owner] == 1
     comp_s[single] = spent_s[owner[single]]
     parts: dict[int, list[int]] = defaultdict(list)
-    for place in np.flatnonzero(~single).tolist():
-        parts[int(owner[place])].append(place)
-    for number, places in parts.items():
-        excess = float(length_s[places].sum() - spent_s[number])
-        for place in reversed(places):
-            taken = min(excess, float(comp_s[place]))
-            comp_s[place] -= taken
+    for piece in np.flatnonzero(~single).tolist():
+        parts[int(owner[piece])].append(piece)
+    for number, pieces in parts.items():
+        excess = float(length_s[pieces].sum() - spent_s[number])
+        for piece in reversed(pieces):
+            taken = min(excess, float(comp_s[piece]))
+            comp_s[piece] -= taken
             excess -= taken
     return comp_s

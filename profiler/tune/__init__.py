@@ -1,8 +1,8 @@
-"""Tuning a parameter of an application by the balance of its h-relations.
+"""Tuning of a parameter of an application by the balance of its h-relations.
 
-An application is run with each value of the parameter and recorded. Some cost centres
-cost more the greater the value is, others get more even: the trade between them is
-found in the traces, priced on any Machine, and shown.
+An application is run and recorded with each value of the parameter. With greater values
+some cost centres cost more, and others become more balanced. This trade-off is found in
+the traces, priced on any Machine, and shown.
 
 Source: Jarvis et al. 2002, section 4.3, Figures 7 and 8.
 """

@@ -1,4 +1,4 @@
-"""The application that is tuned: a module with a click command named ``command``."""
+"""The application to tune: a module with a click command named ``command``."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class App:
     command: click.Command
 
     def check(self, parameter: Parameter) -> None:
-        """Check that the parameter is an integer option that takes all its values.
+        """Check that the parameter is an integer option and that all its values are valid.
 
         Raises:
-            UsageError: it is not, or takes one of them not.
+            UsageError: there is no such integer option, or a value is not valid.
         """
         option = self._option(parameter.option)
         for value in parameter.values:
@@ -46,7 +46,7 @@ class App:
                 ) from None
             if isinstance(taken, bool) or taken != value or not isinstance(taken, int):
                 raise UsageError(
-                    f"tune: {parameter.option} of {self.name} is no integer option; it takes "
+                    f"tune: {parameter.option} of {self.name} does not take integers; its type is "
                     f"{option.type.name}"
                 )
 
@@ -61,37 +61,38 @@ class App:
         )
 
     def run(self, arguments: Sequence[str], trace: Path) -> Run:
-        """Run the application, silently, and return what was recorded.
+        """Run the application without its output, and return the recorded run.
 
         Args:
-            arguments: of its command line.
-            trace: file that it is recorded in; what was there is replaced.
+            arguments: arguments of its command line.
+            trace: trace file to write; an earlier file is replaced.
 
         Raises:
-            UsageError: it does not take the arguments, or does not end well, or makes
-                another number of runs than one.
+            UsageError: the arguments are not valid, the application fails, or it makes
+                no run or several.
         """
         line = [*arguments, "--profile", str(trace)]
-        said = " ".join(arguments)
+        command = " ".join(arguments)
         trace.unlink(missing_ok=True)  # a further run would be added to it
         try:
             with _silent(self.name, line):
                 self.command.main(line, prog_name=self.name, standalone_mode=False)
         except click.ClickException as error:
-            raise UsageError(f"tune: {self.name} {said}: {error.format_message()}") from None
+            raise UsageError(f"tune: {self.name} {command}: {error.format_message()}") from None
         except (BspError, click.Abort) as error:
-            raise UsageError(f"tune: {self.name} {said} failed: {error}") from error
+            raise UsageError(f"tune: {self.name} {command} failed: {error}") from error
         runs = read_trace(trace).runs if trace.exists() else ()
         if len(runs) != 1:
             raise UsageError(
-                f"tune: {self.name} {said} recorded {len(runs)} runs; what is tuned makes one"
+                f"tune: {self.name} {command} recorded {len(runs)} runs; an application that is "
+                "tuned has to make exactly one"
             )
         return runs[0]
 
 
 @contextlib.contextmanager
 def _silent(name: str, line: Sequence[str]) -> Iterator[None]:
-    """Keep to oneself what the application prints; its trace says what it was called."""
+    """Suppress the output of the application; set ``sys.argv``, which its trace will name."""
     before = sys.argv
     sys.argv = [name, *line]
     try:
@@ -105,10 +106,10 @@ def find_app(name: str) -> App:
     """Load an application.
 
     Args:
-        name: of a module, as ``apps.sorting.sample_sort``, or the path of its file.
+        name: name of a module, as ``apps.sorting.sample_sort``, or path of its file.
 
     Raises:
-        UsageError: there is none, or it has no click command named ``command``.
+        UsageError: there is no such module, or it has no click command named ``command``.
     """
     module = _load_file(Path(name)) if name.endswith(".py") else _load_module(name)
     command = getattr(module, "command", None)
@@ -124,11 +125,11 @@ def _load_module(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-            raise  # the application is there, and lacks something itself
+            raise  # the application exists, and a module that it imports does not
         raise UsageError(
-            f"tune: there is no module {name}; name one as apps.sorting.sample_sort, or a .py file"
+            f"tune: there is no module {name}; give one, as apps.sorting.sample_sort, or a .py file"
         ) from None
-    except (ValueError, TypeError):  # not even a name: "..", ""
+    except (ValueError, TypeError):  # a text such as ".." or ""
         raise UsageError(f"tune: {name!r} is no name of a module") from None
 
 
@@ -137,7 +138,7 @@ def _load_file(path: Path) -> ModuleType:
         raise UsageError(f"tune: there is no file {path}")
     name = path.stem
     spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None  # the ending is that of Python
+    assert spec is not None  # since the suffix is .py
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.absolute().parent))  # as python FILE does

@@ -1,4 +1,4 @@
-"""Which value is the best: on the Machine of the runs, and on all in the database."""
+"""The best value of a parameter: on the Machine of the runs, and on each that is known."""
 
 from __future__ import annotations
 
@@ -18,47 +18,47 @@ if TYPE_CHECKING:
     from profiler.tune.sweep import Point
 
 NEAR = 0.02
-"""Values whose cost exceeds that of the best by less than this part are as good."""
+"""Values whose cost is at most this fraction above the least cost count as equally good."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the values cost on a Machine."""
+    """The costs of all values on a Machine."""
 
     name: str
-    """What the Machine is called."""
+    """Name of the Machine."""
     values: tuple[int, ...]
     totals_s: tuple[float, ...]
-    """For each value; empty where no l is known."""
+    """Cost of each value; empty if no l is known."""
     ratio: float | None = 1.0
-    """Seconds that a computation takes there for each that was measured; None if it is
-    not known, and they count as they were measured."""
+    """Time of a computation on the Machine, divided by the measured time; None if it is not
+    known: the measured time is used then."""
     too_small: bool = False
-    """It has fewer processes than there were in the runs."""
+    """Whether the Machine has fewer processes than the runs."""
 
     @property
     def best(self) -> int:
-        """The value that costs least."""
+        """The value with the least cost."""
         return self.values[self.totals_s.index(self.best_s)]
 
     @property
     def best_s(self) -> float:
-        """What the best costs."""
+        """The least cost."""
         return min(self.totals_s)
 
     @property
     def near(self) -> tuple[int, ...]:
-        """Other values that are as good."""
+        """Other values that are equally good."""
         pairs = zip(self.values, self.totals_s, strict=True)
         limit = self.best_s * (1 + NEAR)
         return tuple(value for value, cost in pairs if cost <= limit and value != self.best)
 
 
 def judge(points: Sequence[Point]) -> list[Verdict]:
-    """Price all runs on their own Machine, and then on each other one of the database.
+    """Price all runs on their own Machine, and then on each Machine that comes with bsplib.
 
-    A Machine whose l is not known prices nothing; where speeds are not known the
-    computation counts as it was measured.
+    A Machine without l gives no costs. Where a speed is not known, the measured time of the
+    computation is used.
     """
     own = points[0].machine
     known = {name: load_machine(name) for name in known_machines()}
@@ -69,7 +69,7 @@ def judge(points: Sequence[Point]) -> list[Verdict]:
 
 
 def measured(points: Sequence[Point]) -> Verdict:
-    """Return the verdict of the times that were measured."""
+    """Return the verdict for the measured times."""
     return Verdict(
         "as measured",
         tuple(point.value for point in points),
@@ -97,5 +97,5 @@ def _verdict(
 def _prices(run: Run, machine: Machine) -> Prices | None:
     try:
         return choose_prices(run, machine)
-    except UsageError:  # the speed of one of them is not known
+    except UsageError:  # the speed of one of the two Machines is not known
         return None

@@ -1,4 +1,4 @@
-"""The parameter that is tuned, and the values that it is to have."""
+"""The parameter to tune, and its values."""
 
 from __future__ import annotations
 
@@ -9,45 +9,45 @@ from bsplib.errors import UsageError
 
 _RANGE = re.compile(r"(?P<first>[^:]+):(?P<last>[^:]+)(?::(?P<step>[x+].+))?")
 _MOST = 1000
-"""Values of a range: more than anybody waits for."""
+"""Greatest number of values: running more would take too long."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """An option of an application, without its dashes, and values in rising order."""
+    """An option of an application, without its dashes, and its values in rising order."""
 
     name: str
     values: tuple[int, ...]
     geometric: bool = False
-    """Each value is a multiple of the one before."""
+    """Whether each value is a multiple of the one before."""
 
     @property
     def option(self) -> str:
-        """The option on a command line."""
+        """The option as on a command line."""
         return f"--{self.name}"
 
 
 def parse_parameter(text: str) -> Parameter:
-    """Read a parameter and its range, ends included.
+    """Read a parameter and its range, which includes both ends.
 
     Args:
-        text: ``NAME=A:B``, all integers from A to B; ``NAME=A:B:+K``, every K-th; or
-            ``NAME=A:B:xK``, each K times the one before.
+        text: ``NAME=A:B``, all integers from A to B; ``NAME=A:B:+K``, every K-th of them;
+            or ``NAME=A:B:xK``, each K times the one before.
 
     Raises:
-        UsageError: it is none of these, or has no value.
+        UsageError: the text has another form, or the range is empty.
     """
     name, _, numbers = text.partition("=")
     name = name.strip().lstrip("-").replace("_", "-")
     found = _RANGE.fullmatch(numbers.strip())
     if not name or found is None:
         raise UsageError(
-            f"tune: {text!r} is no parameter with a range; write NAME=A:B, NAME=A:B:+K or "
+            f"tune: {text!r} is not a parameter with a range; write NAME=A:B, NAME=A:B:+K or "
             f"NAME=A:B:xK, as in oversampling=4:4096:x2"
         )
     first, last = (_integer(found[end], text) for end in ("first", "last"))
     if first > last:
-        raise UsageError(f"tune: the range {text!r} is empty: {first} is beyond {last}")
+        raise UsageError(f"tune: the range {text!r} is empty: {first} is greater than {last}")
     values, geometric = _values(first, last, found["step"] or "+1", text)
     return Parameter(name, values, geometric)
 

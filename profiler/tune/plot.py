@@ -1,4 +1,4 @@
-"""A tuning as a picture: the trade, what it costs here, and what it costs elsewhere."""
+"""A plot of a tuning: the trade-off, and the costs on the Machine of the runs and on others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from profiler.tune.trade import Trade
 
 _MANY_TIMES = 10
-"""Ratio from which on an axis is logarithmic."""
+"""Ratio of costs above which the axis is logarithmic."""
 _METRICS = {"h": ("h-relation", "tab:blue"), "comp": ("computation", "tab:orange")}
 
 
@@ -52,7 +52,7 @@ def plot_tuning(
 
 
 def _draw_trade(axes: Axes, points: Sequence[Point], trade: Trade) -> None:
-    """Balance of what gets more even over the cost of what costs more."""
+    """Draw the imbalance of the centres that gain over the cost of the centres that pay."""
     pays = trade.pays or tuple(trade.costs)
     cost = [costs.seconds for costs in trade.of(pays)]
     found = {metric: centres for metric, centres in trade.evened.items() if centres}
@@ -69,7 +69,7 @@ def _draw_trade(axes: Axes, points: Sequence[Point], trade: Trade) -> None:
         plotting.scale_seconds(axes)
     axes.set_xlabel(f"cost of {_named(trade.pays) if trade.pays else 'the whole run'}")
     axes.set_ylabel("imbalance, maximum / average")
-    axes.set_title("the trade" if trade.pays and found else "no trade was found")
+    axes.set_title("the trade-off" if trade.pays and found else "no trade-off was found")
     axes.legend()
     axes.grid(visible=True, alpha=0.3)
 
@@ -82,15 +82,15 @@ def _named(centres: Sequence[object]) -> str:
 def _draw_costs(
     axes: Axes, parameter: Parameter, points: Sequence[Point], trade: Trade, verdict: Verdict
 ) -> None:
-    """Seconds of each side of the trade over the values, stacked."""
+    """Draw the seconds of each side of the trade-off over the values, stacked."""
     parts = {
         "cost more": trade.pays,
-        "get more even": trade.gains,
+        "become more balanced": trade.gains,
         "the rest": trade.rest,
     }
     shown = {name: centres for name, centres in parts.items() if centres}
     heights = [[costs.seconds for costs in trade.of(centres)] for centres in shown.values()]
-    colours = {"cost more": "tab:red", "get more even": "tab:green", "the rest": "lightgrey"}
+    colours = dict(zip(parts, ("tab:red", "tab:green", "lightgrey"), strict=True))
     axes.stackplot(
         trade.values, heights, labels=list(shown), colors=[colours[name] for name in shown]
     )
@@ -106,7 +106,7 @@ def _draw_costs(
 
 
 def _draw_machines(axes: Axes, parameter: Parameter, verdicts: Sequence[Verdict]) -> None:
-    """Cost over the values on every Machine, as a part of its least."""
+    """Draw the cost over the values on every Machine, divided by its least cost."""
     for verdict in verdicts:
         if verdict.totals_s and verdict.best_s > 0:
             relative = [total / verdict.best_s for total in verdict.totals_s]
@@ -114,11 +114,11 @@ def _draw_machines(axes: Axes, parameter: Parameter, verdicts: Sequence[Verdict]
             (line,) = axes.plot(verdict.values, relative, ".-", linewidth=1, label=name)
             axes.plot(verdict.best, 1, "o", color=line.get_color())
     _scale(axes, parameter)
-    axes.set_ylabel("cost over that of the best value")
+    axes.set_ylabel("cost / cost of the best value")
     if axes.get_ylim()[1] > _MANY_TIMES:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.set_title("on the Machines that are known")
+    axes.set_title("on all known Machines")
     axes.legend(fontsize=8)
     axes.grid(visible=True, alpha=0.3)
 

@@ -1,4 +1,4 @@
-"""A whole tuning, as the command line does it: run, compare, print, draw."""
+"""A complete tuning, as on the command line: run, compare, print, draw."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from profiler.tune.table import print_tuning
 from profiler.tune.trade import find_trade
 
 
-def tune_and_print(app: str, said: str, *, plot: Path | None = None, **options: Any) -> None:
-    """Tune a parameter of an application, print what was found, draw it if asked.
+def tune_and_print(app: str, text: str, *, plot: Path | None = None, **options: Any) -> None:
+    """Tune a parameter of an application, print the result, and plot it if asked.
 
     Args:
-        app: as of :func:`profiler.tune.find_app`.
-        said: as of :func:`profiler.tune.parse_parameter`.
-        plot: file to draw into.
-        **options: those of :class:`profiler.tune.Options`.
+        app: the application, as for :func:`profiler.tune.find_app`.
+        text: the parameter and its values, as for :func:`profiler.tune.parse_parameter`.
+        plot: file for the plot.
+        **options: the fields of :class:`profiler.tune.Options`.
 
     Raises:
-        UsageError: there is no such application, option or range, the application
-            does not end well, or a file cannot be written.
+        UsageError: there is no such application, option or range, the application fails,
+            or a file cannot be written.
     """
-    parameter = parse_parameter(said)
+    parameter = parse_parameter(text)
     found = find_app(app)
     try:
         if plot is not None:
@@ -57,7 +57,7 @@ def _sweep_with_progress(app: App, parameter: Parameter, options: Options) -> li
         MofNCompleteColumn(),
         console=console,
         transient=True,
-        auto_refresh=False,  # no thread: processes are forked from this one
+        auto_refresh=False,  # no thread, since processes are forked from this process
         disable=not console.is_terminal,
     ) as progress:
         total = 1 + options.repeats * len(parameter.values)

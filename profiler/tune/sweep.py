@@ -1,4 +1,4 @@
-"""Running an application with one value of a parameter after the other."""
+"""Runs of an application with all values of a parameter."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from profiler.tune.parameter import Parameter
 
 MODEL = "BSP"
-"""What a superstep is priced at: max w + g h + l, with h by the Machine's rule."""
+"""The cost model: a superstep costs max w + g h + l, with h by the Machine's rule."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How the runs are to be made."""
+    """How to run the application."""
 
     nprocs: int | None = None
     backend: str | None = None
@@ -39,24 +39,24 @@ class Options:
     repeats: int = 1
     """Runs with each value."""
     keep: Path | None = None
-    """Folder for the traces; they are deleted if None."""
+    """Folder for the traces; if None, they are deleted."""
 
     def line(self, parameter: Parameter, value: int) -> list[str]:
         """Return the command line of a run."""
-        said = {"--nprocs": self.nprocs, "--backend": self.backend, "--machine": self.machine}
-        place = [word for name, what in said.items() if what for word in (name, str(what))]
-        return [*self.arguments, *place, parameter.option, str(value)]
+        given = {"--nprocs": self.nprocs, "--backend": self.backend, "--machine": self.machine}
+        where = [word for name, what in given.items() if what for word in (name, str(what))]
+        return [*self.arguments, *where, parameter.option, str(value)]
 
 
 @dataclass(frozen=True)
 class Point:
-    """What the runs with one value come to."""
+    """The result of the runs with one value."""
 
     value: int
     run: Run
-    """The one that took least, with its computations as :func:`quietest` finds them."""
+    """The fastest run, with the least times of its computations: see :func:`quietest`."""
     prediction: Prediction
-    """On the Machine of the run."""
+    """Its prediction on the Machine of the run."""
 
     @property
     def machine(self) -> Machine:
@@ -65,12 +65,12 @@ class Point:
 
     @property
     def total_s(self) -> float:
-        """What it costs on the Machine of the run."""
+        """The cost on the Machine of the run."""
         return self.prediction.totals[MODEL].total_s
 
     @property
     def measured_s(self) -> float:
-        """What it took."""
+        """The measured time."""
         return self.prediction.totals[MEASURED].total_s
 
 
@@ -79,20 +79,21 @@ def sweep(
 ) -> list[Point]:
     """Run an application with all values of a parameter.
 
-    The values take turns, so that what disturbs the machine disturbs them alike. The
-    first one is run once more before, and does not count: a program is slower then.
+    All values are run once before any is run again, so that disturbances of the computer
+    affect them equally. Before this, one run with the first value warms up and does not
+    count, since a program is slower at first.
 
     Args:
-        app: what to run.
+        app: the application.
         parameter: its parameter and the values, as checked by :meth:`App.check`.
-        options: how.
+        options: how to run it.
         advance: is called after each of ``1 + repeats * len(values)`` runs.
 
     Returns:
         One point for each value, in their order.
 
     Raises:
-        UsageError: the application does not take the options, or does not end well.
+        UsageError: the options are not valid, or the application fails.
     """
     runs: dict[int, list[Run]] = {value: [] for value in parameter.values}
     with _folder(options.keep) as folder:
@@ -111,17 +112,17 @@ def sweep(
 def _point(value: int, run: Run) -> Point:
     machine = recorded_machine(run)
     if machine is None:
-        raise UsageError("tune: the trace does not say what Machine it ran on")
+        raise UsageError("tune: the trace does not name the Machine of the run")
     machine.need("l")
     return Point(value, run, predict(run, choose_prices(run), [MODEL]))
 
 
 def quietest(runs: Sequence[Run]) -> Run:
-    """Return the run that took least, undisturbed as far as the others tell.
+    """Return the fastest run, with the disturbances removed that the other runs reveal.
 
-    What disturbs a process makes its computations longer and never shorter. Where all
-    runs made the same supersteps each computation counts as long as it took at least
-    in any of them; the rest of its time counts as spent in primitives.
+    Disturbances make computations longer and never shorter. If all runs have the same
+    supersteps, each computation counts with its least time over the runs; the rest of its
+    time counts as spent in primitives.
     """
     best = min(runs, key=lambda run: int(run.records["end"].max(initial=0)))
     if not all(_made_alike(run, best) for run in runs):
@@ -130,7 +131,7 @@ def quietest(runs: Sequence[Run]) -> Run:
     records = best.records.copy()
     computed = records["arrive"] - records["start"] - records["comm_calls"] - records["sub"]
     records["comm_calls"] += computed - least.astype(np.int64)
-    records["cpu"] = NO_CPU  # what is left is the computation
+    records["cpu"] = NO_CPU  # the remaining time is the computation
     return replace(best, records=records)
 
 
@@ -150,5 +151,5 @@ def _folder(keep: Path | None) -> Iterator[Path]:
     try:
         keep.mkdir(exist_ok=True)
     except OSError as error:
-        raise UsageError(f"tune: {keep} cannot be made a folder: {error.strerror}") from None
+        raise UsageError(f"tune: the folder {keep} cannot be created: {error.strerror}") from None
     yield keep

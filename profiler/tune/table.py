@@ -1,4 +1,4 @@
-"""A tuning on the terminal: what is traded, value by value, and what is best where."""
+"""A tuning on the terminal: the trade-off for each value, and the best values."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def print_tuning(
     verdicts: Sequence[Verdict],
     console: Console,
 ) -> None:
-    """Print what a parameter trades, and its best values.
+    """Print the trade-off of a parameter, and its best values.
 
     Args:
-        name: of the parameter.
+        name: name of the parameter.
         points: the runs.
-        trade: as found in them.
-        verdicts: of the Machines, that of the runs first.
-        console: where to.
+        trade: the trade-off that was found in them.
+        verdicts: the costs on all Machines; first that of the runs.
+        console: where to print.
     """
     for line in _sentences(name, trade):
         console.print(Text(line))
@@ -44,21 +44,21 @@ def print_tuning(
 
 
 def _sentences(name: str, trade: Trade) -> list[str]:
-    """Say which cost centres trade, each on a line."""
+    """Return lines that name the cost centres on both sides of the trade-off."""
     sides = {
         "cost more": trade.pays,
-        "have a more even h-relation": trade.evened["h"],
-        "have a more even computation": trade.evened["comp"],
+        "have a more balanced h-relation": trade.evened["h"],
+        "have a more balanced computation": trade.evened["comp"],
     }
     lines = []
     for what, centres in sides.items():
         if centres:
             lines += [f"With a greater {name} these {what}:", *(f"  {each}" for each in centres)]
-    return lines or [f"No cost centre clearly costs more or gets more even as {name} grows."]
+    return lines or [f"No cost centre clearly costs more or becomes more balanced as {name} grows."]
 
 
 def _trade_table(name: str, points: Sequence[Point], trade: Trade) -> Table:
-    """One row a value; balance is written (avg% | min%) of the maximum."""
+    """Return a table with one row for each value; balance is (avg% | min%) of the maximum."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     columns = {
         f"\n{name}": [str(point.value) for point in points],
@@ -74,13 +74,13 @@ def _trade_table(name: str, points: Sequence[Point], trade: Trade) -> Table:
 
 
 def _columns(trade: Trade) -> dict[str, list[str]]:
-    """What both sides of the trade do, as far as there are any."""
+    """Return the columns of both sides of the trade-off, as far as they have centres."""
     columns: dict[str, list[str]] = {}
     if trade.pays:
         pays = trade.of(trade.pays)
         columns["cost more\nh"] = [fmt.size(costs.h.maximum) for costs in pays]
         columns["\npriced"] = [fmt.seconds(costs.seconds) for costs in pays]
-    title = "more even\n"
+    title = "more balanced\n"
     for metric, what in (("h", "h"), ("comp", "computation")):
         if trade.evened[metric]:
             gains = trade.of(trade.evened[metric])
@@ -98,7 +98,7 @@ def _verdict_table(name: str, points: Sequence[Point], verdicts: Sequence[Verdic
     table.add_column("\nMachine")
     for title in (f"best\n{name}", "\nwhole run"):
         table.add_column(title, justify="right")
-    table.add_column(f"as good,\nwithin {NEAR:.0%}")
+    table.add_column(f"equally good\n(within {NEAR:.0%})")
     for verdict in [*verdicts, measured(points)]:
         if verdict.totals_s:
             mark = " (of the runs)" if verdict is verdicts[0] else ""
@@ -109,32 +109,32 @@ def _verdict_table(name: str, points: Sequence[Point], verdicts: Sequence[Verdic
 
 
 def _remarks(verdicts: Sequence[Verdict]) -> list[str]:
-    """What the figures of some Machines lack."""
+    """Return remarks about Machines whose figures are incomplete."""
     remarks = []
     gaps = [verdict.name for verdict in verdicts if not verdict.totals_s]
     if gaps:
         remarks.append(
-            f"Not priced, as no l is known: {', '.join(gaps)}; say one, as in "
+            f"Not priced, because l is not known: {', '.join(gaps)}; give it, as in "
             f"--machine {gaps[0]}:l=1e-5"
         )
     unknown = [verdict.name for verdict in verdicts if verdict.totals_s and verdict.ratio is None]
     if unknown:
-        remarks.append(f"Computation as it was here, as no speed is known: {', '.join(unknown)}")
+        remarks.append(f"Computation as measured, because no speed is known: {', '.join(unknown)}")
     small = [verdict.name for verdict in verdicts if verdict.too_small]
     if small:
-        remarks.append(f"With fewer processes than there were here: {', '.join(small)}")
+        remarks.append(f"Fewer processes than the runs had: {', '.join(small)}")
     return remarks
 
 
 def conclusion(name: str, verdict: Verdict) -> str:
-    """Name the best value on a Machine that prices them."""
-    equal = f" (as good: {', '.join(map(str, verdict.near))})" if verdict.near else ""
+    """Return a sentence that names the best value on a Machine."""
+    equal = f" (equally good: {', '.join(map(str, verdict.near))})" if verdict.near else ""
     end = ""
     if len(verdict.values) > 1 and verdict.best in (verdict.values[0], verdict.values[-1]):
-        end = "; it is an end of the range, and beyond it there may be a better one"
+        end = "; this is an end of the range, and there may be a better value outside it"
     return f"Best on {verdict.name}: {name} = {verdict.best}{equal}{end}"
 
 
 def centres_named(centres: Sequence[Centre]) -> str:
-    """The functions of some cost centres, each once."""
+    """Return the names of the functions of some cost centres, each once."""
     return ", ".join(dict.fromkeys(centre.function for centre in centres))

@@ -1,4 +1,4 @@
-"""Which cost centres pay for a parameter, and which gain balance by it."""
+"""The trade-off of a parameter: which cost centres cost more, and which gain balance."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ if TYPE_CHECKING:
     from profiler.tune.sweep import Point
 
 _LEAST_TREND = 0.5
-"""Kendall's tau from which on something rises, or falls, with the parameter."""
+"""Kendall's tau from which on an amount counts as rising with the parameter."""
 _LEAST_CHANGE = 0.02
-"""Of the least total: what changes by less is noise, or does not matter."""
+"""Least change that counts, as a fraction of the least total; smaller ones may be noise."""
 METRICS = ("h", "comp")
-"""What may get more even: the h-relation and the computation."""
+"""What may become more balanced: the h-relation and the computation."""
 
 
 class Centre(NamedTuple):
-    """A cost centre, the same one in all runs."""
+    """A cost centre that is the same in all runs."""
 
     function: str
-    """That the sync stands in."""
-    place: str
-    """``sort.py line 31``."""
+    """The function that contains the sync."""
+    line: str
+    """File and line, as in ``sort.py line 31``."""
     sync: str
     """``sync``, ``oblsync`` or ``end``."""
 
     def __str__(self) -> str:
-        where = f"{self.place}, end" if self.sync == "end" else self.place
+        where = f"{self.line}, end" if self.sync == "end" else self.line
         return f"{self.function} ({where})"
 
 
 class Costs(NamedTuple):
-    """What a cost centre, or several, cost with one value."""
+    """The cost of one or several cost centres with one value."""
 
     h: Summary
     """In bytes."""
@@ -53,26 +53,29 @@ class Costs(NamedTuple):
     """On the Machine of the run: w + g h + l."""
 
     def imbalance(self, metric: str) -> float:
-        """Maximum over average of ``h`` or ``comp``; 1 where there is nothing."""
+        """Return maximum / average of ``h`` or ``comp``; 1 if both are 0."""
         summary: Summary = getattr(self, metric)
         return summary.maximum / summary.average if summary.average else 1.0
 
 
 @dataclass(frozen=True)
 class Trade:
-    """What is traded against what as the parameter grows."""
+    """The cost centres that cost more, and those that become more balanced.
+
+    Both as the parameter grows.
+    """
 
     values: tuple[int, ...]
     costs: dict[Centre, tuple[Costs, ...]]
-    """For each value, in order; the centres in the order in which they were passed."""
+    """The costs of each centre for each value; centres are in the order of execution."""
     pays: tuple[Centre, ...]
-    """Those that cost more."""
+    """The centres that cost more."""
     evened: dict[str, tuple[Centre, ...]]
-    """Those that get more even: in their h-relation (``h``), in computation (``comp``)."""
+    """The centres whose h-relation (``h``) or computation (``comp``) becomes more balanced."""
 
     @property
     def gains(self) -> tuple[Centre, ...]:
-        """Those that get more even in either."""
+        """The centres that become more balanced in either metric."""
         even = {centre for centres in self.evened.values() for centre in centres}
         return tuple(centre for centre in self.costs if centre in even)
 
@@ -83,18 +86,18 @@ class Trade:
 
     @property
     def rest(self) -> tuple[Centre, ...]:
-        """The centres that neither pay nor gain."""
+        """The centres that neither cost more nor become more balanced."""
         return tuple(
             centre for centre in self.costs if centre not in self.pays and centre not in self.gains
         )
 
 
 def find_trade(points: Sequence[Point]) -> Trade:
-    """Find out which cost centres pay for a parameter, and which gain by it.
+    """Find out which cost centres pay for a greater parameter, and which gain by it.
 
-    A centre pays if the greatest computation or h-relation of its supersteps rises
-    with the parameter; it gains if the imbalance (maximum - average) of one of them
-    falls. Of a centre of which both are so the greater change counts.
+    A centre pays if the maximum of its computation or of its h-relation rises with the
+    parameter. It gains if the imbalance (maximum - average) of one of them falls. If both
+    are true, the greater change counts.
 
     Source: Jarvis et al. 2002, section 4.3: stages 2 and 3 against 6 and 7 of the sort.
     """
@@ -131,7 +134,7 @@ def _evenness(summary: Summary) -> float:
 def _rise(
     series: Sequence[Costs], metric: str, total: float, what: Callable[[Summary], float]
 ) -> float:
-    """How much rises with the parameter, as a part of the total; 0 if it is not clear."""
+    """Return the rise of an amount with the parameter, divided by the total; 0 if not clear."""
     amounts = np.array([what(getattr(cost, metric)) for cost in series])
     third = -(-len(amounts) // 3)
     change = float(amounts[-third:].mean() - amounts[:third].mean())
@@ -141,13 +144,13 @@ def _rise(
 
 
 def trend(amounts: NDArray[np.float64]) -> float:
-    """Kendall's tau of amounts over their positions: 1 if all rise, -1 if all fall."""
+    """Return Kendall's tau of amounts over their positions: 1 if all rise, -1 if all fall."""
     differences = np.sign(amounts[None, :] - amounts[:, None])[np.triu_indices(len(amounts), 1)]
     return float(differences.mean()) if len(differences) else 0.0
 
 
 def _costs(point: Point) -> dict[Centre, Costs]:
-    """The cost centres of a run, in the order in which they were first passed."""
+    """Return the costs of the cost centres of a run, in the order of execution."""
     graph = point.prediction.callgraph.graph
     seconds = point.prediction.nodes[MODEL]
     costs: dict[Centre, list[Costs]] = {}
@@ -175,7 +178,7 @@ def _sum(costs: Sequence[Costs]) -> Costs:
 
 
 def _sum_summaries(summaries: Sequence[Summary]) -> Summary:
-    """Centres follow one another: maxima, means and minima add up."""
+    """Add the summaries of centres, which are executed one after another."""
     return Summary(
         sum(summary.maximum for summary in summaries),
         sum(summary.average for summary in summaries),

@@ -118,32 +118,48 @@ def test_a_missing_entry_is_named(write, entry):
 @pytest.mark.parametrize(
     ("entry", "value", "words"),
     [
-        ("g_s_per_byte", "-1e-9", r"g is -1e-09; it may be 0 to 1 second"),
-        ("l_s", "-1.5", r"l is -1.5; it may be 0 to 1 second"),
-        ("l_s", "1", r"l is 1.0; it may be 0 to 1 second"),
-        ("g_s_per_byte", "nan", r"g is nan; it may be 0 to 1 second"),
-        ("g_s_per_byte", "inf", r"g is inf; it may be 0 to 1 second"),
-        ("g_s_per_byte", '"fast"', "g is 'fast'; it is a number"),
-        ("g_s_per_byte", "[1]", r"g is \[1\]; it is a number"),
-        ("g_s_per_byte", "true", "g is True; it is a number"),
-        ("h", '"mean"', "h is 'mean'; it may be 'max' or 'sum'"),
-        ("p", '"many"', "p is 'many'; it is a whole number, 1 or more"),
+        ("g_s_per_byte", "-1e-9", r"g is -1e-09; it has to be from 0 to 1 second"),
+        ("l_s", "-1.5", r"l is -1.5; it has to be from 0 to 1 second"),
+        ("l_s", "1", r"l is 1.0; it has to be from 0 to 1 second"),
+        ("g_s_per_byte", "nan", r"g is nan; it has to be from 0 to 1 second"),
+        ("g_s_per_byte", "inf", r"g is inf; it has to be from 0 to 1 second"),
+        ("g_s_per_byte", '"fast"', "g is 'fast'; it has to be a number"),
+        ("g_s_per_byte", "[1]", r"g is \[1\]; it has to be a number"),
+        ("g_s_per_byte", "true", "g is True; it has to be a number"),
+        ("h", '"mean"', "h is 'mean'; it has to be 'max' or 'sum'"),
+        ("p", '"many"', "p is 'many'; it has to be a whole number from 1"),
         ("p", "0", "p is 0"),
         ("p", "-3", "p is -3"),
         ("p", "2.5", "p is 2.5"),
-        ("p", "4\nspeed_flop_per_s = 0", "speed is 0.0; it is a number of flop/s above 0"),
-        ("p", "4\nspeed_flop_per_s = inf", "speed is inf; it is a number of flop/s above 0"),
-        ("p", "4\nword_bytes = 0", "word_bytes is 0; it is a whole number"),
+        (
+            "p",
+            "4\nspeed_flop_per_s = 0",
+            "speed is 0.0; it has to be a number of flop/s greater than 0",
+        ),
+        (
+            "p",
+            "4\nspeed_flop_per_s = inf",
+            "speed is inf; it has to be a number of flop/s greater than 0",
+        ),
+        ("p", "4\nword_bytes = 0", "word_bytes is 0; it has to be a whole number"),
         ("p", "4\ng_s_per_word = 1e-9", "it has both g_s_per_byte and g_s_per_word"),
-        ("p", "4\nspeed = 1e9", "there is no entry 'speed'; there are name, source,"),
-        ("p", "4\npatterns = 3", "patterns is 3; it is a table"),
-        ("p", "4\npatterns.ring = {}", "there is no pattern 'ring'; there are exchange, ping-pong"),
-        ("p", "4\npatterns.exchange = 3", "exchange is 3; it is a table"),
-        ("p", "4\npatterns.exchange.g = 3", "there is no entry 'g'; there are g_s_per_byte"),
-        ("p", "4\npatterns.exchange.g_s_per_byte = 3", "g of exchange is 3.0; it may be 0 to 1"),
-        ("p", "4\nsources.l = 3", "l is 3; it is a text"),
-        ("p", '4\nsources.L = "x"', "there is no figure 'L'; there are p, speed,"),
-        ("name", "3", "name is 3; it is a text"),
+        ("p", "4\nspeed = 1e9", "there is no entry 'speed'; choose one of name, source,"),
+        ("p", "4\npatterns = 3", "patterns is 3; it has to be a table"),
+        (
+            "p",
+            "4\npatterns.ring = {}",
+            "there is no pattern 'ring'; choose one of exchange, ping-pong",
+        ),
+        ("p", "4\npatterns.exchange = 3", "exchange is 3; it has to be a table"),
+        ("p", "4\npatterns.exchange.g = 3", "there is no entry 'g'; choose one of g_s_per_byte"),
+        (
+            "p",
+            "4\npatterns.exchange.g_s_per_byte = 3",
+            "g of exchange is 3.0; it has to be from 0 to 1",
+        ),
+        ("p", "4\nsources.l = 3", "l is 3; it has to be a text"),
+        ("p", '4\nsources.L = "x"', "there is no figure 'L'; choose one of p, speed,"),
+        ("name", "3", "name is 3; it has to be a text"),
     ],
 )
 def test_a_wrong_entry_is_one_sentence(write, entry, value, words):
@@ -182,8 +198,8 @@ def test_an_unknown_name_is_told_the_known_ones(name):
     with pytest.raises(bsplib.UsageError) as raised:
         load_machine(name)
     assert str(raised.value) == (
-        f"machine: {name!r} is none of {', '.join(known_machines())}; name one of them or a "
-        f".toml file"
+        f"machine: there is no Machine {name!r}; name a .toml file or one of "
+        f"{', '.join(known_machines())}"
     )
 
 
@@ -242,7 +258,7 @@ def test_an_l_below_zero_is_a_gap_and_its_use_asks_for_one():
             use()
         assert str(raised.value) == (
             "machine: Cray T3E, MPI has no l (Roda et al. 1999, Table 2, fits it to -2.11e-05 s, "
-            "below zero); say one after its name, as in NAME:l=1e-5"
+            "below zero); give it after its name, as in NAME:l=1e-5"
         )
 
 
@@ -251,7 +267,7 @@ def test_a_figure_that_is_not_there_is_a_gap_that_names_its_option(write):
     with pytest.raises(bsplib.UsageError) as raised:
         machine.need("speed", "by --{figure} {example}")
     assert str(raised.value) == (
-        "machine: four boards has no speed (made up, says none); say one by --speed 3e8"
+        "machine: four boards has no speed (made up, has none); give it by --speed 3e8"
     )
 
 
@@ -262,26 +278,26 @@ def test_the_l_of_a_pattern_may_be_a_gap(write):
         machine.need("l of all-to-all")
 
 
-def test_figures_may_be_said_after_the_name():
+def test_figures_may_be_given_after_the_name():
     machine = load_machine("cray-t3e-mpi:l=2e-5, speed=3e8")
     assert (machine.l, machine.speed) == (2e-5, 3e8)
     assert machine.g == load_machine("cray-t3e-mpi").g
-    assert machine.sources["l"] == machine.sources["speed"] == "said after its name"
+    assert machine.sources["l"] == machine.sources["speed"] == "given after its name"
     assert machine.price(0) == 2e-5
 
 
-def test_figures_may_be_said_after_a_file(write):
+def test_figures_may_be_given_after_a_file(write):
     assert load_machine(write(MACHINE) + ":g=1e-9").g == 1e-9
 
 
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ("p=3", "'p' is no figure to be said; speed, g and l are"),
-        ("l=-1e-5", "l is -1e-05; it may be 0 to 1 second"),
+        ("p=3", "'p' cannot be given here; speed, g and l can"),
+        ("l=-1e-5", "l is -1e-05; it has to be from 0 to 1 second"),
         ("l=fast", "could not convert string to float: 'fast'"),
-        ("speed=0", "speed is 0.0; it is a number of flop/s above 0"),
-        ("speed=1e9,", "'' is no figure to be said"),
+        ("speed=0", "speed is 0.0; it has to be a number of flop/s greater than 0"),
+        ("speed=1e9,", "'' cannot be given here"),
     ],
 )
 def test_a_figure_that_cannot_be_said_is_one_sentence(said, words):
@@ -377,7 +393,7 @@ def test_a_program_can_ask_for_its_machine(run, write):
 
 @pytest.mark.procs(2)
 def test_a_run_on_an_unknown_machine_is_refused(run):
-    with pytest.raises(bsplib.UsageError, match=r"^machine: 'abacus' is none of"):
+    with pytest.raises(bsplib.UsageError, match=r"^machine: there is no Machine 'abacus'"):
         run(lambda bsp: None, machine="abacus")
 
 

@@ -394,7 +394,7 @@ def test_a_pool_is_closed_at_the_end_of_its_block_and_errors_pass():
         ({"nprocs": 257}, bsplib.ProcessRangeError, "nprocs is 257"),
         ({"wait": "sleep"}, bsplib.UsageError, "no wait 'sleep'; choose one of auto, spin, block"),
         ({"start_method": "thread"}, bsplib.UsageError, "no start_method 'thread'"),
-        ({"machine": "abacus"}, bsplib.UsageError, "'abacus' is none of"),
+        ({"machine": "abacus"}, bsplib.UsageError, "there is no Machine 'abacus'"),
     ],
 )
 def test_a_pool_that_cannot_be_is_refused(arguments, error, words):

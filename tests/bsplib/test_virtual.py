@@ -475,5 +475,6 @@ def test_an_unknown_machine_is_one_sentence(bsp):
     assert done.returncode != 0
     assert done.stdout == ""
     assert re.fullmatch(
-        r"Error: machine: 'abacus' is none of .*; name one of them or a \.toml file\n", done.stderr
+        r"Error: machine: there is no Machine 'abacus'; name a \.toml file or one of .*\n",
+        done.stderr,
     )

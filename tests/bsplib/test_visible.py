@@ -60,7 +60,7 @@ def test_a_hostile_machine_is_shown_by_predict(trace):
     ("figures", "line", "words"),
     [
         ({"l": None, "source": HOSTILE}, [], "has no l"),
-        ({"speed": None}, ["--machine", "ibm-sp2-pvm"], "does not say how fast"),
+        ({"speed": None}, ["--machine", "ibm-sp2-pvm"], "does not have the speed"),
         ({"patterns": {}}, ["--pattern", "exchange"], "has no g and L of exchange"),
     ],
 )

@@ -75,15 +75,15 @@ def test_a_constant_formula_fits_any_number_of_times():
 @pytest.mark.parametrize(
     ("formula", "values", "times", "words"),
     [
-        ("f[0]*N", {"N": [1, 2]}, [1, 0], "a time is 0; measured times are above 0"),
+        ("f[0]*N", {"N": [1, 2]}, [1, 0], "a time is 0; times have to be greater than 0"),
         ("f[0]*N", {"N": [1, 2]}, [1, -1], "a time is -1"),
         ("f[0]*N", {"N": [1, 2]}, [1, math.nan], "a time is nan"),
         ("f[0]*N", {"N": [1, 2]}, [1, math.inf], "a time is inf"),
         ("f[0]*N", {"N": [1, 2, 3]}, [1, 2], r"there are 3 values of .* times of shape \(2,\)"),
         ("f[0]*N + f[1]", {"N": [1]}, [1], "2 parameters need as many measurements, and .* 1$"),
-        ("f[0]*N", {"M": [1]}, [1], "N is no variable here; there are M"),
-        ("f[0]*log(N)", {"N": [0]}, [1], "no finite number at N = 0"),
-        ("f(0)", {"N": [0]}, [1], "has no place in it"),
+        ("f[0]*N", {"M": [1]}, [1], "N has no value; the variables are M"),
+        ("f[0]*log(N)", {"N": [0]}, [1], "is not finite at N = 0"),
+        ("f(0)", {"N": [0]}, [1], "is not allowed"),
     ],
 )
 def test_what_cannot_be_fitted_is_one_sentence(formula, values, times, words):
@@ -137,7 +137,7 @@ def test_three_levels_of_memory_are_three_segments():
 
 def test_more_than_three_segments_warn_that_the_formula_may_be_wrong():
     size = 2.0 ** np.arange(4, 40)
-    with pytest.warns(FitWarning, match=r"^f\[0\]\*N holds only in \d pieces: it may be the wrong"):
+    with pytest.warns(FitWarning, match=r"^f\[0\]\*N fits only in \d segments: it may be"):
         fit("f[0]*N", {"N": size}, size**1.5)
 
 
@@ -203,7 +203,7 @@ def test_a_wrong_formula_widens_its_intervals():
     interval = calibrated.interval({"N": 2.0**20})
     assert interval.low[0] <= 2.0**20 * 20 <= interval.high[0]
     assert interval.factor > 2.2  # Student's t is 2.2 for 11 degrees of freedom
-    assert interval.practised == len(calibrated.misses) == sum(range(1, 10))
+    assert interval.held_out == len(calibrated.misses) == sum(range(1, 10))
 
 
 def test_a_smaller_confidence_is_a_smaller_interval():
@@ -225,7 +225,7 @@ def test_without_anything_to_practise_on_the_interval_is_that_of_theory():
     fitted = fit("f[0]*N", {"N": [1.0] * 4}, times)
     calibrated = calibrate(fitted, {"N": [1.0] * 4}, times, size="N")
     interval = calibrated.interval({"N": 1.0})
-    assert interval.practised == 0
+    assert interval.held_out == 0
     assert interval.factor == pytest.approx(3.182, abs=1e-3)  # t of 3 degrees, 97.5%
     spread = only(fitted).spread * interval.predicted[0]
     error = standard_error(fitted, {"N": 1.0})[0]
@@ -244,12 +244,12 @@ def test_a_time_is_never_expected_below_zero():
 def test_a_confidence_is_between_0_and_1(confidence):
     times = fft_times(SMALL)
     calibrated = calibrate(fit(FFT, SMALL, times), SMALL, times, size="N")
-    with pytest.raises(ValueError, match=f"between 0 and 1, and not {confidence}"):
+    with pytest.raises(ValueError, match=f"{confidence}"):
         calibrated.interval(LARGE, confidence)
 
 
 def test_the_variable_to_go_beyond_must_be_there():
     fitted = fit("f[0]*N", {"N": [1, 2]}, [1, 2])
     assert isinstance(fitted, Fit)
-    with pytest.raises(FormulaError, match="M is no variable here; there are N"):
+    with pytest.raises(FormulaError, match="M has no value; the variables are N"):
         calibrate(fitted, {"N": [1, 2]}, [1, 2], size="M")

@@ -131,7 +131,9 @@ def test_only_the_models_that_are_asked_for_are_replayed(broadcasts):
 
 
 def test_there_are_four_models(broadcasts):
-    with pytest.raises(ValueError, match=r"there is no model 'LogP'; there are BSP, BSPWB, MPM,"):
+    with pytest.raises(
+        ValueError, match=r"there is no model 'LogP'; choose one of BSP, BSPWB, MPM,"
+    ):
         replay(lay_out(broadcasts), "LogP", Prices(HERE))
 
 
@@ -162,15 +164,23 @@ def test_an_l_can_be_said_where_it_is_a_gap(broadcasts):
         (
             BARE,
             {},
-            "machine: bare has no speed (made up, says none); say one by --speed 3e8 or "
+            "machine: bare has no speed (made up, has none); give it as in --speed 3e8 or "
             "--speed 0.5x",
         ),
-        (THERE, {"speed": "fast"}, "predict: 'fast' is no speed; say flop/s, as 3e8, or times,"),
+        (
+            THERE,
+            {"speed": "fast"},
+            "predict: 'fast' is no speed; give flop/s, as in 3e8, or a multiple,",
+        ),
         (THERE, {"speed": "0x"}, "predict: '0x' is no speed"),
         (THERE, {"speed": "-1e9"}, "predict: '-1e9' is no speed"),
         (THERE, {"speed": "nan"}, "predict: 'nan' is no speed"),
         (THERE, {"speed": "inf"}, "predict: 'inf' is no speed"),
-        (THERE, {"pattern": "ring"}, "predict: 'ring' is no pattern; there are auto, exchange,"),
+        (
+            THERE,
+            {"pattern": "ring"},
+            "predict: there is no pattern 'ring'; choose one of auto, exchange,",
+        ),
     ],
 )
 def test_what_is_missing_or_wrong_is_one_sentence(broadcasts, machine, said, sentence):
@@ -182,7 +192,9 @@ def test_a_computer_that_recorded_and_says_no_speed_is_named(script):
     program = script(1)
     program.step("main")
     run = program.run(meta={"machine": asdict(BARE)})
-    with pytest.raises(UsageError, match=r"^predict: bare does not say how fast .* --speed 0\.5x$"):
+    with pytest.raises(
+        UsageError, match=r"^predict: bare does not have the speed of .* --speed 0\.5x$"
+    ):
         choose_prices(run, THERE)
     assert choose_prices(run, THERE, speed="2x").ratio == 0.5
 
@@ -193,9 +205,11 @@ def test_a_trace_may_say_anything_of_its_machine(script, values):
     program.step("main")
     run = program.run(meta={"machine": values})
     assert recorded_machine(run) is None
-    with pytest.raises(UsageError, match="the trace does not say what Machine it ran on; name one"):
+    with pytest.raises(
+        UsageError, match="the trace does not name the Machine of the run; give one"
+    ):
         choose_prices(run)
-    with pytest.raises(UsageError, match="the trace does not say how fast the computer was"):
+    with pytest.raises(UsageError, match="the trace does not have the speed of the computer"):
         choose_prices(run, HERE)
 
 
@@ -240,7 +254,9 @@ def test_g_and_l_of_a_pattern_hold_for_the_models_of_messages(script):
     assert totals(None) == [own] * 4
     assert totals("auto") == [own, recognised, recognised, recognised]
     assert totals("exchange") == [own] + [2 * 307 + 7] * 3
-    with pytest.raises(UsageError, match="m has no g and L of all-to-one; it has those of ping-po"):
+    with pytest.raises(
+        UsageError, match="m has no g and L of all-to-one; it has those of: ping-po"
+    ):
         totals("all-to-one")
 
 
@@ -257,8 +273,8 @@ def test_the_tables_have_totals_and_nodes_of_all_models(broadcasts):
     text = printed([predict(broadcasts, Prices(THERE, 4.0))])
     lines = [re.split(r"\s{2,}", line.strip()) for line in text.splitlines()]
     assert text.startswith(
-        "run 1: b.py, 2 processes, on there, g 32.0 ns a word, l 3.00 µs, computation takes 4 "
-        "times as long as recorded, figures measured with 16\n"
+        "run 1: b.py, 2 processes, on there, g 32.0 ns per word, l 3.00 µs, computation takes 4 "
+        "times as long as recorded, figures measured with 16 processes\n"
     )
     assert ["model", "total", "computation", "communication", "synchronisation"] in lines
     assert ["measured", "8.41 µs", "5.11 µs", "3.30 µs"] in lines
@@ -306,7 +322,7 @@ def test_the_command_predicts_each_run(bsp):
     assert status == 0, output
     titles = [line for line in output.splitlines() if line.startswith("run ")]
     assert [title[:12] for title in titles] == ["run 1: b.py,", "run 2: b.py,"]
-    assert "on IBM SP2, PVM, g 138 ns a word, l 80.8 µs, computation takes 10 times" in titles[0]
+    assert "on IBM SP2, PVM, g 138 ns per word, l 80.8 µs, computation takes 10 times" in titles[0]
 
 
 def test_the_command_takes_one_run_and_one_model(bsp):
@@ -324,13 +340,16 @@ def test_the_command_takes_one_run_and_one_model(bsp):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--machine", "abacus"], "machine: 'abacus' is none of"),
+        (["--machine", "abacus"], "machine: there is no Machine 'abacus'"),
         (["--machine", "cray-t3e-mpi"], "machine: Cray T3E, MPI has no speed (Roda et al."),
-        (["--machine", "cray-t3e-mpi", "--speed", "1x"], "below zero); say one by --l 1e-5"),
+        (["--machine", "cray-t3e-mpi", "--speed", "1x"], "below zero); give it as in --l 1e-5"),
         (["--run", "3"], "there is no run 3; the trace has runs 1 to 2"),
         (["--l", "-1"], "-1.0 is not in the range"),
         (["--model", "logp"], "'logp' is not one of"),
-        (["--pattern", "exchange"], "machine: here has no g and L of exchange; it has those of no"),
+        (
+            ["--pattern", "exchange"],
+            "machine: here has no g and L of exchange; it has those of: no",
+        ),
     ],
 )
 def test_a_wrong_command_is_one_sentence(bsp, arguments, words):

@@ -86,7 +86,7 @@ def test_the_order_of_the_records_makes_no_difference(script):
 def test_runs_of_different_programs_are_refused(script):
     program = script(2)
     program.step("main")
-    with pytest.raises(ValueError, match="the runs did not make the same supersteps"):
+    with pytest.raises(ValueError, match="the runs do not have the same supersteps"):
         undisturbed([*twice(script, [1] * 4, [1] * 4), program.run()])
 
 
@@ -96,7 +96,7 @@ def test_runs_that_sent_to_others_are_refused(script):
         program = script(3)
         program.step("main", puts=[(0, target, 8)])
         runs.append(program.run())
-    with pytest.raises(ValueError, match="the runs did not make the same supersteps"):
+    with pytest.raises(ValueError, match="the runs do not have the same supersteps"):
         undisturbed(runs)
 
 

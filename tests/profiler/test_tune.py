@@ -129,16 +129,16 @@ class TestRange:
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("", "'' is no parameter with a range; write NAME=A:B"),
-            ("grain", "'grain' is no parameter with a range"),
-            ("grain=4", "'grain=4' is no parameter with a range"),
-            ("=1:4", "'=1:4' is no parameter with a range"),
-            ("grain=1:4:2", "'grain=1:4:2' is no parameter with a range"),
-            ("grain=1:4:*2", "is no parameter with a range"),
+            ("", "'' is not a parameter with a range; write NAME=A:B"),
+            ("grain", "'grain' is not a parameter with a range"),
+            ("grain=4", "'grain=4' is not a parameter with a range"),
+            ("=1:4", "'=1:4' is not a parameter with a range"),
+            ("grain=1:4:2", "'grain=1:4:2' is not a parameter with a range"),
+            ("grain=1:4:*2", "is not a parameter with a range"),
             ("grain=a:4", "'a' in 'grain=a:4' is no integer"),
             ("grain=1:4.5", "'4.5' in 'grain=1:4.5' is no integer"),
             ("grain=1:4:xx", "'x' in 'grain=1:4:xx' is no integer"),
-            ("grain=5:4", "the range 'grain=5:4' is empty: 5 is beyond 4"),
+            ("grain=5:4", "the range 'grain=5:4' is empty: 5 is greater than 4"),
             ("grain=1:4:x1", "does not rise from 1 by x1"),
             ("grain=0:4:x2", "does not rise from 0 by x2"),
             ("grain=1:4:+0", "does not rise from 1 by \\+0"),
@@ -179,8 +179,8 @@ class TestApplication:
         [
             ("nothing=1:2", "has no option --nothing with a value; it has --grain, --share"),
             ("fast=1:2", "has no option --fast with a value"),
-            ("share=1:2", "--share of .* is no integer option; it takes float"),
-            ("word=1:2", "--word of .* is no integer option; it takes text"),
+            ("share=1:2", "--share of .* does not take integers; its type is float"),
+            ("word=1:2", "--word of .* does not take integers; its type is text"),
             ("grain=0:2", "does not take --grain 0: 0 is not in the range"),
             ("grain=4000:4200", "does not take --grain 4097"),
             ("backend=1:2", "does not take --backend 1"),
@@ -205,7 +205,7 @@ class TestApplication:
             (["--fail", "4", "--grain", "4"], "--grain 4: a grain of 4 is more than there is"),
             (["--nothing"], "--nothing: No such option"),
             (["--nprocs", "5000", "--backend", "sim"], "nprocs is 5000; it may be 1 to 4096"),
-            (["--help"], "--help recorded 0 runs; what is tuned makes one"),
+            (["--help"], "--help recorded 0 runs; an application that is tuned has"),
         ],
     )
     def test_an_end_that_is_not_well_is_told(self, app, tmp_path, arguments, message):
@@ -256,7 +256,7 @@ class TestSweep:
 
     def test_a_folder_that_cannot_be_is_told(self, app, tmp_path):
         options = Options(nprocs=2, backend="sim", keep=tmp_path / "no" / "folder")
-        with pytest.raises(UsageError, match="cannot be made a folder: No such file"):
+        with pytest.raises(UsageError, match="cannot be created: No such file"):
             sweep(app, parse_parameter("grain=1:2"), options)
 
     def test_of_every_computation_the_least_of_all_runs_counts(self, app, monkeypatch):
@@ -432,8 +432,8 @@ class TestBest:
         ("totals", "text"),
         [
             ((3.0, 1.0, 2.0), "Best on x: grain = 2"),
-            ((3.0, 1.0, 1.01), "Best on x: grain = 2 (as good: 3)"),
-            ((1.0, 2.0, 3.0), "Best on x: grain = 1; it is an end of the range, and beyond"),
+            ((3.0, 1.0, 1.01), "Best on x: grain = 2 (equally good: 3)"),
+            ((1.0, 2.0, 3.0), "Best on x: grain = 1; this is an end of the range, and"),
         ],
     )
     def test_the_conclusion_says_how_sure_it_is(self, totals, text):
@@ -458,11 +458,11 @@ class TestCommand:
         assert result.exit_code == 0, result.output
         output = " ".join(result.output.split())
         assert "With a greater grain these cost more: sample (trading_app.py line 13)" in output
-        assert "a more even h-relation: exchange (trading_app.py line 19)" in output
-        assert "a more even computation: work (trading_app.py line 24)" in output
+        assert "a more balanced h-relation: exchange (trading_app.py line 19)" in output
+        assert "a more balanced computation: work (trading_app.py line 24)" in output
         for name in known_machines():
             assert name in output
-        assert "Not priced, as no l is known: cray-t3e-mpi" in output
+        assert "Not priced, because l is not known: cray-t3e-mpi" in output
         assert f"Best on {MACHINE}: grain = 16" in output
         assert "nobody wants to see" not in output
 
@@ -495,7 +495,7 @@ class TestCommand:
         assert result.exit_code == 0, result.output
         more, even = result.output.split("With a greater oversampling these")[1:3]
         assert "collect" in more
-        assert "have a more even h-relation" in even
+        assert "have a more balanced h-relation" in even
         assert "exchange" in even
 
     def test_an_application_without_a_trade_is_drawn_as_well(self, tmp_path):
@@ -507,7 +507,10 @@ class TestCommand:
             *("--", "--onestage", 1, "--twostage", 1),
         )
         assert result.exit_code == 0, result.output
-        assert "No cost centre clearly costs more or gets more even as size grows." in result.output
+        assert (
+            "No cost centre clearly costs more or becomes more balanced as size grows."
+            in result.output
+        )
         assert file.stat().st_size > 10_000
 
     @pytest.mark.parametrize(
@@ -515,7 +518,7 @@ class TestCommand:
         [
             (["apps.nothing", *LINE], "there is no module apps.nothing"),
             (["apps.broadcast", *LINE], "apps.broadcast has no option --grain"),
-            (["apps.broadcast", "--parameter", "size=9:2"], "is empty: 9 is beyond 2"),
+            (["apps.broadcast", "--parameter", "size=9:2"], "is empty: 9 is greater than 2"),
             (["apps.broadcast", "--parameter", "size=a:2"], "'a' in 'size=a:2' is no integer"),
             (["apps.broadcast", "--parameter", "size=1:2", "--plot", "x.doc"], "no suffix of a"),
             (
