@@ -3,8 +3,9 @@
 The primitives, their argument checks and the order of delivery stand once,
 above this line. A backend supplies
 
-* a ``launch`` function that runs one body in ``nprocs`` processes and returns
-  what each of them returned, and
+* a function that does some work in ``nprocs`` processes and reports how each of them
+  ended, registered with what else is known of the backend
+  (:mod:`bsplib.backends.launching`), and
 * a :class:`Port` for each process in each group, through which parcels travel.
 
 What travels is described in :mod:`bsplib.backends.parcels`. A small payload is carried

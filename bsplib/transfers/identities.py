@@ -9,25 +9,35 @@ remove one is a binary search, not a look at each of them.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from bsplib.transfers.registry import Registration
+from typing import Any, Generic, Protocol, TypeVar
 
 _Span = tuple[int, int, int]
 """First byte of an array's memory, the first byte beyond it, id() of the object."""
 
 
-class Identities:
+class Named(Protocol):
+    """A registration, as far as it matters here."""
+
+    slot: int
+    handle: Any
+    """The object that names it."""
+    extent: tuple[int, int]
+    """First byte of its memory, and the first beyond it."""
+
+
+_Registration = TypeVar("_Registration", bound=Named)
+
+
+class Identities(Generic[_Registration]):
     """Registrations by the identity of the object that names each of them."""
 
     def __init__(self) -> None:
-        self.named: dict[int, Registration] = {}
+        self.named: dict[int, _Registration] = {}
         """By id() of the object that names it."""
         self._spans: list[_Span] = []  # sorted; of those that have any memory
         self._covered: set[int] = set()  # slots of those that made others unknown
 
-    def add(self, registration: Registration) -> None:
+    def add(self, registration: _Registration) -> None:
         """Make a registration known; forget those whose memory it contains."""
         number = id(registration.handle)
         low, high = registration.extent
@@ -49,7 +59,7 @@ class Identities:
             for *_, number in inside:
                 del self.named[number]
 
-    def remove(self, registration: Registration) -> bool:
+    def remove(self, registration: _Registration) -> bool:
         """Forget a registration.
 
         Returns:

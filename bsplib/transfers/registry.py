@@ -136,7 +136,7 @@ class Registry:
 
     def __init__(self) -> None:
         self._active: dict[int, Registration] = {}  # by slot; the latest last
-        self._identities = Identities()
+        self._identities: Identities[Registration] = Identities()
         self._pushed: dict[int, Registration] = {}  # by slot, as all that follow
         self._popped: dict[int, Registration] = {}
         self._unannounced: dict[int, Registration] = {}

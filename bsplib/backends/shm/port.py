@@ -45,7 +45,6 @@ from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
 from bsplib.backends.shm.outbox import Outbox
 from bsplib.errors import PartitionError, SyncMismatchError
-from bsplib.transfers.place import address
 
 _NOT_YET = 1 << 62
 _LARGE = 1 << 18
@@ -119,13 +118,13 @@ class ShmPort(Port):
 
     def release(self, memory: memoryview) -> None:
         """See :meth:`Port.release`."""
-        start = self._segment.byte_at(address(np.frombuffer(memory, np.uint8)))
+        start = self._segment.byte_of(np.frombuffer(memory, np.uint8))
         assert start is not None  # it was given out
         self._context.heap.release(start)
 
     def shared_address_of(self, array: NDArray[Any]) -> int | None:
         """See :meth:`Port.shared_address_of`."""
-        return self._segment.byte_at(address(array)) if array.flags.c_contiguous else None
+        return self._segment.byte_of(array) if array.flags.c_contiguous else None
 
     def reach(self, pid: int, shared_address: int, nbytes: int) -> memoryview:  # noqa: ARG002  # all lie in one segment
         """See :meth:`Port.reach`."""

@@ -184,8 +184,9 @@ class Segment:
         start -= first
         return array[start : start + nbytes]
 
-    def byte_at(self, address: int) -> int | None:
-        """Return the byte of the file that this process has at an address, if there is one."""
+    def byte_of(self, array: NDArray[Any]) -> int | None:
+        """Return the byte of the file at which an array begins, if it lies in the file."""
+        address: int = array.__array_interface__["data"][0]
         for begin, (first, buffer, _) in self.windows.mapped.values():
             if begin <= address < begin + len(buffer):
                 return first + address - begin

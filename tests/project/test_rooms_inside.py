@@ -1,0 +1,143 @@
+"""The rooms inside bsplib import only what lies below them, and no modules import each other.
+
+The arrows run ``cli -> running -> recording -> group -> primitives -> transfers ->
+backends/base``. An import inside a function is an arrow too, and so is one for types only.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "bsplib"
+
+BELOW_ALL = {"errors", "call_site", "sync_kinds", "visible", "version", "extras"}
+"""Modules that any other one may import, as far as they are there."""
+
+PORTS = {"backends.base", "backends.members", "backends.parcels", "backends.whereabouts"}
+"""What a backend offers to those above it: the port, and words for its processes."""
+
+SHARED = PORTS | {"backends.launching", "backends.outcomes", "backends.oblivious"}
+"""What the backends have in common."""
+
+BACKENDS = SHARED | {
+    "backends.signals",
+    "backends.shm",
+    "backends.sim",
+    "backends.table",
+}
+
+MAY_IMPORT = {
+    **dict.fromkeys(BELOW_ALL, BELOW_ALL),
+    "machine": set(),
+    "core": set(),
+    **dict.fromkeys(SHARED, SHARED),
+    "backends": set(),
+    "backends.signals": set(),
+    "backends.shm": SHARED | {"backends.signals", "core"},
+    "backends.sim": SHARED | {"core"},
+    "backends.table": BACKENDS,
+    "transfers": PORTS | {"core"},
+    "primitives": PORTS | {"transfers", "machine"},
+    "group": PORTS | {"primitives", "transfers", "machine", "core"},
+    "recording": PORTS | {"group", "primitives", "transfers", "machine"},
+    "running": BACKENDS - {"backends.shm", "backends.sim"}
+    | {"recording", "group", "primitives", "transfers", "machine"},
+    "cli": {"running", "recording", "machine", "backends.table", "backends.launching"},
+    "__main__": {"cli"},
+    "__init__": {"running", "recording", "group", "machine"},
+}
+"""What each room may import beside itself and what stands below all; a name with a dot is a
+part of a room."""
+
+
+def modules():
+    """Path of every module of bsplib by its name inside the package."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        found[".".join(parts)] = path
+    return {name.removesuffix(".__init__"): path for name, path in found.items()}
+
+
+MODULES = modules()
+
+
+def room_of(name):
+    """Return the longest name in the table that a module belongs to."""
+    parts = name.split(".")
+    known = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
+    return next((room for room in known if room in MAY_IMPORT), name)
+
+
+def imports(name):
+    """(module, whether inside a function) for every import of another module of bsplib."""
+    tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
+    inside = {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+    }
+    for node in ast.walk(tree):
+        for module in imported(node):
+            yield module, id(node) in inside
+
+
+def imported(node):
+    """Names of the modules of bsplib that a statement imports."""
+    if isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+    elif isinstance(node, ast.ImportFrom):
+        assert node.level == 0, "a relative import"
+        names = [f"{node.module}.{alias.name}" for alias in node.names]
+    else:
+        names = []
+    for name in names:
+        package, _, module = name.partition(".")
+        if package == "bsplib":
+            yield module_named(module)
+
+
+def module_named(name):
+    """Return the module that a dotted name means, or in which what it means is defined."""
+    while name and name not in MODULES:
+        name = name.rpartition(".")[0]
+    return name or "__init__"
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_a_module_imports_only_what_lies_below_its_room(name):
+    room = room_of(name)
+    allowed = MAY_IMPORT[room] | BELOW_ALL | {room}
+    wrong = {other for other, _ in imports(name) if room_of(other) not in allowed}
+    assert wrong == set()
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    arrows = {
+        name: {other for other, lazily in imports(name) if not lazily} - {name} for name in MODULES
+    }
+    while leaves := {name for name, others in arrows.items() if not others}:
+        arrows = {name: others - leaves for name, others in arrows.items() if name not in leaves}
+    assert in_circles(arrows) == {}
+
+
+def in_circles(arrows):
+    """Return what is left once all are gone that lead, or are led to, nowhere."""
+    while leaves := set(arrows) - {other for others in arrows.values() for other in others}:
+        arrows = {name: others for name, others in arrows.items() if name not in leaves}
+    return arrows
+
+
+def test_bsplib_has_at_most_ten_rooms():
+    rooms = {name.partition(".")[0] for name, path in MODULES.items() if path.name == "__init__.py"}
+    assert len(rooms - {"__init__"}) <= 10
+
+
+def test_what_stands_below_all_imports_nothing_above_itself():
+    for name in BELOW_ALL & MODULES.keys():
+        assert {room_of(other) for other, _ in imports(name)} <= BELOW_ALL
