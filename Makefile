@@ -65,7 +65,7 @@ $(READY): pyproject.toml
 	  fi; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[dev,predict,sql]'
 	touch $(READY)
 
 clean:

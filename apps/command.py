@@ -13,8 +13,9 @@ import click
 import bsplib
 from bsplib.backends import table as backends
 from bsplib.backends.launching import Times
+from bsplib.errors import MissingExtraError
 from bsplib.running import launch
-from bsplib.visible import visible_lines
+from bsplib.sentences import as_sentence
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,33 @@ class Place:
             except (bsplib.UsageError, bsplib.TraceError) as error:
                 if error.pid is not None:
                     raise  # the program's own, with its traceback
-                raise click.ClickException(visible_lines(str(error))) from None
+                raise as_sentence(error) from None
+
+
+class Program(click.Command):
+    """A command that names in one sentence the extra that it lacks, and exits with status 2."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        with _named_extra():
+            return super().invoke(ctx)
+
+
+class Programs(click.Group):
+    """A group of commands that do likewise."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command of the group."""
+        with _named_extra():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _named_extra() -> Iterator[None]:
+    try:
+        yield
+    except MissingExtraError as error:
+        raise as_sentence(error) from None
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from bsplib.backends import table as backends
 from bsplib.backends.launching import Times
 from bsplib.errors import BspError
 from bsplib.machine import load_machine
+from bsplib.own_packages import prefer_own
 from bsplib.recording.output_file import obstacle
 from bsplib.recording.recording import is_begun
 from bsplib.recording.recording import recover as rescue
@@ -26,8 +27,9 @@ from bsplib.running import launch
 from bsplib.running.failures import show_error
 from bsplib.running.setting import check_timeout, choose
 from bsplib.running.speedup import run_with_speedup
+from bsplib.sentences import as_sentence
 from bsplib.version import __version__
-from bsplib.visible import visible, visible_lines
+from bsplib.visible import visible
 
 if TYPE_CHECKING:
     from bsplib.recording.records import Trace
@@ -44,13 +46,16 @@ class _Sentences(click.Group):
         try:
             return super().invoke(ctx)
         except BspError as error:
-            raise click.ClickException(visible_lines(str(error))) from None
+            raise as_sentence(error) from None
 
 
 @click.group(cls=_Sentences, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="bsp")
-def main() -> None:
+@click.pass_context
+def main(context: click.Context) -> None:
     """Run bulk synchronous parallel programs and see where their time goes."""
+    if context.invoked_subcommand != "run":  # a script imports its own modules
+        prefer_own("profiler", "webui")
 
 
 @main.command(context_settings={"allow_interspersed_args": False})
@@ -105,17 +110,25 @@ def run(  # noqa: PLR0913, PLR0917  # each is an option
             choose(backend=backend, nprocs=nprocs, machine=launch.overrides.machine)
         launch.overrides.timeout = check_timeout(timeout)
     except BspError as error:
-        raise click.ClickException(visible_lines(str(error))) from None
+        raise as_sentence(error) from None
     if profile is not None and (reason := obstacle(profile.absolute())):
         raise click.ClickException(f"profile: {reason}")
     launch.overrides.check = check
     launch.overrides.label = True
     launch.overrides.report_times = _print_times
     sys.argv = [script, *arguments]
-    sys.path[0] = str(Path(script).absolute().parent)
+    _put_first(Path(script).absolute().parent)
     _run_script(script, speedup=speedup)
     if profile is not None and is_begun(profile):
         click.echo(f"recorded in {profile}: bsp report {profile}, bsp view {profile}", err=True)
+
+
+def _put_first(folder: Path) -> None:
+    """Let the script import the modules beside it, as python SCRIPT does."""
+    if sys.flags.safe_path:  # the first entry is no folder of bsp or of python -m
+        sys.path.insert(0, str(folder))
+    else:
+        sys.path[0] = str(folder)
 
 
 def _run_script(script: str, *, speedup: bool) -> None:

@@ -21,6 +21,7 @@
     ├── RunTimeoutError          the run took longer than its timeout
     ├── OutOfSharedMemoryError   /dev/shm cannot hold what the program asks for
     ├── StartError               the system does not allow so many processes or files
+    ├── MissingExtraError        a package that an extra installs is not there
     └── TraceError               a file is no trace, or not a complete one
 
     UserWarning
@@ -113,6 +114,10 @@ class OutOfSharedMemoryError(BspError, MemoryError):
 
 class StartError(BspError, OSError):
     """The system does not allow the processes or the files that a run needs."""
+
+
+class MissingExtraError(BspError, ImportError):
+    """A package is not installed that comes with an extra of bsplib; the text names both."""
 
 
 class CheckWarning(UserWarning):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bsplib.extras import optional_module
 from profiler import format as fmt
 
 if TYPE_CHECKING:
@@ -15,16 +16,20 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+# Imported when the first figure is made, which takes half a second.
+backend_bases = optional_module("matplotlib.backend_bases")
+figures = optional_module("matplotlib.figure")
+ticker = optional_module("matplotlib.ticker")
+
 
 def check_target(path: Path) -> None:
     """Check that a figure can be saved at a path, before the measurements for it begin.
 
     Raises:
         ValueError: the suffix of the path names no format, or the folder does not exist.
+        MissingExtraError: matplotlib is not installed.
     """
-    from matplotlib.backend_bases import FigureCanvasBase  # noqa: PLC0415  # its import takes half a second
-
-    formats = sorted(FigureCanvasBase.get_supported_filetypes())
+    formats = sorted(backend_bases.FigureCanvasBase.get_supported_filetypes())
     if path.suffix[1:].lower() not in formats:
         raise ValueError(
             f"plot: {path} has no suffix of a known format; use one of .{', .'.join(formats)}"
@@ -40,21 +45,18 @@ def plain(text: str) -> str:
 
 def new_figure(width: float, height: float) -> Figure:
     """Return an empty figure of a size in inches."""
-    from matplotlib.figure import Figure  # noqa: PLC0415  # its import takes half a second
-
-    return Figure(figsize=(width, height), layout="constrained")
+    figure: Figure = figures.Figure(figsize=(width, height), layout="constrained")
+    return figure
 
 
 def scale_seconds(axes: Axes) -> None:
     """Make the horizontal axis a logarithmic axis of seconds, with units at its ticks."""
-    from matplotlib.ticker import LogLocator, NullFormatter  # noqa: PLC0415  # its import takes half a second
-
     axes.set_xscale("log")
     low, high = axes.get_xlim()
     ticks = next(ticks for span, ticks in _TICKS if high / low < span)
-    axes.xaxis.set_major_locator(LogLocator(subs=ticks))
+    axes.xaxis.set_major_locator(ticker.LogLocator(subs=ticks))
     axes.xaxis.set_major_formatter(lambda value, _: fmt.seconds(value))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_minor_formatter(ticker.NullFormatter())
 
 
 _TICKS = ((50, (1, 2, 5)), (5000, (1, 3)), (float("inf"), (1,)))

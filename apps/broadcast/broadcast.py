@@ -32,7 +32,7 @@ from rich.console import Console
 import bsplib
 from apps.broadcast import crossover, stages
 from apps.broadcast.crossover_views import plot_crossover, print_crossover
-from apps.command import Place, place_options
+from apps.command import Place, Program, place_options
 from bsplib.visible import visible_lines
 from profiler import plotting
 
@@ -104,7 +104,7 @@ def reference(size: int) -> Values:
     return np.arange(size, dtype=np.float64)
 
 
-@click.command()
+@click.command(cls=Program)
 @click.option("--size", default=4096, show_default=True, type=click.IntRange(1), help="Values.")
 @click.option(
     "--onestage",

@@ -32,9 +32,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 import bsplib
+from apps.command import Program
 from apps.prediction import experiments
 from apps.prediction.experiments import EXPERIMENTS, Experiment, Place, Shape, Taken
 from bsplib.backends import table as backends
+from bsplib.extras import need
 from bsplib.visible import visible_lines
 from profiler import format as fmt
 from profiler.models.fit import Fit, fit
@@ -243,7 +245,7 @@ def _predict_all(
         ]
 
 
-@click.command()
+@click.command(cls=Program)
 @click.option(
     "--app",
     "names",
@@ -299,6 +301,7 @@ def command(
     records of a sample, R sorts of a block, and M and C, seconds that memory delays
     the one and the other, as in "f[0] + f[1]*log2(P) + f[2]*(N/P)*log2(N/P) + M".
     """
+    need("scipy")
     place = Place(**where)
     chosen = [
         replace(

@@ -11,13 +11,13 @@ from typing import Any
 
 import click
 import numpy as np
-import pyarrow as pa
 
 import bsplib
-from apps.command import Place, place_options
+from apps.command import Place, Programs, place_options
 from apps.progress import drawn
 from apps.sorting.oversampling import Factor
 from apps.sql import show, story_table
+from apps.sql.arrow import pa
 from apps.sql.errors import QueryError
 from apps.sql.files import FORMATS, to_arrow, write_tables
 from apps.sql.generate import PAPER_SIZE, Generator
@@ -27,6 +27,7 @@ from apps.sql.queries import INPUTS, SQL
 from apps.sql.reference import difference, reference
 from apps.sql.scan import BLOCK
 from apps.sql.story import Setting, tell
+from bsplib.extras import need
 from bsplib.machine import load_machine
 from bsplib.visible import visible_lines
 
@@ -88,7 +89,7 @@ _GENERATOR_OPTIONS = (
 _GENERATED = ("size", "seed", "skew", "items", "nulls")
 
 
-@click.group()
+@click.group(cls=Programs)
 def cli() -> None:
     """Relational queries as a BSP program, after Jarvis et al. 2002, section 4."""
 
@@ -106,6 +107,7 @@ def cli() -> None:
 )
 def generate(folder: Path, generator: Generator, form: str) -> None:
     """Write random relations ITEM, QNT and TRAN to files in FOLDER."""
+    need("pyarrow")
     with _one_sentence():
         for name in INPUTS:
             rows = _write(generator, name, folder, form)
@@ -166,6 +168,7 @@ def run(  # a command line
     FOLDER holds ITEM, QNT and TRAN as .csv or .parquet files, with the columns that
     'schema' names.
     """
+    need("pyarrow")
     with _one_sentence():
         if out is not None:
             _make(out)  # rather than find out in the end that it cannot be
@@ -248,6 +251,7 @@ def schema() -> None:
 @click.option("--out", default=Path("out"), show_default=True, type=_FOLDER, help="For the traces.")
 def story(generator: Generator, out: Path, block: int | None, machine: str, **how: Any) -> None:
     """Repeat the paper's story: four stages of one program, beside the paper's figures."""
+    need("pyarrow")
     block = block or -(-BLOCK * generator.size // PAPER_SIZE)
     try:
         setting = Setting(generator=generator, block=block, machine=load_machine(machine), **how)

@@ -12,11 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 from numpy.typing import NDArray
 
+from apps.sql.arrow import csv, pa, parquet
 from apps.sql.column import CODE, Column, Mask
 from apps.sql.errors import QueryError
 from apps.sql.relation import Relation
@@ -79,7 +77,7 @@ def column_names(path: Path) -> list[str]:
     """
     with _reading(path):
         if path.suffix == ".parquet":
-            return list(pa.parquet.read_schema(path).names)
+            return list(parquet.read_schema(path).names)
         return list(_read_csv(path).column_names)
 
 
@@ -122,8 +120,8 @@ def write_tables(tables: Iterable[pa.Table], path: Path) -> int:
 
 def _writer(path: Path, schema: pa.Schema) -> Any:
     if path.suffix == ".csv":
-        return pa.csv.CSVWriter(path, schema)
-    return pa.parquet.ParquetWriter(path, schema)
+        return csv.CSVWriter(path, schema)
+    return parquet.ParquetWriter(path, schema)
 
 
 # -- columns and Arrow ----------------------------------------------------------------------------
@@ -224,7 +222,7 @@ def _read_parquet(
     path: Path, columns: Sequence[str] | None, block: int, pid: int, nprocs: int
 ) -> tuple[pa.Table, NDArray[np.int64]]:
     parts, places, first = [], [], 0
-    with pa.parquet.ParquetFile(path, pre_buffer=False) as file:
+    with parquet.ParquetFile(path, pre_buffer=False) as file:
         names = list(file.schema_arrow.names)
         check_columns(names, columns, path.name)
         names = list(columns or names)
@@ -248,10 +246,10 @@ def _has_rows(first: int, rows: int, block: int, pid: int, nprocs: int) -> bool:
 
 
 def _read_csv(path: Path) -> pa.Table:
-    return pa.csv.read_csv(
+    return csv.read_csv(
         path,
-        read_options=pa.csv.ReadOptions(use_threads=False),
-        convert_options=pa.csv.ConvertOptions(
+        read_options=csv.ReadOptions(use_threads=False),
+        convert_options=csv.ConvertOptions(
             null_values=[""],
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,

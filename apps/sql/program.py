@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 import bsplib
 from apps.progress import steps
+from apps.sql.arrow import pa
 from apps.sql.errors import QueryError
 from apps.sql.files import FORMATS, to_arrow
 from apps.sql.generate import Generator
@@ -21,7 +21,7 @@ from apps.sql.rebalance import rebalance
 from apps.sql.relation import Relation
 from apps.sql.scan import BLOCK, scan
 
-Source = int | Generator | Mapping[str, pa.Table | Path | str]
+Source = int | Generator | Mapping[str, "pa.Table | Path | str"]
 """Rows of TRAN to make; a generator; or a table or file for ITEM, QNT and TRAN each."""
 
 

@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
+from apps.sql.arrow import compute, pa
 from apps.sql.files import read_blocks, to_arrow
 from apps.sql.generate import Generator
 from apps.sql.queries import INPUTS
 
-Tables = Mapping[str, pa.Table]
+Tables = Mapping[str, "pa.Table"]
 
 
 def reference(source: int | Generator | Mapping[str, pa.Table | Path | str]) -> dict[str, pa.Table]:
@@ -22,7 +21,7 @@ def reference(source: int | Generator | Mapping[str, pa.Table | Path | str]) -> 
     tables = whole_tables(source)
     temp1 = _sums(tables["TRAN"], "item", ["units"])
     temp2 = _join(temp1, tables["ITEM"], "item")
-    value = pc.multiply(temp2["units"].cast(pa.float64()), temp2["price"].cast(pa.float64()))
+    value = compute.multiply(temp2["units"].cast(pa.float64()), temp2["price"].cast(pa.float64()))
     temp2 = temp2.select(["item", "class", "units"]).append_column("value", value)
     temp3 = _sums(temp2, "class", ["units", "value"])
     temp4 = _join(temp3, tables["QNT"], "class")
@@ -85,10 +84,10 @@ def _join(left: pa.Table, right: pa.Table, name: str) -> pa.Table:
 
 def _dearer(temp4: pa.Table, item: pa.Table) -> pa.Table:
     """Pair each class with the items dearer than its floor, class by class."""
-    item = item.filter(pc.is_valid(item["price"])).sort_by("price")
+    item = item.filter(compute.is_valid(item["price"])).sort_by("price")
     prices = np.asarray(item["price"].combine_chunks(), np.float64)
     parts = []
-    for row in temp4.filter(pc.is_valid(temp4["floor"])).to_pylist():
+    for row in temp4.filter(compute.is_valid(temp4["floor"])).to_pylist():
         dearer = item.slice(int(np.searchsorted(prices, row["floor"], "right")))
         parts.append((row, dearer.select(["item", "price"])))
     none = item.slice(0, 0).select(["item", "price"])
@@ -102,7 +101,7 @@ def _dearer(temp4: pa.Table, item: pa.Table) -> pa.Table:
             "units": chosen["units"],
             "item": pairs["item"],
             "price": pairs["price"],
-            "gap": pc.subtract(pairs["price"], chosen["floor"]),
+            "gap": compute.subtract(pairs["price"], chosen["floor"]),
         }
     )
 
@@ -112,4 +111,4 @@ def _low(table: pa.Table, name: str, part: int) -> pa.Table:
     values = np.sort(np.asarray(table[name].drop_null().combine_chunks()))
     if not len(values):
         return table.slice(0, 0)
-    return table.filter(pc.less_equal(table[name], values[-(-len(values) // part) - 1]))
+    return table.filter(compute.less_equal(table[name], values[-(-len(values) // part) - 1]))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import pyarrow as pa
-
 import bsplib
+from apps.sql.arrow import pa
 from apps.sql.column import union
 from apps.sql.errors import QueryError
 from apps.sql.files import blocks_of, check_columns, from_arrow, read_blocks

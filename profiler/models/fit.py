@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import nnls
 
+from bsplib.extras import optional_module
 from profiler.models.formula import Formula, FormulaError, read_formula
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     Values = Mapping[str, ArrayLike]
     Vector = NDArray[np.float64]
+
+optimize = optional_module("scipy.optimize")
 
 MANY_SEGMENTS = 3
 """If more segments are needed, a warning is issued."""
@@ -128,6 +130,7 @@ def fit(
     Raises:
         FormulaError: the formula cannot be read or evaluated, there are fewer measurements
             than parameters, or a time is not greater than 0.
+        MissingExtraError: scipy is not installed.
     """
     formula = read_formula(formula) if isinstance(formula, str) else formula
     data = _Data.of(formula, values, times, negative=negative)
@@ -190,7 +193,7 @@ class _Data:
         if self.negative:
             found = np.linalg.lstsq(rows / scale, ones, rcond=None)[0] / scale
         else:
-            found = nnls(rows / scale, ones)[0] / scale
+            found = optimize.nnls(rows / scale, ones)[0] / scale
         return found, rows @ found - ones
 
     def segment(self, chosen: NDArray[np.intp], low: float, high: float) -> Segment:

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import stats
 
+from bsplib.extras import optional_module
 from profiler.models.fit import Fit, fit
 from profiler.models.formula import FormulaError
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     Values = Mapping[str, ArrayLike]
     Vector = NDArray[np.float64]
 
+stats = optional_module("scipy.stats")
 
 _LEAST = 1e-6
 

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bsplib.errors import BspError, UsageError
+from bsplib.errors import BspError, MissingExtraError, UsageError
+from bsplib.own_packages import hidden_beside, holds, prefer_own
 from bsplib.recording.trace import read_trace
+from bsplib.sentences import MissingExtra
 
 if TYPE_CHECKING:
     from bsplib.recording.records import Run
@@ -70,6 +72,7 @@ class App:
         Raises:
             UsageError: the arguments are not valid, the application fails, or it makes
                 no run or several.
+            MissingExtra, MissingExtraError: it needs an extra that is not installed.
         """
         line = [*arguments, "--profile", str(trace)]
         command = " ".join(arguments)
@@ -77,6 +80,8 @@ class App:
         try:
             with _silent(self.name, line):
                 self.command.main(line, prog_name=self.name, standalone_mode=False)
+        except (MissingExtra, MissingExtraError):
+            raise  # bsp shows it without a mention of the arguments
         except click.ClickException as error:
             raise UsageError(f"tune: {self.name} {command}: {error.format_message()}") from None
         except (BspError, click.Abort) as error:
@@ -121,6 +126,8 @@ def find_app(name: str) -> App:
 def _load_module(name: str) -> ModuleType:
     if "" not in sys.path:
         sys.path.insert(0, "")  # as python -m does
+    if name.partition(".")[0] == "apps" and not holds(name):
+        prefer_own("apps")  # a module of the user has this name, and not this application
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -140,6 +147,12 @@ def _load_file(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None  # since the suffix is .py
     assert spec.loader is not None
+    for hidden in hidden_beside(path):
+        click.echo(
+            f"tune: {path.name} cannot import {hidden}, since bsplib has a package of this name; "
+            f"rename the file if {path.name} needs it",
+            err=True,
+        )
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.absolute().parent))  # as python FILE does
     sys.modules[name] = module

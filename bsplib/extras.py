@@ -1,0 +1,75 @@
+"""Packages that few commands need, and the extras of bsplib that install them.
+
+A module names such a package at its top, which imports nothing yet::
+
+    optimize = optional_module("scipy.optimize")
+
+The package is imported when an attribute of it is used. Where it is not installed, this
+raises an error that names the extra. A command that cannot work without a package calls
+:func:`need` before it begins.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import Any
+
+from bsplib.errors import MissingExtraError
+
+EXTRAS = {
+    "matplotlib": "predict",
+    "mpi4py": "mpi",
+    "pandas": "notebook",
+    "plotly": "notebook",
+    "pyarrow": "sql",
+    "scipy": "predict",
+}
+"""For each package, the extra that installs it."""
+
+
+def need(name: str) -> ModuleType:
+    """Import a module of a package that an extra installs.
+
+    Args:
+        name: of the module, such as ``"scipy.optimize"``.
+
+    Returns:
+        The module.
+
+    Raises:
+        MissingExtraError: the package is not installed, or cannot be imported.
+    """
+    package = name.partition(".")[0]
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        missing = isinstance(error, ModuleNotFoundError) and error.name == package
+        state = "is not installed" if missing else f"cannot be imported ({error})"
+        raise MissingExtraError(
+            f"this needs {package}, which {state}; the extra {EXTRAS[package]!r} installs it: "
+            f"pip install 'bsplib[{EXTRAS[package]}]'"
+        ) from None
+
+
+def optional_module(name: str) -> Any:
+    """Return what stands for a module, and imports it when an attribute is used.
+
+    Args:
+        name: as of :func:`need`, which is called at the first use and so may raise there.
+    """
+    if name.partition(".")[0] not in EXTRAS:
+        raise ValueError(f"{name} is in no extra; the packages in extras are {', '.join(EXTRAS)}")
+    return _Late(name)
+
+
+class _Late:
+    """A module that is imported when an attribute of it is used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("__"):  # pickle and others only ask whether there is one
+            raise AttributeError(attribute)
+        return getattr(need(self._name), attribute)
