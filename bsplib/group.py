@@ -48,10 +48,13 @@ def _is_time(seconds: object) -> bool:
 class Group(SubGroups):
     """The group of processes that a program runs in, as process ``pid`` sees it.
 
-    ``main`` is given the whole run as a group; :meth:`partition` makes sub-groups.
-    A group belongs to the thread that runs ``main``.
+    ``main`` is given the whole run as a group; :meth:`partition` and :meth:`split` make
+    sub-groups. Its attributes ``pid``, ``nprocs`` and ``machine`` can be read only.
 
-    Its attributes ``pid``, ``nprocs`` and ``machine`` can be read only.
+    Every primitive raises :class:`~bsplib.errors.PartitionError` where the group cannot
+    be used: a sub-group of it is open, it has been left, a sync of it has failed, or its
+    run has ended. A group belongs to the thread that runs ``main``: in another thread
+    they raise :class:`~bsplib.errors.UsageError`.
     """
 
     # -- enquiry ----------------------------------------------------------------------
@@ -59,6 +62,10 @@ class Group(SubGroups):
     def time(self) -> float:
         """Return the seconds since the run began: since the barrier before ``main``.
 
+        Raises:
+            PartitionError: the run has ended.
+
+        Cost: nothing.
         Source: Hill et al. 1998, bsp_time.
         """
         if self._ended:
@@ -99,10 +106,13 @@ class Group(SubGroups):
         real processes this does nothing.
 
         Args:
-            seconds: 0 or more.
+            seconds: 0 or more, and finite.
 
         Raises:
-            UsageError: ``seconds`` is negative or no number.
+            ArgumentError: ``seconds`` is negative, infinite or no number.
+            PartitionError: the run has ended.
+
+        Cost: ``seconds`` of computation on virtual processors; no h, g or l.
         """
         self._check_not_ended()
         if not _is_time(seconds):
@@ -120,7 +130,9 @@ class Group(SubGroups):
 
         Raises:
             AbortError: always; ``bsplib.run`` raises it too.
+            PartitionError: the run has ended.
 
+        Cost: nothing; no superstep follows.
         Source: Hill et al. 1998, bsp_abort.
         """
         self._check_not_ended()

@@ -54,8 +54,9 @@ class Arrays(Supersteps):
         Raises:
             RegistrationError: ``array`` is no writable array.
             DtypeError: its dtype holds Python objects.
+            PartitionError: the group cannot be used now.
 
-        Cost: nothing here; an announcement to all at the next sync.
+        Cost: nothing here; an announcement to all at the next sync, which counts for no h.
         Source: Hill et al. 1998, bsp_push_reg.
         """
         self._check_usable()
@@ -67,7 +68,7 @@ class Arrays(Supersteps):
         return self._registry.push(array, shared_address).handle
 
     def pop_reg(self, array: Any) -> None:
-        """Take back the latest registration of an array at the end of the superstep.
+        """End the latest registration of an array with the superstep.
 
         Collective, in the same order on all processes. Memory that ``zeros``,
         ``empty`` or ``array`` allocated is freed at the next sync: the array may
@@ -78,7 +79,9 @@ class Arrays(Supersteps):
 
         Raises:
             RegistrationError: ``array`` is not registered.
+            PartitionError: the group cannot be used now.
 
+        Cost: nothing here; an announcement to all at the next sync, which counts for no h.
         Source: Hill et al. 1998, bsp_pop_reg.
         """
         self._check_usable()
@@ -103,9 +106,12 @@ class Arrays(Supersteps):
             The array, until ``pop_reg`` frees it at a sync or the group ends.
 
         Raises:
-            ShapeError: a size is negative.
-            DtypeError: the dtype holds Python objects.
+            ShapeError: ``shape`` is neither an integer nor several, or one is negative.
+            DtypeError: ``dtype`` is no dtype, or holds Python objects.
             OutOfSharedMemoryError: it does not fit into /dev/shm.
+            PartitionError: the group cannot be used now.
+
+        Cost: nothing here; an announcement to all at the next sync, which counts for no h.
         """
         return self._allocate("zeros", shape, self._dtype("zeros", dtype), zero=True)
 
@@ -140,20 +146,47 @@ class Arrays(Supersteps):
         return made
 
     def empty(self, shape: int | Sequence[int], dtype: DTypeLike = float) -> Array:
-        """Allocate an array in shared memory and register it, as :meth:`zeros` does.
+        """Allocate an array in shared memory and register it, with any content.
 
-        Its content is whatever was there.
+        Collective. It may be named in transfers at once, in this superstep too.
+        Shapes may differ between processes. Its elements are undefined until they are written.
+
+        Args:
+            shape: number of elements, or one number for each axis.
+            dtype: any dtype without Python objects.
+
+        Returns:
+            The array, until ``pop_reg`` frees it at a sync or the group ends.
+
+        Raises:
+            ShapeError: ``shape`` is neither an integer nor several, or one is negative.
+            DtypeError: ``dtype`` is no dtype, or holds Python objects.
+            OutOfSharedMemoryError: it does not fit into /dev/shm.
+            PartitionError: the group cannot be used now.
+
+        Cost: nothing here; an announcement to all at the next sync, which counts for no h.
         """
         return self._allocate("empty", shape, self._dtype("empty", dtype))
 
     def array(self, data: ArrayLike, dtype: DTypeLike | None = None) -> Array:
         """Copy data into a new array in shared memory and register it.
 
+        Collective. It may be named in transfers at once, in this superstep too.
+        Shapes may differ between processes.
+
         Args:
             data: what ``numpy.array`` takes.
-            dtype: of the array; that of the data if None.
+            dtype: of the array, without Python objects; that of the data if None.
 
-        Otherwise as :meth:`zeros`.
+        Returns:
+            The array, until ``pop_reg`` frees it at a sync or the group ends.
+
+        Raises:
+            DtypeError: the dtype holds Python objects.
+            OutOfSharedMemoryError: it does not fit into /dev/shm.
+            PartitionError: the group cannot be used now.
+
+        Cost: nothing here; an announcement to all at the next sync, which counts for no h.
         """
         values = np.asarray(data, dtype)
         made = self._allocate("array", values.shape, values.dtype)
@@ -162,10 +195,15 @@ class Arrays(Supersteps):
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """Free at its end what was allocated inside, as ``pop_reg`` does.
+        """Free the arrays that are allocated inside the ``with`` block, as ``pop_reg`` does.
 
         Collective: ``with bsp.scope(): x = bsp.zeros(n); ...``. The arrays may not be
-        used after the sync that follows the end of the scope.
+        used after the sync that follows the end of the block.
+
+        Raises:
+            PartitionError: the group cannot be used now, at the beginning or at the end.
+
+        Cost: nothing here; an announcement to all at the next sync, which counts for no h.
         """
         self._check_usable()
         before = {registration.slot for registration in self._registry.allocated()}

@@ -53,6 +53,8 @@ class Combinations(Exchanges):
             ShapeError: with a ufunc, the shapes differ.
             MessageError: ``x`` cannot be pickled.
             SyncMismatchError: a process is in no reduce, or in one to elsewhere.
+            OutOfSharedMemoryError: there is no room for the copy of a value.
+            PartitionError: the group cannot be used now.
 
         Supersteps: 1 or 2.
         Cost: (p - 1) n g + l and (p - 1) n of computation on the root in one;
@@ -97,6 +99,8 @@ class Combinations(Exchanges):
             ShapeError: with a ufunc, the shapes differ.
             MessageError: ``x`` cannot be pickled.
             SyncMismatchError: a process is in no allreduce.
+            OutOfSharedMemoryError: there is no room for the copy of a value.
+            PartitionError: the group cannot be used now.
 
         Supersteps: 1 or 2.
         Cost: (p - 1) n g + l and (p - 1) n of computation in one;
@@ -138,6 +142,8 @@ class Combinations(Exchanges):
             ShapeError: with a ufunc, the shapes differ.
             MessageError: ``x`` cannot be pickled.
             SyncMismatchError: a process is in no scan.
+            OutOfSharedMemoryError: there is no room for the copy of a value.
+            PartitionError: the group cannot be used now.
 
         Supersteps: 1 or 2.
         Cost: (p - 1) n g + l and (p - 1) n of computation in one;

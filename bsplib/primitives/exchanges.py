@@ -46,6 +46,8 @@ class Exchanges(CollectiveMail):
             UsageError: ``stages`` is none of that.
             MessageError: ``x`` cannot be pickled.
             SyncMismatchError: the root is in no broadcast, or in one from elsewhere.
+            OutOfSharedMemoryError: there is no room for the copy of a value.
+            PartitionError: the group cannot be used now.
 
         Supersteps: 1 or 2.
         Cost: (p - 1) n g + l in one stage, 2 (p - 1)/p n g + 2 l in two.
@@ -88,6 +90,8 @@ class Exchanges(CollectiveMail):
             ProcessRangeError: ``root`` is no process of this group.
             MessageError: ``x`` cannot be pickled.
             SyncMismatchError: a process is in no gather, or in one to elsewhere.
+            OutOfSharedMemoryError: there is no room for the copy of a value.
+            PartitionError: the group cannot be used now.
 
         Supersteps: 1.
         Cost: (p - 1) n g + l; with unequal values the sum of all but the root's for
@@ -111,6 +115,8 @@ class Exchanges(CollectiveMail):
         Raises:
             MessageError: ``x`` cannot be pickled.
             SyncMismatchError: a process is in no allgather.
+            OutOfSharedMemoryError: there is no room for the copy of a value.
+            PartitionError: the group cannot be used now.
 
         Supersteps: 1.
         Cost: (p - 1) n g + l; with unequal values h is the greater of (p - 1) times
@@ -137,6 +143,8 @@ class Exchanges(CollectiveMail):
             UsageError: there are more or fewer parts than processes.
             MessageError: a part cannot be pickled.
             SyncMismatchError: the root is in no scatter, or in one from elsewhere.
+            OutOfSharedMemoryError: there is no room for the copy of a value.
+            PartitionError: the group cannot be used now.
 
         Supersteps: 1.
         Cost: (p - 1) n g + l; with unequal parts the sum of all but the root's for
@@ -163,6 +171,8 @@ class Exchanges(CollectiveMail):
             UsageError: there are more or fewer parts than processes.
             MessageError: a part cannot be pickled.
             SyncMismatchError: a process is in another collective.
+            OutOfSharedMemoryError: there is no room for the copy of a value.
+            PartitionError: the group cannot be used now.
 
         Supersteps: 1.
         Cost: (p - 1) n g + l; with unequal parts h is the bytes in or out of a

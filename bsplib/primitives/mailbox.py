@@ -23,7 +23,7 @@ class Mailbox(RemoteAccess):
         The payload is copied before the call returns.
 
         Args:
-            pid: receiving process; may be this one.
+            pid: receiving process, ``0 <= pid < nprocs``; may be this one.
             payload: array (shape and dtype are kept), bytes, or any picklable object.
             tag: small picklable object; bytes of the size that :meth:`set_tagsize`
                 set, where it did. None stands for the tag of size 0.
@@ -32,8 +32,11 @@ class Mailbox(RemoteAccess):
             ProcessRangeError: ``pid`` is no process of this group.
             MessageError: the payload or the tag cannot be pickled, or the tag has
                 another size.
+            OverlapError: with ``check=True``, the payload is read before a get has filled it.
+            OutOfSharedMemoryError: there is no room for the copy of the payload.
+            PartitionError: the group cannot be used now.
 
-        Cost: the payload's bytes to h_out here and to h_in on ``pid``.
+        Cost: the payload's bytes to h_out here and to h_in on ``pid``; a tag is free.
         Source: Hill et al. 1998, bsp_send.
         """
         if self._unusable is not None:
@@ -53,6 +56,13 @@ class Mailbox(RemoteAccess):
     def qsize(self) -> tuple[int, int]:
         """Return how many messages are left to read, and the bytes of their payloads.
 
+        Returns:
+            Both as (messages, bytes).
+
+        Raises:
+            PartitionError: the group cannot be used now.
+
+        Cost: nothing.
         Source: Hill et al. 1998, bsp_qsize.
         """
         if self._unusable is not None:
@@ -60,8 +70,15 @@ class Mailbox(RemoteAccess):
         return len(self._queue), self._queue.nbytes()
 
     def get_tag(self) -> Any:
-        """Return the tag of the next message, and leave it there; None if there is none.
+        """Return the tag of the next message, and leave the message in the queue.
 
+        Returns:
+            The tag; None where no message is left, or where the message has no tag.
+
+        Raises:
+            PartitionError: the group cannot be used now.
+
+        Cost: nothing.
         Source: Hill et al. 1998, bsp_get_tag.
         """
         if self._unusable is not None:
@@ -73,8 +90,10 @@ class Mailbox(RemoteAccess):
         """Take the next message and return its payload, which is the caller's own.
 
         Raises:
-            MessageError: there is no message left.
+            MessageError: no message is left.
+            PartitionError: the group cannot be used now.
 
+        Cost: nothing beyond what sending cost; one copy of the payload.
         Source: Hill et al. 1998, bsp_move.
         """
         if self._unusable is not None:
@@ -85,10 +104,18 @@ class Mailbox(RemoteAccess):
         return messages.decode(head, content, self._port.fetch)
 
     def hpmove(self) -> tuple[Any, Any] | None:
-        """Take the next message and return (tag, payload) without copying; None if none is left.
+        """Take the next message and return its tag and its payload without a copy.
 
-        An array or bytes come as a view that is valid until the next sync.
+        An array or bytes come as a view that is valid until the next sync; any other payload
+        is the caller's own.
 
+        Returns:
+            (tag, payload); None where no message is left.
+
+        Raises:
+            PartitionError: the group cannot be used now.
+
+        Cost: nothing.
         Source: Hill et al. 1998, bsp_hpmove.
         """
         if self._unusable is not None:
@@ -102,20 +129,35 @@ class Mailbox(RemoteAccess):
     def messages(self) -> Iterator[tuple[int, Any, Any]]:
         """Take the messages one after the other, as (source, tag, payload).
 
-        They come in the order (source, program); each payload is the caller's own.
+        They come in the order (source, program); each payload is the caller's own. A
+        message is taken when the iteration reaches it: the others stay in the queue.
+
+        Raises:
+            PartitionError: the group cannot be used now.
+
+        Cost: nothing beyond what sending cost; one copy of each payload.
+        Source: Hill et al. 1998, bsp_get_tag and bsp_move.
         """
         self._check_usable()
         while len(self._queue):
             yield self._read()
 
     def set_tagsize(self, size: int) -> int | None:
-        """Have every tag be bytes of one length from the next superstep on.
+        """Require every tag to be bytes of one length, from the next superstep on.
 
-        Collective.
+        Collective: every process calls it with the same size.
+
+        Args:
+            size: bytes of a tag, 0 or more.
 
         Returns:
             The size until now; None where tags are free.
 
+        Raises:
+            MessageError: ``size`` is no integer of 0 or more.
+            PartitionError: the group cannot be used now.
+
+        Cost: nothing here; an announcement to all at the next sync, which counts for no h.
         Source: Hill et al. 1998, bsp_set_tagsize.
         """
         self._check_usable()

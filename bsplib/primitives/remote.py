@@ -65,7 +65,10 @@ class RemoteAccess(Arrays):
                 ``offset`` and ``at`` are given.
             BoundsError: the write would leave the array on ``pid``; raised at the
                 sync where that array was made in this superstep.
-            DtypeError: ``src`` cannot be cast.
+            DtypeError: ``src`` cannot be cast, or the array has another dtype on ``pid``.
+            OverlapError: with ``check=True``, ``src`` is read before a get has filled it.
+            OutOfSharedMemoryError: there is no room for the copy of ``src``.
+            PartitionError: the group cannot be used now.
 
         Cost: the bytes that are written to h_out here and to h_in on ``pid``.
         Source: Hill et al. 1998, bsp_put; offsets are elements, not bytes.
@@ -79,11 +82,37 @@ class RemoteAccess(Arrays):
     def hpput(
         self, pid: int, src: ArrayLike, dst: Any, *, offset: int | None = None, at: Any = None
     ) -> None:
-        """Do as :meth:`put`, at any time in the superstep.
+        """Write ``src`` into ``dst`` on process ``pid`` at any time in the superstep.
 
-        ``src`` may not be changed before the sync, and what ``dst`` names on ``pid``
-        may neither be read nor written otherwise in this superstep.
+        This saves copies of large values: they may be read, and written on ``pid``, at any
+        moment from the call to the end of the superstep. Until the sync, therefore, ``src``
+        may not be changed, and what is named on ``pid`` may be neither read nor written by
+        anything else. What a program that breaks this finds there is undefined.
 
+        Args:
+            pid: receiving process, ``0 <= pid < nprocs``; may be this one.
+            src: values, cast (same_kind) to the dtype of ``dst``; broadcast to a view.
+            dst: registered array or a basic-slice view of one; names the same
+                indices on ``pid``.
+            offset: first element there, in C order of the whole array; as many as
+                ``src`` has.
+            at: basic index against the shape of the array on ``pid``.
+
+        Raises:
+            ProcessRangeError: ``pid`` is no process of this group.
+            RegistrationError: ``dst`` is not registered, not yet effective, or None
+                on ``pid``.
+            PlaceError: ``dst`` is a number, ``at`` is no basic index, or both
+                ``offset`` and ``at`` are given.
+            BoundsError: the write would leave the array on ``pid``; raised at the
+                sync where that array was made in this superstep.
+            DtypeError: ``src`` cannot be cast, or the array has another dtype on ``pid``.
+            OverlapError: with ``check=True``, ``src`` is read before a get has filled it;
+                the sync raises it where ``src`` was changed or another transfer overlaps.
+            OutOfSharedMemoryError: ``src`` has to be copied, and there is no room for it.
+            PartitionError: the group cannot be used now.
+
+        Cost: the bytes that are written to h_out here and to h_in on ``pid``.
         Source: Hill et al. 1998, bsp_hpput.
         """
         if at is None and pid.__class__ is int:
@@ -169,11 +198,11 @@ class RemoteAccess(Arrays):
     ) -> Array:
         """Read ``src`` on process ``pid`` into ``dst`` at the end of the superstep.
 
-        What is read is what stands there when the superstep ends, before any put of
-        it is written. Destinations are written in program order.
+        The values are those that ``src`` has when the superstep ends, before any put of
+        the superstep is written. Destinations are written in program order.
 
         Args:
-            pid: process to read from; may be this one.
+            pid: process to read from, ``0 <= pid < nprocs``; may be this one.
             src: registered array or a basic-slice view of one; names the same
                 indices on ``pid``.
             dst: writable array or view, registered or not, of the shape of what is
@@ -189,12 +218,16 @@ class RemoteAccess(Arrays):
             ProcessRangeError: ``pid`` is no process of this group.
             RegistrationError: ``src`` is not registered, not yet effective, or None
                 on ``pid``.
-            PlaceError: ``src`` is a number, ``dst`` cannot be written or has another
-                shape, or ``at`` is no basic index.
-            BoundsError: the read would leave the array on ``pid``.
-            DtypeError: ``dst`` cannot take the values.
+            PlaceError: ``src`` is a number, ``at`` is no basic index, both ``offset`` and
+                ``at`` are given, or ``dst`` is missing beside ``offset``, cannot be
+                written or has another shape.
+            BoundsError: the read would leave the array on ``pid``; raised at the sync
+                where that array was made in this superstep.
+            DtypeError: ``dst`` cannot take the values, or the array has another dtype
+                on ``pid``.
+            PartitionError: the group cannot be used now.
 
-        Cost: ``dst.nbytes`` to h_in here and to h_out on ``pid``.
+        Cost: the bytes that are read to h_in here and to h_out on ``pid``.
         Source: Hill et al. 1998, bsp_get.
         """
         if at is None and dst is not None and pid.__class__ is int:
@@ -218,11 +251,40 @@ class RemoteAccess(Arrays):
         offset: int | None = None,
         at: Any = None,
     ) -> Array:
-        """Do as :meth:`get`, at any time in the superstep.
+        """Read ``src`` on process ``pid`` into ``dst`` at any time in the superstep.
 
-        What is named on ``pid`` may not be changed before the sync, and ``dst``
-        neither read nor written.
+        This saves copies of large values: they may be read on ``pid``, and written here, at
+        any moment from the call to the end of the superstep. Until the sync, therefore, what
+        is named on ``pid`` may not be changed, and ``dst`` may be neither read nor written.
+        What a program that breaks this finds in ``dst`` is undefined.
 
+        Args:
+            pid: process to read from, ``0 <= pid < nprocs``; may be this one.
+            src: registered array or a basic-slice view of one; names the same
+                indices on ``pid``.
+            dst: writable array or view, registered or not, of the shape of what is
+                named; a new array if None.
+            offset: first element there, in C order of the whole array; as many as
+                ``dst`` has, which must be given.
+            at: basic index against the shape of the array on ``pid``.
+
+        Returns:
+            ``dst``, whose content is valid after the sync.
+
+        Raises:
+            ProcessRangeError: ``pid`` is no process of this group.
+            RegistrationError: ``src`` is not registered, not yet effective, or None
+                on ``pid``.
+            PlaceError: ``src`` is a number, ``at`` is no basic index, both ``offset`` and
+                ``at`` are given, or ``dst`` is missing beside ``offset``, cannot be
+                written or has another shape.
+            BoundsError: the read would leave the array on ``pid``; raised at the sync
+                where that array was made in this superstep.
+            DtypeError: ``dst`` cannot take the values, or the array has another dtype
+                on ``pid``.
+            PartitionError: the group cannot be used now.
+
+        Cost: the bytes that are read to h_in here and to h_out on ``pid``.
         Source: Hill et al. 1998, bsp_hpget.
         """
         return self._get("hpget", pid, src, dst, offset, at)
@@ -278,26 +340,32 @@ class RemoteAccess(Arrays):
     ) -> None:
         """Write single words into ``dst`` on many processes at the end of the superstep.
 
-        The values are copied before the call returns. The words take their turn
-        among the puts: of duplicates the last in (source, program order) stays, or
-        with ``op`` each is combined into what is there.
+        The values are copied before the call returns. The words are written in the order of
+        puts (source, program): of several words for one element the last stays, or with
+        ``op`` each of them is combined into what the element holds.
 
         Args:
             pids: receiving processes, broadcast against the other two.
             indices: elements of the array there in C order, none negative.
             values: cast (same_kind) to the dtype of ``dst``.
             dst: registered array, as a whole.
-            op: binary ufunc such as ``numpy.add``, or its name, as for ``reduce``.
+            op: binary ufunc such as ``numpy.add``, or its name, as for ``reduce``;
+                None to write.
 
         Raises:
             ProcessRangeError: a pid is no process of this group.
-            RegistrationError: ``dst`` is not registered, or None there.
-            PlaceError: shapes do not go together, or ``dst`` is a view.
-            BoundsError: an index lies outside the array there.
+            RegistrationError: ``dst`` is not registered, not yet effective, or None there.
+            PlaceError: shapes do not go together, pids or indices are no integers, or
+                ``dst`` is a view.
+            BoundsError: an index lies outside the array there; raised at the sync where
+                that array was made in this superstep.
             DtypeError: values cannot be cast, or ``op`` cannot combine them.
+            OverlapError: with ``check=True``, ``values`` is read before a get has filled it.
+            OutOfSharedMemoryError: there is no room for the copy of the words.
+            PartitionError: the group cannot be used now.
 
-        Cost: one value's size to h for each word; for an oblsync one message for each
-        destination.
+        Cost: the bytes of one value for each word, to h_out here and to h_in there. For an
+        oblsync it is one message for each destination.
         """
         self._check_usable()
         try:
@@ -324,6 +392,8 @@ class RemoteAccess(Arrays):
     ) -> Array:
         """Read single words of ``src`` on many processes at the end of the superstep.
 
+        As for :meth:`get`, they are read before any put of the superstep is written.
+
         Args:
             pids: processes to read from, broadcast against ``indices``.
             indices: elements of the array there in C order, none negative.
@@ -335,13 +405,16 @@ class RemoteAccess(Arrays):
 
         Raises:
             ProcessRangeError: a pid is no process of this group.
-            RegistrationError: ``src`` is not registered, or None there.
-            PlaceError: shapes do not go together, ``out`` has another shape or cannot
-                be written, or ``src`` is a view.
-            BoundsError: an index lies outside the array there.
+            RegistrationError: ``src`` is not registered, not yet effective, or None there.
+            PlaceError: shapes do not go together, pids or indices are no integers, ``out``
+                has another shape or cannot be written, or ``src`` is a view.
+            BoundsError: an index lies outside the array there; raised at the sync where
+                that array was made in this superstep.
             DtypeError: ``out`` cannot take the values.
+            OutOfSharedMemoryError: there is no room for the indices.
+            PartitionError: the group cannot be used now.
 
-        Cost: one value's size to h for each word.
+        Cost: the bytes of one value for each word, to h_in here and to h_out there.
         """
         self._check_usable()
         try:

@@ -21,15 +21,19 @@ class SubGroups(Combinations):
         """Split the group; return the sub-group that this process is in.
 
         Collective, and without communication. Use it as ``with bsp.partition(ends)
-        as sub:`` or call ``sub.done()``; until then this group rests. Transfers
+        as sub:`` or call ``sub.done()``; until then this group cannot be used. Transfers
         pending here stay pending, and messages not read yet can be read afterwards.
 
         Args:
             ends: sub-group i has the processes ``ends[i-1] .. ends[i] - 1``; not
                 decreasing, the last is ``nprocs``; empty sub-groups are legal.
 
+        Returns:
+            The sub-group, with a numbering, a queue and registrations of its own.
+
         Raises:
-            PartitionError: ``ends`` is none of that.
+            PartitionError: ``ends`` is none of that, sub-groups are nested too deep, or
+                the group cannot be used now.
 
         Cost: nothing.
         Source: PUB, bsp_partition; Gonzalez et al., section 2.2.
@@ -43,22 +47,23 @@ class SubGroups(Combinations):
         """Split the group into sub-groups of any processes: those of one colour.
 
         Collective. Use it as ``with bsp.split(colour) as sub:``, or call ``sub.done()``;
-        until then this group rests. As in a collective, pending puts take effect at its
-        sync, and messages that the program sent before can be read afterwards.
+        until then this group cannot be used. As in a collective, pending puts take effect
+        at its sync, and messages that the program sent before can be read afterwards.
 
         Args:
             colour: an integer, a string or any other hashable value; the processes
                 that give equal ones form a sub-group. None for no sub-group: then
-                ``sub`` is None, and this group rests until the block ends.
+                ``sub`` is None, and this group cannot be used until the block ends.
             key: the processes of a sub-group are numbered by rising key, those of
                 equal keys by their pid here; numbers, or anything that can be ordered.
 
         Returns:
-            The sub-group, or for None what rests until the end of its block.
+            The sub-group; for the colour None an object that has only ``done``.
 
         Raises:
-            PartitionError: a colour is not hashable or not equal to itself, or the
-                keys of a sub-group cannot be ordered.
+            PartitionError: a colour is not hashable or not equal to itself, the keys of a
+                sub-group cannot be ordered, sub-groups are nested too deep, or the group
+                cannot be used now.
             MessageError: ``colour`` or ``key`` cannot be pickled.
             SyncMismatchError: a process is in no split.
 
@@ -85,12 +90,16 @@ class SubGroups(Combinations):
         return self._enter(colours.index(colour), pids)
 
     def done(self) -> None:
-        """Leave a sub-group; the group that was partitioned is in use again.
+        """Leave a sub-group; the group that was partitioned or split can be used again.
 
         Raises:
-            PartitionError: this is no sub-group, or a sub-group of it is open.
+            PartitionError: this is no sub-group, a sub-group of it is open, or it has
+                been left already.
             PendingTransferError: transfers wait for a sync.
+            OverlapError: with ``check=True``, an array that belongs to a transfer was
+                changed before its time.
 
+        Cost: nothing; it waits for nobody.
         Source: PUB, bsp_done.
         """
         self._check_usable()
@@ -120,7 +129,7 @@ class SubGroups(Combinations):
     # -- sub-groups, inside -------------------------------------------------------------
 
     def _enter(self, index: int, pids: Sequence[int]) -> Self:
-        """Open a sub-group of some processes of this group, which rests until it is left."""
+        """Open a sub-group of some processes; suspend this group until it is left."""
         sub = self._open(index, pids)
         self._partitions += 1
         self._suspend("a sub-group of it is open; leave the sub-group first (done)")
@@ -179,15 +188,15 @@ class SubGroups(Combinations):
 class NoGroup:
     """Stands for the sub-group of a process that is in none: of ``split(None)``.
 
-    ``with bsp.split(None) as sub:`` gives None as ``sub``; the group that was split rests
-    until the block ends, or until :meth:`done`.
+    ``with bsp.split(None) as sub:`` gives None as ``sub``; the group that was split cannot
+    be used until the block ends, or until :meth:`done`.
     """
 
     def __init__(self, parent: SubGroups) -> None:
         self._parent: SubGroups | None = parent
 
     def done(self) -> None:
-        """Let the group that was split be used again."""
+        """End the block of a process that is in no sub-group; the split group can be used again."""
         if self._parent is not None:
             self._parent._resume()
             self._parent = None

@@ -45,15 +45,24 @@ class Supersteps(GroupState):
     def sync(self) -> None:
         """End the superstep: wait for all processes of the group, deliver everything.
 
-        Gets read and write, then puts write, then messages become readable.
+        Gets read and write first, then puts write, then messages become readable.
+        Messages of the superstep before that were not read are gone.
 
         Raises:
-            SyncMismatchError: another process ends this superstep, or registered
-                in it, otherwise.
+            SyncMismatchError: another process ends this superstep in another way, or
+                made other registrations in it.
+            RegistrationError: a transfer named an array made in this superstep, which is
+                None on the other process.
             BoundsError: a transfer named an array made in this superstep, and would
                 leave it.
+            DtypeError: a transfer named an array made in this superstep, which has
+                another dtype on the other process.
+            OverlapError: with ``check=True``, transfers overlap, or an array that belongs
+                to a transfer was changed before its time.
+            OutOfSharedMemoryError: there is no room for the values of a get.
+            PartitionError: the group cannot be used now.
 
-        Cost: l, and g h for what was transferred.
+        Cost: g h + l, where h is the greatest of h_in and h_out of all processes.
         Source: Hill et al. 1998, bsp_sync.
         """
         if self._unusable is not None:
@@ -76,20 +85,25 @@ class Supersteps(GroupState):
     def oblsync(self, n: int) -> None:
         """End the superstep as soon as ``n`` messages addressed to this process are there.
 
-        There is one message for each send and one for each put of any elements, this
-        process's own to itself included. Other processes may by then be in another
-        superstep; what they send early waits for its superstep. Registrations take
-        effect at the next global sync.
+        There is one message for each send, one for each put of any elements and one for
+        each process that a put_at writes to; those of this process to itself count too.
+        Other processes may by then be in another superstep; what they send early waits
+        for its superstep. Registrations take effect at the next global sync.
 
         Args:
             n: how many messages to wait for.
 
         Raises:
+            ArgumentError: ``n`` is no integer of 0 or more.
             SyncMismatchError: more than ``n`` have come or fewer can come, or another
                 process ends this superstep by a global sync.
             PendingTransferError: the superstep has a get.
+            BoundsError: a put named an array made in this superstep, and would leave it.
+            OverlapError: with ``check=True``, transfers overlap, or an array that belongs
+                to a transfer was changed before its time.
+            PartitionError: the group cannot be used now.
 
-        Cost: g h for what was transferred among those that sent to this process.
+        Cost: g h for what was transferred among those that sent to this process; no l.
         Source: PUB, bsp_oblsync; Gonzalez et al., section 2.
         """
         self._check_usable()
