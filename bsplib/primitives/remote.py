@@ -35,12 +35,16 @@ from bsplib.transfers.registry import Registration
 from bsplib.transfers.target import Target, cast_values, check_out, target_of
 from bsplib.transfers.watch import here
 
+Offset = int | None
+"""Of the first element of a transfer, in C order of the whole array; None to name it
+otherwise."""
+
 
 class RemoteAccess(Arrays):
     """One process's access to the registered arrays of the others."""
 
     def put(
-        self, pid: int, src: ArrayLike, dst: Any, *, offset: int | None = None, at: Any = None
+        self, pid: int, src: ArrayLike, dst: Any, *, offset: Offset = None, at: Any = None
     ) -> None:
         """Write ``src`` into ``dst`` on process ``pid`` at the end of the superstep.
 
@@ -80,7 +84,7 @@ class RemoteAccess(Arrays):
         self._put("put", pid, src, dst, offset, at)
 
     def hpput(
-        self, pid: int, src: ArrayLike, dst: Any, *, offset: int | None = None, at: Any = None
+        self, pid: int, src: ArrayLike, dst: Any, *, offset: Offset = None, at: Any = None
     ) -> None:
         """Write ``src`` into ``dst`` on process ``pid`` at any time in the superstep.
 
@@ -122,7 +126,7 @@ class RemoteAccess(Arrays):
         self._put("hpput", pid, src, dst, offset, at)
 
     def _put(
-        self, operation: str, pid: int, src: ArrayLike, dst: Any, offset: int | None, at: Any
+        self, operation: str, pid: int, src: ArrayLike, dst: Any, offset: Offset, at: Any
     ) -> None:
         """Take a put that the lane of ``dst`` has not taken, or that has no lane yet."""
         if pid.__class__ is not int:  # lanes are known by ints: try once more
@@ -143,7 +147,7 @@ class RemoteAccess(Arrays):
         self._put_checked(operation, pid, src, dst, offset, at)
 
     def _put_checked(
-        self, operation: str, pid: int, src: ArrayLike, dst: Any, offset: int | None, at: Any
+        self, operation: str, pid: int, src: ArrayLike, dst: Any, offset: Offset, at: Any
     ) -> None:
         """Check everything about a put; open the lanes for those that follow."""
         if self._unusable is not None or get_ident() != self._thread:
@@ -188,13 +192,7 @@ class RemoteAccess(Arrays):
                 self._lanes[pid, id(handle)] = Lane(self._port, pid, registration, alone=alone)
 
     def get(
-        self,
-        pid: int,
-        src: Any,
-        dst: Array | None = None,
-        *,
-        offset: int | None = None,
-        at: Any = None,
+        self, pid: int, src: Any, dst: Array | None = None, *, offset: Offset = None, at: Any = None
     ) -> Array:
         """Read ``src`` on process ``pid`` into ``dst`` at the end of the superstep.
 
@@ -243,13 +241,7 @@ class RemoteAccess(Arrays):
         return self._get("get", pid, src, dst, offset, at)
 
     def hpget(
-        self,
-        pid: int,
-        src: Any,
-        dst: Array | None = None,
-        *,
-        offset: int | None = None,
-        at: Any = None,
+        self, pid: int, src: Any, dst: Array | None = None, *, offset: Offset = None, at: Any = None
     ) -> Array:
         """Read ``src`` on process ``pid`` into ``dst`` at any time in the superstep.
 
@@ -290,7 +282,7 @@ class RemoteAccess(Arrays):
         return self._get("hpget", pid, src, dst, offset, at)
 
     def _get(
-        self, operation: str, pid: int, src: Any, dst: Array | None, offset: int | None, at: Any
+        self, operation: str, pid: int, src: Any, dst: Array | None, offset: Offset, at: Any
     ) -> Array:
         self._check_usable()
         sender = self._check_pid(pid, operation)

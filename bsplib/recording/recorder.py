@@ -20,6 +20,7 @@ from bsplib import call_site
 from bsplib.backends.base import Port
 from bsplib.backends.parcels import traffic_of
 from bsplib.group import Group
+from bsplib.primitives.remote import Offset
 from bsplib.primitives.state import Terms
 from bsplib.recording.records import NO_CPU, Direction, Frame, GroupInfo, Stack
 from bsplib.recording.spool import Spool
@@ -149,7 +150,7 @@ class RecordedGroup(Group):
     # Those that are called most say their arguments: to pass on any takes its time.
 
     def put(
-        self, pid: int, src: ArrayLike, dst: Any, *, offset: int | None = None, at: Any = None
+        self, pid: int, src: ArrayLike, dst: Any, *, offset: Offset = None, at: Any = None
     ) -> None:
         """See :meth:`Group.put`."""
         began = self._now()
@@ -172,13 +173,7 @@ class RecordedGroup(Group):
             self._comm_ns += self._now() - began
 
     def get(
-        self,
-        pid: int,
-        src: Any,
-        dst: Array | None = None,
-        *,
-        offset: int | None = None,
-        at: Any = None,
+        self, pid: int, src: Any, dst: Array | None = None, *, offset: Offset = None, at: Any = None
     ) -> Array:
         """See :meth:`Group.get`."""
         began = self._now()
