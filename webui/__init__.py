@@ -1,4 +1,4 @@
-"""The pages over the profiler: a shaded call graph, served on loopback or saved."""
+"""The pages of a profile: the shaded call graph, served on this computer or saved to a file."""
 
 from webui.app import PortError, create_app, serve
 from webui.page import write_html

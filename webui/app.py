@@ -39,11 +39,11 @@ LIMITS: dict[str, Any] = {
     "max_request_body_size": 0,
     "asyncore_use_poll": True,
 }
-"""Of the server: a connection on which nothing comes for 10 s is closed, so that
-connections that ask for nothing leave room for those that do."""
+"""Limits of the server: a connection without traffic for 10 s is closed, so that unused
+connections cannot block the others."""
 
 REQUEST_SECONDS = 10
-"""In which a request has to come whole, from its first byte on."""
+"""Within this time of its first byte, a request has to arrive completely."""
 
 _HEADERS = {
     "Content-Security-Policy": SERVED_POLICY,
@@ -56,15 +56,15 @@ _HEADERS = {
 
 
 class _Channel(HTTPChannel):
-    """A connection that is closed where a request does not come whole in time.
+    """A connection that is closed if a request does not arrive completely in time.
 
-    The time limit of the server alone would begin anew with every byte.
+    The time limit of the server itself starts again with every byte.
     """
 
     _begun_s = 0.0
 
     def received(self, data: bytes) -> bool:
-        """Take a part of a request."""
+        """Receive a part of a request."""
         now_s = time.monotonic()
         if self.request is None:
             self._begun_s = now_s
@@ -75,27 +75,27 @@ class _Channel(HTTPChannel):
 
 
 class PortError(BspError, OSError):
-    """The port that was asked for is taken, or not this user's to take."""
+    """The requested port is in use, or this user may not use it."""
 
 
 class _InOrder(DefaultJSONProvider):
-    """The metrics and the paths have an order, which sorting would undo."""
+    """Keeps the order of metrics and paths, which Flask would sort by default."""
 
     sort_keys = False
 
 
 def create_app(trace: Trace, *, token: str = "", library: bool = False) -> flask.Flask:
-    """Make the application that shows a trace.
+    """Create the application that shows a trace.
 
-    Routes: ``/`` is the page, ``/static/NAME`` its files, ``/runs/N.json`` what it
-    shows of run N (404 where the trace has none). Requests for another host than this
-    machine's loopback are refused, so that no other site can read a trace by renaming
-    itself to 127.0.0.1.
+    Routes: ``/`` is the page, ``/static/NAME`` its files, ``/runs/N.json`` the data of
+    run N (404 if the trace has no such run). Requests for a host name other than the
+    loopback are refused, so that no other web site can read a trace by resolving its own
+    name to 127.0.0.1.
 
     Args:
-        trace: what was recorded.
-        token: first part of every address. Other users of this machine can reach its
-            loopback too; who does not know the token gets nothing.
+        trace: the trace.
+        token: first part of every address. Other users of this computer can connect to
+            its loopback, too, but cannot read anything without the token.
         library: also show the functions of bsplib itself.
     """
     root = f"/{token}" if token else ""
@@ -106,7 +106,7 @@ def create_app(trace: Trace, *, token: str = "", library: bool = False) -> flask
     @app.before_request
     def refuse_other_hosts() -> None:
         if not host_is_trusted(flask.request.headers.get("Host"), TRUSTED_HOSTS):
-            flask.abort(403, "These pages are only for this machine: use http://127.0.0.1.")
+            flask.abort(403, "These pages are only for this computer: use http://127.0.0.1.")
 
     @app.after_request
     def add_headers(response: flask.Response) -> flask.Response:
@@ -123,46 +123,46 @@ def create_app(trace: Trace, *, token: str = "", library: bool = False) -> flask
             return flask.jsonify(views.run(number))
         except IndexError as error:
             flask.abort(404, str(error))
-        except BspError as error:  # too large to show
+        except BspError as error:  # the run is too large to show
             return flask.Response(str(error), 503, mimetype="text/plain")
 
     return app
 
 
 def add_single_use_address(app: flask.Flask, address: str, target: str) -> None:
-    """Lead from an address to another one, the first time that it is asked for.
+    """Redirect from an address to another one, once.
 
     A browser is started with an address on its command line, which every user of the
-    machine can read. So it gets one that is worth nothing once the browser has used it.
+    computer can read. So it gets an address that is useless after the browser used it.
 
     Args:
-        app: gets the route.
-        address: the path that leads there once.
-        target: the path that it leads to.
+        app: the application; the route is added to it.
+        address: the path that is redirected once.
+        target: the path to which it is redirected.
     """
     unused = [target]
 
     @app.get(address)
-    def lead_on() -> werkzeug.Response:
+    def redirect_once() -> werkzeug.Response:
         try:
             return flask.redirect(unused.pop(), 303)
         except IndexError:
-            flask.abort(404, "This address has been used: take the one that bsp view printed.")
+            flask.abort(404, "This address has been used: use the one that bsp view printed.")
 
 
 def serve(trace: Trace, *, port: int = 0, open_browser: bool = True, library: bool = False) -> None:
-    """Serve the pages of a trace on this machine's loopback until Ctrl-C.
+    """Serve the pages of a trace on this computer's loopback until Ctrl-C.
 
-    Prints the address, which holds a secret token, once the port is bound.
+    The address, which contains a secret token, is printed once the port is bound.
 
     Args:
-        trace: what was recorded.
-        port: where to listen; 0 takes any free port.
+        trace: the trace.
+        port: port of the server; 0 for any free port.
         open_browser: whether to show the page in the user's browser.
         library: also show the functions of bsplib itself.
 
     Raises:
-        PortError: the port cannot be had; one sentence says why.
+        PortError: the port cannot be used; the text says why in one sentence.
     """
     connections: dict[int, object] = {}
     with _listening(port) as listener:
@@ -174,20 +174,20 @@ def serve(trace: Trace, *, port: int = 0, open_browser: bool = True, library: bo
         site = f"http://{HOST}:{listener.getsockname()[1]}"
         click.echo(f"The profile is at {site}/{token}/ until Ctrl-C.")
         if open_browser:
-            # Some browsers are programs that return when they are closed.
+            # In a thread, since starting some browsers returns only when they are closed.
             threading.Thread(target=webbrowser.open, args=(site + once,), daemon=True).start()
         try:
             server.run()  # returns on Ctrl-C
         finally:
-            wasyncore.close_all(connections, ignore_all=True)  # some browser may hold one open
+            wasyncore.close_all(connections, ignore_all=True)  # browsers may keep them open
 
 
 def _listening(port: int) -> socket.socket:
     try:
         return socket.create_server((HOST, port))
     except OSError as error:
-        taken = error.errno == errno.EADDRINUSE
-        why = "is taken" if taken else f"cannot be used ({error.strerror})"
+        in_use = error.errno == errno.EADDRINUSE
+        why = "is in use" if in_use else f"cannot be used ({error.strerror})"
         raise PortError(
             f"Port {port} of {HOST} {why}: choose another, or 0 for any free one."
         ) from error

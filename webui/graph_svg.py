@@ -1,7 +1,7 @@
-"""The call graph as a drawing: DOT by the package graphviz, laid out to SVG by dot.
+"""The call graph as a drawing: the package graphviz writes DOT, and dot lays it out as SVG.
 
-The drawing says where things stand and no more: colours, fonts and outlines are the
-page's, which shades one drawing for each of the seventeen critical paths.
+The drawing contains only positions, shapes and texts. Colours, fonts and outlines are added
+by the page, which shades the same drawing for each of the seventeen critical paths.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from profiler.callgraph import CallGraph, Cost, Node
 
 NAME_COLUMNS = 24
-"""Names wider than this lose their middle; the page has them whole."""
+"""The middle of a name that is wider than this is left out; the page has complete names."""
 
 _GRAPH = {
     "rankdir": "LR",
     "nodesep": "0.2",
     "ranksep": "0.42",
     "outputorder": "edgesfirst",
-    "nslimit": "2",  # bounds the search for a still better layout: 1000 nodes in a second
+    "nslimit": "2",  # limits the search for better layouts: 1000 nodes take a second
 }
 _NODE = {
     "shape": "box",
-    # A font of one width, so that the page's own takes the room that dot has reckoned.
+    # A monospaced font, so that texts in the page's font are as wide as dot computed.
     "fontname": "Courier",
     "fontsize": "11",
     "width": "2.6",
@@ -54,10 +54,10 @@ _KEPT = {
     "polygon": ("points",),
     "text": ("x", "y", "text-anchor"),
 }
-"""Elements and attributes of dot's output that go into the page; no others do."""
+"""The elements and attributes of dot's output that are kept; all others are removed."""
 
 LAYOUT_SECONDS = 20
-"""How long a layout may take: of some graphs dot would be busy for hours."""
+"""Time limit of a layout: for some graphs dot would take hours."""
 _MEMORY_BYTES = 2 << 30
 _LIMITED = f"""
 import os, resource, sys
@@ -72,25 +72,25 @@ import sys, pygraphviz
 graph = pygraphviz.AGraph(string=sys.stdin.buffer.read().decode())
 sys.stdout.buffer.write(graph.draw(format="svg", prog="dot"))
 """
-"""Lays out by the Graphviz in pygraphviz, in a process that can be ended."""
+"""Uses the Graphviz inside pygraphviz, in a separate process that can be ended."""
 
 
 class LayoutError(BspError):
-    """A call graph could not be laid out."""
+    """No layout of a call graph could be computed."""
 
 
 def draw(callgraph: CallGraph) -> str:
     """Lay out the call graph, from left to right.
 
     Returns:
-        An SVG document of bare shapes and text. A node is ``<g id=ID class="node
-        function">`` (or ``cost_centre``), where ID is the node's, with a shape and a
-        line of text for its name, its count and each of ``METRICS``; an edge is ``<g
-        class="edge">`` with the id of ``edge_ids``, a line, an arrow head and, where its
-        callee has other callers, a count.
+        An SVG document of shapes and texts only. A node is ``<g id=ID class="node
+        function">`` (or ``cost_centre``), where ID is the id of the node, with a shape and
+        a line of text for its name, its count and each of ``METRICS``. An edge is ``<g
+        class="edge">`` with the id of ``edge_ids``, a line, an arrow head and, if its
+        callee has several callers, a count.
 
     Raises:
-        LayoutError: dot failed, or was not done in time.
+        LayoutError: dot failed, or exceeded its time limit.
     """
     try:
         return _bare(_layout(to_dot(callgraph)))
@@ -100,7 +100,7 @@ def draw(callgraph: CallGraph) -> str:
 
 
 def to_dot(callgraph: CallGraph) -> str:
-    """Write the call graph in DOT; all names are escaped text, all ids generated."""
+    """Return the call graph in DOT; all names are escaped, and all ids generated."""
     dot = graphviz.Digraph(graph_attr=_GRAPH, node_attr=_NODE, edge_attr=_EDGE)
     graph = callgraph.graph
     for name, data in graph.nodes(data=True):
@@ -117,17 +117,17 @@ def to_dot(callgraph: CallGraph) -> str:
 
 
 def edge_ids(graph: networkx.DiGraph) -> dict[tuple[str, str], str]:
-    """Name the edges ``e0``, ``e1``, ... in their order in the graph."""
+    """Return the ids of the edges: ``e0``, ``e1``, ... in their order in the graph."""
     return {edge: f"e{number}" for number, edge in enumerate(graph.edges)}
 
 
 def supersteps(cost: Cost) -> str:
-    """The count of a cost in words."""
+    """Return the number of supersteps of a cost as a text."""
     return "1 superstep" if cost.count == 1 else f"{cost.count} supersteps"
 
 
 def _lines(node: Node, cost: Cost) -> Iterator[str]:
-    """What stands in a node, in columns."""
+    """Yield the lines of text of a node."""
     yield _shortened(fmt.label(node))
     yield supersteps(cost)
     for metric in METRICS:
@@ -137,14 +137,14 @@ def _lines(node: Node, cost: Cost) -> Iterator[str]:
 
 
 def _escape(lines: Iterator[str]) -> str:
-    """One left-aligned label, in which dot finds neither escapes, entities nor HTML."""
+    """Return a left-aligned label in which escapes, entities and HTML have no effect on dot."""
     escaped = (graphviz.escape(line.replace("&", "&amp;")) for line in lines)
     label: str = graphviz.nohtml("".join(rf"{line}\l" for line in escaped))
     return label
 
 
 def _shortened(name: str) -> str:
-    """Replace the middle of a name that is too wide: both ends say what it is."""
+    """Leave out the middle of a name that is too wide: both ends identify it best."""
     if sum(map(_columns, name)) <= NAME_COLUMNS:
         return name
     half = (NAME_COLUMNS - 1) // 2
@@ -152,7 +152,7 @@ def _shortened(name: str) -> str:
 
 
 def _fitting(text: str, columns: int) -> str:
-    """As much of the text as is no wider than so many columns."""
+    """Return the beginning of a text that fits into a number of columns."""
     taken = 0
     for position, char in enumerate(text):
         taken += _columns(char)
@@ -166,10 +166,10 @@ def _columns(char: str) -> int:
 
 
 def _layout(dot: str) -> bytes:
-    """Run the system's dot, or else the one inside pygraphviz, with bounded time and memory.
+    """Run the system's dot, or the one inside pygraphviz, with limited time and memory.
 
     Raises:
-        LayoutError: it failed, or was not done in time; the text is the end of a sentence.
+        LayoutError: dot failed or exceeded its time limit; the text continues a sentence.
     """
     executable = shutil.which("dot")
     bundled = [sys.executable, "-P", "-c", _BUNDLED]
@@ -183,7 +183,7 @@ def _layout(dot: str) -> bytes:
             timeout=LAYOUT_SECONDS,
         )
     except subprocess.TimeoutExpired:
-        raise LayoutError(f"dot did not lay it out within {LAYOUT_SECONDS} s") from None
+        raise LayoutError(f"dot did not finish within {LAYOUT_SECONDS} s") from None
     if done.returncode or not done.stdout:
         *_, last = done.stderr.decode(errors="replace").strip().splitlines() or [""]
         raise LayoutError(
@@ -193,7 +193,7 @@ def _layout(dot: str) -> bytes:
 
 
 def _bare(svg: bytes) -> str:
-    """Strip dot's output to what the page needs."""
+    """Remove everything from dot's output that the page does not need."""
     ElementTree.register_namespace("", _SVG.strip("{}"))
     root = ElementTree.fromstring(svg)
     _strip(root)
@@ -215,5 +215,5 @@ def _strip(element: ElementTree.Element) -> None:
 
 
 def _is_background(parent: ElementTree.Element, child: ElementTree.Element) -> bool:
-    """Whether this is the white sheet that dot puts below everything."""
+    """Tell whether this is the white background that dot draws below everything."""
     return parent.get("class") == "graph" and child.tag == f"{_SVG}polygon"

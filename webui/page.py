@@ -1,4 +1,4 @@
-"""The one page: linked to its style and scripts when served, holding them when saved."""
+"""The page. When served it links to its style and scripts; when saved it contains them."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ SCRIPTS = (
     "paths.js",
     "main.js",
 )
-"""In the order in which they build on each other."""
+"""In the order in which they depend on each other."""
 
 _POLICY = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'"
 SERVED_POLICY = (
     f"{_POLICY}; frame-ancestors 'none'; script-src 'self'; style-src 'self'; connect-src 'self'"
 )
-"""Content-Security-Policy of the served page: its own files and nothing else."""
+"""Content-Security-Policy of the served page: only its own files are loaded."""
 
 _UNSAFE = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
 @dataclass(frozen=True)
 class _Asset:
-    """A style or script, by its address or, in a saved page, whole."""
+    """A style or script: its address or, in a saved page, its content."""
 
     url: str
     content: Markup | None = None
 
 
 def served_page(views: Views) -> str:
-    """The page that fetches its files and, run by run, its data from the server."""
+    """Return the page that loads its files and the data of each run from the server."""
     return _render(
         views.overview["title"],
         {"overview": views.overview, "runs": {}},
@@ -63,7 +63,7 @@ def served_page(views: Views) -> str:
 
 
 def saved_page(trace: Trace, *, library: bool = False) -> str:
-    """The page with all that it needs in it: it loads nothing and works offline."""
+    """Return the page with all its files and data: it loads nothing and works offline."""
     views = Views(trace, library=library)
     styles, scripts = _inlined(STYLES), _inlined(SCRIPTS)
     return _render(
@@ -82,19 +82,19 @@ def write_html(trace: Trace, out_path: str | os.PathLike[str], *, library: bool 
     """Save the pages of a trace as one HTML file that needs no server and no network.
 
     Args:
-        trace: what was recorded; every run goes into the file.
-        out_path: the file to write; it appears whole or not at all.
+        trace: the trace; the file contains all its runs.
+        out_path: the file to write; it is written completely or not at all.
         library: also show the functions of bsplib itself.
 
     Raises:
-        OSError: the file cannot be written, or it is a folder, a device or a pipe.
+        OSError: the file cannot be written, or is a folder, a device or a pipe.
     """
     with written_whole(out_path) as unfinished:
         unfinished.write_text(saved_page(trace, library=library), encoding="utf-8")
 
 
 def embedded_json(data: Json) -> Markup:
-    """JSON that may stand in a script element: nothing in it can end the element."""
+    """Return JSON for a script element, with no text in it that could end the element."""
     return Markup(json.dumps(data, ensure_ascii=False).translate(_UNSAFE))
 
 
@@ -113,6 +113,6 @@ def _inlined(names: tuple[str, ...]) -> list[_Asset]:
 
 
 def _hashes(assets: list[_Asset]) -> str:
-    """What a policy allows by content, as it does not know where the page is saved."""
+    """Return the hashes by which a policy allows scripts or styles inside the page."""
     digests = [hashlib.sha256(str(asset.content).encode()).digest() for asset in assets]
     return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)

@@ -1,7 +1,7 @@
-"""What the page shows, as plain data that can be said in JSON; no web framework here.
+"""The data that the page shows, as values for JSON; nothing here uses a web framework.
 
-All text from a trace passes ``profiler.format.visible`` and is still untrusted: the
-page sets it as text, never as markup.
+All text from a trace goes through ``profiler.format.visible`` and is still untrusted: the
+page inserts it as text, never as markup.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 MAX_SLICES = 2**20
-"""Of all pies of a page, which takes some hundred bytes for each of them."""
+"""Greatest number of slices in all pies of a page; each slice takes some hundred bytes."""
 
 _MEASURE_HEADS = {
     "abs": ("abs", "absolute: the maximum"),
-    "imb": ("imb", "absolute imbalance: maximum less average"),
-    "rel": ("rel", "relative imbalance: the share of the maximum that is imbalance"),
-    "weighted": ("wtd", "weighted imbalance: absolute times relative"),
+    "imb": ("imb", "absolute imbalance: maximum - average"),
+    "rel": ("rel", "relative imbalance: 1 - average / maximum"),
+    "weighted": ("wtd", "weighted imbalance: absolute times relative imbalance"),
 }
 
 
 class Views:
-    """The views of one trace, each made when it is first asked for; safe among threads."""
+    """The views of one trace. Each is created on first use; threads may share them."""
 
     def __init__(self, trace: Trace, *, library: bool = False) -> None:
         self.overview = describe_trace(trace)
@@ -46,11 +46,11 @@ class Views:
         self._lock = threading.Lock()
 
     def run(self, number: int) -> Json:
-        """What the page shows of a run.
+        """Return the data of a run.
 
         Raises:
             IndexError: the trace has no such run.
-            TooLargeError: it cannot be shown; to find that out may take long, once.
+            TooLargeError: the run is too large to show; only the first call takes long.
         """
         if not 0 <= number < len(self._runs):
             raise IndexError(f"there is no run {number}: the trace has {len(self._runs)}, from 0")
@@ -70,7 +70,7 @@ class Views:
 
 
 def describe_trace(trace: Trace) -> Json:
-    """The runs by name, and the words for metrics and paths: what every view needs."""
+    """Return the titles of the runs, and the names of metrics, measures and paths."""
     return {
         "title": _meta(trace.runs[0], "program") if trace.runs else "no runs",
         "runs": [
@@ -86,11 +86,11 @@ def describe_trace(trace: Trace) -> Json:
 
 
 def describe_run(run: Run, *, library: bool = False) -> Json:
-    """One run whole: drawing, nodes, edges, and shades and way of the seventeen paths.
+    """Return the data of a run: drawing, nodes, edges, and the seventeen critical paths.
 
     Raises:
         TooLargeError: there are too many nodes and processes for a page.
-        LayoutError: the call graph cannot be laid out in time.
+        LayoutError: no layout of the call graph was found in time.
     """
     callgraph = build(run, library=library)
     graph = callgraph.graph
@@ -120,7 +120,7 @@ def describe_run(run: Run, *, library: bool = False) -> Json:
 
 
 def _heading(run: Run) -> str:
-    """Size, backend and length of a run in a few words."""
+    """Return a short text with the size, backend and duration of a run."""
     records = run.records
     elapsed_s = int(records["end"].max() - records["start"].min()) / 1e9 if len(records) else 0.0
     processes = "1 process" if run.nprocs == 1 else f"{run.nprocs} processes"
@@ -133,8 +133,8 @@ def _meta(run: Run, key: str) -> str:
 
 
 def _describe_node(node: Node) -> Json:
-    place = f"{fmt.visible(node.file)}:{node.line}" if node.file else ""
-    return {"name": fmt.label(node), "kind": node.kind, "sync": node.sync, "place": place}
+    line = f"{fmt.visible(node.file)}:{node.line}" if node.file else ""
+    return {"name": fmt.label(node), "kind": node.kind, "sync": node.sync, "line": line}
 
 
 def _describe_cost(cost: Cost, *, pies: bool) -> Json:
@@ -163,7 +163,7 @@ def _describe_summary(summary: Summary, metric: str) -> Json:
 
 
 def _describe_pie(pie: tuple[float, ...], metric: str) -> Json:
-    """The processes' values, of which the page takes shares, and how to write them."""
+    """Return the values of all processes, rounded, and their texts with units."""
     return {
         "values": [float(f"{value:.6g}") for value in pie],
         "texts": [fmt.amount(value, metric) for value in pie],
@@ -171,25 +171,25 @@ def _describe_pie(pie: tuple[float, ...], metric: str) -> Json:
 
 
 def _describe_path(callgraph: CallGraph, path: str) -> Json:
-    """Shades of the nodes, and the critical path with what came through it so far."""
+    """Return the shades of the nodes, and the critical path as a call chain with its scores."""
     nodes = callgraph.graph.nodes
     greatest = max(nodes, key=lambda name: critical.score(nodes[name]["cost"], path))
     shades = critical.shades(callgraph, path)
-    way = critical.critical_path(callgraph, path)
+    chain = critical.critical_path(callgraph, path)
     return {
         "greatest": _score_text(nodes[greatest]["cost"], path),
         "at": greatest,
         "shades": {name: round(shade, 3) for name, shade in shades.items()},
-        "way": [
-            {"node": name, "score": _score_text(_through(callgraph, way[: depth + 1]), path)}
-            for depth, name in enumerate(way)
+        "chain": [
+            {"node": name, "score": _score_text(_through(callgraph, chain[: depth + 1]), path)}
+            for depth, name in enumerate(chain)
         ],
     }
 
 
-def _through(callgraph: CallGraph, way: list[str]) -> Cost:
-    """The cost of what came to the last node of a way along it."""
-    *before, last = way
+def _through(callgraph: CallGraph, chain: list[str]) -> Cost:
+    """Return the cost that passed through a call chain to its last node."""
+    *before, last = chain
     if before:
         return callgraph.onward(before)[last]
     whole: Cost = callgraph.graph.nodes[last]["cost"]
@@ -197,7 +197,7 @@ def _through(callgraph: CallGraph, way: list[str]) -> Cost:
 
 
 def _score_text(cost: Cost, path: str) -> str:
-    """A score with its unit."""
+    """Return a score with its unit."""
     value = critical.score(cost, path)
     if path == "sync":
         return str(int(value))

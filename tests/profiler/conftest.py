@@ -189,7 +189,7 @@ class Reading:
     def edges(self) -> set[str]:
         return {f"{self.names[a]} > {self.names[b]}" for a, b in self.callgraph.graph.edges}
 
-    def way(self, ids: Sequence[str]) -> str:
+    def chain(self, ids: Sequence[str]) -> str:
         """A path by names."""
         return " > ".join(self.names[name] for name in ids)
 

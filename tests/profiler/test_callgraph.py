@@ -306,12 +306,12 @@ def test_onward_gives_what_came_through_the_way_so_far(script):
     program.step("main bar shared:36", w=3)
     callgraph = build(program.run())
     names = {node.name: name for name, node in callgraph.graph.nodes(data="node")}
-    way = [names["main"], names["foo"], names["shared"]]
-    onward = callgraph.onward(way)
+    chain = [names["main"], names["foo"], names["shared"]]
+    onward = callgraph.onward(chain)
     assert {name: cost.comp.maximum for name, cost in onward.items()} == {
         names["app.py line 35"]: 5e-9
     }
-    assert callgraph.onward([*way, names["app.py line 35"]]) == {}
+    assert callgraph.onward([*chain, names["app.py line 35"]]) == {}
 
 
 @pytest.mark.parametrize(

@@ -81,8 +81,8 @@ def test_shades_are_white_and_there_is_no_path_where_nothing_is_critical(script,
 @pytest.mark.parametrize("path", PATHS)
 def test_every_path_leads_from_main_to_the_worst_cost_centre(lively, path):
     reading = lively.reading()
-    way = critical_path(reading.callgraph, path)
-    assert reading.way(way) == "main > bad > app.py line 25"
+    chain = critical_path(reading.callgraph, path)
+    assert reading.chain(chain) == "main > bad > app.py line 25"
 
 
 def test_measures_of_one_metric_lead_to_different_places(script):
@@ -91,11 +91,11 @@ def test_measures_of_one_metric_lead_to_different_places(script):
     program.step("main uneven:25", w=[16, 0])  # 8 of 16
     program.step("main skewed:35", w=[400, 360])  # 20 of 400
     reading = program.reading()
-    ways = {
-        path: reading.way(critical_path(reading.callgraph, path)).split(" > ")[1]
+    chains = {
+        path: reading.chain(critical_path(reading.callgraph, path)).split(" > ")[1]
         for path in ("comp-abs", "comp-imb", "comp-rel", "comp-weighted")
     }
-    assert ways == {
+    assert chains == {
         "comp-abs": "much",
         "comp-imb": "skewed",
         "comp-rel": "uneven",
@@ -112,8 +112,8 @@ def test_a_caller_is_never_blamed_for_anothers_cost(script):
     # Of the edges that leave `shared` the greatest is that to line 32, but foo is not
     # the one who came there; and foo is where most of main's cost went.
     assert reading.ns("shared > app.py line 32") > reading.ns("shared > app.py line 31")
-    way = critical_path(reading.callgraph, "comp-abs")
-    assert reading.way(way) == "main > foo > shared > app.py line 31"
+    chain = critical_path(reading.callgraph, "comp-abs")
+    assert reading.chain(chain) == "main > foo > shared > app.py line 31"
 
 
 def test_a_path_does_not_turn_where_the_edges_alone_would_lead(script):
@@ -123,8 +123,8 @@ def test_a_path_does_not_turn_where_the_edges_alone_would_lead(script):
     program.step("main bar shared left:41", w=6)
     reading = program.reading()
     assert reading.ns("shared > left") == (7, 7, 7)
-    way = critical_path(reading.callgraph, "comp-abs")
-    assert reading.way(way) == "main > foo > shared > app.py line 31"
+    chain = critical_path(reading.callgraph, "comp-abs")
+    assert reading.chain(chain) == "main > foo > shared > app.py line 31"
 
 
 def test_equal_scores_are_decided_by_the_maximum_and_then_by_the_order_of_the_stacks(script):
@@ -134,16 +134,16 @@ def test_equal_scores_are_decided_by_the_maximum_and_then_by_the_order_of_the_st
     program.step("main bar:22", w=[8 * second, 6 * second])
     program.step("main baz:32", w=[8 * second, 6 * second])
     reading = program.reading()
-    way = critical_path(reading.callgraph, "comp-imb")
-    assert reading.way(way) == "main > bar > app.py line 22"
+    chain = critical_path(reading.callgraph, "comp-imb")
+    assert reading.chain(chain) == "main > bar > app.py line 22"
 
 
 def test_a_path_through_mutual_recursion_ends_at_a_cost_centre(script):
     program = script(1)
     program.step("main even odd even:15", w=4)
     reading = program.reading()
-    way = critical_path(reading.callgraph, "comp-abs")
-    assert reading.way(way) == "main > even > app.py line 15"
+    chain = critical_path(reading.callgraph, "comp-abs")
+    assert reading.chain(chain) == "main > even > app.py line 15"
 
 
 def test_an_imbalance_between_branches_still_leads_to_a_cost_centre(script):
@@ -151,5 +151,5 @@ def test_an_imbalance_between_branches_still_leads_to_a_cost_centre(script):
     program.step(["main left:12", "main right:22"], w=[1, 9])
     reading = program.reading()
     # Each branch has one process, in balance with itself; the greater maximum decides.
-    way = critical_path(reading.callgraph, "comp-imb")
-    assert reading.way(way) == "main > right > app.py line 22"
+    chain = critical_path(reading.callgraph, "comp-imb")
+    assert reading.chain(chain) == "main > right > app.py line 22"

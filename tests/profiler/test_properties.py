@@ -116,10 +116,10 @@ def test_where_stacks_are_shared_everything_adds_up(script, data):
 @given(st.data(), st.sampled_from(PATHS))
 def test_a_critical_path_is_a_walk_from_the_root_to_a_leaf(script, data, path):
     callgraph = data.draw(programs(script, one_stack=False)).reading().callgraph
-    way = critical_path(callgraph, path)
-    if not way:
+    chain = critical_path(callgraph, path)
+    if not chain:
         assert score(callgraph.graph.nodes[callgraph.root]["cost"], path) == 0
         return
-    assert way[0] == callgraph.root
-    assert callgraph.graph.nodes[way[-1]]["node"].kind == "cost_centre"
-    assert all(callgraph.graph.has_edge(*step) for step in itertools.pairwise(way))
+    assert chain[0] == callgraph.root
+    assert callgraph.graph.nodes[chain[-1]]["node"].kind == "cost_centre"
+    assert all(callgraph.graph.has_edge(*step) for step in itertools.pairwise(chain))

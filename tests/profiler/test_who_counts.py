@@ -37,8 +37,8 @@ def test_a_straggler_that_takes_another_branch_is_out_of_balance_there(script):
     program.step("main balanced_noise", w=[10 * MILLISECOND + pid for pid in range(8)])
     reading = program.reading()
     assert percentages(reading, "heavy") == (12, 0)
-    way = critical_path(reading.callgraph, "comp-imb")
-    assert reading.way(way) == "main > heavy > app.py line 12"
+    chain = critical_path(reading.callgraph, "comp-imb")
+    assert reading.chain(chain) == "main > heavy > app.py line 12"
 
 
 def recorded(main, nprocs, folder):
@@ -88,8 +88,8 @@ def test_a_charging_straggler_leads_the_critical_path(read, tmp_path):
 
     reading = read(build(recorded(main, 8, tmp_path)))
     assert percentages(reading, "heavy") == (12, 0)
-    way = critical_path(reading.callgraph, "comp-imb")
-    assert reading.names[way[1]] == "heavy"
+    chain = critical_path(reading.callgraph, "comp-imb")
+    assert reading.names[chain[1]] == "heavy"
 
 
 def test_processes_that_rest_while_others_are_in_a_split_count_0(read, tmp_path):

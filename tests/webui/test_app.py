@@ -131,7 +131,7 @@ def test_a_port_that_is_taken_is_one_sentence(broadcast_trace, taken_port):
     with pytest.raises(webui.PortError) as caught:
         webui.serve(broadcast_trace, port=taken_port, open_browser=False)
     assert str(caught.value) == (
-        f"Port {taken_port} of 127.0.0.1 is taken: choose another, or 0 for any free one."
+        f"Port {taken_port} of 127.0.0.1 is in use: choose another, or 0 for any free one."
     )
     assert isinstance(caught.value, BspError)
 

@@ -141,18 +141,18 @@ def test_the_darkest_node_is_red_and_a_balanced_one_white(tab, broadcast_url, br
 
 def test_the_critical_path_is_outlined_and_spelt_out(tab, broadcast_url, broadcast_trace):
     names = ids(broadcast_trace)
-    way = ["main", "bar", "bcast_onestage", "bcast.py line 18"]
+    chain = ["main", "bar", "bcast_onestage", "bcast.py line 18"]
     show(tab, broadcast_url, "path=h-imb")
     outlined = tab.locator("g.node.critical").evaluate_all("nodes => nodes.map(n => n.id)")
-    assert set(outlined) == {names[name] for name in way}
-    expect(tab.locator("g.edge.critical")).to_have_count(len(way) - 1)
+    assert set(outlined) == {names[name] for name in chain}
+    expect(tab.locator("g.edge.critical")).to_have_count(len(chain) - 1)
     widths = tab.locator("g.node > path, g.node > polygon").evaluate_all(
         "shapes => shapes.map(s => [s.parentNode.matches('.critical'),"
         " parseFloat(getComputedStyle(s).strokeWidth)])"
     )
     assert min(w for critical, w in widths if critical) > max(w for c, w in widths if not c)
-    steps = tab.locator("#way button").all_text_contents()
-    assert [step.rsplit(" ", 2)[0] for step in steps] == way
+    steps = tab.locator("#chain button").all_text_contents()
+    assert [step.rsplit(" ", 2)[0] for step in steps] == chain
 
 
 @pytest.mark.parametrize("name", ["main", "bcast_twostage", "bcast.py line 34"])
@@ -235,7 +235,7 @@ def test_the_graph_can_be_used_by_keyboard_alone(tab, broadcast_url, broadcast_t
     show(tab, broadcast_url, "path=h-imb")
     tab.locator("#search").focus()
     tab.keyboard.press("Tab")
-    for _ in range(4):  # the buttons of the way come before the graph
+    for _ in range(4):  # the buttons of the chain come before the graph
         tab.keyboard.press("Tab")
     assert tab.evaluate("document.activeElement.id") == names["main"]
     tab.keyboard.press("ArrowRight")
@@ -411,7 +411,7 @@ def test_one_process_is_a_whole_pie_and_the_first_path_is_one_that_scores(tab, s
         assert bars(tab)[0][1] == "100.0%"
         expect(tab.locator("#detail")).to_contain_text("on the only process")
         choose_path(tab, "h-relation, absolute")
-        expect(tab.locator("#way")).to_contain_text("nothing is critical")
+        expect(tab.locator("#chain")).to_contain_text("nothing is critical")
         expect(tab.locator(".pie .empty")).to_have_count(1)
 
 
@@ -425,7 +425,7 @@ def test_many_processes_have_a_slice_and_a_bar_each(tab, tree_run):
 def test_a_large_graph_opens_where_it_can_be_read_and_shows_names_from_afar(tab, tree_run):
     with served(Trace((tree_run(150),))) as url:
         show(tab, url)
-        end = tab.locator("#way button").last.text_content().rsplit(" ", 2)[0]
+        end = tab.locator("#chain button").last.text_content().rsplit(" ", 2)[0]
         expect(tab.locator("#detail h2")).to_have_text(end)
         lines = tab.locator(".node text:nth-of-type(2)").first
         expect(lines).to_be_visible()
@@ -437,7 +437,7 @@ def test_a_large_graph_opens_where_it_can_be_read_and_shows_names_from_afar(tab,
 def test_a_trace_without_runs_says_so(tab):
     with served(Trace(())) as url:
         tab.goto(url)
-        expect(tab.get_by_role("status")).to_have_text("The trace holds no runs.")
+        expect(tab.get_by_role("status")).to_have_text("The trace has no runs.")
 
 
 def painted(tab, colour):

@@ -57,7 +57,7 @@ def test_every_edge_says_what_came_through_its_caller(run, callgraph):
 def test_all_seventeen_paths_are_there_with_shades_and_way(run, callgraph):
     assert list(run["paths"]) == list(critical.PATHS)
     for path, shown in run["paths"].items():
-        assert [step["node"] for step in shown["way"]] == critical.critical_path(callgraph, path)
+        assert [step["node"] for step in shown["chain"]] == critical.critical_path(callgraph, path)
         assert shown["shades"] == pytest.approx(critical.shades(callgraph, path), abs=1e-3)
         assert max(shown["shades"].values()) == 1
         assert shown["shades"][shown["at"]] == 1
@@ -66,7 +66,7 @@ def test_all_seventeen_paths_are_there_with_shades_and_way(run, callgraph):
 def test_the_way_says_what_came_along_it_and_not_what_came_through_others(run):
     scores = {
         run["nodes"][step["node"]]["name"]: step["score"]
-        for step in run["paths"]["comp-abs"]["way"]
+        for step in run["paths"]["comp-abs"]["chain"]
     }
     # Half of the one-stage broadcasts were foo's and not bar's.
     (shared,) = (node for node in run["nodes"].values() if node["name"] == "bcast_onestage")
@@ -84,7 +84,7 @@ def test_the_greatest_score_has_the_unit_of_its_path(run, path, score):
 
 def test_where_nothing_scores_there_is_no_way_and_no_shade(several_runs_trace):
     alone = services.describe_run(several_runs_trace.runs[1])
-    assert alone["paths"]["h-imb"]["way"] == []
+    assert alone["paths"]["h-imb"]["chain"] == []
     assert set(alone["paths"]["h-imb"]["shades"].values()) == {0}
 
 

@@ -1,13 +1,13 @@
 "use strict";
 
-/* The panel of one node: its numbers, its callers, its processes, and whom it calls. */
+/* The panel of one node: its costs, its callers, its processes, and the nodes it calls. */
 const detail = (() => {
   const KINDS = {
     "": "function", sync: "sync", oblsync: "oblivious sync", end: "end of main",
   };
 
   function create(panel, words, { onSelect, onMetric }) {
-    /* Shows a node; `lit` is the caller to point out, or null. */
+    /* Shows a node; `lit` is the caller to highlight, or null. */
     function show(run, id, metric, lit) {
       const node = run.nodes[id];
       const edges = Object.values(run.edges)
@@ -21,7 +21,7 @@ const detail = (() => {
         processes(node, metric, words.metrics[metric]), list("Calls", callees));
     }
 
-    /* The table of the four metrics; its rows choose what the pie and the parts show. */
+    /* The table of the four metrics; its rows select the metric of the pie and the lists. */
     function numbers(cost, chosen) {
       const heads = ["", "maximum", "average", "minimum"].map((text) =>
         dom.html("th", { scope: "col" }, text));
@@ -45,7 +45,7 @@ const detail = (() => {
         dom.html("span", { class: "part" }, cost.metrics[metric].text));
     }
 
-    /* A caller comes with its share of what it calls. */
+    /* A caller, with a bar for its share in the cost of this node. */
     function caller(run, edge, metric, lit) {
       const whole = run.nodes[edge.callee].cost.metrics[metric].raw;
       const row = link(run, edge, edge.caller, metric);
@@ -57,14 +57,14 @@ const detail = (() => {
     return { show };
   }
 
-  function heading({ name, sync, place, cost }) {
+  function heading({ name, sync, line, cost }) {
     return dom.html("header", {},
       dom.html("h2", {}, name),
-      dom.html("p", { class: "quiet place" }, place ? `${KINDS[sync]} at ${place}` : KINDS[sync]),
+      dom.html("p", { class: "quiet line" }, line ? `${KINDS[sync]} at ${line}` : KINDS[sync]),
       dom.html("p", {}, dom.html("b", {}, cost.supersteps), ` in ${cost.elapsed} elapsed`));
   }
 
-  /* Maximum, average and minimum; where the maximum is 0 there is no more to say. */
+  /* Maximum, average and minimum; if the maximum is 0, so are the others: they are empty. */
   function amounts({ max, avg, min, avgPercent, minPercent, raw }) {
     const withPercent = (text, percent) =>
       dom.html("td", {}, text, dom.html("span", { class: "percent" }, `${percent}%`));
@@ -99,11 +99,11 @@ const detail = (() => {
         pie.draw(values, texts, `Pie of the processes: ${title} of ${name}`),
         remark(values, texts, total, greatest)),
       dom.html("ol", { class: "bars" }, ...rows));
-    lightTogether(section);
+    highlightTogether(section);
     return section;
   }
 
-  /* What the pie says, in words. */
+  /* A sentence that describes the pie. */
   function remark(values, texts, total, greatest) {
     if (total === 0) return dom.html("p", { class: "quiet" }, "None on any process.");
     if (greatest === null) {
@@ -116,7 +116,7 @@ const detail = (() => {
       dom.html("b", { class: "figure" }, texts[greatest]),
       dom.html("span", {}, `process ${greatest}${equals ? ` and ${equals} more` : ""}, the greatest`),
       dom.html("span", { class: "quiet" },
-        `${pie.share(values[greatest], total)} of the whole, ${times.toFixed(2)} times the mean`));
+        `${pie.share(values[greatest], total)} of the total, ${times.toFixed(2)} times the average`));
   }
 
   const bar = (pid, text, share, length, isGreatest) =>
@@ -126,8 +126,8 @@ const detail = (() => {
       dom.html("span", { class: "value" }, text),
       dom.html("span", { class: "share" }, share));
 
-  /* A slice and a bar of one process light up together. */
-  function lightTogether(section) {
+  /* Highlights the slice and the bar of the same process together. */
+  function highlightTogether(section) {
     const light = (event) => {
       const pid = event.target.closest("[data-pid]")?.dataset.pid;
       for (const part of section.querySelectorAll("[data-pid]")) {

@@ -1,7 +1,7 @@
 "use strict";
 
-/* Elements made without markup: a string is always text, so that a name from a trace
-   can be nothing else. */
+/* Creates elements without parsing markup: a string is always inserted as text, so that a
+   name from a trace cannot become an element. */
 const dom = (() => {
   const SVG = "http://www.w3.org/2000/svg";
 

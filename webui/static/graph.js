@@ -1,9 +1,9 @@
 "use strict";
 
-/* The drawing of the call graph: laid out once, then shaded in place. */
+/* The drawing of the call graph. Its layout is fixed; only the shades change. */
 const graph = (() => {
-  const DEEP = 0.865; // from this shade on white text is easier to read than black
-  const FAR = 0.45; // below this scale only the names can be read, and those made larger
+  const DEEP = 0.865; // above this shade, white text is easier to read than black text
+  const FAR = 0.45; // below this scale, only the names are shown, in larger letters
   const FAR_LETTERS = 17;
   const HALO = 5; // distance of the frame around the chosen node
   const ARROWS = {
@@ -32,13 +32,13 @@ const graph = (() => {
       return box;
     }
 
-    function shade(path, shades, way) {
-      const critical = new Set(way.map(({ node }) => node));
-      const steps = new Set(way.slice(1).map(({ node }, i) => `${way[i].node} ${node}`));
+    function shade(path, shades, chain) {
+      const critical = new Set(chain.map(({ node }) => node));
+      const steps = new Set(chain.slice(1).map(({ node }, i) => `${chain[i].node} ${node}`));
       const metric = path.split("-")[0];
       canvas.dataset.metric = metric;
       for (const [id, { element, outline }] of nodes) {
-        // On the outline and not the node: all the texts would inherit it for nothing.
+        // Set on the outline, not on the node, where all its texts would inherit it.
         outline.style.setProperty("--shade", shades[id]);
         element.classList.toggle("deep", shades[id] > DEEP);
         element.classList.toggle("critical", critical.has(id));
@@ -61,7 +61,7 @@ const graph = (() => {
       halo.setAttribute("height", height + 2 * HALO);
     }
 
-    /* Make the nodes that were searched for stand out; null ends the search. */
+    /* Highlight the nodes that were found by a search; null ends the search. */
     function match(ids) {
       canvas.classList.toggle("searching", ids !== null);
       for (const [id, { element }] of nodes) {
@@ -69,7 +69,7 @@ const graph = (() => {
       }
     }
 
-    /* One node at a time can be reached by Tab; the arrow keys choose which. */
+    /* Only one node at a time is reached by the Tab key; the arrow keys change which one. */
     function focusable(id) {
       nodes.get(focused)?.element.setAttribute("tabindex", -1);
       focused = id;
@@ -98,7 +98,7 @@ const graph = (() => {
       else onSelect(run.edges[group.id].callee, run.edges[group.id].caller);
     }
 
-    /* The edges once more, bare, for the overview. */
+    /* A copy of the lines of all edges, for the overview. */
     function lines() {
       const transform = layer.querySelector("g.graph").getAttribute("transform");
       return dom.svg("g", { transform }, ...Array.from(edges.values(), (edge) =>
@@ -107,7 +107,7 @@ const graph = (() => {
 
     canvas.addEventListener("keydown", onKey);
     canvas.addEventListener("click", onClick);
-    // On the SVG itself this listener would make it a stop of the Tab key in Chromium.
+    // On the parent: Chromium would include the SVG itself in the Tab order otherwise.
     canvas.parentElement.addEventListener("focusin", (event) => {
       const node = event.target.closest("g.node");
       if (node) focusable(node.id);
@@ -121,8 +121,8 @@ const graph = (() => {
     };
   }
 
-  /* The text of the drawing holds names from the trace; parsed as XML, and made of shapes
-     and text alone, it cannot become anything else. */
+  /* The drawing contains names from the trace. It is parsed as XML and consists of shapes
+     and texts only, so that a name cannot become a script. */
   function parsed(source) {
     const root = new DOMParser().parseFromString(source, "image/svg+xml").documentElement;
     const [x, y, width, height] = root.getAttribute("viewBox").split(" ").map(Number);
@@ -130,8 +130,8 @@ const graph = (() => {
     return { drawing, box: { x, y, width, height } };
   }
 
-  /* Where the nodes stand, in the coordinates of the drawing (shape) and of the layer that
-     it lies in (box). */
+  /* The positions of the nodes, in the coordinates of the drawing (shape) and of the layer
+     that contains the drawing (box). */
   function measured(drawing) {
     const { a, d, e, f } = drawing.transform.baseVal.consolidate().matrix;
     return new Map(Array.from(drawing.querySelectorAll("g.node"), (element) => {
@@ -143,8 +143,8 @@ const graph = (() => {
     }));
   }
 
-  /* Box of a node's outline, read from its points: getBBox would make the browser lay out
-     all the text first. */
+  /* The box of a node's outline, computed from its points: getBBox would be slower, because
+     the browser would have to lay out all texts first. */
   function extent(outline) {
     const numbers = (outline.getAttribute("points") ?? outline.getAttribute("d"))
       .match(/-?[\d.]+/g).map(Number);
@@ -183,7 +183,7 @@ const graph = (() => {
     return parts.join(", ");
   }
 
-  /* The nearest node in a direction, with a preference for straight ahead. */
+  /* The nearest node in a direction; sideways distance counts twice. */
   function neighbour(nodes, id, dx, dy) {
     const here = nodes.get(id).box;
     let best = null;

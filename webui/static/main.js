@@ -1,14 +1,14 @@
 "use strict";
 
-/* Puts the parts together. The state, { run, path, node }, stands in the URL's hash, so
-   that a view can be shared. Without a path it is the first of FIRST_PATHS that is not 0
-   everywhere; without a node it is the end of the critical path. */
+/* Connects the parts of the page. The state { run, path, node } is kept in the hash of the
+   URL, so that a view can be shared. The default path is the first of FIRST_PATHS that is
+   not 0 everywhere; the default node is the end of the critical path. */
 (() => {
   const { overview, runs: loaded } = JSON.parse(dom.byId("data").textContent);
   const FIRST_PATHS = ["h-imb", "comp-imb", "comp-abs", "sync"];
   const state = { run: 0, path: null, node: null };
   let run = null;
-  let metric = null; // chosen in the panel; null: that of the path
+  let metric = null; // chosen in the panel; null: the metric of the path
   let request = 0;
 
   const canvas = dom.byId("graph");
@@ -39,8 +39,8 @@
   });
 
   const shownPath = () =>
-    state.path ?? FIRST_PATHS.find((path) => run.paths[path].way.length) ?? FIRST_PATHS[0];
-  const endOfPath = () => run.paths[shownPath()].way.at(-1)?.node ?? run.root;
+    state.path ?? FIRST_PATHS.find((path) => run.paths[path].chain.length) ?? FIRST_PATHS[0];
+  const endOfPath = () => run.paths[shownPath()].chain.at(-1)?.node ?? run.root;
   const shownNode = () => Object.hasOwn(run.nodes, state.node) ? state.node : endOfPath();
   const shownMetric = () =>
     metric ?? (shownPath() === "sync" ? "comp" : shownPath().split("-")[0]);
@@ -63,12 +63,12 @@
     view.reveal(drawing.box(node));
   }
 
-  /* The panel and the way; `caller` is the one through which the node was reached. */
+  /* Updates the panel and the call chain; `caller` is the caller to highlight. */
   function showNode(caller = null) {
     const node = shownNode();
     drawing.select(node);
     panel.show(run, node, shownMetric(), caller);
-    paths.way(dom.byId("way"), run, shownPath(), {
+    paths.chain(dom.byId("chain"), run, shownPath(), {
       selected: node, title: overview.paths[shownPath()],
       onSelect: goTo,
     });
@@ -76,12 +76,12 @@
 
   function shade() {
     const name = shownPath();
-    const { shades, way, greatest, at } = run.paths[name];
+    const { shades, chain, greatest, at } = run.paths[name];
     grid.choose(name);
-    drawing.shade(name, shades, way);
-    overviewMap.shade(shades, new Set(way.map(({ node }) => node)));
+    drawing.shade(name, shades, chain);
+    overviewMap.shade(shades, new Set(chain.map(({ node }) => node)));
     dom.byId("greatest").textContent = greatest;
-    dom.byId("scale-text").textContent = way.length
+    dom.byId("scale-text").textContent = chain.length
       ? `${overview.paths[name]}; greatest at ${run.nodes[at].name}`
       : `${overview.paths[name]}; 0 everywhere`;
     showNode();
@@ -108,17 +108,17 @@
     const status = dom.byId("status");
     try {
       if (!loaded[number]) {
-        status.textContent = "Laying out the call graph…";
+        status.textContent = "Drawing the call graph…";
         const answer = await fetch(`runs/${number}.json`);
         if (answer.status === 503) throw new Error(await answer.text());
-        if (!answer.ok) throw new Error(`the server answers ${answer.status}`);
+        if (!answer.ok) throw new Error(`the server answered with status ${answer.status}`);
         loaded[number] = await answer.json();
       }
     } catch (error) {
       status.textContent = `Run ${number} cannot be shown: ${error.message}.`;
       return;
     }
-    if (mine !== request) return; // another run was chosen meanwhile
+    if (mine !== request) return; // another run was chosen in the meantime
     status.textContent = "";
     if (run === loaded[number]) {
       shade();
@@ -193,5 +193,5 @@
   document.addEventListener("keydown", onKey);
   window.addEventListener("hashchange", readHash);
   if (overview.runs.length) readHash();
-  else dom.byId("status").textContent = "The trace holds no runs.";
+  else dom.byId("status").textContent = "The trace has no runs.";
 })();

@@ -1,6 +1,6 @@
 "use strict";
 
-/* The whole graph in small, with a frame around what the canvas shows. */
+/* A small overview of the whole graph, with a frame around the part that the canvas shows. */
 const minimap = (() => {
   const MANY = 200;
 

@@ -1,7 +1,7 @@
 "use strict";
 
-/* The choice among the critical paths: sync, and four metrics by four measures. Each
-   button shows the greatest score, so that the grid is itself a summary. */
+/* The table of the critical paths: sync, and four metrics with four measures each. Each
+   button shows the greatest score of its path, so that the table is a summary, too. */
 const paths = (() => {
   function create(table, words, onChoose) {
     const radio = (path) => dom.html("label", { title: words.paths[path] },
@@ -36,9 +36,10 @@ const paths = (() => {
     return { show, choose };
   }
 
-  /* The nodes of the critical path from main to a cost centre, with what came that far. */
-  function way(list, run, path, { selected, title, onSelect }) {
-    const steps = run.paths[path].way.map(({ node, score }) =>
+  /* The nodes of the critical path from main to a cost centre, each with the score of the
+     costs that passed through the path up to it. */
+  function chain(list, run, path, { selected, title, onSelect }) {
+    const steps = run.paths[path].chain.map(({ node, score }) =>
       dom.html("li", {}, dom.html("button", {
         type: "button", "aria-current": node === selected ? "true" : null,
         onclick: () => onSelect(node),
@@ -48,5 +49,5 @@ const paths = (() => {
     list.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
   }
 
-  return { create, way };
+  return { create, chain };
 })();

@@ -1,22 +1,23 @@
 "use strict";
 
-/* A metric's values, one slice a process in the order of the pids, from twelve o'clock. */
+/* A pie chart of a metric: one slice for each process, in the order of the pids, clockwise
+   from the top. */
 const pie = (() => {
   const RADIUS = 54;
-  const PULLED = 5; // how far the greatest slice stands out
+  const PULLED = 5; // distance by which the greatest slice is moved outwards
 
   const point = (turn, radius) =>
     [radius * Math.sin(2 * Math.PI * turn), -radius * Math.cos(2 * Math.PI * turn)];
 
   function slicePath(from, to) {
-    if (to - from > 0.99999) { // an arc from a point to itself would be nothing
+    if (to - from > 0.99999) { // an arc from a point to itself would not be drawn
       return `M0,${-RADIUS}A${RADIUS},${RADIUS} 0 1 1 0,${RADIUS}A${RADIUS},${RADIUS} 0 1 1 0,${-RADIUS}Z`;
     }
     const large = to - from > 0.5 ? 1 : 0;
     return `M0,0L${point(from, RADIUS)}A${RADIUS},${RADIUS} 0 ${large} 1 ${point(to, RADIUS)}Z`;
   }
 
-  /* The process with the most (equation 5 of the paper); null where all have as much. */
+  /* The process with the greatest value (equation 5 of the paper); null if all are equal. */
   function greatestOf(values) {
     const most = Math.max(...values);
     return values.every((value) => value === most) ? null : values.indexOf(most);

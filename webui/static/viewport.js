@@ -1,8 +1,8 @@
 "use strict";
 
-/* Pan and zoom of the graph: which part of the drawing the canvas shows.
+/* Pan and zoom of the graph: the part of the drawing that the canvas shows.
 
-   A point q of the drawing stands at q * scale + (x, y) on the canvas. */
+   A point q of the drawing is at q * scale + (x, y) on the canvas. */
 const viewport = (() => {
   const PADDING = 22;
   const SMALLEST = 0.03;
@@ -46,8 +46,8 @@ const viewport = (() => {
 
     const fit = () => centre(middle(drawing), scaleToFit());
 
-    /* What a new drawing begins with: all of it, or where that could not be read its
-       most interesting part. */
+    /* Shows a new drawing: all of it or, if it would be too small to read, only the
+       surroundings of the interesting box. */
     function open(box, interesting) {
       drawing = box;
       measure();
@@ -64,7 +64,7 @@ const viewport = (() => {
       apply();
     }
 
-    /* Bring a box on the canvas with the least movement. */
+    /* Moves the view by the least distance that makes a box visible. */
     function reveal(box) {
       const { width, height } = room;
       const shift = (low, high, end) => {
@@ -100,7 +100,7 @@ const viewport = (() => {
         if (!from) return;
         const far = Math.hypot(event.clientX - from.startX, event.clientY - from.startY);
         if (!moved && far < CLICK_PX) return;
-        // Captured only now: a captured pointer would take the click from the node.
+        // Capture the pointer only now: otherwise the node would not receive the click.
         if (!moved) canvas.setPointerCapture(event.pointerId);
         moved = true;
         canvas.classList.add("dragging");
