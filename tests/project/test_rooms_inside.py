@@ -46,7 +46,10 @@ MAY_IMPORT = {
     "recording": PORTS | {"group", "primitives", "transfers", "machine"},
     "running": BACKENDS - {"backends.shm", "backends.sim"}
     | {"recording", "group", "primitives", "transfers", "machine"},
-    "cli": {"running", "recording", "machine", "backends.table", "backends.launching"},
+    "own_packages": set(),
+    "sentences": set(),
+    "cli": {"own_packages", "sentences", "running", "recording", "machine"}
+    | {"backends.table", "backends.launching"},
     "__main__": {"cli"},
     "__init__": {"running", "recording", "group", "machine"},
 }
