@@ -7,9 +7,10 @@ which of their posts it will not read again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 
 from bsplib.backends.base import Arrived
+from bsplib.backends.oblivious import NOTHING, Collector, Post
 from bsplib.backends.parcels import Parcel
 from bsplib.backends.shm.control import CONSUMED, LATEST, POSTED, RING, RING_START
 from bsplib.backends.shm.layout import open_row
@@ -24,13 +25,19 @@ class Oblivious:
     """The oblivious supersteps of one process in one group."""
 
     def __init__(self, members: Membership) -> None:
-        self.ended = 0
-        """How many this process has ended."""
-        self.released = 0
-        """Latest arrival among those that the last one waited for, in ns."""
         self._members = members
         self._control = members.context.control
-        self._unseen: list[tuple[int, list[int]]] = []  # (number, processes not there yet)
+        self._collector = Collector(members.roots, members.pid, self)
+
+    @property
+    def ended(self) -> int:
+        """How many this process has ended."""
+        return self._collector.ended
+
+    @property
+    def released(self) -> int:
+        """Latest arrival among those that the last one waited for, in ns."""
+        return self._collector.released
 
     def post(self, lay_out: Callable[[], int], stamp: int) -> None:
         """End the superstep for this process, once the ring has room.
@@ -50,37 +57,11 @@ class Oblivious:
         members.context.fences.order()  # release: who finds LATEST finds the post, too
         control[members.block + LATEST] = members.superstep
         members.context.waiting.wake_if_waited()
-        self.ended += 1
-        self.released = stamp
+        self._collector.end_superstep(stamp)
 
     def collect(self, expected: int) -> list[Arrived]:
-        """Wait for messages of the superstep just posted; return parcels by source.
-
-        Raises:
-            SyncMismatchError: more have come, or so many can never come.
-        """
-        number = self.ended - 1
-        unseen = list(self._members.others)
-        arrived: list[Arrived] = []
-        count = self._look(number, unseen, arrived)
-        while count < expected:
-            if not unseen:
-                raise SyncMismatchError(
-                    f"oblsync waits for {expected} messages from others, and all processes "
-                    f"have sent theirs: there are {count}"
-                )
-            self._wait_for_any(number, unseen)
-            count += self._look(number, unseen, arrived)
-        if count > expected:
-            sources = [self._members.root(source) for source, _ in arrived]
-            raise SyncMismatchError(
-                f"oblsync: {count} messages have come from processes {sources}, and "
-                f"{expected} were expected from others"
-            )
-        if unseen:
-            self._unseen.append((number, unseen))
-        arrived.sort(key=lambda entry: entry[0])
-        return arrived
+        """Wait for messages of the superstep just posted; see :meth:`Collector.collect`."""
+        return self._collector.collect(expected)
 
     def read_everything(self) -> None:
         """Publish which posts of others this process will not read again.
@@ -88,22 +69,13 @@ class Oblivious:
         Those who had not posted when enough messages were there are looked at now:
         a message from them would be one too many.
         """
-        if not self.ended:
-            return
-        for number, pids in self._unseen:
-            late: list[Arrived] = []
-            if self._look(number, pids, late):
-                raise SyncMismatchError(
-                    f"oblsync: process {self._members.root(late[0][0])} sent process "
-                    f"{self._members.root(self._members.pid)} more messages than it waited for"
-                )
-        self._unseen = [(number, pids) for number, pids in self._unseen if pids]
-        self._consume(self._unseen[0][0] if self._unseen else self.ended)
+        if self.ended:
+            self._consume(self._collector.read_late())
 
     def has_read_all(self) -> bool:
         """Tell whether everybody's posts have come, as far as this process has."""
         self.read_everything()
-        return not self._unseen
+        return self._collector.has_read_all()
 
     def leave(self) -> None:
         """Hold nobody up from now on."""
@@ -121,39 +93,37 @@ class Oblivious:
 
     def is_ahead(self, pid: int) -> bool:
         """Tell whether a process has ended by oblsync what this one has not ended."""
-        block = self._members.find(pid)
-        return block != 0 and self._control[block + POSTED] > self.ended
+        return self._has_posted(pid, self.ended)
 
     def _consume(self, number: int) -> None:
         self._members.context.fences.order()  # release: what was read, before CONSUMED
         self._control[self._members.block + CONSUMED] = number
         self._members.context.waiting.wake_if_waited()
 
-    def _look(self, number: int, unseen: list[int], arrived: list[Arrived]) -> int:
-        """Move those who have posted from ``unseen`` to ``arrived``; count messages."""
-        members, total = self._members, 0
-        posted = [pid for pid in unseen if self._has_posted(pid, number)]
+    def look(self, number: int, pids: Collection[int]) -> dict[int, Post]:
+        """See :meth:`Posts.look`."""
+        members = self._members
+        posted = [pid for pid in pids if self._has_posted(pid, number)]
         members.context.fences.order()  # acquire: POSTED, before the ring and the parcels
-        for pid in posted:
-            unseen.remove(pid)
-            entry = self._entry(members.find(pid), number)
-            messages, parcel = open_row(members.context.segment, self._control[entry], members.pid)
-            if messages:
-                total += messages
-                arrived.append((pid, Parcel.of_plain(parcel)))
-                self.released = max(self.released, self._control[entry + 1])
-        return total
+        return {pid: self._read(pid, number) for pid in posted}
+
+    def _read(self, pid: int, number: int) -> Post:
+        members, control = self._members, self._control
+        entry = self._entry(members.find(pid), number)
+        messages, parcel = open_row(members.context.segment, control[entry], members.pid)
+        return Post(messages, Parcel.of_plain(parcel), control[entry + 1]) if messages else NOTHING
 
     def _has_posted(self, pid: int, number: int) -> bool:
         block = self._members.find(pid)
         return block != 0 and self._control[block + POSTED] > number
 
-    def _wait_for_any(self, number: int, unseen: list[int]) -> None:
+    def wait(self, number: int, pids: Sequence[int]) -> None:
+        """See :meth:`Posts.wait`."""
         members = self._members
 
         def suspect() -> None:
-            self.read_everything_but_last()
-            for pid in unseen:
+            self.read_everything()
+            for pid in pids:
                 why = members.why_absent(pid)
                 if members.ended(pid) >= members.superstep:
                     why = "has ended this superstep by sync or the end of main"
@@ -165,16 +135,10 @@ class Oblivious:
                     )
 
         members.context.waiting.wait(
-            lambda: any(self._has_posted(pid, number) for pid in unseen),
-            [members.root(pid) for pid in unseen],
+            lambda: any(self._has_posted(pid, number) for pid in pids),
+            [members.root(pid) for pid in pids],
             suspect,
         )
-
-    def read_everything_but_last(self) -> None:
-        """Do as :meth:`read_everything`, while the last superstep is still being read."""
-        self.ended -= 1
-        self.read_everything()
-        self.ended += 1
 
     def _wait_for_room(self) -> None:
         """Stay at most RING oblivious supersteps ahead of the slowest process."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from bsplib import call_site
 from bsplib.backends.base import Arrivals, Arrived, Port, Room
 from bsplib.backends.launching import Prices
 from bsplib.backends.members import Members, as_members, named
+from bsplib.backends.oblivious import NOTHING, Collector, Post
 from bsplib.backends.parcels import Parcel, SmallPut, Ticket, traffic_of
 from bsplib.backends.sim.clock import Clock
 from bsplib.backends.sim.world import Process, World
@@ -139,6 +140,12 @@ class _Gathering:
     left: int = 0
     """Processes that have left the group."""
 
+    def forget(self, number: int, nprocs: int) -> None:
+        """One of so many processes will not look at an oblivious superstep again."""
+        self.done_with[number] = self.done_with.get(number, 0) + 1
+        if self.done_with[number] == nprocs:
+            del self.oblivious[number], self.done_with[number]
+
 
 class SimPort(Port):
     """A virtual processor's door to its group.
@@ -173,8 +180,8 @@ class SimPort(Port):
         self._in_sync = f"in a sync of {self._span}"
         self._first_meeting = True  # of this superstep: the one that is priced
         self._before_main = not key  # the first barrier of all is time 0
-        self._ended = 0  # oblivious supersteps
-        self._unseen: list[tuple[int, list[int]]] = []
+        self._collector = Collector(members, pid, self)
+        self._read = 0  # oblivious supersteps of which nothing is left to be read
 
     def now(self) -> int:
         """See :meth:`Port.now`."""
@@ -242,7 +249,12 @@ class SimPort(Port):
         self._check_current()
         meeting = self._gathering.meeting
         passes = self._superstep, note
-        if self._unseen or self._process.left or self._world.failed or self._before_main:
+        if (
+            not self._collector.has_read_all()
+            or self._process.left
+            or self._world.failed
+            or self._before_main
+        ):
             return super().sync_one_put(note, stamp, to, small_put)
         if small_put is not None or (meeting.passing and meeting.passes != passes):
             return super().sync_one_put(note, stamp, to, small_put)
@@ -314,40 +326,36 @@ class SimPort(Port):
         """See :meth:`Port.exchange_oblivious`."""
         self._check_current()
         self.let_go()
-        gathering, number = self._gathering, self._ended
+        gathering, collector = self._gathering, self._collector
+        number, stamp = collector.ended, stamp or self.now()
         sent = gathering.oblivious.setdefault(number, _Oblivious(self._world.prices))
         full = {pid: parcel for pid, parcel in parcels.items() if parcel[0]}
-        sent.add(self.pid, _Sent(full, stamp or self.now(), expected))
-        self._ended += 1
+        sent.add(self.pid, _Sent(full, stamp, expected))
+        collector.end_superstep(stamp)
         self._stop_if_failed()
         self._world.wake(gathering.waiting)
         gathering.waiting = []
-        while not sent.is_priced(self.pid):
-            count = sent.count[self.pid]
-            if len(sent.posts) == self.nprocs and count < expected:
-                raise SyncMismatchError(
-                    f"oblsync waits for {expected} messages from others, and all processes "
-                    f"have sent theirs: there are {count}"
-                )
-            self._wait_for_posts()
-        return self._end_oblivious(number, sent)
-
-    def _end_oblivious(self, number: int, sent: _Oblivious) -> list[Arrived]:
-        """Go on with all that has come, when this process and its sources have theirs."""
-        sources, mine = sorted(sent.sources[self.pid]), sent.posts[self.pid]
-        if (count := sent.count[self.pid]) > mine.expected:
-            raise SyncMismatchError(
-                f"oblsync: {count} messages have come from processes "
-                f"{[self.members[pid] for pid in sources]}, and {mine.expected} were expected from "
-                f"others"
-            )
-        late = [pid for pid in range(self.nprocs) if pid not in sent.posts]
-        self._unseen.append((number, late))
-        self.released = max([mine.stamp, *(sent.posts[pid].stamp for pid in sources)])
+        while not sent.is_priced(self.pid) and not self._is_in_vain(sent, expected):
+            self.wait(number, ())
+        arrived = collector.collect(expected)
+        self.released = collector.released
         self.clock.advance_to(self.released + _ns(sent.price(self.pid)))
-        return [(pid, sent.posts[pid].parcels[self.pid][1]) for pid in sources]
+        return arrived
 
-    def _wait_for_posts(self) -> None:
+    def _is_in_vain(self, sent: _Oblivious, expected: int) -> bool:
+        """Tell whether no more messages can come."""
+        return len(sent.posts) == self.nprocs and sent.count[self.pid] < expected
+
+    def look(self, number: int, pids: Collection[int]) -> dict[int, Post]:
+        """See :meth:`Posts.look`."""
+        posts = self._gathering.oblivious[number].posts
+        return {pid: self._post_of(posts[pid]) for pid in pids if pid in posts}
+
+    def _post_of(self, sent: _Sent) -> Post:
+        """Return what a process has sent to this one."""
+        return Post(*sent.parcels[self.pid], sent.stamp) if self.pid in sent.parcels else NOTHING
+
+    def wait(self, number: int, pids: Sequence[int]) -> None:  # noqa: ARG002  # whoever it is
         """Wait until another process ends an oblivious superstep of the group."""
         self._gathering.waiting.append(self._process)
         self._world.wait(self._process, f"in an oblsync of {self._span}")
@@ -361,25 +369,11 @@ class SimPort(Port):
         Raises:
             SyncMismatchError: one of them has sent it something.
         """
-        oblivious, done_with = self._gathering.oblivious, self._gathering.done_with
-        still = []
-        for number, pids in self._unseen:
-            sent = oblivious[number].posts
-            late = [pid for pid in pids if pid in sent and self.pid in sent[pid].parcels]
-            if late:
-                raise SyncMismatchError(
-                    f"oblsync: process {self.members[late[0]]} sent process "
-                    f"{self.members[self.pid]} more messages than it waited for"
-                )
-            pids = [pid for pid in pids if pid not in sent]  # noqa: PLW2901  # what is left of them
-            if pids:
-                still.append((number, pids))
-                continue
-            done_with[number] = done_with.get(number, 0) + 1
-            if done_with[number] == self.nprocs:
-                del oblivious[number], done_with[number]
-        self._unseen = still
-        return not still
+        read = self._collector.read_late()
+        for number in range(self._read, read):
+            self._gathering.forget(number, self.nprocs)
+        self._read = read
+        return self._collector.has_read_all()
 
     # -- supersteps and sub-groups --------------------------------------------------------
 

@@ -1,0 +1,143 @@
+"""What a process has to receive in oblivious supersteps: enough messages, and none too many.
+
+A process goes on as soon as it has as many messages as it waits for. Processes that have
+not come so far by then may have nothing for it: it looks at each of them later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple, Protocol
+
+from bsplib.backends.base import Arrived
+from bsplib.backends.members import Members
+from bsplib.backends.parcels import Parcel
+from bsplib.errors import SyncMismatchError
+
+
+class Post(NamedTuple):
+    """What a process has for this one at the end of an oblivious superstep."""
+
+    messages: int
+    """How many; 0 where there is no parcel."""
+    parcel: Parcel
+    stamp: int
+    """Its time of arrival in ns, or 0."""
+
+
+NOTHING = Post(0, Parcel(), 0)
+"""The post of a process that has nothing for this one."""
+
+
+class Posts(Protocol):
+    """The posts of the other processes of a group, as a backend finds them."""
+
+    def look(self, number: int, pids: Collection[int]) -> dict[int, Post]:
+        """Return what has been posted for this process.
+
+        Args:
+            number: of the oblivious superstep, from 0.
+            pids: processes to look at; those that have not ended the superstep are left out.
+        """
+
+    def wait(self, number: int, pids: Sequence[int]) -> None:
+        """Return once one of these processes has ended that superstep.
+
+        Raises:
+            SyncMismatchError: none of them ever will.
+        """
+
+
+class Collector:
+    """The messages of one process in the oblivious supersteps of one group.
+
+    Args:
+        members: pids of the group in the root group.
+        pid: this process.
+        posts: of the others.
+    """
+
+    def __init__(self, members: Members, pid: int, posts: Posts) -> None:
+        self.ended = 0
+        """Oblivious supersteps that this process has come to the end of."""
+        self.released = 0
+        """Latest arrival among those that the last one waited for, in ns."""
+        self._collected = 0
+        self._members = members
+        self._pid = pid
+        self._posts = posts
+        self._unseen: list[tuple[int, list[int]]] = []  # (number, processes not there yet)
+
+    def end_superstep(self, stamp: int) -> None:
+        """Note that this process has posted what it has for the others."""
+        self.ended += 1
+        self.released = stamp
+
+    def collect(self, expected: int) -> list[Arrived]:
+        """Wait for messages of the superstep that has just been ended.
+
+        Returns:
+            Parcels in order of their source.
+
+        Raises:
+            SyncMismatchError: more have come, or so many can never come.
+        """
+        number = self.ended - 1
+        unseen = [pid for pid in range(len(self._members)) if pid != self._pid]
+        arrived: list[Arrived] = []
+        count = self._look(number, unseen, arrived)
+        while count < expected:
+            if not unseen:
+                raise SyncMismatchError(
+                    f"oblsync waits for {expected} messages from others, and all processes "
+                    f"have sent theirs: there are {count}"
+                )
+            self._posts.wait(number, unseen)
+            count += self._look(number, unseen, arrived)
+        arrived.sort(key=lambda entry: entry[0])
+        if count > expected:
+            sources = [self._members[source] for source, _ in arrived]
+            raise SyncMismatchError(
+                f"oblsync: {count} messages have come from processes {sources}, and "
+                f"{expected} were expected from others"
+            )
+        if unseen:
+            self._unseen.append((number, unseen))
+        self._collected = self.ended
+        return arrived
+
+    def read_late(self) -> int:
+        """Look at processes that had not posted when enough messages were there.
+
+        Returns:
+            The number of oblivious supersteps of which this process has read all there is.
+
+        Raises:
+            SyncMismatchError: one of them has a message for this process.
+        """
+        for number, pids in self._unseen:
+            late: list[Arrived] = []
+            if self._look(number, pids, late):
+                raise SyncMismatchError(
+                    f"oblsync: process {self._members[late[0][0]]} sent process "
+                    f"{self._members[self._pid]} more messages than it waited for"
+                )
+        if self._unseen:
+            self._unseen = [(number, pids) for number, pids in self._unseen if pids]
+        return self._unseen[0][0] if self._unseen else self._collected
+
+    def has_read_all(self) -> bool:
+        """Tell whether nothing is left to look at, as far as the last :meth:`read_late` saw."""
+        return not self._unseen
+
+    def _look(self, number: int, unseen: list[int], arrived: list[Arrived]) -> int:
+        """Move processes that have posted from ``unseen`` to ``arrived``; count messages."""
+        total = 0
+        posts = self._posts.look(number, unseen)
+        for pid, post in posts.items():
+            if post.messages:
+                total += post.messages
+                arrived.append((pid, post.parcel))
+                self.released = max(self.released, post.stamp)
+        unseen[:] = [pid for pid in unseen if pid not in posts]
+        return total
