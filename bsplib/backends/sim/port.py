@@ -181,6 +181,7 @@ class SimPort(Port):
         self._first_meeting = True  # of this superstep: the one that is priced
         self._before_main = not key  # the first barrier of all is time 0
         self._collector = Collector(members, pid, self)
+        self._looks_back = False  # at posts of oblivious supersteps
         self._read = 0  # oblivious supersteps of which nothing is left to be read
 
     def now(self) -> int:
@@ -249,12 +250,7 @@ class SimPort(Port):
         self._check_current()
         meeting = self._gathering.meeting
         passes = self._superstep, note
-        if (
-            not self._collector.has_read_all()
-            or self._process.left
-            or self._world.failed
-            or self._before_main
-        ):
+        if self._looks_back or self._process.left or self._world.failed or self._before_main:
             return super().sync_one_put(note, stamp, to, small_put)
         if small_put is not None or (meeting.passing and meeting.passes != passes):
             return super().sync_one_put(note, stamp, to, small_put)
@@ -337,6 +333,7 @@ class SimPort(Port):
         gathering.waiting = []
         while not sent.is_priced(self.pid) and not self._is_in_vain(sent, expected):
             self.wait(number, ())
+        self._looks_back = True
         arrived = collector.collect(expected)
         self.released = collector.released
         self.clock.advance_to(self.released + _ns(sent.price(self.pid)))
@@ -369,11 +366,13 @@ class SimPort(Port):
         Raises:
             SyncMismatchError: one of them has sent it something.
         """
-        read = self._collector.read_late()
-        for number in range(self._read, read):
-            self._gathering.forget(number, self.nprocs)
-        self._read = read
-        return self._collector.has_read_all()
+        if self._looks_back:
+            read = self._collector.read_late()
+            for number in range(self._read, read):
+                self._gathering.forget(number, self.nprocs)
+            self._read = read
+            self._looks_back = not self._collector.has_read_all()
+        return not self._looks_back
 
     # -- supersteps and sub-groups --------------------------------------------------------
 
