@@ -22,8 +22,8 @@ class                file in primitives/                      what a program cal
 ``Group``            this one                                 time, rng, charge, abort
 ==================== ======================================== ================================
 
-All argument checks stand in these files, once for every backend: what lies below is
-told plain values that are known to be right.
+All argument checks stand in these files, once for every backend: the layers below are
+given plain values that have been checked.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from bsplib.primitives.subgroups import SubGroups
 
 def _is_time(seconds: object) -> bool:
     try:
-        return 0 <= seconds < math.inf  # type: ignore[operator]  # that is the question
+        return 0 <= seconds < math.inf  # type: ignore[operator]  # any object may come here
     except TypeError:
         return False
 

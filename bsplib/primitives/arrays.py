@@ -131,7 +131,7 @@ class Arrays(Supersteps):
         except TypeError:
             raise self._error(
                 ShapeError,
-                f"{operation}: shape {shape!r} is none; it is an integer, or one for each axis",
+                f"{operation}: shape is {shape!r}; it is an integer, or one for each axis",
             ) from None
         if any(n < 0 for n in size):
             raise self._error(ShapeError, f"{operation}: shape {size} has a negative size")

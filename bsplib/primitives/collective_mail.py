@@ -50,8 +50,9 @@ class CollectiveMail(Mailbox):
 
         Args:
             operation: the collective.
-            sources: the processes that send something in it; this one does not matter.
-            kept: messages of the program from its first superstep, to be read after it.
+            sources: the processes that send something in it, with or without this one.
+            kept: messages that the program had not read before the collective; they are
+                put back, to be read after it.
         """
         arrived = self._taken(operation)
         if kept:
@@ -60,6 +61,7 @@ class CollectiveMail(Mailbox):
         return arrived
 
     def _taken(self, operation: str) -> dict[int, Message]:
+        """Take the messages of a collective from the queue, by source."""
         arrived = {}
         for message in self._queue.take_collective():
             source, head, _ = message
@@ -92,7 +94,7 @@ class CollectiveMail(Mailbox):
         return unpack(payload, pickled=pickled)
 
     def _pack(self, operation: str, x: Any) -> tuple[Any, bool]:
-        """Return what travels for a value that goes to many, and whether it is a pickle."""
+        """Return the payload of a value that goes to many, and whether it is a pickle."""
         x = self._to_read(operation, x)
         if messages.is_plain(x):
             return x, False
@@ -115,10 +117,10 @@ class CollectiveMail(Mailbox):
 
 
 def copied(data: Any) -> Any:
-    """Return what travels for a value, in memory of its own."""
+    """Return a payload in memory of its own."""
     return data.copy() if type(data) is np.ndarray else data
 
 
 def unpack(data: Any, *, pickled: bool) -> Any:
-    """Return the value that something travels for."""
+    """Return the value that a payload stands for."""
     return pickle.loads(data) if pickled else data  # from a process of the same run

@@ -164,7 +164,7 @@ class Combinations(Exchanges):
         arrived = self._arrived("scan", everyone, kept)
         return self._joined(job, arrived, prefixes[self.pid])
 
-    # -- combination, inside ----------------------------------------------------------------------
+    # -- what these have in common ----------------------------------------------------------------
 
     def _checked_op(self, operation: str, op: Any) -> Any:
         op = operations.resolve(op)
@@ -174,8 +174,8 @@ class Combinations(Exchanges):
         if isinstance(op, np.ufunc) and (op.nin, op.nout) != (2, 1):
             raise self._error(
                 UsageError,
-                f"{operation}: numpy's {op.__name__} makes {op.nout} values of {op.nin}; what "
-                f"combines makes one of two",
+                f"{operation}: numpy's {op.__name__} takes {op.nin} values and returns {op.nout}; "
+                f"an op takes two and returns one",
             )
         if not callable(op):
             raise self._error(
@@ -198,7 +198,7 @@ class Combinations(Exchanges):
         return _Combination(operation, op, values, elementwise=True, cut=cut)
 
     def _send_operand(self, job: _Combination, receivers: Iterable[int]) -> None:
-        """Send others the value or their pieces of it, and keep what is for this process."""
+        """Send others the value or their pieces of it, and keep the one of this process."""
         flat = job.value.reshape(-1) if job.cut else None
         tag = CollectiveTag(job.operation, job.shape())
         for pid in receivers:
@@ -222,14 +222,16 @@ class Combinations(Exchanges):
         ]
 
     def _check_shapes(self, job: _Combination, arrived: dict[int, Message]) -> None:
-        """Raise where the values have not one shape, or not all sent a piece."""
+        """Raise where the shapes of the values that have come differ."""
         shapes = {pid: messages.decode_tag(message[1])[1] for pid, message in arrived.items()}
         shapes[self.pid] = job.shape()
         silent = job.cut and len(shapes) < self.nprocs
         if len(set(shapes.values())) == 1 and not silent:
             return
         if len(shapes) < self.nprocs:
-            self.sync()  # the error of a process that has heard from all says more, and is first
+            # A process that has all shapes raises in this superstep. Its error says more, and
+            # run raises the error of the lowest superstep: this process waits for the next.
+            self.sync()
         if len(set(shapes.values())) > 1:
             pids: dict[str, list[int]] = {}
             for pid in sorted(shapes):
@@ -238,7 +240,7 @@ class Combinations(Exchanges):
             raise self._error(ShapeError, f"{job.operation}: the shapes of x differ: {words}")
 
     def _combine(self, function: Callable[[list[Any]], Any], operands: list[Any]) -> Any:
-        """Combine operands: computation of this process, not communication."""
+        """Combine operands. Virtual time counts this as computation: it overrides the method."""
         return function(operands)
 
     def _joined(self, job: _Combination, arrived: dict[int, Message], own: Any) -> Any:
@@ -251,9 +253,14 @@ class Combinations(Exchanges):
 
 
 class _Combination:
-    """What one process knows of a reduce, allreduce or scan.
+    """One process's part in a reduce, allreduce or scan.
 
     Attributes:
+        operation: the collective.
+        op: combines two values.
+        value: what this process contributes.
+        elementwise: ``op`` is a ufunc, and the values are numbers or arrays of one shape.
+        cut: the arrays are cut into pieces, one for each process.
         own: what this process keeps of its own value to combine: all or a piece.
     """
 
@@ -268,11 +275,11 @@ class _Combination:
         self.own: Any = None
 
     def shape(self) -> str:
-        """Return in words what all processes must have alike."""
+        """Return in words the shape that the values of all processes must have."""
         return str(self.value.shape) if self.elementwise else "any"
 
     def arrived(self, payload: Any) -> Any:
-        """Return the value for which a payload has travelled."""
+        """Return the value that a payload stands for."""
         return payload
 
     def fold(self, operands: list[Any]) -> Any:
@@ -289,7 +296,7 @@ class _Combination:
         return results
 
     def _onto(self, total: Any, value: Any) -> Any:
-        """Combine one value more, in place where that makes no difference."""
+        """Combine one value more, in place where the result is the same."""
         if self.elementwise and type(total) is np.ndarray and total.dtype == value.dtype:
             return self.op(total, value, out=total)  # type: ignore[call-arg]  # a ufunc
         return self.op(total, value)
@@ -302,11 +309,11 @@ class _Scalars(_Combination):
         super().__init__(operation, op, operations.to_wire(scalar))
 
     def shape(self) -> str:
-        """Return in words what all processes must have alike."""
+        """Return in words the shape that the values of all processes must have."""
         return "()"
 
     def arrived(self, payload: Any) -> Any:
-        """Return the value for which a payload has travelled."""
+        """Return the value that a payload stands for."""
         return operations.from_wire(payload)
 
 

@@ -43,7 +43,7 @@ class Exchanges(CollectiveMail):
 
         Raises:
             ProcessRangeError: ``root`` is no process of this group.
-            UsageError: ``stages`` is none of that.
+            UsageError: ``stages`` is not 1, 2 or None.
             MessageError: ``x`` cannot be pickled.
             SyncMismatchError: the root is in no broadcast, or in one from elsewhere.
             OutOfSharedMemoryError: there is no room for the copy of a value.
@@ -183,10 +183,10 @@ class Exchanges(CollectiveMail):
         self.sync()
         return self._by_pid(self._taken("alltoall"), own)
 
-    # -- inside ---------------------------------------------------------------------------------
+    # -- what these have in common --------------------------------------------------------------
 
     def _exchange(self, operation: str, x: Any) -> list[Any]:
-        """Do what :meth:`allgather` does, for any operation that needs it."""
+        """Exchange one value of each process with all: allgather, and the choices of a split."""
         data, pickled = self._pack(operation, x)
         for pid in self._others():
             self.send(pid, data, CollectiveTag(operation, pickled))
@@ -211,7 +211,7 @@ class Exchanges(CollectiveMail):
             )
 
     def _by_pid(self, arrived: dict[int, Message], own: Any) -> list[Any]:
-        """Return what arrived, by source; None from whom nothing came."""
+        """Return the values that arrived, by source; None where a process sent nothing."""
         values = [None] * self.nprocs
         for pid, message in arrived.items():
             values[pid] = self._unwrap(message)
@@ -233,7 +233,11 @@ class Exchanges(CollectiveMail):
         return self._own(operation, parts[self.pid])
 
     def _send_value(self, x: Any, stages: int | None) -> tuple[Any, _Pieces | None]:
-        """Send everybody the whole or a piece; return the value, and the pieces to come."""
+        """Send all others the whole value or a piece each.
+
+        Returns:
+            The value, and its pieces where it travels in pieces.
+        """
         data, pickled = self._pack("broadcast", x)
         nbytes = len(data) if type(data) is bytes else data.nbytes
         data = copied(data)

@@ -186,7 +186,7 @@ class Mailbox(RemoteAccess):
     def _check_tag(self, tag: Any) -> Any:
         """Return the tag that travels, where tags have a size."""
         if type(tag) is messages.CollectiveTag:
-            return tag  # a collective's own, which no program sees
+            return tag  # of a collective: no program sees it
         if tag is None and self._tag_size == 0:
             return b""
         if not isinstance(tag, bytes) or len(tag) != self._tag_size:

@@ -1,4 +1,4 @@
-"""Sub-groups: a group taken apart into groups of their own, and put together again."""
+"""Sub-groups: how a process enters one, and how it leaves it."""
 
 from __future__ import annotations
 
@@ -117,10 +117,10 @@ class SubGroups(Combinations):
         if kind is None:
             self.done()
         elif self._parent is not None and self._parent._unusable is not None:
-            with suppress(BspError):  # the exception is what the caller is to see
+            with suppress(BspError):  # a second error must not hide the exception
                 self._leave()
 
-    # -- sub-groups, inside -------------------------------------------------------------
+    # -- entering and leaving -----------------------------------------------------------
 
     def _enter(self, index: int, pids: Sequence[int]) -> Self:
         """Open a sub-group of some processes; suspend this group until it is left."""
@@ -131,6 +131,7 @@ class SubGroups(Combinations):
         return sub
 
     def _open(self, index: int, pids: Sequence[int]) -> Self:
+        """Make the object for a sub-group; a recorder adds what its records need."""
         return type(self)(self._open_port(index, pids), self._terms, self)
 
     def _open_port(self, index: int, pids: Sequence[int]) -> Port:
@@ -140,6 +141,7 @@ class SubGroups(Combinations):
             self._fail(error)
 
     def _leave(self) -> None:
+        """Resume the parent, give back the memory of this sub-group, and close its port."""
         parent = self._parent
         assert parent is not None
         self._suspend("it has been left (done)")

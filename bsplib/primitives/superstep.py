@@ -1,4 +1,4 @@
-"""What ends a superstep: the meeting, the order of delivery, the next superstep."""
+"""The end of a superstep: processes exchange parcels, deliver them, begin the next one."""
 
 from __future__ import annotations
 
@@ -23,10 +23,12 @@ from bsplib.transfers.pending import pending_transfers
 from bsplib.transfers.target import check_arrivals
 from bsplib.transfers.watch import Watch
 
-_HAS_GET = 4  # notes of a meeting: the kind of sync, and what the superstep holds
+# The note that every process gets to see: how this one ends the superstep (two bits), and
+# what the superstep has here.
+_KIND = 3
+_HAS_GET = 4
 _UNRESOLVED = 8
 _HAS_MESSAGES = 16
-_KIND = 3
 _SYNC = Kind.SYNC  # bound once: enum look-up is slow
 _NOTHING: dict[int, Parcel] = {}
 _RUN_ENDED = "its run has ended; a group is used in the run whose main was given it"
@@ -73,13 +75,13 @@ class Supersteps(GroupState):
             try:
                 came = self._port.sync_empty(_SYNC)
                 if came is not None:
-                    self._take(came)
+                    self._deliver_short(came)
             except BspError as error:
                 self._fail_for_good(error)
             self._superstep += 1
             if self._early:
                 self._early = {}
-        elif not self._end_shortly(0):
+        elif not self._try_short_sync(0):
             self._end_superstep(_SYNC, 0)
 
     def oblsync(self, n: int) -> None:
@@ -109,15 +111,19 @@ class Supersteps(GroupState):
         self._check_usable()
         self._end_oblivious(self._check_number(n), 0)
 
-    # -- what ends a superstep, step by step ------------------------------------------------
+    # -- the end of a superstep, step by step -----------------------------------------------
 
-    def _end_shortly(self, stamp: int) -> bool:
-        """End the superstep by a sync if it has nothing for others, or one small put.
+    def _try_short_sync(self, stamp: int) -> bool:
+        """End the superstep if this process has nothing for others, or only one small put.
 
-        Registrations and messages to be forgotten are none, and nothing is watched.
+        No registration may wait to be announced, no message of the superstep before may
+        be in the queue, and ``check=True`` may not be on.
+
+        Args:
+            stamp: time of arrival in ns; 0 where nobody records.
 
         Returns:
-            Whether it was so.
+            Whether the superstep has ended; False where there is more to send.
         """
         to, small_put = 0, None
         if self._out:
@@ -130,7 +136,7 @@ class Supersteps(GroupState):
         try:
             came = self._port.sync_one_put(_SYNC, stamp, to, small_put)
             if came is not None:
-                self._take(came)
+                self._deliver_short(came)
         except BspError as error:
             self._fail_for_good(error)
         self._superstep += 1
@@ -140,8 +146,8 @@ class Supersteps(GroupState):
             self._early = {}
         return True
 
-    def _take(self, came: Arrivals | list[SmallPut]) -> None:
-        """Deliver what came the short way; begin the next superstep."""
+    def _deliver_short(self, came: Arrivals | list[SmallPut]) -> None:
+        """Deliver what others sent to a process in a short sync; begin the next superstep."""
         if isinstance(came, list):
             write_small_puts(self._registry, came)
         else:
@@ -149,6 +155,7 @@ class Supersteps(GroupState):
         self._port.end_superstep()
 
     def _end_superstep(self, kind: Kind, stamp: int) -> None:
+        """End the superstep together with all processes of the group, whatever it has."""
         out, registry = self._out, self._registry
         note: int = kind
         try:
@@ -177,7 +184,7 @@ class Supersteps(GroupState):
             self._early = {}
 
     def _parcels(self) -> dict[int, Parcel]:
-        """Return what travels, by pid; what has been written already does not."""
+        """Return the parcels for other processes; what hpput has written is not in them."""
         return {
             pid: sent.parcel()
             for pid, sent in self._out.items()
@@ -185,7 +192,7 @@ class Supersteps(GroupState):
         }
 
     def _deliver_all(self, kind: Kind, note: int, arrivals: Arrivals) -> None:
-        """Deliver what a meeting brought: gets, puts, messages, registrations."""
+        """Deliver in the order of the contract: gets, puts, messages, registrations."""
         notes, parcels, commons = arrivals
         held = note
         if notes.count(note) != len(notes):
@@ -210,21 +217,27 @@ class Supersteps(GroupState):
             self._tag_size = self._next_tag_size
 
     def _incoming(self, parcels: list[Arrived]) -> list[Arrived]:
-        """Return what came, and what this process has for itself, by source."""
+        """Return the parcels of others and the one of this process for itself, by source."""
         mine = self._out.get(self._pid)
         if mine is None:
             return parcels
         return sorted([*parcels, (self._pid, mine.parcel())], key=_SOURCE)
 
     def _resolve(self) -> None:
-        """Check what could not be checked at the calls; go on when all have done so."""
+        """Check what could not be checked at the calls, and wait for all to have done so.
+
+        Where a check fails, no process has written anything yet.
+        """
         for target in self._unresolved:
             target.resolve()
         self._unresolved.clear()
         self._port.exchange({}, 0)
 
     def _serve_gets(self, incoming: list[Arrived]) -> None:
-        """Exchange what is got; nothing has been written anywhere until all have read."""
+        """Read what others get from here, exchange it, and keep what this process gets.
+
+        No process writes a put before all have read: the exchange comes between.
+        """
         replies = {
             source: Parcel(values=read_sources(self._registry, parcel, self._port, source))
             for source, parcel in incoming
@@ -240,11 +253,12 @@ class Supersteps(GroupState):
             self._gets = []
 
     def _end_oblivious(self, n: int, stamp: int) -> None:
+        """End the superstep when ``n`` messages are there for this process."""
         gets = len(self._gets) + sum(done.gets for done in self._early.values())
         if gets:
             raise self._error(
                 PendingTransferError,
-                f"oblsync: {gets} gets are pending and only a global sync serves them",
+                f"oblsync: {gets} gets are pending, and only a global sync serves them; call sync",
             )
         parcels = self._counted_parcels()
         own, _ = parcels.pop(self._pid, (0, None))
@@ -274,7 +288,10 @@ class Supersteps(GroupState):
         self._early = {}
 
     def _counted_parcels(self) -> dict[int, tuple[int, Parcel]]:
-        """Return what travels, and the number of messages that it and early puts are."""
+        """Return the parcels, by pid, and for how many messages each counts.
+
+        An hpput that has been written already counts too, though it is in no parcel.
+        """
         out, early = self._out, self._early
         return {
             pid: (out[pid].count() + (early[pid].puts if pid in early else 0), out[pid].parcel())
@@ -285,10 +302,10 @@ class Supersteps(GroupState):
         """Begin ``main``: what follows is computation of the program."""
 
     def _finish(self, main: CodeType | None = None) -> None:
-        """End ``main``: all processes have to, with nothing pending.
+        """End the last superstep, from the last sync to the end of ``main``.
 
         Args:
-            main: its code, to name lines of what is pending.
+            main: code of ``main``, to name the lines of pending transfers.
         """
         self._check_usable()
         self._check_nothing_pending("main", main)
@@ -309,17 +326,15 @@ class Supersteps(GroupState):
         except BspError as error:
             self._fail(error)
 
-    # -- what check=True watches --------------------------------------------------------
+    # -- checks -------------------------------------------------------------------------
 
     def _end_watch(self, watch: Watch) -> None:
-        """See what was done to arrays and messages in the superstep that ends."""
+        """Report what ``check=True`` has found wrong with the superstep that ends."""
         watch.verify()
         message = self._queue.peek()
         if message is not None:
             members = self._port.members
             watch.warn_of_unread(len(self._queue), members[message[0]], members[self._pid])
-
-    # -- checks and errors --------------------------------------------------------------
 
     def _check_kinds(self, kind: Kind, notes: list[int]) -> None:
         if {note & _KIND for note in set(notes)} == {kind}:

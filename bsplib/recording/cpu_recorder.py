@@ -1,8 +1,8 @@
 """A recorded group that measures CPU time, too: for runs with more processes than cores.
 
 There a process may wait for a core while it computes, and the wall clock alone cannot
-tell this from computation. It is a subclass, chosen when the run starts, since a look
-at the clock of CPU time takes ten times as long as one at the wall clock.
+tell this from computation. It is a subclass, chosen when the run starts, since reading
+the clock of CPU time takes ten times as long as reading the wall clock.
 """
 
 from __future__ import annotations
@@ -16,20 +16,24 @@ from bsplib.recording.recorder import RecordedGroup
 class CpuRecordedGroup(RecordedGroup):
     """A :class:`RecordedGroup` whose records have the CPU time of the calling thread.
 
-    It counts from the return of one sync to the call of the next one, without what was
-    used in sub-groups meanwhile.
+    The time of a superstep is counted from the return of one sync to the call of the next
+    one. What sub-groups used meanwhile is subtracted.
     """
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._stamp_arrival = self._stamp_with_cpu
         self._cpu_sub_ns = 0
+        """CPU time used in sub-groups during this superstep."""
         self._cpu_start_ns = self._cpu_opened_ns = thread_time_ns()
+        """CPU time when this superstep began, and when the group was made."""
 
     def _stamp_with_cpu(self) -> int:
         arrive = self._now()
         used = thread_time_ns() - self._cpu_start_ns - self._cpu_sub_ns
-        self._cpu_ns = max(used, 0)  # another thread has another clock
+        self._cpu_ns = max(
+            used, 0
+        )  # each thread has a clock of its own: another one may have begun
         return arrive
 
     def _write(self, *record: Any) -> None:

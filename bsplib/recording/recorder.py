@@ -1,8 +1,8 @@
-"""A group that records every superstep it ends.
+"""A group that records every superstep that it ends.
 
 Recording is a subclass, chosen when the run starts: a group that does not record
-pays nothing for it. Times are taken before and after the runtime does its work,
-records are written in between two supersteps.
+pays nothing for it. Times are taken before and after the runtime does its work; a
+record is written after the sync, before the next superstep begins.
 """
 
 from __future__ import annotations
@@ -39,27 +39,28 @@ _Result = TypeVar("_Result")
 
 
 class Recorder:
-    """The records of one process, over all its groups.
+    """The records of one process, of all its groups.
 
     Args:
         spool: where they go.
-        pid: of the process.
-        outermost: what calls ``main``: stacks end above it.
-        main: code of ``main``, if that can be said before it syncs.
+        pid: of the process, in root numbering.
+        outermost: code of the function that calls ``main``, where stacks begin.
+        main: code of ``main``, where it is a function; otherwise the first sync finds it.
     """
 
     def __init__(self, spool: Spool, pid: int, outermost: CodeType, main: CodeType | None) -> None:
         self._spool = spool
         self._outermost = outermost
         self._stacks: dict[tuple[int, ...], int] = {}
-        self._codes: list[CodeType] = []  # kept, for their id() is part of the keys
+        self._codes: list[CodeType] = []  # kept alive: their id() is part of the keys
         self._main = main
         self._groups = 0
         self.append = spool.records.append
-        """Writes down a superstep, whose traffic has been written before."""
+        """Adds a record of a superstep; its traffic has to be written before it."""
         self.pid = pid
         """Of the process, in root numbering."""
         self.began_ns = 0
+        """Time 0 of the records. Set once, before ``main`` runs."""
 
     def define_group(self, info: GroupInfo) -> int:
         """Return the number that stands for a group in this process's records."""
@@ -70,7 +71,7 @@ class Recorder:
     def stack_of_sync(self) -> int:
         """Return the number for the call stack of the sync that calls this.
 
-        The key begins above the method of bsplib that calls this. It may have further
+        The key begins above the method of bsplib that calls this. It may contain further
         frames of bsplib below the primitive: :meth:`_define` leaves them out, once for
         each stack.
         """
@@ -85,9 +86,9 @@ class Recorder:
         return self._define(whole, inner) if number is None else number
 
     def stack_of_end(self) -> int:
-        """Return the number for the end of ``main``: its last line stands for the sync."""
+        """Return the number for the end of ``main``; its last line is taken for the line."""
         code = self._main
-        if code is None:  # main returned without a sync, and is no function
+        if code is None:  # main is no function, and has returned without a sync
             return self._number((), (Frame("", "main", 0, 0),))
         last = max((line for *_, line in code.co_lines() if line), default=code.co_firstlineno)
         return self._number((id(code),), (_frame_of(code, last),))
@@ -114,7 +115,7 @@ class Recorder:
         return number
 
     def traffic(self, partner: int, direction: Direction, nbytes: int, messages: int) -> None:
-        """Write down what the superstep to be recorded next exchanged with a partner."""
+        """Add what the superstep whose record follows has exchanged with a partner."""
         spool = self._spool
         spool.traffic.append(spool.records.count, partner, direction, nbytes, messages)
 
@@ -147,60 +148,12 @@ def _timed(
 class RecordedGroup(Group):
     """A :class:`Group` whose supersteps are recorded."""
 
-    # Those that are called most say their arguments: to pass on any takes its time.
-
-    def put(
-        self, pid: int, src: ArrayLike, dst: Any, *, offset: Offset = None, at: Any = None
-    ) -> None:
-        """See :meth:`Group.put`."""
-        began = self._now()
-        if at is None and pid.__class__ is int:  # as there: not to call it takes half the time
-            lane = self._lanes.get((pid, id(dst)))
-            if lane is not None and lane.put(self._out, src, offset):
-                self._comm_ns += self._now() - began
-                return
-        try:
-            _put(self, pid, src, dst, offset=offset, at=at)
-        finally:
-            self._comm_ns += self._now() - began
-
-    def send(self, pid: int, payload: Any, tag: Any = None) -> None:
-        """See :meth:`Group.send`."""
-        began = self._now()
-        try:
-            _send(self, pid, payload, tag)
-        finally:
-            self._comm_ns += self._now() - began
-
-    def get(
-        self, pid: int, src: Any, dst: Array | None = None, *, offset: Offset = None, at: Any = None
-    ) -> Array:
-        """See :meth:`Group.get`."""
-        began = self._now()
-        try:
-            return _get(self, pid, src, dst, offset=offset, at=at)
-        finally:
-            self._comm_ns += self._now() - began
-
-    def _read(self) -> tuple[int, Any, Any]:
-        began = self._now()
-        try:
-            return _read(self)
-        finally:
-            self._comm_ns += self._now() - began
-
-    hpput = _timed(Group.hpput)
-    put_at = _timed(Group.put_at)
-    hpget = _timed(Group.hpget)
-    get_at = _timed(Group.get_at)
-    move = _timed(Group.move)
-    hpmove = _timed(Group.hpmove)
-    _unwrap = _timed(Group._unwrap)
-
     _cpu_ns = NO_CPU
-    """CPU time of the superstep that ends; a subclass measures it."""
+    """CPU time of the superstep that ends, in ns; a subclass measures it."""
+    _now: Callable[[], int]
+    """Returns the time in ns."""
     _stamp_arrival: Callable[[], int]
-    """The time, asked for when the superstep ends here."""
+    """Returns the time in ns at the end of a superstep; a subclass measures more then."""
 
     def __init__(
         self,
@@ -212,12 +165,19 @@ class RecordedGroup(Group):
     ) -> None:
         super().__init__(port, terms, parent)
         self._recorder = recorder
+        """Where the records of this process go."""
         self._number = recorder.define_group(info)
+        """What stands for this group in the records."""
         self._now = self._stamp_arrival = port.now
-        self._is_plain = False
+        self._is_plain = False  # so that Group.sync comes to _end_superstep here
         self._comm_ns = 0
+        """Time spent in communication calls of this superstep. Every primitive adds to it."""
         self._sub_ns = 0
+        """Time spent in sub-groups during this superstep. Leaving a sub-group adds to it."""
         self._start_ns = self._opened_ns = max(terms.began_ns, port.now())
+        """When this superstep began, and when the group was made."""
+
+    # -- the ends of supersteps ---------------------------------------------------------------
 
     def sync(self) -> None:
         """See :meth:`Group.sync`."""
@@ -226,7 +186,7 @@ class RecordedGroup(Group):
         arrive = self._stamp_arrival()
         superstep, traffic = self._superstep, ({**self._out}, self._early)
         long = self._changes or self._queue.messages or self._watch is not None
-        if long or not self._end_shortly(arrive):
+        if long or not self._try_short_sync(arrive):
             _end_superstep(self, _SYNC, arrive)
         end = self._now()
         stack = self._recorder.stack_of_sync()
@@ -285,7 +245,7 @@ class RecordedGroup(Group):
         self._start_ns = self._now()
 
     def _write_traffic(self, out: dict[int, Outgoing], early: dict[int, Early]) -> tuple[int, int]:
-        """Write a row for each partner; return bytes and messages to itself."""
+        """Write a row for each partner; return bytes and messages of this process to itself."""
         sent, got = _count(out, early)
         own_bytes, own_messages = map(
             operator.add, sent.pop(self._pid, _NOTHING), got.pop(self._pid, _NOTHING)
@@ -310,6 +270,59 @@ class RecordedGroup(Group):
         parent = self._parent
         assert isinstance(parent, RecordedGroup)
         parent._sub_ns += self._now() - self._opened_ns
+
+    # -- communication calls ------------------------------------------------------------------
+
+    # The most frequent primitives name their arguments: passing on *args and **kwargs, as
+    # _timed does, takes longer.
+
+    def put(
+        self, pid: int, src: ArrayLike, dst: Any, *, offset: Offset = None, at: Any = None
+    ) -> None:
+        """See :meth:`Group.put`."""
+        began = self._now()
+        if at is None and pid.__class__ is int:  # as in Group.put, without the call of it
+            lane = self._lanes.get((pid, id(dst)))
+            if lane is not None and lane.put(self._out, src, offset):
+                self._comm_ns += self._now() - began
+                return
+        try:
+            _put(self, pid, src, dst, offset=offset, at=at)
+        finally:
+            self._comm_ns += self._now() - began
+
+    def send(self, pid: int, payload: Any, tag: Any = None) -> None:
+        """See :meth:`Group.send`."""
+        began = self._now()
+        try:
+            _send(self, pid, payload, tag)
+        finally:
+            self._comm_ns += self._now() - began
+
+    def get(
+        self, pid: int, src: Any, dst: Array | None = None, *, offset: Offset = None, at: Any = None
+    ) -> Array:
+        """See :meth:`Group.get`."""
+        began = self._now()
+        try:
+            return _get(self, pid, src, dst, offset=offset, at=at)
+        finally:
+            self._comm_ns += self._now() - began
+
+    def _read(self) -> tuple[int, Any, Any]:
+        began = self._now()
+        try:
+            return _read(self)
+        finally:
+            self._comm_ns += self._now() - began
+
+    hpput = _timed(Group.hpput)
+    put_at = _timed(Group.put_at)
+    hpget = _timed(Group.hpget)
+    get_at = _timed(Group.get_at)
+    move = _timed(Group.move)
+    hpmove = _timed(Group.hpmove)
+    _unwrap = _timed(Group._unwrap)
 
 
 _Amounts = dict[int, tuple[int, int]]

@@ -1,8 +1,8 @@
-"""A group whose process lives in virtual time: its clock stands inside every primitive.
+"""A group in virtual time: the clock of its process is paused inside every primitive.
 
 It is a subclass, chosen when the run starts, so that a group in real time pays nothing
-for it. Each primitive is wrapped: the clock is paused when the program enters it, and
-resumed when the program goes on.
+for it. Each primitive is wrapped in a function that pauses the clock before the call and
+resumes it when the program goes on.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ _Group = TypeVar("_Group", bound=Group)
 _Method = Callable[..., Any]
 
 _READ_TIME = ("sync", "oblsync", "time")
-"""Primitives that show the time, or that others wait for."""
+"""Primitives that show the time, or in which others wait for this process: the clock has
+to count all that it has measured before."""
 _BATCHES, _CALLS = 20, 50
-"""Calls of an empty primitive that show what the clock measures of nothing."""
+"""How often an empty primitive is called, to find out what the clock measures between two
+calls with nothing in between."""
 
 
 class _VirtualTime(Group):
-    """What every group in virtual time has beside its wrapped primitives."""
+    """What a group in virtual time does besides pausing the clock in its primitives."""
 
     @property
     def _clock(self) -> VirtualClock:
@@ -54,7 +56,7 @@ class _VirtualTime(Group):
 
 @functools.cache
 def in_virtual_time(kind: type[_Group]) -> type[_Group]:
-    """Return the class of groups that are as ``kind``, for a process in virtual time."""
+    """Return the subclass of a class of groups for processes in virtual time."""
     namespace = {name: _wrapped(method) for name, method in _primitives(kind).items()}
     made = type(f"Virtual{kind.__name__}", (_VirtualTime, kind), namespace)
     return cast("type[_Group]", made)
@@ -71,7 +73,7 @@ def _primitives(kind: type[Group]) -> dict[str, _Method]:
 
 
 def _wrapped(method: _Method) -> _Method:
-    """Return a primitive that pauses the clock while it is executed, and then only."""
+    """Return a primitive that pauses the clock while it is executed, and only then."""
     if inspect.isgeneratorfunction(method):
         return _pausing_generator(method)
     if inspect.isgeneratorfunction(getattr(method, "__wrapped__", None)):
@@ -168,7 +170,7 @@ class _Probe:
 
 @functools.cache
 def _empty_stretch_ns(kind: type[VirtualClock]) -> int:
-    """Return what a clock measures between two primitives with nothing in between."""
+    """Return how many ns a clock measures between two primitives with nothing in between."""
     clock = kind()
     call = _Probe(clock).call
     clock.settle()
