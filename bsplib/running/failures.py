@@ -205,19 +205,25 @@ def _text(error: BaseException) -> str:
     """Return the traceback of an error without frames of bsplib."""
     whole = traceback.TracebackException.from_exception(error)
     if not _is_full():
-        _leave_out_own(whole, set())
+        _leave_out_own(whole, error, set())
     return "".join(whole.format())
 
 
-def _leave_out_own(whole: traceback.TracebackException | None, seen: set[int]) -> None:
-    if whole is None or id(whole) in seen:
+def _leave_out_own(
+    whole: traceback.TracebackException | None, error: BaseException | None, seen: set[int]
+) -> None:
+    """Take frames of bsplib out of the text of an error, and of its causes and its parts."""
+    if whole is None or error is None or id(whole) in seen:
         return
     seen.add(id(whole))
     kept = [frame for frame in whole.stack if not call_site.is_own_file(frame.filename)]
-    if kept or issubclass(whole.exc_type or BspError, BspError):
+    if kept or isinstance(error, BspError):
         whole.stack = traceback.StackSummary.from_list(kept)
-    for other in (whole.__cause__, whole.__context__, *(whole.exceptions or ())):
-        _leave_out_own(other, seen)
+    _leave_out_own(whole.__cause__, error.__cause__, seen)
+    _leave_out_own(whole.__context__, error.__context__, seen)
+    if isinstance(error, BaseExceptionGroup):
+        for part, inner in zip(whole.exceptions or (), error.exceptions, strict=False):
+            _leave_out_own(part, inner, seen)
 
 
 def trim(error: BaseException) -> None:
