@@ -1,0 +1,197 @@
+"""All orders of two processes over three supersteps keep what PROTOCOL.md promises.
+
+Each function below returns a part of the protocol as one process performs it, as it is or
+with something left out. The search has to find what goes wrong without it: otherwise the
+model would show nothing, or the protocol would do more than it has to.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from .protocol_model import ARM, X86, ModelError, Step, explore
+
+SUPERSTEPS = (1, 2, 3)
+
+
+def without(program, left_out):
+    """Leave out the fences of one name."""
+    return [step for step, name in program if name is None or name != left_out]
+
+
+def plain(*steps):
+    return [(step, None) for step in steps]
+
+
+def order(name):
+    return [(Step("order"), name)]
+
+
+def meetings(me, left_out=None, slots=2, outboxes=2):
+    """Exchange something in a slot and something in an outbox at each sync."""
+    it, steps = 1 - me, []
+    for superstep in SUPERSTEPS:
+        slot, outbox = superstep % slots, superstep % outboxes
+        steps += plain(
+            Step("store", f"outbox {outbox} of {me}", superstep),
+            Step("store", f"inline in slot {slot} of {me}", superstep),
+        )
+        steps += order("release")
+        steps += plain(
+            Step("store", f"word of slot {slot} of {me}", superstep),
+            Step("await", f"word of slot {slot} of {it}", superstep),
+        )
+        steps += order("acquire")
+        steps += plain(
+            Step("read", f"inline in slot {slot} of {it}", superstep),
+            Step("read", f"outbox {outbox} of {it}", superstep),
+        )
+    return without(steps, left_out)
+
+
+def early_puts(me, left_out=None):
+    """Read and write the other's memory in each superstep; deliver into it at each sync."""
+    it, steps, delivered = 1 - me, [], 0
+    for superstep in SUPERSTEPS:
+        before, early, delivered = delivered, 2 * superstep, 2 * superstep + 1
+        if left_out != "turned":
+            steps += plain(Step("await", f"TURNED of {it}", superstep - 1))
+        steps += order("acquire of turned")
+        steps += plain(
+            Step("read", f"memory of {it}", before), Step("store", f"memory of {it}", early)
+        )
+        steps += order("release")
+        steps += plain(
+            Step("store", f"word of {me}", superstep), Step("await", f"word of {it}", superstep)
+        )
+        steps += order("acquire")
+        steps += plain(
+            Step("read", f"memory of {me}", early), Step("store", f"memory of {me}", delivered)
+        )
+        steps += order("release of turned")
+        steps += plain(Step("store", f"TURNED of {me}", superstep))
+    return without(steps, left_out)
+
+
+def runs_ahead(me, left_out=None, entries=2, ahead=0):
+    """Process 0 posts and waits for nobody; process 1 reads what it posts."""
+    steps = []
+    for superstep in SUPERSTEPS:
+        entry = superstep % entries
+        if me == 0:
+            steps += plain(Step("await", "CONSUMED of 1", superstep - entries - ahead))
+            steps += order("acquire of consumed")
+            steps += plain(Step("store", f"entry {entry} of 0", superstep))
+            steps += order("release of posted")
+            steps += plain(Step("store", "POSTED of 0", superstep))
+        else:
+            steps += plain(Step("await", "POSTED of 0", superstep))
+            steps += order("acquire of posted")
+            steps += plain(Step("read", f"entry {entry} of 0", superstep))
+            steps += order("release of consumed")
+            steps += plain(Step("store", "CONSUMED of 1", superstep))
+    return without(steps, left_out)
+
+
+def waking(me, left_out=None, poster_fences=False):
+    """Come to each sync, wake the other one, and sleep until it has come as well."""
+    it, steps = 1 - me, []
+    for superstep in SUPERSTEPS:
+        waited, asleep, there, found = (
+            f"{name} {superstep}" for name in ("waited", "asleep", "there", "found")
+        )
+        steps += plain(Step("store", f"word of {me}", superstep))
+        if poster_fences:
+            steps += [(Step("full"), "fence of the poster")]
+        steps += plain(
+            Step("look", f"WAITED of {me}", 1, waited),
+            Step("store", f"WAITED of {me}", 0, if_so=waited),
+        )
+        steps += [(Step("full", if_so=waited), "fence that wakes")]
+        steps += plain(
+            Step("look", f"ASLEEP of {it}", 1, asleep, if_so=waited),
+            Step("ring", f"doorbell of {it}", if_so=asleep),
+            Step("look", f"word of {it}", superstep, there),
+            Step("store", f"ASLEEP of {me}", 1, if_not=there),
+        )
+        steps += order("asleep before waited")
+        steps += plain(Step("store", f"WAITED of {it}", 1, if_not=there))
+        fence = "full" if poster_fences else "all"
+        steps += [(Step(fence, if_not=there), "fence of the sleeper")]
+        steps += plain(
+            Step("look", f"word of {it}", superstep, found, if_not=there),
+            Step(
+                "sleep", f"doorbell of {me}", 2 + (left_out != "fence of the sleeper"), if_not=found
+            ),
+            Step("store", f"ASLEEP of {me}", 0),
+        )
+    return without(steps, left_out)
+
+
+RIGHT = [
+    (meetings, {}),
+    (early_puts, {}),
+    (runs_ahead, {"entries": 1}),
+    (runs_ahead, {"entries": 2}),
+    (waking, {}),
+    (waking, {"poster_fences": True}),
+]
+
+WRONG_EVERYWHERE = [
+    (meetings, {"slots": 1}),
+    (meetings, {"outboxes": 1}),  # it is written again before the other one has come
+    (early_puts, {"left_out": "turned"}),
+    (runs_ahead, {"entries": 1, "ahead": 1}),
+    (runs_ahead, {"entries": 2, "ahead": 1}),
+    (waking, {"left_out": "fence of the sleeper"}),
+    (waking, {"left_out": "fence that wakes"}),
+    (waking, {"left_out": "fence of the poster", "poster_fences": True}),
+    (waking, {"left_out": "fence of the sleeper", "poster_fences": True}),
+]
+
+WRONG_ON_ARM = [
+    (meetings, {"left_out": "release"}),
+    (meetings, {"left_out": "acquire"}),
+    (early_puts, {"left_out": "release"}),
+    (early_puts, {"left_out": "acquire"}),
+    (early_puts, {"left_out": "release of turned"}),
+    (early_puts, {"left_out": "acquire of turned"}),
+    (runs_ahead, {"left_out": "release of posted"}),
+    (runs_ahead, {"left_out": "acquire of posted"}),
+    (runs_ahead, {"left_out": "release of consumed"}),
+    (waking, {"left_out": "asleep before waited"}),
+]
+
+
+def explore_both(protocol, options, machine):
+    return explore([protocol(pid, **options) for pid in range(2)], machine)
+
+
+def named(value):
+    if callable(value):
+        return value.__name__
+    return " ".join(f"{key}={each}" for key, each in value.items()) or "as it is"
+
+
+@pytest.mark.parametrize("machine", [X86, ARM])
+@pytest.mark.parametrize(("protocol", "options"), RIGHT, ids=named)
+def test_no_order_of_steps_breaks_the_protocol(protocol, options, machine):
+    explore_both(protocol, options, machine)  # to the end of both: nobody waits for ever
+
+
+@pytest.mark.parametrize("machine", [X86, ARM])
+@pytest.mark.parametrize(("protocol", "options"), WRONG_EVERYWHERE, ids=named)
+def test_what_is_left_out_is_missed_on_every_machine(protocol, options, machine):
+    with pytest.raises(ModelError, match=r"reads|waits for ever"):
+        explore_both(protocol, options, machine)
+
+
+@pytest.mark.parametrize(("protocol", "options"), WRONG_ON_ARM, ids=named)
+def test_what_is_left_out_is_missed_on_arm(protocol, options):
+    with pytest.raises(ModelError, match=r"reads|waits for ever"):
+        explore_both(protocol, options, ARM)
+
+
+@pytest.mark.parametrize(("protocol", "options"), WRONG_ON_ARM, ids=named)
+def test_x86_needs_no_fence_that_only_orders(protocol, options):
+    explore_both(protocol, options, X86)
