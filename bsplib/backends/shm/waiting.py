@@ -129,6 +129,8 @@ class Waiting:
     ) -> None:
         """Return as soon as ``ready()``: spin, then yield, then sleep.
 
+        The caller has to fence before it reads what ``ready`` has found announced.
+
         Args:
             ready: cheap; becomes and stays true by what one of ``whom`` does.
             whom: root pids of the processes to be woken by.
@@ -143,7 +145,6 @@ class Waiting:
         ):
             self._patience = max(self._patience // 2, 1)
             self._sleep_until(ready, whom, suspect)
-        self._fences.order()  # acquire: what ``ready`` found, before what it announces
 
     def _spin_until(self, ready: Callable[[], object]) -> bool:
         for _ in range(self._spins_this_time()):

@@ -1,0 +1,283 @@
+"""Where the machine does not keep the order of stores and loads, the code fences them.
+
+Two processes of a run live here, in two threads, and note every look at a control word, every
+store of one, and every fence. This machine is said to be one that keeps no order.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from bsplib.backends.parcels import Parcel, SmallPut
+from bsplib.backends.shm import context, fences
+from bsplib.backends.shm.context import ProcessContext
+from bsplib.backends.shm.control import (
+    ASLEEP,
+    BLOCK_WORDS,
+    BLOCKS,
+    CLOSED,
+    CONSUMED,
+    FIRST_BLOCK,
+    INDEX,
+    LATEST,
+    PAGE,
+    POSTED,
+    RING_START,
+    SLOTS,
+    STAMP,
+    TURNED,
+    WAITED,
+    WORD,
+)
+from bsplib.backends.shm.doorbell import doorbells
+from bsplib.backends.shm.fences import Fences
+from bsplib.backends.shm.port import ShmPort
+from bsplib.backends.shm.segment import Segment
+
+from .phases import eventually
+
+pytestmark = pytest.mark.real_processes
+
+FENCE = ("fence", 0, "")
+ANNOUNCES = {"word", "POSTED", "CONSUMED", "CLOSED", "LATEST", "TURNED", "label"}
+ANNOUNCED = {"stamp", "index", "ring"}
+NOTE = 3
+
+
+class NotedFences(Fences):
+    """Fences of which each is noted."""
+
+    def __init__(self):
+        super().__init__()
+        self.noted = []
+
+    def full(self):
+        self.noted.append(FENCE)
+
+
+class NotedWords:
+    """Control words of which each look and each store is noted."""
+
+    def __init__(self, segment, noted):
+        self._segment = segment
+        self._words = segment.control
+        self._noted = noted
+
+    def __getitem__(self, key):
+        self._note("load", key)
+        return self._words[key]
+
+    def __setitem__(self, key, value):
+        self._note("clear" if value == 0 else "store", key)
+        self._words[key] = value
+
+    def _note(self, what, key):
+        first = key.start if isinstance(key, slice) else key
+        for pid in range(2):
+            word = first - self._segment.control_start(pid) // WORD
+            if 0 <= word < FIRST_BLOCK + BLOCKS * BLOCK_WORDS:
+                self._noted.append((what, pid, self._name(word, isinstance(key, slice))))
+
+    @staticmethod
+    def _name(word, is_slice):
+        if word < BLOCKS:
+            return "label"
+        if word < FIRST_BLOCK or is_slice:
+            return {ASLEEP: "ASLEEP", WAITED: "WAITED"}.get(word, "")
+        word = (word - FIRST_BLOCK) % BLOCK_WORDS
+        names = {POSTED: "POSTED", CONSUMED: "CONSUMED", CLOSED: "CLOSED", LATEST: "LATEST"}
+        names |= dict.fromkeys(SLOTS, "word") | {TURNED: "TURNED"}
+        names |= {slot + STAMP: "stamp" for slot in SLOTS}
+        names |= {slot + INDEX: "index" for slot in SLOTS}
+        return "ring" if word >= RING_START else names.get(word, "")
+
+
+@pytest.fixture
+def ports(monkeypatch):
+    """Ports of two processes, and what each of them has noted."""
+    monkeypatch.setattr(fences, "STORES_IN_ORDER", False)
+    monkeypatch.setattr(context, "Fences", NotedFences)
+    first = Segment(2)
+    segments = [first, Segment(2, first.descriptor)]
+    words = [segment.control for segment in segments]
+    first.reserve(0, PAGE)
+    for pid in range(2):
+        first.reserve(first.control_start(pid), PAGE)
+    for bell in doorbells(first, 2):
+        bell.initialise()
+    made, notes = [], []
+    for pid, segment in enumerate(segments):
+        process = ProcessContext(segment, pid, doorbells(segment, 2), "block")
+        noted = process.fences.noted
+        process.control = process.waiting.control = segment.control = NotedWords(segment, noted)
+        monkeypatch.setattr(process, "give_outbox", note_reuse(process, noted))
+        made.append(ShmPort.of_root(process))
+        notes.append(noted)
+    yield made, notes
+    for segment, control in zip(segments, words, strict=True):
+        segment.control = control
+
+
+def note_reuse(process, noted):
+    give_outbox = process.give_outbox
+
+    def give(outbox):
+        noted.append(("store", process.pid, "outbox"))
+        give_outbox(outbox)
+
+    return give
+
+
+def together(ports, notes, act):
+    """Let process 1 act first, and process 0 when the other one has posted and is asleep."""
+    for noted in notes:
+        noted.clear()
+    results = [None, None]
+
+    def other():
+        results[1] = act(ports[1], 0)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    eventually(lambda: ("store", 1, "ASLEEP") in notes[1])
+    results[0] = act(ports[0], 1)
+    thread.join()
+    return results
+
+
+def missing_release(noted, pid):
+    """Return the words that a process stored with no fence just before, to announce something."""
+    return [
+        (noted[number - 1], event)
+        for number, event in enumerate(noted)
+        if event[0] == "store" and event[1] == pid and event[2] in ANNOUNCES
+        if noted[number - 1] != FENCE
+    ]
+
+
+def missing_acquire(noted, pid):
+    """Return the looks at what was announced with no fence since the look that found it."""
+    found, fenced, wrong = set(), set(), []
+    for event in noted:
+        what, whose, name = event
+        if event == FENCE:
+            fenced |= found
+            found = set()
+        elif what == "store" and whose == pid and name in ("word", "POSTED"):
+            fenced = set()  # another meeting begins
+        elif what == "load" and whose != pid and ("load", whose, "label") in found - {event}:
+            wrong.append(event)
+        elif what == "load" and whose != pid and name in ANNOUNCES:
+            found |= {event} - fenced  # it may look once more at what it has found and fenced
+        elif what == "load" and whose != pid and name in ANNOUNCED and found:
+            wrong.append(event)
+    return wrong
+
+
+def missing_acquire_before_reuse(noted, pid):
+    """Return the stores before which others were seen to be done, with no fence in between."""
+    done, wrong = False, []
+    for event in noted:
+        what, whose, name = event
+        if event == FENCE:
+            done = False
+        elif what == "load" and whose != pid and name in ("CONSUMED", "CLOSED"):
+            done = True
+        elif what == "store" and done:
+            wrong.append(event)
+    return wrong
+
+
+def by_exchange(port, other):
+    return port.exchange({other: Parcel(messages=[b"x" * 4])}, NOTE, None, 5)
+
+
+def by_empty_syncs(port, _):
+    return [port.sync_empty(NOTE) for _ in range(3)]
+
+
+def by_small_put(port, other):
+    return port.sync_one_put(NOTE, 7, other, SmallPut(0, 0, b"12345678"))
+
+
+def by_oblivious_exchange(port, other):
+    return port.exchange_oblivious({other: (1, Parcel(messages=[b"x"]))}, 1, 7)
+
+
+def by_oblivious_exchanges(port, other):
+    for _ in range(6):
+        by_oblivious_exchange(port, other)
+        port.end_superstep()
+
+
+def in_a_sub_group(port, other):
+    sub = port.split(0, 0, [0, 1])
+    sub.exchange({other: Parcel(messages=[b"x" * 400])}, NOTE)
+    sub.end_superstep()
+    sub.close()
+    for _ in range(3):  # it sees here that the other one has left, too
+        port.exchange({}, NOTE)
+        port.end_superstep()
+
+
+ACTS = [by_exchange, by_empty_syncs, by_small_put, by_oblivious_exchanges, in_a_sub_group]
+REUSES = [by_oblivious_exchanges, in_a_sub_group]
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_what_a_word_announces_is_fenced_from_it_on_both_sides(ports, act):
+    ports, notes = ports
+    together(ports, notes, act)
+    for pid, noted in enumerate(notes):
+        assert FENCE in noted
+        assert missing_release(noted, pid) == []
+        assert missing_acquire(noted, pid) == []
+
+
+@pytest.mark.parametrize("act", REUSES)
+def test_memory_is_used_again_behind_a_fence(ports, act):
+    ports, notes = ports
+    together(ports, notes, act)
+    for pid, noted in enumerate(notes):
+        assert ("store", pid, "outbox") in noted
+        assert missing_acquire_before_reuse(noted, pid) == []
+
+
+def test_memory_of_another_process_is_fenced_from_the_look_at_what_it_has_done(ports):
+    ports, notes = ports
+    together(ports, notes, by_empty_syncs)
+    notes[0].clear()
+    assert ports[0].is_settled(1)
+    assert notes[0][-2:] == [("load", 1, "TURNED"), FENCE]
+
+
+def test_who_goes_to_sleep_says_so_before_it_asks_to_be_woken(ports):
+    ports, notes = ports
+    together(ports, notes, by_empty_syncs)
+    asleep, waited = ("store", 1, "ASLEEP"), ("store", 0, "WAITED")
+    first = notes[1].index(asleep)
+    assert notes[1][first : first + 3] == [asleep, FENCE, waited]
+
+
+def test_who_wakes_others_looks_who_is_asleep_behind_a_fence(ports):
+    ports, notes = ports
+    notes[0].clear()
+    ports[0]._context.waiting.wake()
+    assert notes[0][:3] == [("clear", 0, "WAITED"), FENCE, ("load", 0, "ASLEEP")]
+
+
+@pytest.mark.parametrize("act", [by_exchange, by_empty_syncs, by_oblivious_exchanges])
+def test_where_a_sleeper_cannot_fence_others_each_post_is_fenced_from_the_look_at_waited(
+    monkeypatch, request, act
+):
+    monkeypatch.setattr(fences, "_MEMBARRIER", None)
+    ports, notes = request.getfixturevalue("ports")
+    together(ports, notes, act)
+    for pid, noted in enumerate(notes):
+        looks = [number for number, event in enumerate(noted) if event == ("load", pid, "WAITED")]
+        assert looks
+        assert all(noted[number - 1] == FENCE for number in looks)
+        fenced = noted[noted.index(("store", 1 - pid, "WAITED")) + 1] if pid == 1 else FENCE
+        assert fenced == FENCE
