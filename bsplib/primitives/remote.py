@@ -35,6 +35,9 @@ from bsplib.transfers.registry import Registration
 from bsplib.transfers.target import Target, cast_values, check_out, target_of
 from bsplib.transfers.watch import here
 
+_new = tuple.__new__
+"""Makes a named tuple in half the time of a call of its class."""
+
 Offset = int | None
 """Of the first element of a transfer, in C order of the whole array; None to name it
 otherwise."""
@@ -236,7 +239,7 @@ class RemoteAccess(Arrays):
             if lane is not None:
                 nbytes = lane.get(self._out, dst, first)
                 if nbytes:
-                    self._gets.append(PendingGet(pid, dst, None, dst.dtype, nbytes))
+                    self._gets.append(_new(PendingGet, (pid, dst, None, dst.dtype, nbytes, None)))
                     return dst
         return self._get("get", pid, src, dst, offset, at)
 
@@ -311,7 +314,7 @@ class RemoteAccess(Arrays):
         else:
             outgoing.add_site(True, here(operation))
             destination = self._watch.destination(destination, operation, new=dst is None)
-        into = plain(destination)
+        into = destination if type(destination) is np.ndarray else plain(destination)
         self._gets.append(PendingGet(sender, into, target.rearranged, target.dtype, get.nbytes))
         return destination
 
