@@ -1,10 +1,10 @@
-"""The Fourier transforms of 2^22 complex values beside numpy's on one core.
+"""The Fourier transforms of 2^22 complex values, compared with numpy's on one core.
 
-What is timed: from a sync at which the signal is where the algorithm wants it (all of
-it everywhere, or dealt out) to a sync at which the transform is where it leaves it.
-What depends on the length alone is made before: our roots of unity, as numpy keeps
-its own from the call before. All write into memory that has been written before, but
-``numpy.fft.fft(x)``, which makes an array for what it returns.
+The time is measured from a sync at which the signal is distributed as the algorithm needs
+it (all of it on every process, or cyclically) to a sync at which the transform is complete.
+The roots of unity, which depend only on the length, are computed before, since numpy keeps
+its own from the call before. All algorithms write into memory that has been written before,
+except ``numpy.fft.fft(x)``, which allocates its result.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from benchmarks.timing import seconds_each
 SIZE = 2**22
 NPROCS = 2
 _COUNT = 5
-"""Transforms of a sample, of which the median counts."""
+"""Number of transforms for a sample, which is their median."""
 _WARM_UP = 2
-"""Transforms after which all memory that takes turns has been written."""
+"""Number of transforms after which all memory of the transform has been written."""
 _ALGORITHMS = {
     "dealt out, one exchange": fft_cyclic,
     "recursive, all values everywhere": fft,

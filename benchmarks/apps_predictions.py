@@ -1,9 +1,9 @@
-"""How well OBSP* predicts large runs of the applications from small ones.
+"""The accuracy with which OBSP* predicts large runs of the applications from small ones.
 
-The figure is the mean relative error of the totals: what is timed as "missed by" is the
-mean of |measured - predicted| / measured, times the mean of what was measured, so that
-the ratio of the two cases is the mean error. Computation and communication are cases
-of their own, each beside what was measured of it.
+The figure is the mean relative error of the totals. To fit into the form of a comparison,
+the case "missed by" is the mean of |measured - predicted| / measured, times the mean of the
+measured times: so the ratio of the two cases is the mean error. Computation and
+communication are further cases, each compared with its own measured time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PARTS: dict[str, Part] = {
 
 
 class _Turn:
-    """The prediction of a turn: the first case makes it, the others read it."""
+    """The prediction of a turn: the first case computes it, the others read it."""
 
     def __init__(self, name: str, backend: str) -> None:
         self._experiment = EXPERIMENTS[name]
@@ -43,16 +43,16 @@ class _Turn:
         self._rows: Sequence[Row] = ()
 
     def measured(self) -> float:
-        """Predict and measure anew; return the mean of what was measured."""
+        """Predict and measure again; return the mean of the measured times."""
         self._rows = self._predict().rows
         return self._mean(_PARTS[""])
 
     def part(self, part: Part) -> float:
-        """Return the mean of what was measured of a part."""
+        """Return the mean of the measured times of a part."""
         return self._mean(part)
 
     def missed(self, part: Part) -> float:
-        """Return the mean relative error of a part, times what was measured of it."""
+        """Return the mean relative error of a part, times the mean of its measured times."""
         errors = [
             abs(part(row.measured) - part(row.predicted)) / part(row.measured) for row in self._rows
         ]
@@ -92,7 +92,7 @@ def sections() -> list[Section]:
             "run",
             partial(_cases, name, backend),
             repeats=3,
-            warm_up=0,  # each turn begins with that of its own runs, and takes a minute
+            warm_up=0,  # a turn takes a minute and begins with a warm-up of its own
         )
         for backend, where in wheres.items()
         for name, title in names.items()

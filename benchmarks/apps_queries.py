@@ -1,8 +1,8 @@
-"""The six queries of Jarvis et al. 2002 beside DuckDB, polars and pandas.
+"""The six queries of Jarvis et al. 2002, compared with DuckDB, polars and pandas.
 
-What is timed: from a sync at which every process has its rows of ITEM, QNT and TRAN in
-arrays to a sync at which it has its rows of TEMP1 to TEMP6. The others have the relations
-in their own form in memory, and give back TEMP6. That all make the same rows is checked
+The time is measured from a sync at which every process has its rows of ITEM, QNT and TRAN in
+arrays to a sync at which it has its rows of TEMP1 to TEMP6. The peers have the relations in
+their own form in memory, and return TEMP6. It is checked that all produce the same rows
 before.
 """
 
@@ -32,13 +32,13 @@ NPROCS = 2
 GENERATOR = Generator(size=10_000_000, skew=1.3, items=200_000)
 _WARM_UP = 1
 _COUNT = 3
-"""Evaluations of a sample, of which the median counts."""
+"""Number of evaluations for a sample, which is their median."""
 _GOALS = {"DuckDB, 2 threads": 1.0, "polars, 2 threads": 1.0, "pandas": 1 / 5}
 
 
 @cache
 def inputs_of(generator: Generator, pid: int, nprocs: int) -> dict[str, Relation]:
-    """Make the rows of a process, which keeps them from run to run."""
+    """Generate the rows of a process, which keeps them for later runs."""
     made = {}
     for name, columns in INPUTS.items():
         rows = generator.rows[name]
@@ -70,8 +70,8 @@ def _median(evaluate: Callable[[], object]) -> float:
 
 
 def _cases(stack: ExitStack) -> Sequence[Case]:
-    """Compare our queries with those of others."""
-    pool = stack.enter_context(bsplib.Pool(NPROCS))  # forks: before others have their threads
+    """Compare our queries with those of the peers."""
+    pool = stack.enter_context(bsplib.Pool(NPROCS))  # first, because it forks: peers have threads
     expected = pa.concat_tables(pool.run(temp6, GENERATOR))
     cases = _peers(expected, stack)
     there = {case.name for case in cases}
@@ -81,7 +81,7 @@ def _cases(stack: ExitStack) -> Sequence[Case]:
 
 
 def _peers(expected: pa.Table, stack: ExitStack) -> list[Case]:
-    """Return the cases of those that are installed and agree with us."""
+    """Return a case for each peer that is installed, after a check of its result."""
     tables = {
         name: _coded(to_arrow(GENERATOR.relation(name).only(columns)))
         for name, columns in INPUTS.items()
@@ -95,13 +95,13 @@ def _peers(expected: pa.Table, stack: ExitStack) -> list[Case]:
             continue
         found = difference(_plain(query()), expected)
         if found is not None:
-            raise RuntimeError(f"{name} makes another TEMP6 than bsplib: {found}")
+            raise RuntimeError(f"{name} returns another TEMP6 than bsplib: {found}")
         cases.append(Case(name, partial(_median, query)))
     return cases
 
 
 def _coded(table: pa.Table) -> pa.Table:
-    """Return a table whose strings are a dictionary, as ours are."""
+    """Return a table with its strings encoded as a dictionary, as in bsplib."""
     for place, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
             coded = table.column(place).combine_chunks().dictionary_encode()
@@ -110,7 +110,7 @@ def _coded(table: pa.Table) -> pa.Table:
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    """Return a table whose dictionaries are strings."""
+    """Return a table with its dictionaries decoded to strings."""
     for place, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type):
             table = table.set_column(place, field.name, table.column(place).cast(pa.string()))

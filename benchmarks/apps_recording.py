@@ -1,7 +1,7 @@
-"""What records cost the applications: each with and without ``profile=``.
+"""The cost of recording for the applications: each with and without ``profile=``.
 
-What is timed is what the other tables of the applications time: in process 0, from
-sync to sync, data where they are to be.
+The same part is timed as in the other tables of the applications: in process 0, from sync
+to sync, with the data already distributed.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from benchmarks.timing import seconds_each, seconds_of
 NPROCS = 2
 _OFF = "off"
 _COUNT = 3
-"""Runs of a sample, of which the median counts."""
+"""Number of runs for a sample, which is their median."""
 _GOAL = Goal.times(1.03, _OFF)
 
 Sample = Callable[..., float]
-"""Measures once; is given ``profile=`` or nothing."""
+"""A function that measures once; its argument is ``profile=`` or nothing."""
 
 
 # -- the programs ---------------------------------------------------------------------------------
 
 
 def sorts(bsp: bsplib.Group, size: int) -> float:
-    """Return the seconds of a sample sort of random int64 that are dealt out already."""
+    """Return the seconds of a sample sort of random int64 that are distributed already."""
     numbers = np.random.default_rng(bsp.pid)
     block = numbers.integers(-(2**63), 2**63 - 1, size // bsp.nprocs, np.int64)
 
@@ -54,7 +54,7 @@ def sorts(bsp: bsplib.Group, size: int) -> float:
 
 
 def queries(bsp: bsplib.Group, rows: int) -> float:
-    """Return the seconds of the six queries over relations that are dealt out already."""
+    """Return the seconds of the six queries over relations that are distributed already."""
     inputs, plan = read_inputs(bsp, rows), plan_of("owner")
 
     def evaluate() -> None:
@@ -84,7 +84,7 @@ def _run(program: Callable[..., float], *args: Any, **options: Any) -> float:
 
 
 def _on_and_off(prepare: Callable[[Path], Sample], stack: ExitStack) -> Sequence[Case]:
-    """Compare a program with records and without; it says how long it took."""
+    """Compare a program with and without recording; it returns its own seconds."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
     sample = prepare(folder)
 
@@ -93,13 +93,13 @@ def _on_and_off(prepare: Callable[[Path], Sample], stack: ExitStack) -> Sequence
         try:
             return sample(profile=path)
         finally:
-            path.unlink()  # a program's second run would be added to it
+            path.unlink()  # otherwise the next run would be added to it
 
     return [Case(_OFF, sample), Case("on", recorded, goals=(_GOAL,))]
 
 
 def _of_files(nbytes: int, memory: int, folder: Path) -> Sample:
-    """Make a file of keys, and return what sorts it."""
+    """Make a file of keys, and return a function that sorts it."""
     keys = keycheck.make_keys(folder / "keys.npy", nbytes // 8, lambda _: None)
 
     def sample(**options: Any) -> float:

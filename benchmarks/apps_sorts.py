@@ -1,12 +1,12 @@
-"""The sorts: by sampling, beside others that sort in memory; on files, beside the files alone.
+"""The sorts: in memory, compared with other libraries; of files, compared with reading and writing.
 
-In memory: what is timed is from a sync at which every process has a block of the keys
-in an array of its own to a sync at which it has another array with its block of the
-sorted keys. The others have all keys in one place before and after.
+In memory, the time is measured from a sync at which every process has a block of the keys in
+its own array to a sync at which it has another array with its block of the sorted keys. The
+peers have all keys in one array before and after.
 
-On files: the sort is compared with reading and writing as many bytes in pieces as
-long, by as many processes, with the same overlap and past the page cache likewise.
-``BENCH_LARGE=1`` in the environment takes the file of 2 GiB.
+For files, the sort is compared with reading and writing as many bytes, in pieces of the same
+length, by as many processes, with the same overlap, and without the page cache as in the sort.
+With ``BENCH_LARGE=1`` in the environment the file has 2 GiB.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ NPROCS = 2
 SIZE = 20_000_000
 _WARM_UP = 1
 _SORTS = 3
-"""Sorts of a sample, of which the median counts."""
+"""Number of sorts for a sample, which is their median."""
 _OVERSAMPLING = 2048
-"""At p = 2 it takes that to be within two hundredths of n/p; a sample of 8192 costs nothing."""
+"""At p = 2 this many are needed for blocks within 2% of n/p; the sample of 8192 is cheap."""
 _NUMPY, _POLARS, _DUCKDB = "numpy.sort(x)", "polars, 2 threads", "DuckDB, 2 threads"
 
 
@@ -48,7 +48,7 @@ _NUMPY, _POLARS, _DUCKDB = "numpy.sort(x)", "polars, 2 threads", "DuckDB, 2 thre
 
 
 def random_keys(seed: int, size: int, dtype: str) -> NDArray[Any]:
-    """Return keys from all over the range of integers, or between 0 and 1."""
+    """Return random keys from the full range of integers, or between 0 and 1."""
     numbers = np.random.default_rng(seed)
     if dtype == "int64":
         return numbers.integers(-(2**63), 2**63 - 1, size, np.int64)
@@ -56,7 +56,7 @@ def random_keys(seed: int, size: int, dtype: str) -> NDArray[Any]:
 
 
 def sorts(bsp: bsplib.Group, size: int, dtype: str, how: dict[str, Any]) -> float:
-    """Return the seconds of a sample sort of keys that are dealt out already."""
+    """Return the seconds of a sample sort of keys that are distributed already."""
     block = random_keys(bsp.pid, size // bsp.nprocs, dtype)
 
     def sort() -> None:
@@ -72,7 +72,7 @@ def _median(sort: Callable[[], object]) -> float:
 
 
 def _in_memory(dtype: str, stack: ExitStack) -> Sequence[Case]:
-    """Compare our sorts with those of others."""
+    """Compare our sorts with those of the peers."""
     pool = stack.enter_context(bsplib.Pool(NPROCS))
 
     def ours(**how: Any) -> float:
@@ -90,7 +90,7 @@ def _in_memory(dtype: str, stack: ExitStack) -> Sequence[Case]:
 
 
 def _others(keys: NDArray[Any], stack: ExitStack) -> list[Case]:
-    """Return the cases of those that are installed."""
+    """Return a case for each peer that is installed."""
     found = []
     for name, prepare in ((_POLARS, _polars), (_DUCKDB, _duckdb)):
         try:
@@ -101,13 +101,13 @@ def _others(keys: NDArray[Any], stack: ExitStack) -> list[Case]:
 
 
 def _polars(keys: NDArray[Any], _: ExitStack) -> Callable[[], object]:
-    import polars  # noqa: PLC0415  # may not be there
+    import polars  # noqa: PLC0415  # may not be installed
 
     return polars.Series(keys).sort
 
 
 def _duckdb(keys: NDArray[Any], stack: ExitStack) -> Callable[[], object]:
-    import duckdb  # noqa: PLC0415  # may not be there
+    import duckdb  # noqa: PLC0415  # may not be installed
 
     connection = stack.enter_context(duckdb.connect())
     connection.execute(f"SET threads = {NPROCS}")
@@ -120,14 +120,14 @@ def _duckdb(keys: NDArray[Any], stack: ExitStack) -> Callable[[], object]:
 
 
 def moves(bsp: bsplib.Group, files: Files, memory: int, read_bytes: int) -> None:
-    """Read so many bytes of a file of keys, and write them, in the pieces of the sort.
+    """Read a number of bytes of a file of keys, and write them, in pieces as long as the sort's.
 
     Args:
         bsp: the group.
         files: the keys are read from the source and then from the result, and written
             into the result.
-        memory: of the sort.
-        read_bytes: by all processes.
+        memory: bytes of memory that the sort may use.
+        read_bytes: number of bytes that all processes read together.
     """
     keys = files.source
     length = external_sort.block_length(memory, bsp.nprocs, keys.dtype.itemsize)
@@ -149,7 +149,7 @@ def moves(bsp: bsplib.Group, files: Files, memory: int, read_bytes: int) -> None
 
 
 def _move(bsp: bsplib.Group, work: Work, source: keyfile.KeyFile, count: int) -> None:
-    """Copy keys within the files once, every p-th piece."""
+    """Copy every p-th piece of keys from one file to the other."""
     span = 2 * work.table.length
 
     def read(first: int, buffer: Buffer) -> None:
@@ -163,7 +163,7 @@ def _move(bsp: bsplib.Group, work: Work, source: keyfile.KeyFile, count: int) ->
 
 
 def _on_files(size: int, memory: int, stack: ExitStack) -> Sequence[Case]:
-    """Compare the sort of a file with reading and writing as much."""
+    """Compare the sort of a file with reading and writing the same number of bytes."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
     keys = keycheck.make_keys(folder / "keys.npy", size, lambda _: None)
     target = folder / "sorted.npy"

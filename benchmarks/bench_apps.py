@@ -1,4 +1,4 @@
-"""The applications beside their peers, and what records cost them.
+"""The applications compared with their peers, and the cost of recording them.
 
 ``python -m benchmarks.bench_apps`` writes ``benchmarks/results/apps.json``.
 """
@@ -12,7 +12,7 @@ from benchmarks.command import Benchmark, run
 from benchmarks.harness import Section
 
 MODULES = ("apps_sorts", "apps_queries", "apps_fft", "apps_predictions", "apps_recording")
-"""Each has ``sections()``."""
+"""Modules of this package, each with a function ``sections()``."""
 
 
 def _sections() -> list[Section]:
@@ -23,7 +23,7 @@ def _sections() -> list[Section]:
         except ModuleNotFoundError as error:
             if error.name != f"benchmarks.{name}":
                 raise
-            print(f"there is no benchmarks/{name}.py; it is left out", file=sys.stderr)
+            print(f"benchmarks/{name}.py does not exist and is left out", file=sys.stderr)
     return found
 
 

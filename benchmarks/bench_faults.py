@@ -1,4 +1,4 @@
-"""How soon a run ends after a death or a Ctrl-C; it is to be within a second.
+"""The time until a run ends after a process died or Ctrl-C; the goal is one second.
 
 ``python -m benchmarks.bench_faults`` writes ``benchmarks/results/faults.json``.
 """
@@ -27,21 +27,21 @@ from benchmarks.timing import seconds_of
 NPROCS = 4
 METHODS = ("fork", "forkserver", "spawn")
 _HEAD_START_S = 0.05
-"""From the sync on, until the others certainly wait or compute."""
+"""Seconds after the sync, by which time the others certainly wait or compute."""
 _LONG_S = 20.0
-"""For how long the others would compute."""
+"""Seconds that the others would compute."""
 
 _failed_at = memoryview(mmap.mmap(-1, 8)).cast("q")
-"""Nanoseconds of the system's monotonic clock, shared with the processes that are forked."""
+"""Nanoseconds of the system's monotonic clock, shared with forked processes."""
 _left = memoryview(mmap.mmap(-1, 8)).cast("q")
-"""Pid of a process that process 1 has left behind; 0 if there is none."""
+"""System's pid of a child that process 1 has left behind; 0 if there is none."""
 
 # -- how process 1 fails ----------------------------------------------------------------------
 
 
 def raises() -> None:
     """Raise an exception."""
-    raise ValueError("as it is to be")
+    raise ValueError("the failure that is measured")
 
 
 def exits() -> None:
@@ -50,7 +50,7 @@ def exits() -> None:
 
 
 def exits_at_once() -> None:
-    """End the process without a word."""
+    """End the process without any clean-up."""
     os._exit(3)
 
 
@@ -60,7 +60,7 @@ def is_killed() -> None:
 
 
 def forks_and_is_killed() -> None:
-    """Be killed after a fork: the child has everything open that this process had."""
+    """Be killed after a fork: the child keeps all files of this process open."""
     child = os.fork()
     if child == 0:
         time.sleep(_LONG_S)
@@ -69,7 +69,7 @@ def forks_and_is_killed() -> None:
     is_killed()
 
 
-# -- what the others do meanwhile -------------------------------------------------------------
+# -- what the other processes do -------------------------------------------------------------
 
 
 def wait(bsp: bsplib.Group) -> None:
@@ -89,7 +89,7 @@ def compute_in_one_call(_: bsplib.Group) -> None:
     sum(range(2_000_000_000))
 
 
-# -- how long it takes ------------------------------------------------------------------------
+# -- the time until the run ends --------------------------------------------------------------
 
 
 def program(
@@ -105,7 +105,7 @@ def program(
 
 
 def seconds_to_notice(fail: Callable[[], None], meanwhile: Callable[[bsplib.Group], None]) -> float:
-    """Return the seconds from the failure until ``run`` raises, all processes ended."""
+    """Return the seconds from the failure until all processes have ended and ``run`` raises."""
     try:
         bsplib.run(program, fail, meanwhile, nprocs=NPROCS, start_method="fork")
     except (ValueError, bsplib.ProcessDiedError):
@@ -147,7 +147,7 @@ def seconds_to_end(method: str, habit: str) -> float:
             select.select([end], [], [])
             os.close(end)
         seconds = time.monotonic() - killed_at
-        os.killpg(popen.pid, signal.SIGKILL)  # what they have forked
+        os.killpg(popen.pid, signal.SIGKILL)  # processes that they have forked
     return seconds
 
 
@@ -210,7 +210,7 @@ def starts_interrupted(_: ExitStack) -> Sequence[Case]:
     cases = []
     for method in METHODS:
         run_nothing = partial(bsplib.run, programs.nothing, nprocs=NPROCS, start_method=method)
-        run_nothing()  # starts what multiprocessing starts once
+        run_nothing()  # so that the helper processes of multiprocessing are running
         sample = partial(seconds_to_be_interrupted, method, seconds_of(run_nothing))
         cases.append(Case(method, sample, goals=(Goal.seconds(1.0),)))
     return cases

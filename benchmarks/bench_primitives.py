@@ -1,7 +1,8 @@
-"""What supersteps and transfers cost, beside those of others and the limits of the machine.
+"""The costs of supersteps and transfers, compared with peers and the limits of the computer.
 
 ``python -m benchmarks.bench_primitives`` writes ``benchmarks/results/primitives.json``.
-Where p is greater than 1 and nothing else is said, every process puts to the next one.
+Where p is greater than 1 and the title names no other pattern, every process puts to the
+next one.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def _name(mpi: Mpi, what: str) -> str:
 def _mpi_cases(
     stack: ExitStack, nprocs: int, what: str, program: str, **arguments: Any
 ) -> list[Case]:
-    """Return the case of every MPI that is here; say which cannot be started."""
+    """Return a case for every MPI that is installed; print which cannot be started."""
     cases = []
     for mpi in filter(Mpi.is_here, ALL):
         try:
@@ -44,13 +45,13 @@ def _mpi_cases(
 
 
 class _Machine:
-    """Processes of bsplib that take samples in turns with others."""
+    """Processes of bsplib that take samples on request."""
 
     def __init__(self, stack: ExitStack, nprocs: int) -> None:
         self._pool = stack.enter_context(bsplib.Pool(nprocs))
 
     def sample(self, program: Callable[..., float], *args: Any, **kwargs: Any) -> float:
-        """Run a program; return what process 0 measured."""
+        """Run a program; return the seconds of process 0."""
         seconds: float = self._pool.run(program, *args, **kwargs)[0]
         return seconds
 
@@ -117,7 +118,7 @@ def _many_puts(number: int, stack: ExitStack) -> Sequence[Case]:
 
 
 def _random_puts(number: int, stack: ExitStack) -> Sequence[Case]:
-    """Compare one call for many words with np.put of as many."""
+    """Compare one call for many words with np.put of as many words."""
     limit = "np.put"
     ours = _Machine(stack, 2)
     return [
@@ -147,7 +148,7 @@ def _messages(number: int, stack: ExitStack) -> Sequence[Case]:
 
 
 def _virtual(_: ExitStack) -> Sequence[Case]:
-    """Measure a sync of virtual processors, for each of them."""
+    """Measure a sync of virtual processors, divided by their number."""
 
     def sample(nprocs: int) -> float:
         every = bsplib.run(programs.supersteps, 20, nprocs=nprocs, backend="sim")

@@ -1,4 +1,4 @@
-"""How long the profiler takes to make the call graph of a large run.
+"""The time that the profiler takes for the call graph of a large run.
 
 ``python -m benchmarks.bench_profiler`` writes ``benchmarks/results/profiler.json``.
 """
@@ -33,7 +33,7 @@ _PARTITIONS = 1000
 
 
 def _stacks() -> tuple[tuple[Frame, ...], ...]:
-    """Stacks that end at different lines of a few functions."""
+    """Return stacks that end at different lines of a few functions."""
     top = Frame("app.py", "main", 1, 3)
     return tuple(
         (top, Frame("app.py", f"step{line % 5}", 100 * (line % 5), 100 * (line % 5) + line))
@@ -42,7 +42,7 @@ def _stacks() -> tuple[tuple[Frame, ...], ...]:
 
 
 def _groups() -> list[GroupInfo]:
-    """The root, and partitions of it into halves."""
+    """Return the root, and partitions of it into halves."""
     half = NPROCS // 2
     halves = range(half), range(half, NPROCS)
     return [root_group(NPROCS)] + [
@@ -53,7 +53,7 @@ def _groups() -> list[GroupInfo]:
 
 
 def large_run(*, in_sub_groups: bool) -> Run:
-    """A run of which some processes end one superstep in ten at a line of their own."""
+    """Return a run in which some processes end one superstep in ten at a different line."""
     rng = np.random.default_rng(1)
     supersteps = RECORDS // NPROCS
     groups = _groups() if in_sub_groups else [root_group(NPROCS)]

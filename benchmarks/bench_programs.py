@@ -1,4 +1,4 @@
-"""How long whole programs take.
+"""The time that whole programs take.
 
 ``python -m benchmarks.bench_programs`` writes ``benchmarks/results/programs.json``.
 """
@@ -29,7 +29,7 @@ def _figure_3(_: ExitStack) -> Sequence[Case]:
 
 
 def _real_sort(_: ExitStack) -> Sequence[Case]:
-    """Compare the whole run of a sort with numpy's in one process."""
+    """Compare the whole run of a sort with numpy's sort in one process."""
     keys = np.random.default_rng(0).random(2**22)
 
     def sort(bsp: bsplib.Group) -> float:

@@ -1,4 +1,4 @@
-"""What records cost: programs with and without ``profile=``.
+"""The cost of recording: programs with and without ``profile=``.
 
 ``python -m benchmarks.bench_recording`` writes ``benchmarks/results/recording.json``.
 """
@@ -29,7 +29,7 @@ def _on_and_off(
     goal: Goal,
     stack: ExitStack,
 ) -> Sequence[Case]:
-    """Compare a program with records and without."""
+    """Compare a program with and without recording."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
 
     def sample(**options: Any) -> float:
@@ -41,7 +41,7 @@ def _on_and_off(
         try:
             return sample(profile=path)
         finally:
-            path.unlink()  # a program's second run would be added to it
+            path.unlink()  # otherwise the next run would be added to it
 
     return [Case(_OFF, sample), Case("on", recorded, goals=(goal,))]
 

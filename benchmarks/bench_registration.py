@@ -1,4 +1,4 @@
-"""What it costs to register and to remove many arrays, by their number.
+"""The cost of registering and removing arrays, by their number.
 
 ``python -m benchmarks.bench_registration`` writes ``benchmarks/results/registration.json``.
 """
@@ -23,7 +23,7 @@ def _name(count: int) -> str:
 
 
 def _registrations(each_superstep: bool, stack: ExitStack) -> Sequence[Case]:
-    """Compare many arrays with few: the seconds of one are the same where time is linear."""
+    """Compare many arrays with few: if the time is linear, the seconds for each are equal."""
     pool = stack.enter_context(bsplib.Pool(1))
 
     def sample(count: int) -> float:

@@ -1,4 +1,4 @@
-"""How long a machine takes to start and to end, and a program on one that is there.
+"""The time to start and end processes, and to run a program on processes that run already.
 
 ``python -m benchmarks.bench_start`` writes ``benchmarks/results/start.json``.
 """
@@ -37,8 +37,9 @@ def _starts(_: ExitStack) -> Sequence[Case]:
 
 
 def _runs(stack: ExitStack) -> Sequence[Case]:
-    """Compare an empty program on processes that are there already."""
-    ours = stack.enter_context(bsplib.Pool(NPROCS))  # forks: before the other one has its threads
+    """Compare an empty program on processes that run already."""
+    # First, because it forks: the other pool starts threads.
+    ours = stack.enter_context(bsplib.Pool(NPROCS))
     theirs = stack.enter_context(peers.FORK.Pool(NPROCS))
     library = "multiprocessing.Pool.map"
     theirs_once = partial(theirs.map, peers.empty, range(NPROCS), chunksize=1)

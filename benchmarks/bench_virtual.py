@@ -1,6 +1,6 @@
-"""How well virtual time repeats, and what the simulator adds to it.
+"""The variation of virtual time from run to run, and what the simulator adds to it.
 
-What is measured is virtual: the time that a run would take on its Machine.
+The figures are virtual times: the time that a run would take on its Machine.
 ``python -m benchmarks.bench_virtual`` writes ``benchmarks/results/virtual.json``.
 """
 
@@ -37,7 +37,7 @@ def _virtual_s(main: Callable[..., Any], *args: Any, **more: Any) -> float:
 
 
 def _sorts(_: ExitStack) -> Sequence[Case]:
-    """Sort the same keys again and again: measured computation, priced communication."""
+    """Sort the same keys repeatedly: computation is measured, communication is priced."""
     sort = partial(_virtual_s, bitonic_sort.main, 2**17, nprocs=128, seed=1)
     return [Case("sim, p = 128", sort, goals=(Goal.spread(0.1),))]
 
@@ -57,7 +57,7 @@ def _to_all(bsp: bsplib.Group, charged: bool) -> float:
 
 
 def _puts(_: ExitStack) -> Sequence[Case]:
-    """Compare a superstep with its price: what is more is the loop of the program."""
+    """Compare a superstep with its price: the difference is the loop of the program."""
     price = MACHINE.price(8 * (_NPROCS - 1))
 
     def superstep(charged: bool) -> float:

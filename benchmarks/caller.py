@@ -1,4 +1,4 @@
-"""A program whose caller is to be killed: ``python -m benchmarks.caller METHOD HABIT``."""
+"""A program whose caller will be killed: ``python -m benchmarks.caller METHOD HABIT``."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _LONG_S = 20
 
 
 def main(bsp: bsplib.Group, habit: str) -> None:
-    """Tell the pid in the system, and go on for long."""
+    """Print the pid in the system, and run for a long time."""
     bsp.sync()
     if habit == BLOCKS:
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     if habit == FORKED and not os.fork():
-        os.close(1)  # of which the end is waited for
+        os.close(1)  # the benchmark waits until this pipe is closed
         time.sleep(_LONG_S)
         os._exit(0)
     os.write(1, f"{os.getpid()}\n".encode())

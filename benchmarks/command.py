@@ -1,4 +1,4 @@
-"""The command line of a benchmark, and of all together."""
+"""The command line of one benchmark, or of all of them."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from benchmarks.report import documents, goals
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Sections that are kept in one JSON file."""
+    """Sections whose results are stored in one JSON file."""
 
     name: str
     sections: Sequence[Section]
 
     def only(self, text: str) -> Benchmark:
-        """Return the sections whose titles have a text in them."""
+        """Return the benchmark with only those sections whose titles contain a text."""
         kept = [part for part in self.sections if text.casefold() in part.title.casefold()]
         return Benchmark(self.name, kept)
 
     def quick(self) -> Benchmark:
-        """Return the same with few repeats."""
+        """Return the benchmark with few repeats."""
         return Benchmark(self.name, [section.quick() for section in self.sections])
 
 
 def run(benchmarks: Sequence[Benchmark]) -> None:
-    """Measure as the command line says."""
+    """Measure with the options of the command line."""
     one = f".bench_{benchmarks[0].name}" if len(benchmarks) == 1 else ""
     _command(benchmarks)(prog_name=f"python -m benchmarks{one}")
 
 
 def _command(benchmarks: Sequence[Benchmark]) -> click.Command:
     @click.command(help=_help(benchmarks))
-    @click.option("--quick", is_flag=True, help="Take three turns, to see roughly.")
-    @click.option("--only", metavar="TEXT", help="Measure sections with TEXT in their titles.")
+    @click.option("--quick", is_flag=True, help="Take only three turns, for rough figures.")
+    @click.option("--only", metavar="TEXT", help="Measure only sections with TEXT in their titles.")
     def command(quick: bool, only: str | None) -> None:
         if mpi.absence():
             click.echo(mpi.absence(), err=True)
@@ -56,8 +56,8 @@ def _help(benchmarks: Sequence[Benchmark]) -> str:
     what = ", ".join(benchmark.name for benchmark in benchmarks)
     return (
         f"Measure: {what}. Show which goals are met.\n\n"
-        "Figures go to benchmarks/results and into benchmarks/README.md; those of quick and "
-        "of partial measurements are shown, and go to out/benchmarks."
+        "The figures are written to benchmarks/results and into benchmarks/README.md. With "
+        "--quick or --only they are shown, and written to out/benchmarks instead."
     )
 
 
@@ -65,7 +65,7 @@ def _chosen(benchmarks: Sequence[Benchmark], quick: bool, only: str) -> list[Ben
     chosen = [each.only(only) for each in benchmarks]
     if not any(each.sections for each in chosen):
         titles = "\n".join(part.title for each in benchmarks for part in each.sections)
-        raise click.UsageError(f"no section has {only!r} in its title; there are:\n{titles}")
+        raise click.UsageError(f"no section has {only!r} in its title; the titles are:\n{titles}")
     return [each.quick() if quick else each for each in chosen if each.sections]
 
 

@@ -15,10 +15,10 @@ _TOO_MUCH = 1 << 40
 
 
 def main(bsp: bsplib.Group) -> None:
-    """Tell the time, and allocate too much on process 1."""
+    """Print the time, and allocate too much on process 1."""
     bsp.sync()
     if bsp.pid == 1:
-        time.sleep(0.05)  # the others wait by then
+        time.sleep(0.05)  # by then the others wait
         os.write(1, f"{time.monotonic_ns()}\n".encode())
         bsp.empty(_TOO_MUCH, np.uint8)
     bsp.sync()

@@ -1,8 +1,8 @@
-"""What a figure is to reach, and whether it does.
+"""Goals for the figures, and whether they are met.
 
-A goal stands beside the case it is for, as data. A ratio or a difference is that of
-the median turn: both cases were measured in it, one after the other. A spread is how
-far the quartiles are from the median, as a part of it.
+A goal is part of the definition of its case. For a ratio or a difference of two cases, the
+median over the turns counts: in each turn both cases were measured, one after the other. A
+spread is the distance of the quartiles from the median, divided by the median.
 """
 
 from __future__ import annotations
@@ -19,42 +19,42 @@ SPREAD = "spread"
 
 @dataclass(frozen=True)
 class Goal:
-    """A figure that a case is to stay at or below."""
+    """A greatest value for a figure of a case."""
 
     kind: str
-    """A ratio to another case, the seconds more than another case, seconds, or a spread."""
+    """Ratio to another case, difference from another case in seconds, seconds, or spread."""
     at_most: float
     of: str | None = None
     """Name of the other case, in the same section."""
 
     @classmethod
     def times(cls, at_most: float, of: str) -> Self:
-        """Return the goal of so many times another case."""
+        """Return a goal for the ratio to another case."""
         return cls(RATIO, at_most, of)
 
     @classmethod
     def more_than(cls, of: str, *, by_s: float) -> Self:
-        """Return the goal of so many seconds more than another case."""
+        """Return a goal for the difference from another case, in seconds."""
         return cls(DIFFERENCE, by_s, of)
 
     @classmethod
     def seconds(cls, at_most: float) -> Self:
-        """Return the goal of so many seconds."""
+        """Return a goal for the time, in seconds."""
         return cls(SECONDS, at_most)
 
     @classmethod
     def spread(cls, at_most: float) -> Self:
-        """Return the goal that both quartiles are so near the median, as a part of it."""
+        """Return a goal for the distance of both quartiles from the median, divided by it."""
         return cls(SPREAD, at_most)
 
     def judge(self, case: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the goal with what was measured, as it is kept in JSON.
+        """Return the goal with the measured figure, in its form in the JSON file.
 
         Args:
-            case: the case as it is kept in JSON.
+            case: the case, in its form in the JSON file.
 
         Returns:
-            ``measured`` and ``met`` are None where the other case is not there.
+            The goal; ``measured`` and ``met`` are None if the other case was not measured.
         """
         measured = self._measured(case)
         return {
@@ -76,6 +76,6 @@ class Goal:
 
 
 def spread_of(seconds: Mapping[str, float]) -> float:
-    """Return how far the quartiles are from the median, as a part of it."""
+    """Return the greater distance of a quartile from the median, divided by the median."""
     ends = (seconds["lower_quartile"], seconds["upper_quartile"])
     return max(abs(end / seconds["median"] - 1) for end in ends)

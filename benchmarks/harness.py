@@ -1,7 +1,7 @@
-"""How all benchmarks measure: side by side, in turns, median and quartiles, into JSON.
+"""The method of all benchmarks: cases in turns, medians and quartiles, results as JSON.
 
-The cases of a section take turns, A B A B, so that whatever disturbs the machine
-disturbs them alike; a ratio is taken within each turn before its median is.
+The cases of a section take turns, A B A B, so that disturbances of the computer affect them
+equally. A ratio is computed within each turn; its figure is the median of these ratios.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from benchmarks import provenance
 from benchmarks.goals import Goal
 
 RESULTS = Path(__file__).parent / "results"
-"""Of whole benchmarks, on a quiet machine."""
+"""Results of complete benchmarks, on a computer that does nothing else."""
 TRIALS = Path(__file__).parents[1] / "out" / "benchmarks"
-"""Of quick and partial ones."""
+"""Results of quick and partial benchmarks."""
 
 _QUICK_REPEATS = 3
 
 
 @dataclass(frozen=True)
 class Case:
-    """Something that is measured."""
+    """An operation that is measured."""
 
     name: str
     sample: Callable[[], float]
     """Measures once; returns the seconds of one operation."""
     against: tuple[str, ...] = ()
-    """Cases of the same section that it is compared with, beside those of its goals."""
+    """Names of cases of the same section to compare with, in addition to those of the goals."""
     goals: tuple[Goal, ...] = ()
 
     def others(self) -> tuple[str, ...]:
@@ -52,20 +52,20 @@ class Section:
 
     title: str
     unit: str
-    """Of what the seconds are: ``superstep``, ``put``."""
+    """The operation whose seconds are measured, such as ``superstep`` or ``put``."""
     prepare: Callable[[ExitStack], Sequence[Case]]
-    """Makes the cases; what they need stays until the stack is closed."""
+    """Creates the cases; their resources are kept until the stack is closed."""
     repeats: int = 9
     warm_up: int = 1
 
     def quick(self) -> Section:
-        """Return the same section with the fewest repeats that have quartiles."""
+        """Return the same section with the least number of repeats that has quartiles."""
         return replace(self, repeats=min(self.repeats, _QUICK_REPEATS))
 
 
 @dataclass
 class _Samples:
-    """What has been measured in one section."""
+    """The samples of one section."""
 
     section: Section
     cases: Sequence[Case]
@@ -94,7 +94,7 @@ class _Samples:
 
 
 def summary(samples: Iterable[float]) -> dict[str, float]:
-    """Return the median, the quartiles (of all samples, not of a population) and the extremes."""
+    """Return the median, the quartiles (of the samples, not of a population) and the extremes."""
     ordered = sorted(samples)
     lower, median, upper = statistics.quantiles(ordered, n=4, method="inclusive")
     values = {
@@ -108,7 +108,7 @@ def summary(samples: Iterable[float]) -> dict[str, float]:
 
 
 def comparison(samples: Sequence[float], others: Sequence[float]) -> dict[str, Any]:
-    """Compare a case with another turn by turn, and the least of each."""
+    """Compare a case with another: turn by turn, and by the least sample of each."""
     return {
         "ratio": summary(map(_ratio, samples, others)),
         "difference_s": summary(map(float.__sub__, samples, others)),
@@ -118,14 +118,14 @@ def comparison(samples: Sequence[float], others: Sequence[float]) -> dict[str, A
 
 
 def measure(name: str, sections: Iterable[Section], results: Path) -> Path:
-    """Measure all sections, show how far it is, write ``results/<name>.json``.
+    """Measure all sections with a progress bar, and write ``results/<name>.json``.
 
     Returns:
-        The file.
+        The path of the file.
     """
     before = os.getloadavg()
     started = datetime.now(UTC)
-    commit = provenance.commit()  # as it is now: this may take minutes
+    commit = provenance.commit()  # before the measurement, since it may take minutes
     measured = [samples.as_json() for samples in _measure_sections(sections)]
     document = {
         "benchmark": name,
@@ -149,7 +149,7 @@ def _measure_sections(sections: Iterable[Section]) -> Iterator[_Samples]:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        auto_refresh=False,  # no thread: processes are forked from this one
+        auto_refresh=False,  # no thread, since processes are forked from this process
     ) as progress:
         for section in sections:
             yield _measure_section(section, progress)
@@ -180,7 +180,7 @@ def _rounded(value: float) -> float:
 
 
 def _on_one_line(text: str) -> str:
-    """Put the lists of numbers, one to a line, on one line each."""
+    """Join each list of numbers, which has one number on each line, into one line."""
     lines: list[str] = []
     inside = False
     for line in text.splitlines():

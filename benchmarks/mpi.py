@@ -1,8 +1,8 @@
-"""Open MPI and MPICH, driven from Python by mpi4py, as peers.
+"""Open MPI and MPICH, called from Python through mpi4py, as peers.
 
-Both come as wheels, and both live in one environment. Each wheel has a ``mpiexec`` and a
-``libmpi.so``, of which the one installed last is there; but each also has its launcher
-and its library under a name of its own, and mpi4py loads the library that the
+The wheels of both are installed in the same environment. Both contain a ``mpiexec`` and a
+``libmpi.so``, of which only those installed last remain. But each wheel also contains its
+launcher and its library under names of its own, and mpi4py loads the library that the
 environment variable MPI4PY_LIBMPI names.
 """
 
@@ -24,13 +24,13 @@ from typing import Any, Self
 _ROOT = Path(__file__).parents[1]
 _START_S = 60.0
 _SAMPLE_S = 120.0
-"""Beyond this a rank hangs."""
+"""A rank that takes longer counts as hanging."""
 _END_S = 10.0
 _LOOK_S = 0.5
 
 
 class MpiError(RuntimeError):
-    """Ranks did not start, or did not go on."""
+    """Ranks did not start, or stopped answering."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class Mpi:
 
     @property
     def title(self) -> str:
-        """Name it with mpi4py."""
+        """Its name together with mpi4py."""
         return f"mpi4py + {self.name}"
 
     def file(self, name: str) -> Path:
-        """Return where a file of the wheel has been installed.
+        """Return the path at which a file of the wheel has been installed.
 
         Raises:
             metadata.PackageNotFoundError: the wheel is not installed.
@@ -64,7 +64,7 @@ class Mpi:
         raise FileNotFoundError(f"the wheel of {self.name} has no {name}")
 
     def is_here(self) -> bool:
-        """Tell whether it can be used from Python."""
+        """Tell whether it is installed and can be used from Python."""
         try:
             metadata.distribution("mpi4py")
             self.file(self.launcher)
@@ -84,7 +84,7 @@ class Mpi:
             **os.environ,
             "PYTHONPATH": str(_ROOT),
             "MPI4PY_LIBMPI": str(self.file(self.library)),
-            "UCX_LOG_LEVEL": "fatal",  # it warns of what the MPI itself leaves behind
+            "UCX_LOG_LEVEL": "fatal",  # hide warnings about resources that the MPI leaves open
             **dict(self.environment),
             **(dict(self.when_crowded) if crowded else {}),
         }
@@ -99,7 +99,7 @@ OPEN_MPI = Mpi(
     environment=(
         ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
         ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
-        ("OMPI_MCA_osc", "^ucx"),  # windows in shared memory do not use it, but load it noisily
+        ("OMPI_MCA_osc", "^ucx"),  # not used by windows in shared memory, but prints warnings
     ),
     when_crowded=(("OMPI_MCA_mpi_yield_when_idle", "1"),),
 )
@@ -109,24 +109,24 @@ MPICH = Mpi(
     launcher="mpiexec.hydra",
     options=(),
     library="libmpi.so.12",
-    environment=(),  # it yields by itself
+    environment=(),  # MPICH yields by default
 )
 ALL = (OPEN_MPI, MPICH)
 
 
 def absence() -> str:
-    """Say in a sentence which are not here; nothing if all are."""
+    """Return a sentence that names the MPIs that are not installed; empty if all are."""
     missing = [mpi.title for mpi in ALL if not mpi.is_here()]
     if not missing:
         return ""
     return (
-        f"{' and '.join(missing)} cannot be compared with, not being installed: "
+        f"no comparison with {' and '.join(missing)}, which can be installed by: "
         "pip install -e '.[bench]'"
     )
 
 
 class Ranks:
-    """Processes of an MPI that take samples in turns with others.
+    """Processes of an MPI that take samples on request.
 
     Args:
         mpi: the implementation.
@@ -176,17 +176,17 @@ class Ranks:
 
     def _check(self, deadline: float) -> None:
         if self._launcher.poll() is not None:
-            raise MpiError(f"{self._name} did not start: {self._last_words()}")
+            raise MpiError(f"{self._name} did not start: {self._last_line()}")
         if time.monotonic() > deadline:
             raise MpiError(f"{self._name} did not start within {_START_S:.0f} s")
 
-    def _last_words(self) -> str:
+    def _last_line(self) -> str:
         lines = self._output.read_text(encoding="utf-8", errors="replace").splitlines()
         words = [line.strip() for line in lines if any(map(str.isalnum, line))]
         return words[-1] if words else f"its launcher ended with {self._launcher.returncode}"
 
     def sample(self, program: str, **arguments: Any) -> float:
-        """Run a program of :mod:`benchmarks.mpi_peer` on all ranks; return what rank 0 measured.
+        """Run a program of :mod:`benchmarks.mpi_peer` on all ranks; return the seconds of rank 0.
 
         Raises:
             MpiError: a rank ended, or hangs.
@@ -195,9 +195,9 @@ class Ranks:
         try:
             for plug in self._plugs:
                 plug.sendall(request.encode())
-            answers = [self._answer(plug) for plug in self._plugs]  # of all: none runs on
+            answers = [self._answer(plug) for plug in self._plugs]  # wait until all are done
         except (OSError, EOFError) as error:
-            raise MpiError(f"{self._name} did not go on with {program}: {error}") from error
+            raise MpiError(f"{self._name} stopped in {program}: {error}") from error
         seconds: float = next(each["seconds"] for each in answers if each["rank"] == 0)
         return seconds
 
@@ -206,7 +206,7 @@ class Ranks:
         while not line.endswith(b"\n"):
             some = plug.recv(4096)
             if not some:
-                raise EOFError(self._last_words())
+                raise EOFError(self._last_line())
             line += some
         answer: dict[str, Any] = json.loads(line)
         return answer
@@ -214,7 +214,7 @@ class Ranks:
     def _end(self) -> None:
         for plug in self._plugs:
             with suppress(OSError):
-                plug.shutdown(socket.SHUT_RDWR)  # also where a forked process has it open
+                plug.shutdown(socket.SHUT_RDWR)  # a forked process may have the socket open, too
             plug.close()
         try:
             self._launcher.wait(_END_S)

@@ -1,12 +1,12 @@
-"""What a rank of an MPI does: take a sample when told to, and block until the next one.
+"""The program of a rank of an MPI: take a sample on request, and block until the next one.
 
-An MPI's launcher starts ``python -m benchmarks.mpi_peer SOCKET`` as often as there are
-ranks. Each connects to the socket, and then for every line of JSON that
-comes runs a program and answers with its seconds. Between samples it reads from the
-socket, and so takes nothing from what is measured meanwhile.
+The launcher of the MPI starts ``python -m benchmarks.mpi_peer SOCKET`` once for each rank.
+Each rank connects to the socket. For every line of JSON that it receives, it runs a program
+and answers with its seconds. Between samples it blocks in a read from the socket, and so
+does not disturb other measurements.
 
-The windows are allocated by the MPI, which lets a rank write straight into the memory
-of another one: its fastest way.
+The windows are allocated by the MPI, so that a rank can write directly into the memory of
+another one. This is the fastest method of an MPI.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WORD_BYTES = 8
 
 @contextmanager
 def window(ranks: MPI.Intracomm, nbytes: int, unit: int = 1) -> Iterator[MPI.Win]:
-    """Open a window into memory of every rank, its first epoch begun."""
+    """Open a window into memory of every rank, and begin its first epoch."""
     opened = MPI.Win.Allocate(nbytes, unit, comm=ranks)
     opened.Fence()
     try:
@@ -46,9 +46,9 @@ def fences(ranks: MPI.Intracomm, count: int) -> float:
 
 
 def puts(ranks: MPI.Intracomm, count: int, nbytes: int) -> float:
-    """End epochs in which every rank puts once to the next one."""
+    """End epochs in which every rank makes one Put to the next rank."""
     here = np.ones(nbytes, np.uint8)
-    typed = [here, MPI.BYTE]  # spares mpi4py to look for the type
+    typed = [here, MPI.BYTE]  # with the type given, mpi4py need not find it out
     right = (ranks.rank + 1) % ranks.size
     with window(ranks, nbytes) as there:
 
@@ -62,7 +62,7 @@ def puts(ranks: MPI.Intracomm, count: int, nbytes: int) -> float:
 
 
 def small_puts(ranks: MPI.Intracomm, count: int, number: int) -> float:
-    """End epochs in which rank 0 puts many single words to the last; return seconds a put."""
+    """Return the seconds for each of many Puts of one word from rank 0 to the last."""
     here = np.ones(number)
     last = ranks.size - 1
     with window(ranks, number * _WORD_BYTES, _WORD_BYTES) as there:
@@ -83,7 +83,7 @@ def _check(there: MPI.Win, expected: NDArray[Any]) -> None:
     memory: Any = there.tomemory()
     found = np.frombuffer(memory, expected.dtype)
     if not np.array_equal(found, expected):
-        raise RuntimeError("the words that were put are not those that are there")
+        raise RuntimeError("the words that were put have not arrived")
 
 
 PROGRAMS: dict[str, Callable[..., float]] = {

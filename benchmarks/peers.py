@@ -1,4 +1,4 @@
-"""What bsplib is measured against: multiprocessing, and the limits of the machine."""
+"""The peers of bsplib: multiprocessing, and programs that show the limits of the computer."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from benchmarks.timing import seconds_each
 
 FORK = multiprocessing.get_context("fork")
-"""The start method of all peers: the fastest there is."""
+"""The start method of all peers, which is the fastest one."""
 
 _LINE = 8
-"""Words of a cache line."""
+"""Number of words in a cache line."""
 
 
 def forked(nprocs: int, body: Callable[[int], float]) -> float:
-    """Run ``body(pid)`` in processes of their own; return what process 0 returned."""
+    """Run ``body(pid)`` in forked processes; return the result of process 0."""
     here, there = FORK.Pipe(duplex=False)
 
     def run(pid: int) -> None:
@@ -42,14 +42,14 @@ def forked(nprocs: int, body: Callable[[int], float]) -> float:
 
 
 def shared_flags(nprocs: int) -> memoryview:
-    """Return a word for each process, on a cache line of its own, that all of them see."""
+    """Return a shared word for each process, each on its own cache line."""
     return memoryview(mmap.mmap(-1, max(mmap.PAGESIZE, 8 * _LINE * nprocs))).cast("q")
 
 
 def spinning(flags: memoryview, nprocs: int, pid: int) -> Callable[[], None]:
-    """Return what waits for all: the least that processes can do from Python.
+    """Return a barrier that spins: the fastest one that can be written in Python.
 
-    With more processes than cores one that waits makes room at every look.
+    With more processes than cores, a waiting process yields its core after every test.
     """
     mine, others = _LINE * pid, [_LINE * other for other in range(nprocs) if other != pid]
     crowded, give_way = nprocs > len(os.sched_getaffinity(0)), os.sched_yield
@@ -67,13 +67,13 @@ def spinning(flags: memoryview, nprocs: int, pid: int) -> Callable[[], None]:
 
 
 def spin_barrier(nprocs: int, count: int) -> float:
-    """Return the seconds of one meeting at a barrier that spins."""
+    """Return the seconds of a barrier that spins."""
     flags = shared_flags(nprocs)
     return forked(nprocs, lambda pid: seconds_each(count, spinning(flags, nprocs, pid)))
 
 
 def library_barrier(nprocs: int, count: int) -> float:
-    """Return the seconds of one meeting at a ``multiprocessing.Barrier``."""
+    """Return the seconds of a ``multiprocessing.Barrier``."""
     barrier = FORK.Barrier(nprocs)
     return forked(nprocs, lambda _: seconds_each(count, barrier.wait))
 
@@ -82,7 +82,7 @@ def library_barrier(nprocs: int, count: int) -> float:
 
 
 def shared_bytes(nbytes: int) -> NDArray[np.uint8]:
-    """Return bytes that this process shares with those that it forks."""
+    """Return bytes that this process shares with its forked processes."""
     return np.frombuffer(mmap.mmap(-1, nbytes), np.uint8)
 
 
@@ -106,9 +106,9 @@ def copies_between_barriers(nprocs: int, nbytes: int, count: int) -> float:
 
 
 def random_words(nprocs: int, count: int, number: int) -> float:
-    """Return the seconds of a word that ``np.put`` writes to a random place.
+    """Return the seconds for each word that ``np.put`` writes to a random place.
 
-    Every process does so alone, in memory as large as that of all together.
+    Every process works alone, in memory as large as that of all processes together.
     """
 
     def body(pid: int) -> float:
@@ -126,7 +126,7 @@ def random_words(nprocs: int, count: int, number: int) -> float:
 def pipe_messages(count: int, number: int) -> float:
     """Return the seconds of a message of 8 bytes through a ``multiprocessing.Pipe``.
 
-    They go in batches; the receiver answers each batch once.
+    The messages are sent in batches, and the receiver answers each batch once.
     """
     ends = FORK.Pipe()
 
@@ -155,7 +155,7 @@ def empty(_: int) -> None:
 
 
 def library_pool(nprocs: int) -> None:
-    """Start a ``multiprocessing.Pool``, have each process do nothing, end it."""
+    """Start a ``multiprocessing.Pool``, run an empty function in each process, and end it."""
     with FORK.Pool(nprocs) as pool:
         pool.map(empty, range(nprocs), chunksize=1)
         pool.close()

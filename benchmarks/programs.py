@@ -1,10 +1,12 @@
 """The programs that are measured; each returns the seconds of one operation.
 
-They look in the end whether what was put is there: what does nothing is fast.
+At the end they check that the values have arrived, so that no figure comes from a program
+that transfers nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,7 +28,7 @@ def supersteps(bsp: bsplib.Group, count: int) -> float:
 
 
 def puts(bsp: bsplib.Group, count: int, nbytes: int, *, unbuffered: bool = False) -> float:
-    """End supersteps in which every process puts once to the next one."""
+    """End supersteps in which every process makes one put to the next process."""
     there = bsp.zeros(nbytes, np.uint8)
     here = np.ones(nbytes, np.uint8)
     right = (bsp.pid + 1) % bsp.nprocs
@@ -42,46 +44,45 @@ def puts(bsp: bsplib.Group, count: int, nbytes: int, *, unbuffered: bool = False
 
 
 def small_puts(bsp: bsplib.Group, count: int, number: int) -> float:
-    """End supersteps in which process 0 puts many single words; return seconds a put."""
-    words = bsp.zeros(number)
-    last = bsp.nprocs - 1
+    """Return the seconds for each of many puts of one word from process 0 to the last."""
 
-    def superstep() -> None:
-        if bsp.pid == 0:
-            for position in range(number):
-                bsp.put(last, 1.0, words, offset=position)
-        bsp.sync()
+    def put_words(words: Numbers, last: int) -> None:
+        for position in range(number):
+            bsp.put(last, 1.0, words, offset=position)
 
-    seconds = seconds_each(count, superstep) / number
-    _check(words, np.full(number, bsp.pid == last))
-    return seconds
+    return _small_puts(bsp, count, number, put_words)
 
 
 def small_puts_into_views(bsp: bsplib.Group, count: int, number: int) -> float:
-    """Do as small_puts, each into a slice of the array."""
-    words = bsp.zeros(number)
-    last = bsp.nprocs - 1
+    """Return the seconds for each put as :func:`small_puts`, but into slices of the array."""
 
-    def superstep() -> None:
-        if bsp.pid == 0:
-            for position in range(number):
-                bsp.put(last, 1.0, words[position : position + 1])
-        bsp.sync()
+    def put_words(words: Numbers, last: int) -> None:
+        for position in range(number):
+            bsp.put(last, 1.0, words[position : position + 1])
 
-    seconds = seconds_each(count, superstep) / number
-    _check(words, np.full(number, bsp.pid == last))
-    return seconds
+    return _small_puts(bsp, count, number, put_words)
 
 
 def small_puts_at(bsp: bsplib.Group, count: int, number: int) -> float:
-    """Do as small_puts, in one call a superstep."""
+    """Return the seconds for each word as :func:`small_puts`, but in one call of put_at."""
+    indices, values = np.arange(number), np.ones(number)
+
+    def put_words(words: Numbers, last: int) -> None:
+        bsp.put_at(last, indices, values, words)
+
+    return _small_puts(bsp, count, number, put_words)
+
+
+def _small_puts(
+    bsp: bsplib.Group, count: int, number: int, put_words: Callable[[Numbers, int], object]
+) -> float:
+    """Return the seconds for each word that ``put_words`` puts from process 0 to the last."""
     words = bsp.zeros(number)
     last = bsp.nprocs - 1
-    indices, values = np.arange(number), np.ones(number)
 
     def superstep() -> None:
         if bsp.pid == 0:
-            bsp.put_at(last, indices, values, words)
+            put_words(words, last)
         bsp.sync()
 
     seconds = seconds_each(count, superstep) / number
@@ -93,7 +94,7 @@ def random_puts(bsp: bsplib.Group, count: int, number: int) -> float:
     """End supersteps in which every process puts many words to random places.
 
     Returns:
-        Seconds a word that this process puts.
+        Seconds for each word that a process puts.
     """
     words = bsp.zeros(number)
     pids, indices, values = _random_words(bsp.pid, bsp.nprocs, number)
@@ -121,7 +122,7 @@ def _random_words(
 
 
 def small_gets(bsp: bsplib.Group, count: int, number: int) -> float:
-    """End supersteps in which process 0 gets many single words; return seconds a get."""
+    """Return the seconds for each of many gets of one word by process 0 from the last."""
     words = bsp.zeros(number)
     here, last = np.zeros(1), bsp.nprocs - 1
 
@@ -135,7 +136,7 @@ def small_gets(bsp: bsplib.Group, count: int, number: int) -> float:
 
 
 def small_messages(bsp: bsplib.Group, count: int, number: int) -> float:
-    """End supersteps in which process 0 sends many messages, which are read; seconds each."""
+    """Return the seconds for each of many messages from process 0 to the last, which reads them."""
     last = bsp.nprocs - 1
 
     def superstep() -> None:
@@ -150,7 +151,7 @@ def small_messages(bsp: bsplib.Group, count: int, number: int) -> float:
 
 
 def work(bsp: bsplib.Group, count: int, rounds: int) -> float:
-    """End supersteps in which every process computes, and puts its result to the next one."""
+    """End supersteps in which every process computes and puts its result to the next one."""
     there, right = bsp.zeros(8), (bsp.pid + 1) % bsp.nprocs
     numbers = some_numbers()
 
@@ -162,12 +163,12 @@ def work(bsp: bsplib.Group, count: int, rounds: int) -> float:
 
 
 def some_numbers() -> Numbers:
-    """Return numbers that the cache nearest to a core has room for."""
+    """Return numbers that fit into the first-level cache of a core."""
     return np.linspace(0.0, 1.0, 1024)
 
 
 def compute(numbers: Numbers, rounds: int) -> Numbers:
-    """Compute for as many rounds, all of the same length."""
+    """Compute for a number of rounds of equal length."""
     for _ in range(rounds):
         numbers = np.sin(numbers)
     return numbers
@@ -175,11 +176,11 @@ def compute(numbers: Numbers, rounds: int) -> Numbers:
 
 def _check(found: NDArray[Any], expected: NDArray[Any]) -> None:
     if not np.array_equal(found, expected):
-        raise RuntimeError("the words that were put are not those that are there")
+        raise RuntimeError("the words that were put have not arrived")
 
 
 def registrations(bsp: bsplib.Group, count: int, *, each_superstep: bool) -> float:
-    """Register arrays, then remove them in the same order; return the seconds of one."""
+    """Register arrays, then remove them in the same order; return the seconds for each."""
     arrays = list(np.zeros((count, 2)))
 
     def push_and_pop() -> None:

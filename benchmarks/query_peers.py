@@ -1,7 +1,8 @@
 """The six queries as users of DuckDB, polars and pandas would write them.
 
-Each is given the relations as Arrow tables, classes as a dictionary, keeps them in its
-own form, and returns what evaluates the queries once: TEMP6 as an Arrow table.
+Each function receives the relations as Arrow tables, with classes as a dictionary, and
+converts them to the form of its library. It returns a function that evaluates the queries
+once, with TEMP6 as an Arrow table.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Tables = Mapping[str, pa.Table]
 
 def duckdb_query(tables: Tables, stack: ExitStack) -> Query:
     """Evaluate one statement, the queries as common table expressions."""
-    import duckdb  # noqa: PLC0415  # may not be there
+    import duckdb  # noqa: PLC0415  # may not be installed
 
     connection = stack.enter_context(duckdb.connect())
     connection.execute(f"SET threads = {THREADS}")
@@ -37,7 +38,7 @@ def duckdb_query(tables: Tables, stack: ExitStack) -> Query:
 def polars_query(tables: Tables, _: ExitStack) -> Query:
     """Evaluate one lazy frame."""
     os.environ["POLARS_MAX_THREADS"] = str(THREADS)
-    import polars as pl  # noqa: PLC0415  # may not be there, and reads the environment
+    import polars as pl  # noqa: PLC0415  # may not be installed, and reads the environment
 
     if pl.thread_pool_size() != THREADS:
         raise RuntimeError(f"polars has {pl.thread_pool_size()} threads; start afresh")
@@ -54,8 +55,8 @@ def polars_query(tables: Tables, _: ExitStack) -> Query:
 
 
 def pandas_query(tables: Tables, _: ExitStack) -> Query:
-    """Evaluate frame after frame; the less-than-join by a binary search, since there is none."""
-    import pandas as pd  # noqa: PLC0415  # may not be there
+    """Evaluate frame after frame, with a binary search for the less-than join, which is missing."""
+    import pandas as pd  # noqa: PLC0415  # may not be installed
 
     item, qnt, tran = (tables[name].to_pandas() for name in INPUTS)
 

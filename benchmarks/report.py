@@ -1,4 +1,4 @@
-"""What the JSON files say, in words and rows; the README and the terminal show the same."""
+"""The content of the JSON files as texts and rows, for the README and the terminal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
 def documents(folder: Path) -> list[Document]:
-    """Return what the JSON files of a folder say, the small things first."""
+    """Return the contents of the JSON files of a folder: primitives first, applications last."""
     found = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
     return sorted(found, key=_place)
 
@@ -43,9 +43,9 @@ class Row:
     median: str
     quartiles: str
     of_least: str
-    """From the least of the turns of each case."""
+    """The same figure, computed from the least sample of each case."""
     met: bool | None
-    """None where the other case was not measured."""
+    """None if the other case was not measured."""
 
     @property
     def verdict(self) -> str:
@@ -91,7 +91,7 @@ def _goal(goal: dict[str, Any]) -> str:
 
 
 def _figures(case: dict[str, Any], goal: dict[str, Any]) -> tuple[dict[str, float], float]:
-    """Return the summary that a goal is about, and the same from the least of each case."""
+    """Return the summary of a goal's figure, and the same figure from the least samples."""
     if goal["of"] is None:
         return case["seconds"], case["seconds"]["least"]
     found = case["against"][goal["of"]]
@@ -135,7 +135,7 @@ def comparisons(against: dict[str, Any]) -> Iterator[str]:
 
 
 def duration(seconds: float) -> str:
-    """Return seconds with three digits in the unit that suits them."""
+    """Return seconds with three digits and a suitable unit."""
     size, name = next((unit for unit in _UNITS if abs(seconds) >= unit[0]), _UNITS[-1])
     return f"{number(seconds / size)} {name}"
 
@@ -146,12 +146,12 @@ def times(ratio: float) -> str:
 
 
 def percent(part: float) -> str:
-    """Return a part of something in percent."""
+    """Return a fraction in percent."""
     return f"{number(100 * part)}%"
 
 
 def number(value: float) -> str:
-    """Return a number with three digits, and never as a power of ten."""
+    """Return a number with three digits, without an exponent."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     digits = max(2 - math.floor(math.log10(abs(value))), 0)

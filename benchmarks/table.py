@@ -1,7 +1,7 @@
 """Write the tables of ``benchmarks/README.md`` from the JSON files beside it.
 
-``python -m benchmarks.table`` writes them and shows the goals, ``--check`` says whether
-they are up to date.
+``python -m benchmarks.table`` writes them and shows the goals; with ``--check`` it only tells
+whether they are up to date.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def tables(results: Path = RESULTS) -> str:
 
 
 def with_tables(text: str, new: str) -> str:
-    """Return a README with other tables."""
+    """Return the text of a README with its tables replaced."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n\n{new}\n{END}{after}"
@@ -111,14 +111,14 @@ def write() -> None:
 
 
 @click.command()
-@click.option("--check", is_flag=True, help="Change nothing; fail where a table is out of date.")
+@click.option("--check", is_flag=True, help="Change nothing, and fail if a table is out of date.")
 def main(check: bool) -> None:
     """Write the tables of the README from the JSON files, and show the goals."""
     text = README.read_text(encoding="utf-8")
     if not check:
         write()
     elif text != with_tables(text, tables()):
-        raise click.ClickException("the tables are out of date: python -m benchmarks.table")
+        raise click.ClickException("the tables are out of date; run python -m benchmarks.table")
 
 
 if __name__ == "__main__":

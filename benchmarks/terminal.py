@@ -46,7 +46,7 @@ def show_goals(rows: Sequence[Row], console: Console | None = None) -> None:
 
 
 def show_figures(found: Sequence[Document], console: Console | None = None) -> None:
-    """Show what every case took."""
+    """Show the time of every case."""
     console = console or _console()
     for document in found:
         for section in document["sections"]:
@@ -68,5 +68,5 @@ def show_figures(found: Sequence[Document], console: Console | None = None) -> N
 
 
 def _console() -> Console:
-    """Return the terminal; a file or a pipe has room for whole names."""
+    """Return the terminal, or a wide console if the output goes to a file or a pipe."""
     return Console(width=None if sys.stdout.isatty() else _WIDTH)

@@ -1,4 +1,4 @@
-"""How a sample is taken, the same way here and in the ranks of an MPI."""
+"""The method of taking a sample, which is the same in bsplib and in the ranks of an MPI."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _BATCHES = 10
 
 
 def seconds_each(count: int, turn: Callable[[], object]) -> float:
-    """Call something many times; return the seconds of one.
+    """Call a function many times; return the seconds of one call.
 
-    The calls go in batches, of which the first does not count; of the others it is the
-    median. Processes that were blocked before are often woken on one core, and it takes
-    the system milliseconds to spread them.
+    The calls are made in batches, and the result is the median of all batches but the first.
+    The first does not count, because the system often wakes blocked processes on the same
+    core and takes milliseconds to distribute them.
     """
     batches = min(_BATCHES, count)
     each = count // batches

@@ -1,0 +1,160 @@
+"""No code is repeated: no six logical lines in a row appear twice in a room.
+
+A *logical line* is a simple statement, however many lines of the file it takes, or the head
+of a compound statement, such as ``if done:`` or ``def put(self, pid: int) -> None:``. Blank
+lines, comments, docstrings, imports and decorators are left out; indentation and layout have
+no effect. The head of a function is one line, and its name is not compared: equal parameters
+alone are no repetition, but they count as one of the six lines.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import textwrap
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LENGTH = 6
+
+
+class Line(NamedTuple):
+    """A logical line: its number in the file, and its text in a normal form."""
+
+    number: int
+    text: str
+
+
+class Start(NamedTuple):
+    """The first line of a passage."""
+
+    file: Path
+    position: int
+    """How many logical lines of the file are before it."""
+    number: int
+
+    def __str__(self) -> str:
+        file = self.file.relative_to(ROOT) if self.file.is_relative_to(ROOT) else self.file.name
+        return f"{file}:{self.number}"
+
+
+def logical_lines(statements: Sequence[ast.AST]) -> Iterator[Line]:
+    """Yield the logical lines of statements, with those of the blocks inside them."""
+    for statement in statements:
+        if isinstance(statement, ast.Import | ast.ImportFrom) or is_docstring(statement):
+            continue
+        head = copy.copy(statement)
+        blocks = []
+        for field, value in ast.iter_fields(statement):
+            if isinstance(value, list) and value and isinstance(value[0], _BLOCK):
+                setattr(head, field, [])
+                blocks.append(value)
+        if isinstance(head, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            head.decorator_list = []
+        if isinstance(head, ast.FunctionDef | ast.AsyncFunctionDef):
+            head.name = "_"
+        first = statement.pattern if isinstance(statement, ast.match_case) else statement
+        yield Line(first.lineno, ast.unparse(head))
+        for block in blocks:
+            yield from logical_lines(block)
+
+
+_BLOCK = ast.stmt | ast.ExceptHandler | ast.match_case
+"""What the blocks of compound statements consist of."""
+
+
+def is_docstring(statement: ast.AST) -> bool:
+    """Tell whether a statement is a string: the docstring of a function or of a variable."""
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
+
+
+def repetitions(files: Sequence[Path]) -> list[str]:
+    """Return a sentence for each passage that appears again; longer ones count once."""
+    passages: defaultdict[tuple[str, ...], list[Start]] = defaultdict(list)
+    for file in files:
+        lines = list(logical_lines(ast.parse(file.read_text(encoding="utf-8")).body))
+        for position in range(len(lines) - LENGTH + 1):
+            passage = tuple(line.text for line in lines[position : position + LENGTH])
+            passages[passage].append(Start(file, position, lines[position].number))
+    pairs = [
+        (first, other)
+        for first, *others in passages.values()
+        for other in others
+        if first.file != other.file or other.position - first.position >= LENGTH
+    ]
+    known = {(first.file, first.position, other.file, other.position) for first, other in pairs}
+    return [
+        f"{other} repeats {first}"
+        for first, other in pairs
+        if (first.file, first.position - 1, other.file, other.position - 1) not in known
+    ]
+
+
+@pytest.mark.parametrize("room", ["bsplib", "profiler", "webui", "apps", "benchmarks"])
+def test_no_six_lines_appear_twice_in_a_room(room):
+    assert repetitions(sorted((ROOT / room).rglob("*.py"))) == []
+
+
+BODY = """
+first = read(pid)
+second = read(pid + 1)
+if first > second:
+    total = first
+else:
+    total = second
+    count += 1
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Return a function that writes texts into files a.py, b.py, ... and returns their paths."""
+
+    def write(*texts):
+        files = [tmp_path / f"{name}.py" for name, _ in zip("abc", texts, strict=False)]
+        for file, text in zip(files, texts, strict=True):
+            file.write_text(text, encoding="utf-8")
+        return files
+
+    return write
+
+
+def test_six_lines_that_are_repeated_are_found_with_both_places(write):
+    nested = "def f(pid):\n    count = 0\n" + textwrap.indent(BODY, "    ")
+    assert repetitions(write(f"x = 1\n{BODY}", nested)) == ["b.py:4 repeats a.py:3"]
+
+
+def test_a_repetition_inside_one_file_is_found(write):
+    assert repetitions(write(f"{BODY}\npass\n{BODY}")) == ["a.py:12 repeats a.py:2"]
+
+
+def test_comments_docstrings_imports_and_layout_hide_no_repetition(write):
+    hidden = BODY.replace(
+        "first = read(pid)", 'first = read(\n    pid,\n)  # the first\n"""Its text."""'
+    ).replace("if first", "import os\n\nif first")
+    assert repetitions(write(BODY, hidden)) == ["b.py:2 repeats a.py:2"]
+
+
+def test_five_equal_lines_are_no_repetition(write):
+    assert repetitions(write(BODY, BODY.replace("count += 1", "count += 2"))) == []
+
+
+def test_parameters_of_a_function_are_one_line_without_its_name(write):
+    heads = [
+        f"def {name}(\n    self,\n    pid: int,\n    source: str,\n    *,\n    offset: int,\n):\n"
+        for name in ("put", "get")
+    ]
+    assert repetitions(write(*(f"{head}    return {head[4:7]}\n" for head in heads))) == []
+    lines = "".join(f"    x{number} = pid\n" for number in range(5))
+    assert repetitions(write(*(head + lines for head in heads))) == ["b.py:1 repeats a.py:1"]
+    fewer = lines[: lines.index("    x4")]
+    assert repetitions(write(*(head + fewer for head in heads))) == []
