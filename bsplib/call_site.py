@@ -23,7 +23,10 @@ _WRAPPERS = ("timed", "paused", "settled", "__next__", "pid", "nprocs", "machine
 _SYNCS = ("sync", "oblsync", "done", "__exit__")
 """Primitives that end a superstep by themselves; a collective calls one of them."""
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_BACKENDS = _HERE + "backends" + os.sep
+_own: tuple[str, ...] = (_HERE,)
+"""How the names of files begin that are no part of the program: bsplib, and further backends."""
+_backends: tuple[str, ...] = (_HERE + "backends" + os.sep,)
+"""Those of backends."""
 _MEETINGS = ("exchange", "exchange_oblivious", "sync_one_put", "_meet", "wait")
 """Functions of a backend in which a process waits for others."""
 _INSTALLED = tuple(
@@ -36,14 +39,24 @@ END = "end of main"
 BEFORE = "before main"
 
 
+def add_backend(source: str) -> None:
+    """Count a backend that is no part of bsplib as if it were.
+
+    Args:
+        source: its file, or its folder with a separator at the end.
+    """
+    global _own, _backends  # one program has one set of backends
+    _own, _backends = (*_own, source), (*_backends, source)
+
+
 def is_own(code: CodeType) -> bool:
     """Tell whether code is part of bsplib."""
-    return code.co_filename.startswith(_HERE)
+    return code.co_filename.startswith(_own)
 
 
 def is_own_file(name: str) -> bool:
     """Tell whether a file is part of bsplib."""
-    return name.startswith(_HERE)
+    return name.startswith(_own)
 
 
 def is_installed(name: str) -> bool:
@@ -148,7 +161,7 @@ def activity(stack: Iterable[tuple[str, int, str]]) -> str:
     waits, primitive = False, ""
     for file, _, function in stack:
         if is_own_file(file):
-            waits = waits or (file.startswith(_BACKENDS) and function in _MEETINGS)
+            waits = waits or (file.startswith(_backends) and function in _MEETINGS)
             if function in _OUTERMOST:
                 break
             primitive = primitive if function in _WRAPPERS else function

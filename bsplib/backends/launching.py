@@ -275,6 +275,9 @@ class Backend:
     """Makes the processes of a pool; None where there are no pools."""
     is_virtual: bool = False
     """Its time is virtual: runs report :class:`Times`, and ``Options.prices`` is needed."""
+    source: str | None = None
+    """File of its code, or folder with a separator at the end, where it is no part of bsplib:
+    the frames in it are no frames of the program."""
     probed_over: str | None = None
     """What its processes communicate over, in words for a Machine that is measured there;
     None where there is nothing to be measured."""

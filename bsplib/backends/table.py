@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from bsplib import call_site
 from bsplib.backends.launching import Backend, KeptProcesses, Options, Report, Work
 
 DEFAULT = "shm"
@@ -18,6 +19,8 @@ _backends: dict[str, Backend] = {}
 def register(backend: Backend) -> None:
     """Add a backend, or replace the one of its name."""
     _backends[backend.name] = backend
+    if backend.source is not None:
+        call_site.add_backend(backend.source)
 
 
 def names() -> tuple[str, ...]:

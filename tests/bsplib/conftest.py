@@ -13,18 +13,23 @@ from typing import Any
 import pytest
 
 import bsplib
+from bsplib.backends import table
 from bsplib.recording.records import Run
 from bsplib.recording.trace import read_trace
 
 from .leftovers import children, nothing_stays_in_shared_memory, shared_memory
+from .pipes_backend import PIPES
 
 BACKENDS = ("shm", "sim")
 REAL = ("shm",)
 """Backends whose processes are those of the system."""
+WITHOUT_SHARED_MEMORY = ("test_put", "test_get", "test_messages", "test_partition", "test_oblsync")
+"""Files whose tests run on a backend of the tests, too, which shares nothing."""
 COUNTS = (1, 2, 3, 4, 8)
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    table.register(PIPES)
     config.addinivalue_line(
         "markers",
         "procs(*counts, least=1): run the program with these numbers of processes, or with "
@@ -41,7 +46,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("nprocs", counts, indirect=True, ids="p={}".format)
     if "backend" in metafunc.fixturenames:
         real = metafunc.definition.get_closest_marker("real_processes") is not None
-        metafunc.parametrize("backend", REAL if real else BACKENDS, indirect=True)
+        names = REAL if real else BACKENDS
+        if Path(metafunc.module.__file__ or "").stem in WITHOUT_SHARED_MEMORY:
+            names = (*names, PIPES.name)
+        metafunc.parametrize("backend", names, indirect=True)
 
 
 def _counts(marker: pytest.Mark | None) -> Iterable[int]:

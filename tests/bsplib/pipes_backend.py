@@ -1,0 +1,399 @@
+"""A backend without shared memory: forked processes that send each other all through pipes.
+
+It is slow and short. The tests of the primitives that run on it show that nothing above a
+port takes shared memory, or a single interpreter, for granted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import multiprocessing
+import os
+import signal
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from multiprocessing.connection import Connection, wait
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bsplib.backends.base import Arrivals, Arrived, LeftGroup, Port, Room, Stopped
+from bsplib.backends.launching import Backend, Death, Ended, Options, Report, Work
+from bsplib.backends.members import Members, as_members, named
+from bsplib.backends.oblivious import NOTHING, Collector, Post
+from bsplib.backends.outcomes import Limit, await_outcomes
+from bsplib.backends.parcels import Parcel, Ticket
+from bsplib.backends.table import own_cores
+from bsplib.backends.whereabouts import Whereabouts
+from bsplib.errors import SyncMismatchError
+
+_ALIGNMENT = 64
+KINDS = ("sync", "oblsync")
+"""Ways in which a superstep ends."""
+
+Key = tuple[tuple[int, int], ...]
+"""The partitions, and the sub-groups of them, that lead to a group; empty for the whole run."""
+Payloads = dict[int, Room]
+"""What was staged, by the number in its ticket."""
+
+
+class Letter(NamedTuple):
+    """What a process sends to another one at the end of a superstep, or of its group."""
+
+    key: Key
+    kind: str
+    """One of the ways in which a superstep ends, or ``left``: the sender has left the group."""
+    number: int
+    """Counted over the exchanges, or the oblivious supersteps, of the group."""
+    superstep: int
+    content: Any
+    payloads: Payloads
+
+
+class Mail:
+    """What has come for one process, and its pipes to the others.
+
+    A thread empties the pipes at any time, so that nobody waits in the middle of sending.
+
+    Args:
+        pipes: to the other processes, by pid.
+        caller: to the caller, which sends something where the run is to stop.
+    """
+
+    def __init__(self, pipes: dict[int, Connection], caller: Connection) -> None:
+        self.came = threading.Condition()
+        self.posts: dict[tuple[Key, str, int], dict[int, Letter]] = defaultdict(dict)
+        """By group, kind and number: letters by the pid of their sender in the whole run."""
+        self._latest: dict[tuple[Key, str, int], int] = defaultdict(lambda: -1)
+        self.left: set[tuple[Key, int]] = set()
+        """Groups, and who has left them."""
+        self.left_over: list[LeftGroup] = []
+        """Groups that this process has left, and at whose letters it has still to look."""
+        self._pipes = pipes
+        self._caller = caller
+        self._is_stopped = False
+        threading.Thread(target=self._receive, daemon=True).start()
+
+    def send(self, pid: int, letter: Letter) -> None:
+        """Send a letter to a process; nothing happens where it has ended."""
+        with contextlib.suppress(OSError):
+            self._pipes[pid].send(letter)
+
+    def has_ended(self, key: Key, pid: int, superstep: int, kinds: Sequence[str] = KINDS) -> bool:
+        """Tell whether a process has come to the end of a superstep of a group in such a way."""
+        return max(self._latest[key, kind, pid] for kind in kinds) >= superstep
+
+    def wait(self, ready: Callable[[], bool], suspect: Callable[[], None]) -> None:
+        """Wait for letters until ``ready``; ``suspect`` raises where that will never be."""
+        with self.came:
+            while not ready():
+                if self._is_stopped:
+                    raise Stopped
+                suspect()
+                self.came.wait()
+
+    def _receive(self) -> None:
+        sources: dict[Any, int | None] = {pipe: pid for pid, pipe in self._pipes.items()}
+        sources[self._caller] = None
+        while sources:
+            for pipe in wait(list(sources)):
+                try:
+                    letter = pipe.recv()  # type: ignore[union-attr]  # all are connections
+                except (EOFError, OSError):
+                    if sources.pop(pipe) is None:
+                        os._exit(1)  # with its caller
+                    continue
+                with self.came:
+                    self._keep(sources[pipe], letter)
+                    self.came.notify_all()
+
+    def _keep(self, pid: int | None, letter: Letter) -> None:
+        if pid is None:
+            self._is_stopped = True
+        elif letter.kind == "left":
+            self.left.add((letter.key, pid))
+        else:
+            self.posts[letter.key, letter.kind, letter.number][pid] = letter
+            self._latest[letter.key, letter.kind, pid] = letter.superstep
+
+
+class PipesPort(Port):
+    """A process's door to its group: a letter to everybody at the end of every superstep."""
+
+    def __init__(
+        self, mail: Mail, pid: int, members: Members, key: Key = (), parent: PipesPort | None = None
+    ) -> None:
+        self.pid = pid
+        self.nprocs = len(members)
+        self.members = members
+        self.released = 0
+        self._mail = mail
+        self._key = key
+        self._parent = parent
+        self._others = [other for other in range(self.nprocs) if other != pid]
+        self._superstep = 0
+        self._exchanges = 0
+        self._collector = Collector(members, pid, self)
+        self._serials = itertools.count()
+        self._staged: dict[int, Payloads] = defaultdict(dict)
+        self._here: dict[tuple[int, int], Room] = {}  # payloads, by sender and number
+        self._here_before: dict[tuple[int, int], Room] = {}  # those of the last superstep
+
+    # -- memory and payloads ----------------------------------------------------------------
+
+    def allocate(self, nbytes: int, *, zero: bool) -> memoryview:  # always
+        room = bytearray(nbytes + _ALIGNMENT)
+        start = -np.frombuffer(room, np.uint8).ctypes.data % _ALIGNMENT
+        return memoryview(room)[start : start + nbytes]
+
+    def release(self, memory: memoryview) -> None:
+        pass
+
+    def stage(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
+        number, room = next(self._serials), np.empty(nbytes, np.uint8)
+        if to == self.pid:
+            self._here[to, number] = room
+        else:
+            self._staged[to][number] = room
+        return (self.pid, number, nbytes), room
+
+    def fetch(self, ticket: Ticket) -> memoryview:
+        place = ticket[:2]
+        return (self._here[place] if place in self._here else self._here_before[place]).data
+
+    def _open(self, source: int, letter: Letter) -> Any:
+        """Keep the payloads of a letter, and return the rest."""
+        self._here |= {(source, number): room for number, room in letter.payloads.items()}
+        return letter.content
+
+    # -- supersteps -------------------------------------------------------------------------
+
+    def _send_all(self, kind: str, number: int, contents: Mapping[int, Any]) -> None:
+        staged, self._staged = self._staged, defaultdict(dict)
+        for pid in self._others:
+            letter = Letter(self._key, kind, number, self._superstep, contents[pid], staged[pid])
+            self._mail.send(self.members[pid], letter)
+
+    def exchange(
+        self, parcels: Mapping[int, Parcel], note: int, common: Any = None, stamp: int = 0
+    ) -> Arrivals | None:
+        number, self._exchanges = self._exchanges, self._exchanges + 1
+        posts_any = bool(parcels) or common is not None
+        own = note, common, stamp, posts_any
+        self._send_all("sync", number, {pid: (*own, parcels.get(pid)) for pid in self._others})
+        letters = self._mail.posts[self._key, "sync", number]
+        self._mail.wait(lambda: len(letters) == len(self._others), lambda: self._suspect(letters))
+        del self._mail.posts[self._key, "sync", number]
+        self._look_at_late()
+        came = {pid: self._checked(pid, letters[self.members[pid]]) for pid in self._others}
+        came[self.pid] = *own, None
+        notes, commons, stamps, any_posts, theirs = zip(
+            *(came[pid] for pid in range(self.nprocs)), strict=True
+        )
+        self.released = max(stamps)
+        if len(set(notes)) == 1 and not any(any_posts):
+            return None
+        arrived = [(pid, parcel) for pid, parcel in enumerate(theirs) if parcel is not None]
+        announced = any(each is not None for each in commons)
+        return list(notes), arrived, list(commons) if announced else None
+
+    def _checked(self, pid: int, letter: Letter) -> Any:
+        if letter.superstep != self._superstep:
+            raise SyncMismatchError(
+                f"sync: process {self.members[pid]} is at another sync than process "
+                f"{self.members[self.pid]}; one of them has ended a superstep by oblsync"
+            )
+        return self._open(pid, letter)
+
+    def _suspect(self, letters: Collection[int]) -> None:
+        self._collector.read_late()
+        for pid in self._others:
+            if self.members[pid] not in letters:
+                why = self._why_absent(pid)
+                if self._has_ended(pid, "oblsync"):
+                    why = "has ended this superstep by oblsync"
+                self._raise_if(why, "sync", pid)
+
+    def _why_absent(self, pid: int) -> str:
+        """Say where a process is that cannot come to the end of a superstep of this group."""
+        root, port = self.members[pid], self
+        if (self._key, root) in self._mail.left:
+            return f"has left the sub-group of {named(self.members)}"
+        while port._parent is not None:
+            above = port._parent
+            if self._mail.has_ended(above._key, root, above._superstep):
+                return f"is at a sync outside the sub-group of {named(port.members)}"
+            port = above
+        return ""
+
+    def _has_ended(self, pid: int, kind: str) -> bool:
+        return self._mail.has_ended(self._key, self.members[pid], self._superstep, [kind])
+
+    def _raise_if(self, why: str, operation: str, pid: int) -> None:
+        if why:
+            raise SyncMismatchError(
+                f"{operation}: process {self.members[self.pid]} waits for process "
+                f"{self.members[pid]}, which {why}"
+            )
+
+    def end_superstep(self) -> None:
+        self._superstep += 1
+        self._here_before, self._here = self._here, {}
+
+    # -- oblivious supersteps ---------------------------------------------------------------
+
+    def exchange_oblivious(
+        self, parcels: Mapping[int, tuple[int, Parcel]], expected: int, stamp: int = 0
+    ) -> list[Arrived]:
+        self._collector.read_late()
+        posts = {pid: Post(*parcels[pid], stamp) if pid in parcels else NOTHING
+                 for pid in self._others}  # fmt: skip
+        self._send_all("oblsync", self._collector.ended, posts)
+        self._collector.end_superstep(stamp)
+        arrived = self._collector.collect(expected)
+        self.released = self._collector.released
+        return arrived
+
+    def look(self, number: int, pids: Collection[int]) -> dict[int, Post]:
+        """See :meth:`bsplib.backends.oblivious.Posts.look`."""
+        with self._mail.came:
+            letters = self._mail.posts[self._key, "oblsync", number]
+            there = [pid for pid in pids if self.members[pid] in letters]
+            return {pid: self._open(pid, letters.pop(self.members[pid])) for pid in there}
+
+    def wait(self, number: int, pids: Sequence[int]) -> None:
+        """See :meth:`bsplib.backends.oblivious.Posts.wait`."""
+        roots = {self.members[pid] for pid in pids}
+        letters = self._mail.posts[self._key, "oblsync", number]
+
+        def suspect() -> None:
+            self._collector.read_late()
+            for pid in pids:
+                why = self._why_absent(pid)
+                if self._has_ended(pid, "sync"):
+                    why = "has ended this superstep by sync or the end of main"
+                self._raise_if(why, "oblsync", pid)
+
+        self._mail.wait(lambda: not roots.isdisjoint(letters), suspect)
+
+    def let_go(self) -> bool:
+        """See :meth:`LeftGroup.let_go`."""
+        self._collector.read_late()
+        return self._collector.has_read_all()
+
+    def _look_at_late(self) -> None:
+        self._collector.read_late()
+        self._mail.left_over = [group for group in self._mail.left_over if not group.let_go()]
+
+    # -- groups -----------------------------------------------------------------------------
+
+    def split(self, ordinal: int, index: int, pids: Sequence[int]) -> PipesPort:
+        members = as_members([self.members[pid] for pid in pids])
+        key = (*self._key, (ordinal, index))
+        return PipesPort(self._mail, pids.index(self.pid), members, key, self)
+
+    def close(self) -> None:
+        if self._parent is not None:
+            self._send_all("left", 0, dict.fromkeys(self._others))
+            if not self.let_go():
+                self._mail.left_over.append(self)
+
+
+# -- processes ------------------------------------------------------------------------------------
+
+Pair = tuple[Connection, Connection]
+
+
+def be_process(
+    pid: int, pairs: Mapping[tuple[int, int], Pair], callers: Sequence[Pair], work: Work
+) -> None:
+    """Do some work as one of the processes of a run."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    pipes = {}
+    for pids, ends in pairs.items():
+        for number, end in zip(pids, ends, strict=True):
+            if number == pid:
+                pipes[sum(pids) - pid] = end
+            else:
+                end.close()
+    for number, (theirs, ours) in enumerate(callers):
+        theirs.close()
+        if number != pid:
+            ours.close()
+    mail = Mail(pipes, callers[pid][1])
+    callers[pid][1].send_bytes(work.alone(pid, lambda: PipesPort(mail, pid, range(len(callers)))))
+
+
+class Started:
+    """The processes of a run as their caller sees them; see :class:`Observed`."""
+
+    def __init__(self, work: Work, nprocs: int) -> None:
+        context = multiprocessing.get_context("fork")
+        pairs = {pids: context.Pipe() for pids in itertools.combinations(range(nprocs), 2)}
+        callers = [context.Pipe() for _ in range(nprocs)]
+        self.nprocs = nprocs
+        self.processes = [
+            context.Process(target=be_process, args=(pid, pairs, callers, work))
+            for pid in range(nprocs)
+        ]
+        for process in self.processes:
+            process.start()
+        self._read = work.read
+        self._pipes = {pid: ours for pid, (ours, _) in enumerate(callers)}
+        for end in (*itertools.chain(*pairs.values()), *(theirs for _, theirs in callers)):
+            end.close()
+
+    def news(self, timeout: float) -> dict[int, Ended | Death]:
+        ready = wait(list(self._pipes.values()), timeout)  # those of the dead are ready, too
+        return {pid: self._outcome(pid) for pid, pipe in [*self._pipes.items()] if pipe in ready}
+
+    def _outcome(self, pid: int) -> Ended | Death:
+        with self._pipes.pop(pid) as pipe:
+            try:
+                return self._read(pipe.recv_bytes(), pid)
+            except (EOFError, OSError):
+                self.processes[pid].join()
+                return Death(pid, 0, self.processes[pid].exitcode)
+
+    def tell_to_stop(self) -> None:
+        for pipe in self._pipes.values():
+            with contextlib.suppress(OSError):
+                pipe.send(None)
+
+    def whereabouts(self, ended: Collection[int]) -> list[Whereabouts]:
+        how = {True: "has ended", False: "does not answer"}
+        return [Whereabouts(pid, 0, "", how[pid in ended]) for pid in range(self.nprocs)]
+
+    def report_stopped(self, ended: Collection[int]) -> None:
+        pass
+
+    def end(self) -> None:
+        """End those that are still there, and give everything back."""
+        for pipe in self._pipes.values():
+            pipe.close()
+        for pid, process in enumerate(self.processes):
+            if pid in self._pipes:
+                process.kill()
+            process.join()
+            process.close()
+
+
+def launch(work: Work, options: Options) -> Report:
+    """See :attr:`Backend.launch`."""
+    started = Started(work, options.nprocs)
+    try:
+        return Report(await_outcomes(started, Limit(options.timeout)))
+    finally:
+        started.end()
+
+
+PIPES = Backend(
+    name="pipes",
+    launch=launch,
+    most_processes=64,
+    usual_processes=own_cores,
+    machine="shared-memory",
+    source=__file__,
+)
