@@ -176,7 +176,7 @@ def _layout(dot: str) -> bytes:
     line = bundled if executable is None else [executable, "-Tsvg"]
     try:
         done = subprocess.run(
-            [sys.executable, "-S", "-E", "-c", _LIMITED, *line],
+            [sys.executable, "-S", "-I", "-c", _LIMITED, *line],
             input=dot.encode(),
             capture_output=True,
             check=False,

@@ -122,6 +122,13 @@ def test_a_folder_that_hides_a_package_is_named(run, trace, tmp_path):
     assert errors.startswith(f"bsplib: {tmp_path / 'profiler'} hides the package profiler ")
 
 
+def test_the_graph_is_laid_out_beside_a_module_that_the_layout_would_import(run, trace, tmp_path):
+    for name in ("resource", "pygraphviz"):
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError('of the user')", encoding="utf-8")
+    output, errors = run(SCRIPT, "view", "--html", "page.html", trace)
+    assert (output, errors) == ("wrote page.html: open it in a browser\n", "")
+
+
 @pytest.mark.parametrize("bsp", [(SCRIPT,), BSP], ids=["bsp", "python -m bsplib"])
 def test_a_script_imports_its_own_modules(run, tmp_path, bsp):
     (tmp_path / "inner").mkdir()
