@@ -22,10 +22,15 @@ demo: $(READY)
 sql-story: $(READY)
 	$(BIN)/python -m apps.sql story --out out
 
+# All checks that every change has to pass: less than six minutes on two cores.
 test: $(READY) browser lint
 	$(BIN)/pytest
 
-# All tests, also those with many real processes: they take twice as long.
+# One short case of every test, most of them in the simulator: less than a minute.
+test-quick: $(READY)
+	$(BIN)/pytest --quick
+
+# Every case of every test, with all numbers of real processes.
 test-all: $(READY) browser lint
 	$(BIN)/pytest --all
 

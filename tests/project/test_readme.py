@@ -1,4 +1,4 @@
-"""The README says what is so: its first forty lines run, its folders and commands exist."""
+"""README and CONTRIBUTING are true: the first program runs, folders and commands exist."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 FIRST_FORTY = "\n".join(README.splitlines()[:40])
 
 
@@ -33,10 +34,27 @@ def test_the_first_forty_lines_show_a_picture_that_exists():
     assert (ROOT / picture.group(1)).stat().st_size > 10_000
 
 
-@pytest.mark.parametrize("command", re.findall(r"`make (\w+)`", README))
-def test_every_make_command_is_a_target(command):
+@pytest.mark.parametrize(
+    "command", sorted(set(re.findall(r"\bmake ([a-z]+(?:-[a-z]+)?)[`\n ]", README + CONTRIBUTING)))
+)
+def test_every_make_command_has_a_recipe(command):
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert re.search(rf"^{command}:", makefile, re.MULTILINE)
+    assert re.search(rf"^{command}:.*\n\t", makefile, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "path", re.findall(r"`((?:[\w.]+/)+[\w.]*|\w+\.toml|\.[\w./-]+\.yaml)`", CONTRIBUTING)
+)
+def test_every_path_in_contributing_exists(path):
+    assert (ROOT / path).exists()
+
+
+def test_the_hooks_call_tools_of_the_virtual_environment():
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    entries = re.findall(r"^ +entry: (\S+)", hooks, re.MULTILINE)
+    assert len(entries) == hooks.count("- id: ") == hooks.count("language: system")
+    assert all(entry.startswith(".venv/bin/") for entry in entries)
+    assert re.findall(r"- repo: (\S+)", hooks) == ["local"]
 
 
 def test_the_table_of_folders_names_every_room():
