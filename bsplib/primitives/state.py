@@ -1,7 +1,7 @@
 """What one process knows of a group: all its private attributes, and its errors.
 
 Every other class that a group is made of inherits from :class:`GroupState`, and keeps
-no attribute of its own. Only a recorder adds some (:mod:`bsplib.recording.recorder`).
+no attribute of its own. Only a recorder adds some (:mod:`bsplib.recording.recorded_group`).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from __future__ import annotations
 from time import thread_time_ns
 from typing import Any
 
-from bsplib.recording.recorder import RecordedGroup
+from bsplib.recording.recorded_group import RecordedGroup
 
 
 class CpuRecordedGroup(RecordedGroup):

@@ -13,7 +13,8 @@ from bsplib.group import Group
 from bsplib.machine import Machine
 from bsplib.primitives.state import Terms
 from bsplib.recording.cpu_recorder import CpuRecordedGroup
-from bsplib.recording.recorder import RecordedGroup, Recorder
+from bsplib.recording.recorded_group import RecordedGroup
+from bsplib.recording.recorder import Recorder
 from bsplib.recording.records import root_group
 from bsplib.recording.spool import Spool
 from bsplib.running.failures import Failure, failure_of

@@ -8,7 +8,7 @@ import pytest
 
 import bsplib
 from bsplib import Group
-from bsplib.recording.recorder import RecordedGroup
+from bsplib.recording.recorded_group import RecordedGroup
 from bsplib.recording.trace import read_trace
 from bsplib.running.virtual_group import in_virtual_time
 from bsplib.sync_kinds import Kind
