@@ -21,9 +21,10 @@ from bsplib.running.failures import trim
 from bsplib.running.prices import MachinePrices
 from bsplib.running.program import check_program
 from bsplib.running.results import report_of, values
+from bsplib.running.seeds import draw
 from bsplib.running.setting import Setting, choose
 from bsplib.running.speed import own_speed, time_scale
-from bsplib.running.task import Task
+from bsplib.running.task import Conditions, Task
 from bsplib.running.work import TaskWork
 from bsplib.version import __version__
 
@@ -126,7 +127,8 @@ def run(  # noqa: PLR0913  # each has a name at the call
         seed=sim_seed,
         timeout=timeout if overrides.timeout is None else overrides.timeout,
     )
-    task = Task(main, setting.machine, args, kwargs, check=setting.check, label=overrides.label)
+    conditions = Conditions(setting.machine, setting.check, overrides.label)
+    task = Task(main, args, kwargs, draw(), conditions)
     target = overrides.profile or profile
     try:
         if target is None or not overrides.records:
@@ -165,8 +167,8 @@ def _run_recorded(task: Task, setting: Setting, path: Path) -> list[Any]:
     meta = _meta(task, setting)
     recording = Recording(path, setting.nprocs, meta)
     try:
-        recorded = replace(task, spool=recording.folder, cpu=meta["cpu_measured"])
-        results = _launch(recorded, setting)
+        recorded = task.conditions._replace(spool=recording.folder, cpu=meta["cpu_measured"])
+        results = _launch(task._replace(conditions=recorded), setting)
     except BaseException as error:
         recording.end(error)
         raise
@@ -183,7 +185,7 @@ def _meta(task: Task, setting: Setting) -> dict[str, Any]:
         "main": getattr(task.main, "__qualname__", repr(task.main)),
         "arguments": sys.argv[1:],
         "backend": setting.backend,
-        "machine": asdict(task.machine),
+        "machine": asdict(setting.machine),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "host": platform.node(),
         "cores": cores,

@@ -16,8 +16,9 @@ from bsplib.machine import Machine
 from bsplib.running.failures import trim
 from bsplib.running.program import check_program
 from bsplib.running.results import report_of, values
+from bsplib.running.seeds import draw
 from bsplib.running.setting import Setting, check_timeout, choose
-from bsplib.running.task import Task
+from bsplib.running.task import Conditions, Task
 from bsplib.running.work import TaskWork
 
 
@@ -53,6 +54,7 @@ class Pool:
         self._setting: Setting = choose(
             nprocs=nprocs, machine=machine, check=check, wait=wait, start_method=start_method
         )
+        self._conditions = Conditions(self._setting.machine, check)
         self._processes: KeptProcesses | None = None
         self._finalize: Finalize | None = None
         self._closed = False
@@ -85,7 +87,7 @@ class Pool:
             Exception: as :func:`bsplib.run`.
         """
         check_program(main, args, kwargs, ("timeout",))
-        task = Task(main, self._setting.machine, args, kwargs, check=self._setting.check)
+        task = Task(main, args, kwargs, draw(), self._conditions)
         seconds = check_timeout(timeout)
         self._check_thread("run")
         with self._turn:

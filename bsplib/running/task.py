@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from bsplib.backends.base import Port
 from bsplib.group import Group
@@ -18,40 +17,46 @@ from bsplib.recording.recorder import Recorder
 from bsplib.recording.records import root_group
 from bsplib.recording.spool import Spool
 from bsplib.running.failures import Failure, failure_of
-from bsplib.running.seeds import Seeds, draw
+from bsplib.running.seeds import Seeds
 from bsplib.running.virtual_group import in_virtual_time
 
 _Group = TypeVar("_Group", bound=Group)
 
 
-@dataclass(frozen=True)
-class Task:
-    """What the processes of a run are to do."""
+class Conditions(NamedTuple):
+    """Under what conditions tasks are done; those of a pool are done under the same."""
 
-    main: Callable[..., Any]
     machine: Machine
-    args: tuple[Any, ...] = ()
-    kwargs: dict[str, Any] = field(default_factory=dict)
-    spool: Path | None = None
-    """Folder for the records; None where nothing is recorded."""
-    cpu: bool = False
-    """Record CPU time too."""
     check: bool = False
     """Find transfers that overlap, and arrays that are changed too early."""
     label: bool = False
     """Lines that a process prints begin with its pid."""
-    seeds: Seeds = field(default_factory=draw)
+    spool: Path | None = None
+    """Folder for the records; None where nothing is recorded."""
+    cpu: bool = False
+    """Record CPU time too."""
+
+
+class Task(NamedTuple):
+    """What the processes of a run are to do."""
+
+    main: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    seeds: Seeds
     """Of the global random generators of real processes."""
+    conditions: Conditions
 
 
 def run_task(task: Task, port: Port) -> Any:
     """Run ``main`` in this process and return what it returns."""
     port.exchange({}, 0, stamp=port.now())  # time 0 is when the last one is here
     port.end_superstep()
-    terms = Terms(port.released, task.machine, task.check)
-    if task.spool is None:
+    machine, check, _, folder, _ = task.conditions
+    terms = Terms(port.released, machine, check)
+    if folder is None:
         return _run_main(task, _kind(Group, port)(port, terms))
-    with closing(Spool(task.spool, port.pid)) as spool:
+    with closing(Spool(folder, port.pid)) as spool:
         return _run_main(task, _recorded_group(task, spool, port, terms))
 
 
@@ -74,7 +79,7 @@ def _recorded_group(task: Task, spool: Spool, port: Port, terms: Terms) -> Group
     code = getattr(task.main, "__code__", None)
     recorder = Recorder(spool, port.pid, _call_main.__code__, code)
     recorder.began_ns = port.released
-    kind = _kind(CpuRecordedGroup if task.cpu else RecordedGroup, port)
+    kind = _kind(CpuRecordedGroup if task.conditions.cpu else RecordedGroup, port)
     return kind(port, terms, None, recorder, root_group(port.nprocs))
 
 

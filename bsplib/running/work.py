@@ -8,7 +8,6 @@ import pickle
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -19,8 +18,8 @@ from bsplib.backends.base import Stopped
 from bsplib.backends.launching import Ended, OpenPort
 from bsplib.running.failures import Failure, Halt, halt_of, read_outcome, unpicklable_result
 from bsplib.running.labels import WhoPrints, whole_lines
-from bsplib.running.seeds import Seeds, plant
-from bsplib.running.task import Task, describe_failure, run_task
+from bsplib.running.seeds import plant
+from bsplib.running.task import Conditions, Task, describe_failure, run_task
 
 _PLAIN = (int, float, complex, str, bytes, type(None), np.ndarray, np.generic)
 
@@ -49,7 +48,7 @@ class TaskWork:
     @property
     def job_runner(self) -> TaskRunner:
         """See :attr:`Work.job_runner`."""
-        return TaskRunner(replace(self._task, main=_nothing, args=(), kwargs={}, seeds=Seeds()))
+        return TaskRunner(self._task.conditions)
 
     def job(self) -> bytes:
         """See :meth:`Work.job`: main and its arguments, by name where they can be found so.
@@ -57,7 +56,7 @@ class TaskWork:
         Otherwise they are pickled by value.
         """
         task = self._task
-        job = task.main, task.args, task.kwargs, task.seeds
+        job = tuple(task[:-1])  # without its conditions
         is_named = isinstance(task.main, FunctionType) and task.main.__module__ != "__main__"
         values = (*task.args, *task.kwargs.values())
         if is_named and all(isinstance(value, _PLAIN) for value in values):
@@ -83,8 +82,7 @@ class TaskWork:
 class TaskRunner(NamedTuple):
     """Does the tasks of kept processes; see :class:`JobRunner`."""
 
-    frame: Task
-    """A task that differs from them in main, its arguments and the seeds."""
+    conditions: Conditions
 
     def run(self, job: bytes, pid: int, open_port: OpenPort) -> bytes:
         """See :meth:`JobRunner.run`."""
@@ -99,11 +97,7 @@ class TaskRunner(NamedTuple):
         if getattr(main, "__module__", None) == "__main__":
             # Let instances of the classes that came along be pickled by name, as in the script.
             vars(sys.modules["__main__"]).update(getattr(main, "__globals__", {}))
-        return replace(self.frame, main=task_main, args=args, kwargs=kwargs, seeds=seeds)
-
-
-def _nothing(bsp: Any) -> None:
-    """Stand for a main that is told later."""
+        return Task(task_main, args, kwargs, seeds, self.conditions)
 
 
 def _pickled_outcome(find_task: Callable[[], Task], pid: int, open_port: OpenPort) -> bytes:
@@ -116,7 +110,7 @@ def _pickled_outcome(find_task: Callable[[], Task], pid: int, open_port: OpenPor
     try:
         task = find_task()
         plant(task.seeds, pid)
-        with whole_lines(lambda: pid, label=task.label):
+        with whole_lines(lambda: pid, label=task.conditions.label):
             outcome = (run_task(task, open_port()),)
     except BaseException as error:  # noqa: BLE001  # whatever it is, the caller is told
         outcome = _describe(error, pid)
@@ -147,7 +141,7 @@ class InsideTask:
     def run(self, pid: int, open_port: OpenPort) -> Ended:
         """See :meth:`InsideWork.run`."""
         args, kwargs = pickle.loads(self._arguments)  # made above
-        result = run_task(replace(self._task, args=args, kwargs=kwargs), open_port())
+        result = run_task(self._task._replace(args=args, kwargs=kwargs), open_port())
         try:
             return Returned(pickle.loads(pickle.dumps(result, 5)))
         except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__
@@ -159,4 +153,4 @@ class InsideTask:
 
     def whole_lines(self, who: WhoPrints) -> AbstractContextManager[None]:
         """See :meth:`InsideWork.whole_lines`."""
-        return whole_lines(who, label=self._task.label)
+        return whole_lines(who, label=self._task.conditions.label)
