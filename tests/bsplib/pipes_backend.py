@@ -152,12 +152,19 @@ class PipesPort(Port):
         pass
 
     def stage(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
-        number, room = next(self._serials), np.empty(nbytes, np.uint8)
+        room = np.empty(nbytes, np.uint8)
+        return self._ticket(room, to), room
+
+    def lend(self, values: np.ndarray[Any, Any], to: int) -> Ticket:
+        return self._ticket(values.reshape(-1).view(np.uint8), to)  # until it is sent
+
+    def _ticket(self, room: Room, to: int) -> Ticket:
+        number = next(self._serials)
         if to == self.pid:
             self._here[to, number] = room
         else:
             self._staged[to][number] = room
-        return (self.pid, number, nbytes), room
+        return self.pid, number, len(room)
 
     def fetch(self, ticket: Ticket) -> memoryview:
         place = ticket[:2]
