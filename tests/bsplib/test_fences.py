@@ -6,7 +6,10 @@ store of one, and every fence. This machine is said to be one that keeps no orde
 
 from __future__ import annotations
 
+import importlib
+import re
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +47,7 @@ FENCE = ("fence", 0, "")
 ANNOUNCES = {"word", "POSTED", "CONSUMED", "CLOSED", "LATEST", "TURNED", "label"}
 ANNOUNCED = {"stamp", "index", "ring"}
 NOTE = 3
+MODULES = ("fences", "membership", "oblivious", "others", "port", "waiting")
 
 
 class NotedFences(Fences):
@@ -281,3 +285,16 @@ def test_where_a_sleeper_cannot_fence_others_each_post_is_fenced_from_the_look_a
         assert all(noted[number - 1] == FENCE for number in looks)
         fenced = noted[noted.index(("store", 1 - pid, "WAITED")) + 1] if pid == 1 else FENCE
         assert fenced == FENCE
+
+
+def test_every_function_that_the_protocol_page_names_exists():
+    page = (Path(context.__file__).parent / "PROTOCOL.md").read_text(encoding="utf-8")
+    modules = [importlib.import_module(f"bsplib.backends.shm.{name}") for name in MODULES]
+    classes = {name: each for module in modules for name, each in vars(module).items()}
+    named = re.findall(r"`([A-Z]\w+)\.(\w+)`", page)
+    assert len(named) > 20
+    assert [(owner, name) for owner, name in named if not has(classes[owner], name)] == []
+
+
+def has(owner, name):
+    return name in vars(owner) or name in getattr(owner, "__slots__", ())

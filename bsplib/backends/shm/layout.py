@@ -18,7 +18,6 @@ from typing import Any
 
 from bsplib.backends.parcels import Parcel, SmallPut
 from bsplib.backends.shm.control import INDEX, INLINE, INLINE_BYTES, WORD
-from bsplib.backends.shm.outbox import Outbox
 from bsplib.backends.shm.segment import CHUNK_SHIFT, Segment
 
 _ROW = 3
@@ -95,13 +94,13 @@ def read_inline(segment: Segment, slot: int, receiver: int) -> Parcel | None:
 
 
 def lay_out(
-    segment: Segment, outbox: Outbox, rows: int, parcels: Iterable[tuple[int, int, Any]]
+    segment: Segment, room: Callable[[int], int], rows: int, parcels: Iterable[tuple[int, int, Any]]
 ) -> int:
-    """Write parcels, as plain values, and their index into an outbox.
+    """Write parcels, as plain values, and their index into the outbox of the superstep.
 
     Args:
         segment: the memory.
-        outbox: of the superstep.
+        room: returns the byte at which so many may be written.
         rows: number of processes, and one.
         parcels: (row, messages, parcel).
 
@@ -111,11 +110,11 @@ def lay_out(
     index = array("Q", bytes(_ROW_BYTES * rows))
     for row, messages, parcel in parcels:
         blob = marshal.dumps(parcel)
-        start = outbox.room(len(blob))
+        start = room(len(blob))
         segment.view(start, len(blob))[:] = blob
         index[_ROW * row : _ROW * row + _ROW] = array("Q", (start, len(blob), messages))
     raw = index.tobytes()
-    start = outbox.room(len(raw))
+    start = room(len(raw))
     segment.view(start, len(raw))[:] = raw
     return start
 

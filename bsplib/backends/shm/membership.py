@@ -17,6 +17,7 @@ from bsplib.backends.shm.control import (
     SUPERSTEP_SHIFT,
     WORD,
 )
+from bsplib.errors import PartitionError
 
 _KEY_MASK = (1 << 62) - 1
 
@@ -79,8 +80,17 @@ class Membership:
         nobody up. The parent has to be entered: in its block this process says when it has
         left.
         """
+        if self.block:
+            return
+        if self._parent is not None:
+            self._parent.enter()
+            self._wait_for_block()
         self.block = self._blocks[self.pid] = self._take_block()
         self._say_what_is_left()
+
+    def may_be_given_back(self) -> bool:
+        """Tell whether the block of this process may serve another group one day."""
+        return self.block != 0 and self._parent is not None
 
     def root(self, pid: int) -> int:
         """Return a process's number in the root group."""
@@ -105,6 +115,22 @@ class Membership:
         block = start + FIRST_BLOCK + labels.index(self._key) * BLOCK_WORDS
         self._blocks[pid] = block
         return block
+
+    def _wait_for_block(self) -> None:
+        """Wait until everybody has left one of the groups that this process has left."""
+        context = self.context
+        context.reclaim_left_groups()
+        if context.has_block():
+            return
+        if not context.left_over:
+            raise PartitionError(f"partition: groups nest at most {BLOCKS} deep")
+        others = [pid for pid in range(context.nprocs) if pid != context.pid]
+
+        def has_block() -> bool:
+            context.reclaim_left_groups()
+            return context.has_block()
+
+        context.waiting.wait(has_block, others, lambda: None)
 
     def _take_block(self) -> int:
         """Clear a free block of this process, of which there is one; label it with the key."""

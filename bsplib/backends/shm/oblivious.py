@@ -28,6 +28,8 @@ class Oblivious:
         self._members = members
         self._control = members.context.control
         self._collector = Collector(members.roots, members.pid, self)
+        self.latest = 0
+        """The last superstep of the group that this process has ended so."""
 
     @property
     def ended(self) -> int:
@@ -57,6 +59,7 @@ class Oblivious:
         members.context.fences.order()  # release: who finds LATEST finds the post, too
         control[members.block + LATEST] = members.superstep
         members.context.waiting.wake_if_waited()
+        self.latest = members.superstep
         self._collector.end_superstep(stamp)
 
     def collect(self, expected: int) -> list[Arrived]:

@@ -9,10 +9,9 @@ until it comes to the next one; no second barrier is needed.
 
 from __future__ import annotations
 
-import functools
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,6 @@ from bsplib.backends.base import Arrivals, Arrived, Port, Room
 from bsplib.backends.parcels import Parcel, SmallPut, Ticket
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import (
-    BLOCKS,
     INDEX,
     MEETING_SHIFT,
     SLOTS,
@@ -29,22 +27,17 @@ from bsplib.backends.shm.control import (
     SUPERSTEP_SHIFT,
     TURNED,
 )
+from bsplib.backends.shm.inbox import Inbox
 from bsplib.backends.shm.layout import (
-    RECEIVER_SHIFT,
-    inline_to,
-    is_inline,
     lay_out,
-    open_row,
-    read_inline,
-    read_small_put,
-    small_put_to,
     write_inline,
     write_small_put,
 )
+from bsplib.backends.shm.leaving import Leaving
 from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
-from bsplib.backends.shm.outbox import Outbox
-from bsplib.errors import PartitionError, SyncMismatchError
+from bsplib.backends.shm.others import Others, Slots
+from bsplib.backends.shm.outboxes import Outboxes
 
 _NOT_YET = 1 << 62
 _LARGE = 1 << 18
@@ -53,24 +46,13 @@ _NEXT_MEETING = 1 << MEETING_SHIFT
 _NEXT_SUPERSTEP = 1 << SUPERSTEP_SHIFT
 
 
-class _Laid(NamedTuple):
-    """An outbox that others may still read."""
-
-    last_read: int  # superstep by whose sync all have read it
-    oblivious: int  # posts that all have to consume, if that comes first
-    outbox: Outbox
-
-
-_Slots = tuple[list[int], list[int]]
 _Outgoing = tuple[Mapping[int, Parcel], Any]
 
 
 class ShmPort(Port):
     """A process's door to its group in shared memory."""
 
-    def __init__(
-        self, context: ProcessContext, members: Membership, parent: ShmPort | None = None
-    ) -> None:
+    def __init__(self, context: ProcessContext, members: Membership) -> None:
         self.pid = members.pid
         self.nprocs = members.nprocs
         self.members = members.roots
@@ -84,26 +66,25 @@ class ShmPort(Port):
         self._fences = context.fences
         self._is_fenced = context.fences.weak or context.fences.posts_need_fence
         self._members = members
-        self._inline_to_me = inline_to(self.pid) >> RECEIVER_SHIFT
-        self._small_put_to_me = small_put_to(self.pid) >> RECEIVER_SHIFT
         self._mine: list[int] = []  # words of this process's slots, once it has entered
         self._turned = 0
         self._oblivious = Oblivious(members)
-        self._parent = parent
+        self._others = Others(members, self._oblivious)
+        self._inbox = Inbox(self._segment, self.pid, self.nprocs)
+        self._outboxes = Outboxes(context, members, self._oblivious, self.is_settled)
+        self._laid = self._outboxes.laid
+        self._leaving = Leaving(members, self._oblivious, self._outboxes)
         self._left_over = context.left_over
         self._has_to_prepare = True  # before a meeting: to enter, or to look back at posts
-        self._oblivious_at = 0  # the last superstep that ended so
         self._parity = 0
         self._floor = members.superstep << SUPERSTEP_SHIFT
-        self._slots: _Slots | None = None  # of others, once all are found
-        self._outbox: Outbox | None = None
-        self._laid: list[_Laid] = []
+        self._slots: Slots | None = None  # of others, once all are found
 
     @classmethod
     def of_root(cls, context: ProcessContext) -> ShmPort:
         """Return a process's door to the whole run."""
         root = cls(context, Membership(context, range(context.nprocs), context.pid))
-        root._take_block()
+        root._enter()
         return root
 
     # -- memory ---------------------------------------------------------------------
@@ -133,7 +114,7 @@ class ShmPort(Port):
     def is_settled(self, pid: int) -> bool:
         """See :meth:`Port.is_settled`."""
         last = self._members.superstep - 1
-        if self._oblivious_at == last:
+        if self._oblivious.latest == last:
             return False
         turned = self._members.find(pid) + TURNED
         # It may need a moment to write what it got at the last sync.
@@ -148,26 +129,19 @@ class ShmPort(Port):
 
     def stage(self, nbytes: int, to: int) -> tuple[Ticket, Room]:  # noqa: ARG002  # all can fetch it
         """See :meth:`Port.stage`."""
-        if nbytes >= _LARGE and self._outbox is None:
-            self._reclaim_delivered(nbytes)
-        start = self._get_outbox().room(nbytes)
+        start = self._outboxes.room(nbytes)
         return (self.pid, start, nbytes), self._segment.view_array(start, nbytes)
 
     def stage_message(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
         """See :meth:`Port.stage_message`."""
         staged = self.stage(nbytes, to)
-        self._get_outbox().has_messages = True
+        self._outboxes.keep_messages()
         return staged
 
     def fetch(self, ticket: Ticket) -> memoryview:
         """See :meth:`Port.fetch`."""
         _, start, nbytes = ticket
         return self._segment.view(start, nbytes)
-
-    def _get_outbox(self) -> Outbox:
-        if self._outbox is None:
-            self._outbox = self._context.take_outbox()
-        return self._outbox
 
     # -- meetings of all ------------------------------------------------------------
 
@@ -210,22 +184,23 @@ class ShmPort(Port):
         if control[self._waited]:
             self._waiting.wake()
         nothing_new = not word & 1
-        slots = (self._slots or self._find_all())[parity]
+        slots = (self._slots or self._find_others())[parity]
         for slot in slots:
-            if control[slot] != word and self._look_at(slot, floor) != word:
+            if control[slot] != word and self._others.look_at(slot, floor) != word:
                 nothing_new = False
         self._parity = 1 - parity
         self._floor = floor + _NEXT_MEETING
         if stamp or self._laid or self._left_over or self._has_to_prepare or self._is_fenced:
             self._look_around(stamp, slots)
+        inbox, came = self._inbox, None
         if not nothing_new:
-            return self._small_puts(mine, slots) if outgoing is None else self._collect(mine, slots)
-        if outgoing is None:  # the superstep ends here, since nothing has to be delivered
+            came = (inbox.collect if outgoing else inbox.small_puts)(mine, slots)
+        if not (came or outgoing):  # the superstep ends here: nothing has to be delivered
             members = self._members
             control[self._turned] = superstep = members.superstep
             members.superstep = superstep + 1
             self._floor = superstep + 1 << SUPERSTEP_SHIFT
-        return None
+        return came or None
 
     sync_empty = sync_one_put = _meet
 
@@ -256,17 +231,17 @@ class ShmPort(Port):
         """Do what few meetings need once everybody has posted."""
         self._fences.order()  # acquire: the words, before what they announce
         if stamp:
-            self._note_release(stamp, slots)
-        if self._laid or self._left_over or self._has_to_prepare:
-            self._reclaim()
+            self.released = self._inbox.latest(stamp, slots)
+        if self._has_to_prepare:
+            self._oblivious.read_everything()  # all that was posted before is there now
+        if self._laid:
+            self._outboxes.reclaim()
+        if self._left_over:
+            self._context.reclaim_left_groups()
 
-    def _note_release(self, stamp: int, slots: list[int]) -> None:
-        control = self._control
-        for slot in slots:
-            its = control[slot + STAMP]
-            if its > stamp:  # noqa: PLR1730  # without a call
-                stamp = its
-        self.released = stamp
+    def _find_others(self) -> Slots:
+        self._slots = self._others.slots()
+        return self._slots
 
     def _write_parcels(self, mine: int, parcels: Mapping[int, Parcel], common: Any) -> bool:
         """Write what others are to read of this post; return whether there is anything."""
@@ -280,103 +255,9 @@ class ShmPort(Port):
         rows = [(pid, 0, parcel.plain()) for pid, parcel in parcels.items()]
         if common is not None:
             rows.append((self.nprocs, 0, common))
-        index = lay_out(self._segment, self._get_outbox(), self.nprocs + 1, rows)
+        index = lay_out(self._segment, self._outboxes.room, self.nprocs + 1, rows)
         self._control[mine + INDEX] = index
         return True
-
-    def _look_at(self, slot: int, floor: int) -> int:
-        """Wait for another process's post; return its word."""
-        control = self._control
-        if control[slot] < floor and not self._waiting.arrives(slot, floor):
-            self._wait_until(lambda: control[slot] >= floor, self._whose(slot), spun=True)
-        seen = control[slot]
-        if seen >> MEETING_SHIFT != floor >> MEETING_SHIFT:
-            self._fail_ahead(self._whose(slot))
-        return seen
-
-    def _whose(self, slot: int) -> int:
-        return self._members.others[self._find_all()[self._parity].index(slot)]
-
-    def _find_all(self) -> _Slots:
-        """Return the words of all others' slots; wait until they have entered the group."""
-        members = self._members
-        for pid in reversed(members.others):  # who was started last comes last: one wait, not many
-            self._wait_until(functools.partial(members.find, pid), pid)
-        blocks = [members.find(pid) for pid in members.others]
-        first, second = SLOTS
-        self._slots = [block + first for block in blocks], [block + second for block in blocks]
-        return self._slots
-
-    def _fail_ahead(self, pid: int) -> None:
-        """A process is at a later sync: it ended this superstep otherwise."""
-        root = self._members.root
-        raise SyncMismatchError(
-            f"sync: process {root(pid)} is at a later sync than process {root(self.pid)}; one of "
-            f"them has ended a superstep by oblsync"
-        )
-
-    def _wait_until(self, arrived: Callable[[], object], pid: int, *, spun: bool = False) -> None:
-        members = self._members
-
-        def suspect() -> None:
-            self._oblivious.read_everything()
-            why = members.why_absent(pid)
-            if self._oblivious.is_ahead(pid):
-                why = "has ended this superstep by oblsync"
-            self._fences.order()  # acquire: what it did last, before what it posted
-            if why and not arrived():  # it may have come, and gone on, since it was looked for
-                raise SyncMismatchError(
-                    f"sync: process {members.root(self.pid)} waits for process "
-                    f"{members.root(pid)}, which {why}"
-                )
-
-        self._waiting.wait(arrived, [members.root(pid)], suspect, spun=spun)
-
-    def _small_puts(self, mine: int, slots: list[int]) -> list[SmallPut] | Arrivals | None:
-        """Read the small puts for this process, or all there is if that is more.
-
-        Where nothing is for this process it ends the superstep and returns None.
-        """
-        control, small_put_to_me = self._control, self._small_put_to_me
-        note, small_puts = control[mine] | 1, []
-        for slot in slots:
-            if control[slot] | 1 != note:
-                return self._collect(mine, slots)
-            if control[slot] & 1:
-                receiver = control[slot + INDEX] >> RECEIVER_SHIFT
-                if receiver == small_put_to_me:
-                    small_puts.append(read_small_put(self._segment, slot))
-                elif receiver == self._inline_to_me or not is_inline(control[slot + INDEX]):
-                    return self._collect(mine, slots)
-        if small_puts:
-            return small_puts
-        self.end_superstep()
-        return None
-
-    def _collect(self, mine: int, slots: list[int]) -> Arrivals:
-        """Read what the slots of a meeting point at."""
-        control, segment, pid = self._control, self._segment, self.pid
-        notes: list[int] = []
-        parcels: list[Arrived] = []
-        commons: list[Any] | None = None
-        for source, slot in enumerate([*slots[:pid], mine, *slots[pid:]]):
-            word = control[slot]
-            notes.append(word >> 1 & 0x7F)
-            if not word & 1:
-                continue
-            index = control[slot + INDEX]
-            if is_inline(index):
-                parcel = read_inline(segment, slot, pid)
-            else:
-                _, plain = open_row(segment, index, pid)
-                parcel = None if plain is None else Parcel.of_plain(plain)
-                _, common = open_row(segment, index, self.nprocs)
-                if common is not None:
-                    commons = commons or [None] * self.nprocs
-                    commons[source] = common
-            if parcel is not None:
-                parcels.append((source, parcel))
-        return notes, parcels, commons
 
     # -- oblivious meetings -----------------------------------------------------------
 
@@ -389,11 +270,10 @@ class ShmPort(Port):
         def write() -> int:
             if not rows:
                 return 0
-            return lay_out(self._segment, self._get_outbox(), self.nprocs + 1, rows)
+            return lay_out(self._segment, self._outboxes.room, self.nprocs + 1, rows)
 
         self._prepare()
         self._has_to_prepare = True  # from now on: there are posts to look back at
-        self._oblivious_at = self._members.superstep
         self._oblivious.post(write, stamp)
         arrived = self._oblivious.collect(expected)
         self.released = self._oblivious.released
@@ -403,8 +283,8 @@ class ShmPort(Port):
 
     def end_superstep(self) -> None:
         """See :meth:`Port.end_superstep`."""
-        if self._outbox is not None:
-            self._put_aside(self._outbox)
+        if self._outboxes.current is not None:
+            self._outboxes.put_aside(self._outboxes.current)
         if self._is_fenced:
             self._fences.order()  # release: what was delivered, before TURNED
         members = self._members
@@ -413,71 +293,11 @@ class ShmPort(Port):
         members.superstep = superstep + 1
         self._floor = superstep + 1 << SUPERSTEP_SHIFT
 
-    def _put_aside(self, outbox: Outbox) -> None:
-        """Keep what was laid out until all have read it.
-
-        What was laid out at a sync has been read when all come to the next one. A post
-        may be looked at until then, by those who did not wait for it.
-
-        What others have consumed is freed before this superstep's outbox is added: the
-        messages in it that this process sent to itself are in its queue now, and are
-        read until it ends the next superstep. Those of the supersteps before are gone.
-        """
-        if len(self._laid) > 1:
-            self._reclaim_consumed()
-        synced = self._oblivious_at != self._members.superstep
-        last_read = self._members.superstep if synced else _NOT_YET
-        self._laid.append(_Laid(last_read, self._oblivious.ended + synced, outbox))
-        self._outbox = None
-
-    def _reclaim(self) -> None:
-        """Everybody has come to this superstep: what was laid out earlier has been read."""
-        self._oblivious.read_everything()  # all that was posted before is there now
-        superstep = self._members.superstep
-        self._free(lambda laid: laid.last_read < superstep)
-        self._laid = [
-            laid._replace(last_read=superstep) if laid.last_read == _NOT_YET else laid
-            for laid in self._laid
-        ]
-        if self._context.left_over:
-            self._context.reclaim_left_groups()
-
-    def _reclaim_consumed(self) -> None:
-        """Between oblivious supersteps: free what all have consumed."""
-        consumed = self._oblivious.least_consumed()
-        self._free(lambda laid: laid.oblivious <= consumed)
-
-    def _reclaim_delivered(self, nbytes: int) -> None:
-        """Free what was laid out at the last sync, if it has been delivered everywhere.
-
-        What is large is copied faster into memory that has just been read than into
-        memory that nobody remembers: it is worth to ask, and to wait a moment.
-        """
-        last = self._members.superstep - 1
-
-        def is_delivered(laid: _Laid) -> bool:
-            return laid.last_read == last and not laid.outbox.has_messages
-
-        patience = range(nbytes // _LARGE)
-        if any(map(is_delivered, self._laid)) and all(
-            any(self.is_settled(pid) for _ in patience) for pid in self._members.others
-        ):
-            self._free(is_delivered)
-
-    def _free(self, is_read: Callable[[_Laid], bool]) -> None:
-        still = []
-        for laid in self._laid:
-            if is_read(laid):
-                self._context.give_outbox(laid.outbox)
-            else:
-                still.append(laid)
-        self._laid = still
-
     def split(self, ordinal: int, index: int, pids: Sequence[int]) -> ShmPort:
         """See :meth:`Port.split`."""
         pid = pids.index(self.pid)
         members = Membership(self._context, pids, pid, self._members, ordinal, index)
-        return ShmPort(self._context, members, self)
+        return ShmPort(self._context, members)
 
     def _prepare(self) -> None:
         """Do what has to precede a post."""
@@ -488,53 +308,14 @@ class ShmPort(Port):
 
     def _enter(self) -> None:
         """Let the others find this process in the group, before its first post."""
-        if self._parent is not None and not self._parent._mine:
-            self._parent._enter()
-        self._context.reclaim_left_groups()
-        if not self._context.has_block():
-            self._wait_for_block()
-        self._take_block()
-
-    def _take_block(self) -> None:
         self._members.enter()
         block = self._members.block
         self._mine = [block + slot for slot in SLOTS]
         self._turned = block + TURNED
 
-    def _wait_for_block(self) -> None:
-        """Wait until everybody has left one of the groups that this process has left."""
-        context = self._context
-        if not context.left_over:
-            raise PartitionError(f"partition: groups nest at most {BLOCKS} deep")
-        others = [pid for pid in range(context.nprocs) if pid != context.pid]
-
-        def has_block() -> bool:
-            context.reclaim_left_groups()
-            return context.has_block()
-
-        context.waiting.wait(has_block, others, lambda: None)
-
     def close(self) -> None:
         """See :meth:`Port.close`."""
-        if self._outbox is not None:
-            self._context.give_outbox(self._outbox)
-            self._outbox = None
-        self._try_to_leave()
-        if self._parent is not None and self._mine:
-            self._context.left_over.append(self)
-
-    def _try_to_leave(self) -> None:
-        """Leave once this process has seen that nobody sent it a message too many."""
-        if not self._members.open_inside and self._oblivious.has_read_all():
-            self._oblivious.leave()
-            self._members.leave()
-
-    def let_go(self) -> bool:
-        """Give blocks and outboxes back if everybody has left; return whether so."""
-        if not self._members.closed:
-            self._try_to_leave()
-        if not self._members.closed or not self._members.all_have_left():
-            return False
-        self._free(lambda _: True)
-        self._members.give_block()
-        return True
+        self._outboxes.free_current()
+        self._leaving.try_to_leave()
+        if self._members.may_be_given_back():
+            self._left_over.append(self._leaving)

@@ -1,0 +1,99 @@
+"""What the slots of a meeting bring to one process.
+
+Everybody has posted, and the words are fenced from what they announce.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bsplib.backends.base import Arrivals, Arrived
+from bsplib.backends.parcels import Parcel, SmallPut
+from bsplib.backends.shm.control import INDEX, STAMP
+from bsplib.backends.shm.layout import (
+    RECEIVER_SHIFT,
+    inline_to,
+    is_inline,
+    open_row,
+    read_inline,
+    read_small_put,
+    small_put_to,
+)
+from bsplib.backends.shm.segment import Segment
+
+
+class Inbox:
+    """Reads the slots of a meeting for one process.
+
+    Args:
+        segment: the memory.
+        pid: this process, in the group.
+        nprocs: of the group.
+    """
+
+    def __init__(self, segment: Segment, pid: int, nprocs: int) -> None:
+        self._segment = segment
+        self._control = segment.control
+        self._pid = pid
+        self._nprocs = nprocs
+        self._inline_to_me = inline_to(pid) >> RECEIVER_SHIFT
+        self._small_put_to_me = small_put_to(pid) >> RECEIVER_SHIFT
+
+    def latest(self, stamp: int, slots: list[int]) -> int:
+        """Return the latest stamp: this process's own, or one in the others' slots."""
+        control = self._control
+        for slot in slots:
+            its = control[slot + STAMP]
+            if its > stamp:  # noqa: PLR1730  # without a call
+                stamp = its
+        return stamp
+
+    def small_puts(self, mine: int, slots: list[int]) -> list[SmallPut] | Arrivals:
+        """Read the small puts for this process, or all there is if that is more.
+
+        Args:
+            mine: this process's own slot.
+            slots: those of the others, by pid.
+        """
+        control, small_put_to_me = self._control, self._small_put_to_me
+        note, small_puts = control[mine] | 1, []
+        for slot in slots:
+            if control[slot] | 1 != note:
+                return self.collect(mine, slots)
+            if control[slot] & 1:
+                receiver = control[slot + INDEX] >> RECEIVER_SHIFT
+                if receiver == small_put_to_me:
+                    small_puts.append(read_small_put(self._segment, slot))
+                elif receiver == self._inline_to_me or not is_inline(control[slot + INDEX]):
+                    return self.collect(mine, slots)
+        return small_puts
+
+    def collect(self, mine: int, slots: list[int]) -> Arrivals:
+        """Read notes, parcels for this process and what is announced to all.
+
+        Args:
+            mine: this process's own slot.
+            slots: those of the others, by pid.
+        """
+        control, segment, pid = self._control, self._segment, self._pid
+        notes: list[int] = []
+        parcels: list[Arrived] = []
+        commons: list[Any] | None = None
+        for source, slot in enumerate([*slots[:pid], mine, *slots[pid:]]):
+            word = control[slot]
+            notes.append(word >> 1 & 0x7F)
+            if not word & 1:
+                continue
+            index = control[slot + INDEX]
+            if is_inline(index):
+                parcel = read_inline(segment, slot, pid)
+            else:
+                _, plain = open_row(segment, index, pid)
+                parcel = None if plain is None else Parcel.of_plain(plain)
+                _, common = open_row(segment, index, self._nprocs)
+                if common is not None:
+                    commons = commons or [None] * self._nprocs
+                    commons[source] = common
+            if parcel is not None:
+                parcels.append((source, parcel))
+        return notes, parcels, commons
