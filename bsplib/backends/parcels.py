@@ -13,6 +13,9 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
+_new = tuple.__new__
+"""Makes a named tuple in half the time of a call of its class."""
+
 Ticket = tuple[int, Any, int]
 """Stands for a payload that was staged: the process that staged it (its number in the
 group), where it lies (the backend's own affair), its size in bytes."""
@@ -131,9 +134,9 @@ class Parcel(NamedTuple):
     @classmethod
     def of_plain(cls, plain: tuple[Any, ...]) -> Parcel:
         """Return the parcel that :meth:`plain` has put into plain values."""
-        puts = [_PUTS[code](*fields) for code, *fields in plain[0]] if plain[0] else ()
-        gets = [_GETS[code](*fields) for code, *fields in plain[1]] if plain[1] else ()
-        return cls(puts, gets, *plain[2:])
+        puts = [_new(_PUTS[put[0]], put[1:]) for put in plain[0]] if plain[0] else ()
+        gets = [_new(_GETS[get[0]], get[1:]) for get in plain[1]] if plain[1] else ()
+        return _new(cls, (puts, gets, *plain[2:]))
 
 
 SMALL_PUT_BYTES = 192

@@ -78,11 +78,13 @@ class Outgoing:
 
     def _open_columns(self) -> None:
         """Let stretches be kept by columns, the lone put as the first of them."""
-        self._slots, self._firsts = [], []
-        self._values = [*self._values]
-        lone, self._lone = self._lone, None
-        if lone is not None:
-            self._slots, self._firsts, self._values = [lone.slot], [lone.first], [lone.data]
+        lone = self._lone
+        if lone is None:
+            self._slots, self._firsts, self._values = [], [], [*self._values]
+        else:
+            slot, first, payload = lone
+            self._slots, self._firsts, self._values = [slot], [first], [payload]
+            self._lone = None
 
     def add_word(self, slot: int, first: int, word: bytes) -> None:
         """Add a put of one word."""
@@ -129,13 +131,16 @@ class Outgoing:
 
     def _close(self) -> None:
         """Put what is kept by columns behind the other puts."""
+        if self._lone is not None:  # nothing else is there
+            slot, first, payload = self._lone
+            self._puts, self._values = [_new(StretchPuts, ([slot], [first]))], [payload]
+            self._lone = self._single = None
+            return
         if self._run is not None:
             self._close_run()
-        if self._lone is not None:
-            self._open_columns()
         if self._slots is not None:
             if self._slots:
-                self._puts = _with(self._puts, StretchPuts(self._slots, self._firsts))
+                self._puts = _with(self._puts, _new(StretchPuts, (self._slots, self._firsts)))
             self._slots = self._single = None
 
     def _close_run(self) -> None:
@@ -155,7 +160,7 @@ class Outgoing:
             last.firsts.append(first)
             last.nbytes.append(nbytes)
         else:
-            self._gets = _with(self._gets, StretchGets([slot], [first], [nbytes]))
+            self._gets = _with(self._gets, _new(StretchGets, ([slot], [first], [nbytes])))
 
     def add_get(self, get: StretchGet | IndexGet) -> None:
         """Add a get of any kind but single words."""
@@ -194,16 +199,20 @@ class Outgoing:
 
     def parcel(self) -> Parcel:
         """Return what travels."""
-        self._close()
-        return Parcel(
-            self._puts,
-            self._gets,
-            self.messages,
-            self._values,
-            self.contents,
-            self._put_indices,
-            self._get_indices,
-            self.sites,
+        if self._has_puts:
+            self._close()
+        return _new(
+            Parcel,
+            (
+                self._puts,
+                self._gets,
+                self.messages,
+                self._values,
+                self.contents,
+                self._put_indices,
+                self._get_indices,
+                self.sites,
+            ),
         )
 
     def is_empty(self) -> bool:
