@@ -19,6 +19,7 @@ from bsplib.recording.trace import read_trace
 
 from .leftovers import children, nothing_stays_in_shared_memory, shared_memory
 from .pipes_backend import PIPES
+from .pools import Pools, can_be_kept, may_stay
 
 BACKENDS = ("shm", "sim")
 REAL = ("shm",)
@@ -37,6 +38,9 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.addinivalue_line(
         "markers", "real_processes: virtual processors cannot show this, whatever they do"
+    )
+    config.addinivalue_line(
+        "markers", "fresh: each run of the test has processes of its own, in make test, too"
     )
 
 
@@ -72,11 +76,26 @@ def backend(request: pytest.FixtureRequest) -> str:
     return name
 
 
+@pytest.fixture(scope="module")
+def pools() -> Iterator[Pools]:
+    with Pools() as made:
+        yield made
+
+
 @pytest.fixture
-def run(backend: str, nprocs: int) -> Callable[..., list[Any]]:
-    """Run a program; as ``bsplib.run`` with the backend and the number of processes at hand."""
+def run(
+    request: pytest.FixtureRequest, backend: str, nprocs: int, pools: Pools
+) -> Callable[..., list[Any]]:
+    """Run a program; as ``bsplib.run`` with the backend and the number of processes at hand.
+
+    Real processes stay for the next test of the file where they may, since their start takes
+    most of the time. With ``--all`` each run has its own.
+    """
+    kept = backend == "shm" and not request.config.getoption("--all") and may_stay(request.node)
 
     def run_it(main: Callable[..., Any], *args: Any, **more: Any) -> list[Any]:
+        if kept and can_be_kept(more):
+            return pools.run(main, *args, nprocs=nprocs, **more)
         return bsplib.run(main, *args, nprocs=nprocs, backend=backend, **more)
 
     return run_it
