@@ -11,7 +11,7 @@ import pytest
 
 import bsplib
 
-pytestmark = pytest.mark.real_processes
+pytestmark = [pytest.mark.real_processes, pytest.mark.fresh]  # memory is measured, and filled
 
 GIB = 1 << 30
 BIG = 2 * GIB + 4099
