@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bsplib.backends.members import named
 from bsplib.errors import ShapeError, UsageError
 from bsplib.primitives.exchanges import Exchanges
 from bsplib.transfers import messages, operations
@@ -236,7 +237,7 @@ class Combinations(Exchanges):
             pids: dict[str, list[int]] = {}
             for pid in sorted(shapes):
                 pids.setdefault(shapes[pid], []).append(pid)
-            words = ", ".join(f"{shape} on {_processes(pids[shape])}" for shape in pids)
+            words = "; ".join(f"{shape} on {named(pids[shape])}" for shape in pids)
             raise self._error(ShapeError, f"{job.operation}: the shapes of x differ: {words}")
 
     def _combine(self, function: Callable[[list[Any]], Any], operands: list[Any]) -> Any:
@@ -315,7 +316,3 @@ class _Scalars(_Combination):
     def arrived(self, payload: Any) -> Any:
         """Return the value that a payload stands for."""
         return operations.from_wire(payload)
-
-
-def _processes(pids: list[int]) -> str:
-    return f"process {pids[0]}" if len(pids) == 1 else f"processes {pids}"

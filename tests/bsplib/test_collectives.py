@@ -467,8 +467,10 @@ def test_shapes_that_differ_are_named_with_their_processes(run, nprocs, machine,
     def main(bsp):
         getattr(bsp, operation)(np.ones(4 if bsp.pid == 1 else 3))
 
-    others = "process 0" if nprocs == 2 else f"processes {[0, *range(2, nprocs)]}"
-    words = f"{operation}: the shapes of x differ: (3,) on {others}, (4,) on process 1"
+    others = (
+        "process 0" if nprocs == 2 else f"processes {', '.join(map(str, [0, *range(2, nprocs)]))}"
+    )
+    words = f"{operation}: the shapes of x differ: (3,) on {others}; (4,) on process 1"
     assert_raises(bsplib.ShapeError, words, run, main, machine=machine)
 
 
@@ -483,10 +485,11 @@ def test_shapes_are_named_where_they_lead_to_different_ways(run, nprocs, operati
         more = {"root": 1} if operation == "reduce" else {}
         getattr(bsp, operation)(x, **more)
 
-    words = [f"(1000,) on processes {[pid for pid in range(nprocs) if pid != which]}"]
+    others = (1, nprocs - 1) if which == 0 else (0, nprocs - 2)
+    words = [f"(1000,) on processes {others[0]} to {others[1]}"]
     words.insert(0 if which == 0 else 1, f"(3,) on process {which}")
     assert_raises(
-        bsplib.ShapeError, f"differ: {', '.join(words)}", run, main, machine=edge_at(100, nprocs)
+        bsplib.ShapeError, f"differ: {'; '.join(words)}", run, main, machine=edge_at(100, nprocs)
     )
 
 

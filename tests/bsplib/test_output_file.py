@@ -100,7 +100,7 @@ def test_what_stands_in_the_way_is_said_beforehand(tmp_path):
 def test_a_folder_without_permission_is_said_beforehand(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda *_: False)  # the system lets root write anywhere
     assert obstacle(tmp_path / "x") == (
-        f"no files can be made in the folder {tmp_path}: permission denied"
+        f"no files can be created in the folder {tmp_path}: permission denied"
     )
 
 

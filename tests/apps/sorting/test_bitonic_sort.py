@@ -231,7 +231,7 @@ class TestCommandLine:
     @pytest.mark.parametrize(
         ("line", "message"),
         [
-            (["--machine", "nowhere"], "machine: 'nowhere' is none of"),
+            (["--machine", "nowhere"], "there is no Machine 'nowhere'"),
             (["--nprocs", "257"], "it may be 1 to 256 on shm"),
             (["--backend", "sim", "--nprocs", "4097"], "it may be 1 to 4096 on sim"),
             (["--profile", "no/such/folder/x.bsp"], "there is no folder"),

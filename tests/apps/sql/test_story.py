@@ -115,7 +115,7 @@ def test_the_story_is_told_beside_the_papers_figures(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (["--machine", "nowhere"], "machine: 'nowhere' is none of"),
+        (["--machine", "nowhere"], "there is no Machine 'nowhere'"),
         (["--machine", "cray-t3e-mpi"], "Cray T3E, MPI has no l"),
         (["--out", "/proc/nowhere"], "/proc/nowhere cannot be made"),
     ],
