@@ -8,6 +8,7 @@ raises an error that asks for it.
 
 from __future__ import annotations
 
+import functools
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -201,13 +202,17 @@ def load_machine(name: str) -> Machine:
         if not path.is_file():
             raise UsageError(f"machine: there is no file {name}")
         return _parse(_read(path), name)
-    entry = _FOLDER / f"{name}.toml"
+    return _machine_of_library(name)
+
+
+@functools.cache  # a run asks for the same one again and again
+def _machine_of_library(name: str) -> Machine:
     if name not in known_machines():
         raise UsageError(
             f"machine: there is no Machine {name!r}; name a .toml file or one of "
             f"{', '.join(known_machines())}"
         )
-    return _parse(entry.read_text(encoding="utf-8"), name)
+    return _parse((_FOLDER / f"{name}.toml").read_text(encoding="utf-8"), name)
 
 
 def _with_figures(machine: Machine, figures: str, where: str) -> Machine:
