@@ -15,8 +15,8 @@ A block holds, all counted in words of eight bytes::
     80  ring: (index, stamp) x RING   its latest oblivious supersteps
 
 A slot's word is ``superstep << 24 | meeting << 16 | note << 1 | has an index``. An
-index is the byte in the segment at which the parcels are listed, as triples
-(byte, length, messages), one for each process and one for all. A single small
+index is the byte in the segment at which the parcels are listed, see
+:mod:`bsplib.backends.shm.layout`. A single small
 parcel lies inline in the slot itself, and so does a single small put; the index then
 says which of the two it is, and for whom.
 

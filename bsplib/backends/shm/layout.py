@@ -1,10 +1,11 @@
 """Parcels laid out in shared memory, and their index.
 
-The index of a post is a table of (byte, length, messages), one row for each
-process of the group and a last one for what is announced to all. A single small
-parcel needs none: it lies inline in the slot, and the word that would say where the
-index lies says who receives it, and its length. So does a single small put, in a form
-that is read faster: slot of the registration, first element, and the values.
+The index of a post is a table of (byte, length, messages), one row for each process of
+the group and a last one for what is announced to all; the parcels follow it, and bytes
+are counted from its beginning. A single small parcel needs none: it lies inline in the
+slot, and the word that would say where the index lies says who receives it, and its
+length. So does a single small put, in a form that is read faster: slot of the
+registration, first element, and the values.
 """
 
 from __future__ import annotations
@@ -107,15 +108,15 @@ def lay_out(
     Returns:
         The byte at which the index begins.
     """
-    index = array("Q", bytes(_ROW_BYTES * rows))
+    index, blobs = array("Q", bytes(_ROW_BYTES * rows)), []
+    end = _ROW_BYTES * rows
     for row, messages, parcel in parcels:
         blob = marshal.dumps(parcel)
-        start = room(len(blob))
-        segment.view(start, len(blob))[:] = blob
-        index[_ROW * row : _ROW * row + _ROW] = array("Q", (start, len(blob), messages))
-    raw = index.tobytes()
-    start = room(len(raw))
-    segment.view(start, len(raw))[:] = raw
+        index[_ROW * row : _ROW * row + _ROW] = array("Q", (end, len(blob), messages))
+        blobs.append(blob)
+        end += len(blob)
+    start = room(end)
+    segment.view(start, end)[:] = b"".join([index.tobytes(), *blobs])
     return start
 
 
@@ -124,7 +125,8 @@ def open_row(segment: Segment, index: int, row: int) -> tuple[int, Any]:
     if not index:
         return 0, None
     first, buffer, _ = segment.windows[index >> CHUNK_SHIFT]
-    start, nbytes, messages = _read_row(buffer, index - first + _ROW_BYTES * row)
+    index -= first
+    start, nbytes, messages = _read_row(buffer, index + _ROW_BYTES * row)
     if not nbytes:
         return 0, None
-    return messages, marshal.loads(segment.view(start, nbytes))
+    return messages, marshal.loads(buffer[index + start : index + start + nbytes])
