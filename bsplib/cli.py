@@ -63,7 +63,7 @@ def main(context: click.Context) -> None:
 @click.option(
     "--backend",
     type=click.Choice(backends.names()),
-    help="shm: real processes; sim: virtual processors in one process.",
+    help=backends.summary(),
 )
 @click.option("--profile", type=_TRACE, help="Record the run in this trace file.")
 @click.option(
@@ -324,7 +324,7 @@ def predict(
 @click.option(
     "--backend",
     type=click.Choice(backends.names()),
-    help="shm: real processes; sim: virtual processors in one process.",
+    help=backends.summary(),
 )
 @click.option(
     "--machine",

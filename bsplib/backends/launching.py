@@ -261,6 +261,8 @@ class Backend:
     """
 
     name: str
+    summary: str
+    """Its processes in a few words, for help texts."""
     launch: Callable[[Work, Options], Report]
     """Runs some work in processes of its own.
 

@@ -33,6 +33,12 @@ def virtual_names() -> tuple[str, ...]:
     return tuple(name for name, backend in _backends.items() if backend.is_virtual)
 
 
+def summary() -> str:
+    """Return a sentence for help texts that says what each backend is."""
+    said = (f"{backend.name}: {backend.summary}" for backend in _backends.values())
+    return f"{'; '.join(said)}."
+
+
 def find(name: str) -> Backend:
     """Return the backend of a name.
 
@@ -68,6 +74,7 @@ def _launch_sim(work: Work, options: Options) -> Report:
 register(
     Backend(
         name="shm",
+        summary="real processes",
         launch=_launch_shm,
         keep=_keep_shm,
         most_processes=256,
@@ -79,6 +86,7 @@ register(
 register(
     Backend(
         name="sim",
+        summary="virtual processors in one process",
         launch=_launch_sim,
         most_processes=4096,
         usual_processes=own_cores,

@@ -398,6 +398,7 @@ def launch(work: Work, options: Options) -> Report:
 
 PIPES = Backend(
     name="pipes",
+    summary="processes that share nothing",
     launch=launch,
     most_processes=64,
     usual_processes=own_cores,
