@@ -22,6 +22,7 @@ from bsplib.backends.shm.control import (
     BLOCKS,
     CLOSED,
     CONSUMED,
+    DELIVERED,
     FIRST_BLOCK,
     INDEX,
     LATEST,
@@ -30,7 +31,6 @@ from bsplib.backends.shm.control import (
     RING_START,
     SLOTS,
     STAMP,
-    TURNED,
     WAITED,
     WORD,
 )
@@ -44,7 +44,7 @@ from .phases import eventually
 pytestmark = pytest.mark.real_processes
 
 FENCE = ("fence", 0, "")
-ANNOUNCES = {"word", "POSTED", "CONSUMED", "CLOSED", "LATEST", "TURNED", "label"}
+ANNOUNCES = {"word", "POSTED", "CONSUMED", "CLOSED", "LATEST", "DELIVERED", "label"}
 ANNOUNCED = {"stamp", "index", "ring"}
 NOTE = 3
 MODULES = ("fences", "membership", "oblivious", "others", "port", "waiting")
@@ -92,7 +92,7 @@ class NotedWords:
             return {ASLEEP: "ASLEEP", WAITED: "WAITED"}.get(word, "")
         word = (word - FIRST_BLOCK) % BLOCK_WORDS
         names = {POSTED: "POSTED", CONSUMED: "CONSUMED", CLOSED: "CLOSED", LATEST: "LATEST"}
-        names |= dict.fromkeys(SLOTS, "word") | {TURNED: "TURNED"}
+        names |= dict.fromkeys(SLOTS, "word") | {DELIVERED: "DELIVERED"}
         names |= {slot + STAMP: "stamp" for slot in SLOTS}
         names |= {slot + INDEX: "index" for slot in SLOTS}
         return "ring" if word >= RING_START else names.get(word, "")
@@ -254,7 +254,7 @@ def test_memory_of_another_process_is_fenced_from_the_look_at_what_it_has_done(p
     together(ports, notes, by_empty_syncs)
     notes[0].clear()
     assert ports[0].is_settled(1)
-    assert notes[0][-2:] == [("load", 1, "TURNED"), FENCE]
+    assert notes[0][-2:] == [("load", 1, "DELIVERED"), FENCE]
 
 
 def test_who_goes_to_sleep_says_so_before_it_asks_to_be_woken(ports):

@@ -54,9 +54,9 @@ def early_puts(me, left_out=None):
     it, steps, delivered = 1 - me, [], 0
     for superstep in SUPERSTEPS:
         before, early, delivered = delivered, 2 * superstep, 2 * superstep + 1
-        if left_out != "turned":
-            steps += plain(Step("await", f"TURNED of {it}", superstep - 1))
-        steps += order("acquire of turned")
+        if left_out != "DELIVERED":
+            steps += plain(Step("await", f"DELIVERED of {it}", superstep - 1))
+        steps += order("acquire of DELIVERED")
         steps += plain(
             Step("read", f"memory of {it}", before), Step("store", f"memory of {it}", early)
         )
@@ -68,8 +68,8 @@ def early_puts(me, left_out=None):
         steps += plain(
             Step("read", f"memory of {me}", early), Step("store", f"memory of {me}", delivered)
         )
-        steps += order("release of turned")
-        steps += plain(Step("store", f"TURNED of {me}", superstep))
+        steps += order("release of DELIVERED")
+        steps += plain(Step("store", f"DELIVERED of {me}", superstep))
     return without(steps, left_out)
 
 
@@ -140,7 +140,7 @@ RIGHT = [
 WRONG_EVERYWHERE = [
     (meetings, {"slots": 1}),
     (meetings, {"outboxes": 1}),  # it is written again before the other one has come
-    (early_puts, {"left_out": "turned"}),
+    (early_puts, {"left_out": "DELIVERED"}),
     (runs_ahead, {"entries": 1, "ahead": 1}),
     (runs_ahead, {"entries": 2, "ahead": 1}),
     (waking, {"left_out": "fence of the sleeper"}),
@@ -154,8 +154,8 @@ WRONG_ON_ARM = [
     (meetings, {"left_out": "acquire"}),
     (early_puts, {"left_out": "release"}),
     (early_puts, {"left_out": "acquire"}),
-    (early_puts, {"left_out": "release of turned"}),
-    (early_puts, {"left_out": "acquire of turned"}),
+    (early_puts, {"left_out": "release of DELIVERED"}),
+    (early_puts, {"left_out": "acquire of DELIVERED"}),
     (runs_ahead, {"left_out": "release of posted"}),
     (runs_ahead, {"left_out": "acquire of posted"}),
     (runs_ahead, {"left_out": "release of consumed"}),

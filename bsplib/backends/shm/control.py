@@ -11,14 +11,13 @@ A block holds, all counted in words of eight bytes::
     65  CONSUMED                      those of which it has read all it will read
     66  CLOSED                        first partition of this group that it has not left
     67  LATEST                        superstep of its latest oblivious sync
-    72  TURNED                        supersteps of this group that it has done with
+    72  DELIVERED                     last superstep that it has delivered
     80  ring: (index, stamp) x RING   its latest oblivious supersteps
 
 A slot's word is ``superstep << 24 | meeting << 16 | note << 1 | has an index``. An
 index is the byte in the segment at which the parcels are listed, see
-:mod:`bsplib.backends.shm.layout`. A single small
-parcel lies inline in the slot itself, and so does a single small put; the index then
-says which of the two it is, and for whom.
+:mod:`bsplib.backends.shm.layout`. A single small parcel lies inline in the slot itself,
+and so does a single small put; the index then says which of the two it is, and for whom.
 
 The blocks are found by their **labels**: the group's key, written before the first
 post of the process in the group. A block may serve another group once every process
@@ -34,7 +33,7 @@ PAGE = mmap.PAGESIZE
 WORD = 8
 
 ABORT = 0
-"""In the first page of the segment: set when all are to stop."""
+"""In the first page of the segment: set when all processes are to stop."""
 
 BLOCKS = 64
 """Groups that a process can be in, or that have not been left by all, at a time."""
@@ -46,7 +45,7 @@ OS_PID = 65
 STACK_FILE = 66
 """The descriptor of the file into which it writes its stack when asked, plus 1."""
 THREAD = 67
-"""Its thread that runs ``main``, as the system knows it."""
+"""The thread that runs ``main``: its identifier in Python."""
 WAITED = 72
 """On a cache line of its own: somebody sleeps until this process posts."""
 DOORBELL = 80
@@ -63,7 +62,7 @@ POSTED = 64
 CONSUMED = 65
 CLOSED = 66
 LATEST = 67
-TURNED = 72
+DELIVERED = 72
 """On a cache line of its own, like each slot's beginning."""
 RING_START = 80
 RING = 64

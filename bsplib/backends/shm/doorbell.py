@@ -1,7 +1,7 @@
 """What a process that sleeps is woken by: a POSIX semaphore inside the segment.
 
 It has no name, takes no file descriptor, and is gone with the memory in which it lies,
-so that there is nothing to clean up whoever is killed; a semaphore of ``multiprocessing``
+so that nothing has to be cleaned up when a process is killed. A semaphore of ``multiprocessing``
 has a name and a page of its own in /dev/shm, and under ``spawn`` and ``forkserver`` the
 name stays until somebody removes it.
 """
@@ -55,7 +55,7 @@ class Doorbell:
         self._arguments = (address, _CLOCK_MONOTONIC, until) if _has_clock else (address, until)
 
     def initialise(self) -> None:
-        """Make it, once, before any process uses it."""
+        """Initialise the semaphore, once, before any process uses it."""
         _init(self._address, 1, 0)
 
     def release(self) -> None:

@@ -111,7 +111,7 @@ class Heap:
         try:
             self._reserve(max(missing, step), room)
         except OutOfSharedMemoryError:
-            self._reserve(missing, room)  # the last bytes are worth more than the step
+            self._reserve(missing, room)  # less than a whole step is left
 
     def _reserve(self, nbytes: int, room: _Room) -> None:
         nbytes = min(-(-nbytes // PAGE) * PAGE, room.stop - room.reserved)

@@ -76,9 +76,12 @@ class Membership:
         """Take a block, through which the others find this process in the group.
 
         A process enters at its first post and not before: a block can serve another group
-        only when all have left this one, and a sub-group in which nothing happens holds
-        nobody up. The parent has to be entered: in its block this process says when it has
-        left.
+        only when all have left this one, and nobody shall have to wait for that where
+        nothing is posted. It enters the parent, too, since it says in the parent's block
+        when it has left this group.
+
+        Raises:
+            PartitionError: groups nest too deeply.
         """
         if self.block:
             return
@@ -188,7 +191,7 @@ class Membership:
         return left
 
     def why_absent(self, pid: int) -> str | None:
-        """Say where a process is, if it is not on its way to a sync of this group."""
+        """Say why a process will not come to a sync of this group; None if it may."""
         if self.has_left(pid):
             return f"has left the sub-group of {self.named()}"
         members, parent = self, self._parent

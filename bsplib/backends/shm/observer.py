@@ -14,11 +14,11 @@ from bsplib.backends.launching import Death, Ended
 from bsplib.backends.shm.control import (
     ABORT,
     ASLEEP,
+    DELIVERED,
     FIRST_BLOCK,
     LATEST,
     SLOTS,
     SUPERSTEP_SHIFT,
-    TURNED,
     WORD,
 )
 from bsplib.backends.shm.doorbell import Doorbell
@@ -174,7 +174,7 @@ class Observer:
     def _superstep_begun(self, pid: int) -> int:
         """Return the superstep of the root group whose end a process has not passed."""
         block = self._segment.control_start(pid) // WORD + FIRST_BLOCK
-        return max(self._segment.control[block + TURNED], 1) - 1  # the barrier is 1 there
+        return max(self._segment.control[block + DELIVERED], 1) - 1  # the barrier is 1 there
 
 
 def received(pipe: Connection) -> bytes:

@@ -1,10 +1,10 @@
-"""Meetings of a group over shared memory.
+"""The port of shared memory: meetings of a group, and what else a backend owes.
 
-One meeting is one post and one look at everybody: a process lays out its parcels
-in an outbox of its own, stores their index and then a word in its block, and
-waits until the words of all others have come that far. Two slots and at least two
-outboxes take turns, so that what a process reads after a meeting stands still
-until it comes to the next one; no second barrier is needed.
+One meeting is one post and one look at everybody: a process lays out its parcels in an
+outbox of its own, stores their index and then a word in its block, and waits until the
+words of all others have come that far. Two slots and at least two outboxes are used in
+turn, so that what a process reads after a meeting stays as it is until it comes to the
+next one; no second barrier is needed. PROTOCOL.md argues why this is right.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from bsplib.backends.base import Arrivals, Arrived, Port, Room
 from bsplib.backends.parcels import Parcel, SmallPut, Ticket
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import (
+    DELIVERED,
     INDEX,
     MEETING_SHIFT,
     SLOTS,
     STAMP,
     SUPERSTEP_SHIFT,
-    TURNED,
 )
 from bsplib.backends.shm.inbox import Inbox
 from bsplib.backends.shm.layout import (
@@ -39,18 +39,14 @@ from bsplib.backends.shm.oblivious import Oblivious
 from bsplib.backends.shm.others import Others, Slots
 from bsplib.backends.shm.outboxes import Outboxes
 
-_NOT_YET = 1 << 62
-_LARGE = 1 << 18
-"""Bytes of a payload that are too many for the cache next to a core, with others."""
 _NEXT_MEETING = 1 << MEETING_SHIFT
-_NEXT_SUPERSTEP = 1 << SUPERSTEP_SHIFT
-
 
 _Outgoing = tuple[Mapping[int, Parcel], Any]
+"""Parcels by receiving pid, and what is announced to all processes."""
 
 
 class ShmPort(Port):
-    """A process's door to its group in shared memory."""
+    """What one process uses to reach the others of one group, in shared memory."""
 
     def __init__(self, context: ProcessContext, members: Membership) -> None:
         self.pid = members.pid
@@ -67,7 +63,7 @@ class ShmPort(Port):
         self._is_fenced = context.fences.weak or context.fences.posts_need_fence
         self._members = members
         self._mine: list[int] = []  # words of this process's slots, once it has entered
-        self._turned = 0
+        self._delivered = 0
         self._oblivious = Oblivious(members)
         self._others = Others(members, self._oblivious)
         self._inbox = Inbox(self._segment, self.pid, self.nprocs)
@@ -82,7 +78,7 @@ class ShmPort(Port):
 
     @classmethod
     def of_root(cls, context: ProcessContext) -> ShmPort:
-        """Return a process's door to the whole run."""
+        """Return the port of a process to the whole run."""
         root = cls(context, Membership(context, range(context.nprocs), context.pid))
         root._enter()
         return root
@@ -116,15 +112,15 @@ class ShmPort(Port):
         last = self._members.superstep - 1
         if self._oblivious.latest == last:
             return False
-        turned = self._members.find(pid) + TURNED
+        delivered = self._members.find(pid) + DELIVERED
         # It may need a moment to write what it got at the last sync.
         control = self._control
-        if control[turned] != last and not (
-            self._waiting.arrives(turned, last) and control[turned] == last
+        if control[delivered] != last and not (
+            self._waiting.arrives(delivered, last) and control[delivered] == last
         ):
             return False
         if self._is_fenced:
-            self._fences.order()  # acquire: TURNED, before others write into its memory
+            self._fences.order()  # acquire: DELIVERED, before others write into its memory
         return True
 
     def stage(self, nbytes: int, to: int) -> tuple[Ticket, Room]:  # noqa: ARG002  # all can fetch it
@@ -161,8 +157,9 @@ class ShmPort(Port):
     ) -> Arrivals | list[SmallPut] | None:
         """Post what this process has, look at what everybody has posted.
 
-        It is one function for three, since a call takes a noticeable part of the time of an
-        empty superstep.
+        One function does this for all three ways to end a superstep by a sync, without
+        calling another where nothing is to be done: an empty superstep takes less than a
+        microsecond, and a call more than a twentieth of that.
 
         Args:
             note: see :meth:`Port.exchange`.
@@ -191,13 +188,13 @@ class ShmPort(Port):
         self._parity = 1 - parity
         self._floor = floor + _NEXT_MEETING
         if stamp or self._laid or self._left_over or self._has_to_prepare or self._is_fenced:
-            self._look_around(stamp, slots)
+            self._after_posts(stamp, slots)
         inbox, came = self._inbox, None
         if not nothing_new:
             came = (inbox.collect if outgoing else inbox.small_puts)(mine, slots)
         if not (came or outgoing):  # the superstep ends here: nothing has to be delivered
             members = self._members
-            control[self._turned] = superstep = members.superstep
+            control[self._delivered] = superstep = members.superstep
             members.superstep = superstep + 1
             self._floor = superstep + 1 << SUPERSTEP_SHIFT
         return came or None
@@ -227,8 +224,8 @@ class ShmPort(Port):
         if self._fences.posts_need_fence:
             self._fences.full()  # the word, before the look at WAITED
 
-    def _look_around(self, stamp: int, slots: list[int]) -> None:
-        """Do what few meetings need once everybody has posted."""
+    def _after_posts(self, stamp: int, slots: list[int]) -> None:
+        """Do once everybody has posted what few meetings need."""
         self._fences.order()  # acquire: the words, before what they announce
         if stamp:
             self.released = self._inbox.latest(stamp, slots)
@@ -286,10 +283,10 @@ class ShmPort(Port):
         if self._outboxes.current is not None:
             self._outboxes.put_aside(self._outboxes.current)
         if self._is_fenced:
-            self._fences.order()  # release: what was delivered, before TURNED
+            self._fences.order()  # release: what was delivered, before DELIVERED
         members = self._members
         superstep = members.superstep
-        self._control[self._turned] = superstep
+        self._control[self._delivered] = superstep
         members.superstep = superstep + 1
         self._floor = superstep + 1 << SUPERSTEP_SHIFT
 
@@ -311,7 +308,7 @@ class ShmPort(Port):
         self._members.enter()
         block = self._members.block
         self._mine = [block + slot for slot in SLOTS]
-        self._turned = block + TURNED
+        self._delivered = block + DELIVERED
 
     def close(self) -> None:
         """See :meth:`Port.close`."""
