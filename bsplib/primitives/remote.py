@@ -131,8 +131,8 @@ class RemoteAccess(Arrays):
     def _put(
         self, operation: str, pid: int, src: ArrayLike, dst: Any, offset: Offset, at: Any
     ) -> None:
-        """Take a put that the lane of ``dst`` has not taken, or that has no lane yet."""
-        if pid.__class__ is not int:  # lanes are known by ints: try once more
+        """Accept a put for which ``dst`` itself has no lane, or a lane that declined it."""
+        if pid.__class__ is not int:  # a lane is found by an int: try once more with one
             self._check_usable()
             again = RemoteAccess.put if operation == "put" else RemoteAccess.hpput
             again(self, self._check_pid(pid, operation), src, dst, offset=offset, at=at)
@@ -152,7 +152,7 @@ class RemoteAccess(Arrays):
     def _put_checked(
         self, operation: str, pid: int, src: ArrayLike, dst: Any, offset: Offset, at: Any
     ) -> None:
-        """Check everything about a put; open the lanes for those that follow."""
+        """Accept a put with every check there is, and open a lane for those that follow."""
         if self._unusable is not None or get_ident() != self._thread:
             self._check_usable()
         if not 0 <= pid < self._nprocs:
@@ -181,9 +181,9 @@ class RemoteAccess(Arrays):
             outgoing.add_site(False, here(operation))
 
     def _open_lane(self, pid: int, dst: Any) -> None:
-        """Keep what has been found out about an array on another process.
+        """Open a lane to an array on another process, now that a transfer has been checked.
 
-        A view goes by the lane of the array that it is a view of.
+        A transfer of a view uses the lane of the array that it is a view of.
         """
         registry = self._registry
         for handle in (dst, getattr(dst, "base", None)):
@@ -319,7 +319,7 @@ class RemoteAccess(Arrays):
         return destination
 
     def _memory_on(self, pid: int, target: Target) -> memoryview | None:
-        """Return the whole array that is named on a process, if it can be read at once."""
+        """Return the memory of a whole array on a process, if it can be read at once."""
         there = target.extent()
         if there is None or there.shared_address is None or not self._port.is_settled(pid):
             return None
