@@ -39,7 +39,7 @@ from .phases import (
     waiting_at_the_end,
 )
 
-pytestmark = pytest.mark.timeout(DEADLINE_S)
+pytestmark = [pytest.mark.timeout(DEADLINE_S), pytest.mark.fresh]
 
 
 @pytest.fixture
@@ -361,6 +361,7 @@ def test_a_process_may_be_killed_where_it_stands_and_all_stop(run, nothing_is_le
 
 
 @pytest.mark.procs(3)
+@pytest.mark.lengthy
 def test_a_process_that_is_stopped_does_not_hold_up_the_end_of_a_run_that_failed(
     run, nothing_is_left, stop
 ):
@@ -401,6 +402,7 @@ def test_a_thousand_runs_leave_no_descriptor_no_child_and_no_name(run, nprocs):
 
 
 @pytest.mark.procs(3)
+@pytest.mark.lengthy
 def test_runs_that_fail_leave_no_descriptor_no_child_and_no_name(run):
     def main(bsp, phase, fatal):
         phase(bsp, fatal if bsp.pid == 1 else lambda: None)
@@ -423,6 +425,7 @@ def test_runs_that_fail_leave_no_descriptor_no_child_and_no_name(run):
 
 
 @pytest.mark.procs(2)
+@pytest.mark.lengthy
 def test_mapped_memory_is_given_back(run):
     def mapped():
         return len(Path("/proc/self/maps").read_text().splitlines())

@@ -19,7 +19,7 @@ from bsplib.backends.shm import child
 
 from .phases import DEADLINE_S
 
-pytestmark = [pytest.mark.timeout(DEADLINE_S), pytest.mark.real_processes]
+pytestmark = [pytest.mark.timeout(DEADLINE_S), pytest.mark.real_processes, pytest.mark.fresh]
 
 METHODS = ("fork", "forkserver", "spawn")
 VICTIM = 1

@@ -93,7 +93,15 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("times", [1, 2], ids=["once", "twice"])
-@pytest.mark.parametrize(("method", "moments"), [("fork", 50), ("forkserver", 50), ("spawn", 50)])
+@pytest.mark.parametrize(
+    ("method", "moments"),
+    [
+        ("fork", 50),
+        ("forkserver", 50),
+        ("spawn", 10),
+        pytest.param("spawn", 50, marks=pytest.mark.slow),
+    ],
+)
 def test_ctrl_c_at_any_moment_of_the_start_ends_the_run_and_leaves_nothing(
     script, method, moments, times
 ):

@@ -40,6 +40,7 @@ def need_room(nbytes):
 
 
 @pytest.mark.procs(256)
+@pytest.mark.slow
 def test_256_processes_exchange_and_sync(run, nprocs):
     def main(bsp):
         x = bsp.zeros(1, int)
@@ -79,6 +80,7 @@ def test_an_array_of_more_than_2_gib_is_put_whole(run):
 
 
 @pytest.mark.procs(2)
+@pytest.mark.slow
 def test_a_message_of_more_than_2_gib_arrives_whole(run):
     need_room(4 * BIG)
 
@@ -152,6 +154,7 @@ def _blocks(bsp):
     return os.fstat(bsp._port._segment.descriptor).st_blocks * 512
 
 
+@pytest.mark.lengthy
 def test_what_a_run_reserves_grows_with_its_processes_and_not_with_their_square():
     sizes = {nprocs: bsplib.run(reserved, nprocs=nprocs)[0] for nprocs in (4, 16, 64)}
     each = {nprocs: size / nprocs for nprocs, size in sizes.items()}

@@ -445,6 +445,7 @@ def test_a_pool_leaves_no_name_in_shared_memory_even_while_it_lives(method):
         assert eventually(gone)
 
 
+@pytest.mark.lengthy
 def test_a_closed_pool_leaves_no_descriptor_and_no_child():
     def use(number):
         with bsplib.Pool(3, start_method="fork") as pool:

@@ -10,6 +10,8 @@ import pytest
 import bsplib
 from bsplib import UsageError
 
+pytestmark = pytest.mark.fresh
+
 DRAWS = 4
 
 

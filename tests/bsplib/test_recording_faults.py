@@ -303,6 +303,7 @@ def test_the_trace_of_a_run_that_crashed_has_its_whole_supersteps(run, tmp_path)
 
 
 @pytest.mark.procs(2)
+@pytest.mark.lengthy
 def test_the_trace_of_a_run_that_took_too_long_has_its_whole_supersteps(run, tmp_path):
     def endless(bsp):
         for _ in range(3):

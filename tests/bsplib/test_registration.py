@@ -288,6 +288,7 @@ def test_an_array_is_popped_as_often_as_it_was_pushed_and_no_more(run):
 
 @pytest.mark.procs(1)
 @pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.lengthy
 def test_twenty_thousand_arrays_are_pushed_and_popped_in_any_order(run, backwards):
     """With a search for each of them this would take minutes, not a second."""
 

@@ -89,6 +89,7 @@ def test_each_run_of_a_script_has_its_speedup(bsp):
     ]
 
 
+@pytest.mark.lengthy
 def test_only_the_first_run_is_recorded(bsp, tmp_path):
     script = SHARED_WORK.format(end="").replace('"sim"', '"sim", profile="said.bsp"')
     for options in ((), ("--profile", "given.bsp")):

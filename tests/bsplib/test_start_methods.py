@@ -9,7 +9,7 @@ import pytest
 
 import bsplib
 
-pytestmark = pytest.mark.real_processes
+pytestmark = [pytest.mark.real_processes, pytest.mark.fresh]
 
 
 @pytest.fixture

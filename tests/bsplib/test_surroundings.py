@@ -10,6 +10,8 @@ import pytest
 
 import bsplib
 
+pytestmark = pytest.mark.fresh
+
 WARNS = """
     import sys, warnings
     import bsplib

@@ -16,6 +16,8 @@ import pytest
 
 import bsplib
 
+pytestmark = pytest.mark.fresh
+
 TIMEOUT = 0.25
 
 
@@ -154,6 +156,7 @@ def test_a_timed_out_run_can_be_recorded(run, tmp_path):
     assert (tmp_path / "trace.bsp").exists()
 
 
+@pytest.mark.lengthy
 def test_no_alarm_is_left_after_a_run_in_the_simulator():
     before = threading.active_count()
     for _ in range(20):

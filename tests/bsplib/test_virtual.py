@@ -81,6 +81,7 @@ def column(run, pid, name, superstep):
 # -- many ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.lengthy
 def test_hundreds_of_processes_exchange_with_each_other(simulate):
     def main(bsp):
         x = bsp.zeros(16, np.int32)
@@ -111,6 +112,7 @@ def test_hundreds_of_processes_partition_and_meet_obliviously(simulate):
     assert results == [sum(range(pid // 8 * 8, pid // 8 * 8 + 8)) for pid in range(512)]
 
 
+@pytest.mark.lengthy
 def test_there_are_at_most_4096(simulate):
     results, _ = simulate(lambda bsp: bsp.pid, nprocs=4096)
     assert results == list(range(4096))

@@ -18,7 +18,7 @@ from bsplib.backends.shm.segment import Segment
 
 from .phases import eventually, standard_error, state_of
 
-pytestmark = pytest.mark.real_processes
+pytestmark = [pytest.mark.real_processes, pytest.mark.fresh]
 
 WAITS = ("auto", "spin", "block")
 COMPUTING_S = 1.0
@@ -267,7 +267,12 @@ def test_the_caller_of_a_run_uses_next_to_no_processor(run):
 
 @pytest.mark.procs(3)
 @pytest.mark.parametrize(
-    ("meet", "wait"), [(by_sync, "auto"), (by_oblsync, "block"), (by_sync, "spin")]
+    ("meet", "wait"),
+    [
+        (by_sync, "auto"),
+        pytest.param(by_oblsync, "block", marks=pytest.mark.slow),
+        pytest.param(by_sync, "spin", marks=pytest.mark.slow),
+    ],
 )
 def test_a_stopped_process_is_named_and_the_run_goes_on_when_it_does(run, tmp_path, wait, meet):
     def main(bsp):

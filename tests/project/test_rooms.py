@@ -79,6 +79,7 @@ def test_the_command_loads_the_other_rooms_lazily():
     assert rooms_imported(path) >= {("profiler", True), ("webui", True)}
 
 
+@pytest.mark.lengthy
 def test_names_of_one_room_s_own_are_imported_there_only():
     wrong = []
     for room in MAY_IMPORT:

@@ -190,6 +190,7 @@ def test_the_address_that_the_browser_gets_leads_to_the_page(broadcast_trace, mo
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{22}/", url)
 
 
+@pytest.mark.lengthy
 def test_a_request_that_comes_byte_by_byte_is_not_waited_for(broadcast_trace, monkeypatch):
     monkeypatch.setattr(app, "REQUEST_SECONDS", 0.5)
     ended = []
@@ -229,7 +230,9 @@ def crowd():
         yield connect
 
 
-@pytest.mark.parametrize(("limit", "count"), [(512, 300), (20, 60)])
+@pytest.mark.parametrize(
+    ("limit", "count"), [(512, 300), pytest.param(20, 60, marks=pytest.mark.slow)]
+)
 def test_connections_that_ask_for_nothing_do_not_keep_others_out(
     broadcast_trace, monkeypatch, crowd, limit, count
 ):

@@ -163,6 +163,7 @@ def test_a_dot_that_fails_is_quoted(callgraph, system_dot):
         graph_svg.draw(callgraph)
 
 
+@pytest.mark.lengthy
 def test_a_dot_that_is_busy_for_ever_is_ended_and_named(callgraph, system_dot, monkeypatch):
     monkeypatch.setattr(graph_svg, "LAYOUT_SECONDS", 1)
     system_dot("while :; do :; done")
@@ -173,6 +174,7 @@ def test_a_dot_that_is_busy_for_ever_is_ended_and_named(callgraph, system_dot, m
     )
 
 
+@pytest.mark.lengthy
 def test_a_small_trace_whose_graph_is_a_tangle_is_refused_in_time(
     run_maker, frame, tmp_path, monkeypatch
 ):

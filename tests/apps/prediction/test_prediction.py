@@ -293,6 +293,7 @@ def test_what_is_wrong_is_said_before_anything_is_run(exact, arguments, words):
     assert exact == []
 
 
+@pytest.mark.lengthy
 def test_a_machine_that_is_not_there_is_one_sentence():
     done = ask("--machine", "abacus", "--app", "fft", "--small", 2**12, "--repeats", 1)
     assert done.exit_code == 1

@@ -444,6 +444,7 @@ def test_the_folder_of_a_killed_sort_is_removed_by_the_next_one(source):
     assert os.listdir(source.parent) == [source.name]
 
 
+@pytest.mark.lengthy
 def test_the_folder_of_a_killed_sort_of_made_keys_is_removed_by_the_next_one(tmp_path):
     code = (
         "import os, signal; from apps.sorting import external_sort\n"

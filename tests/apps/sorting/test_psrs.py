@@ -104,6 +104,7 @@ class TestCommandLine:
         assert result.exit_code == 0, result.output
         assert result.output.endswith("3 processes sorted 1000 keys\n")
 
+    @pytest.mark.lengthy
     def test_the_run_is_recorded_in_the_file_that_is_named(self, tmp_path):
         path = tmp_path / "trace.bsp"
         line = ["--nprocs", "4", "--backend", "sim", "--profile", str(path), "--dtype", "str"]

@@ -105,6 +105,7 @@ def test_what_tools_look_for_is_there():
     assert callable(apps.sql.reference)
 
 
+@pytest.mark.lengthy
 def test_the_package_is_a_program():
     line = [sys.executable, "-m", "apps.sql", "--help"]
     done = subprocess.run(line, capture_output=True, text=True, cwd=ROOT, check=True, timeout=60)

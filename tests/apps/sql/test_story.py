@@ -38,6 +38,7 @@ def average(summary):
     return summary.average / summary.maximum
 
 
+@pytest.mark.lengthy
 def test_input_in_large_blocks_is_uneven_and_is_balanced(told):
     assert (min(told["original"].rows_of_tran), max(told["original"].rows_of_tran)) == (0, 1024)
     for stage in ("balanced", "theoretical", "bitonic"):
