@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from .selection import quick, usual
+from .selection import LENGTHY_S, SLOW_S, quick, usual
 
 # A shell starts its background jobs with SIGINT ignored, and programs inherit that.
 # Some tests are about Ctrl-C, hence here it means what it does at a terminal.
@@ -37,3 +37,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = set(items).difference(kept)
         config.hook.pytest_deselected(items=[item for item in items if item in left_out])
         items[:] = kept
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Name what takes so long that it belongs into a longer command; a busy machine may err."""
+    if config.getoption("--all"):
+        return
+    mark, limit_s = ("lengthy", LENGTHY_S) if config.getoption("--quick") else ("slow", SLOW_S)
+    for report in terminalreporter.getreports("passed"):
+        if report.when == "call" and report.duration > 2 * limit_s:
+            took = f"{report.duration:.1f} s: {report.nodeid}"
+            terminalreporter.write_line(f"{took}; if it does so again, mark it {mark}")

@@ -44,6 +44,10 @@ NOT_QUICK = ("lengthy", "browser", "hypothesis")
 """Marks; Hypothesis sets its own."""
 INTERPRETERS = frozenset({"execute", "script", "with_little"})
 """Fixtures of tests that start an interpreter of their own."""
+LENGTHY_S = 0.5
+"""What takes longer should be marked ``lengthy``; pytest names what takes twice as long."""
+SLOW_S = 2.0
+"""The same for ``slow``."""
 
 _Key = TypeVar("_Key", bound=Hashable)
 

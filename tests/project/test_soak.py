@@ -1,0 +1,37 @@
+"""The outcome of the last soak is kept, and says what was soaked and how long."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MILLION = 10**6
+
+
+@pytest.fixture(scope="module")
+def outcome():
+    return json.loads((ROOT / "tests" / "bsplib" / "soak.json").read_text(encoding="utf-8"))
+
+
+def test_the_outcome_names_commit_and_versions(outcome):
+    assert re.fullmatch("[0-9a-f]{40}", outcome["commit"])  # a + tells of files that were changed
+    assert outcome["versions"]["bsplib"]
+
+
+@pytest.mark.parametrize("backend", ["shm", "sim"])
+def test_a_million_supersteps_were_run_and_memory_did_not_grow(outcome, backend):
+    memory = outcome["memory"][backend]
+    assert memory["supersteps"] == MILLION
+    assert memory["growth_bytes"] < 16 << 20
+
+
+@pytest.mark.parametrize("backend", ["shm", "sim"])
+def test_thousands_of_random_programs_did_what_they_should(outcome, backend):
+    programs = outcome["random_programs"]
+    assert programs["programs"] >= 2000
+    assert programs[backend]["different"] == []
+    assert sum(programs[backend]["faults"].values()) == programs["programs"]
