@@ -1,4 +1,4 @@
-"""Programs written against bsplib, to be read and to be used."""
+"""Programs that use bsplib, as examples and for use."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""What the command lines of the applications have in common: where a program runs."""
+"""The options that all applications have: where a program runs, and whether it is recorded."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class Place:
     machine: str | None = None
     profile: str | None = None
     reports_times: bool = True
-    """Whether virtual processors report their times."""
+    """Whether the virtual times of the run are printed."""
 
     def run(self, main: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Any]:
-        """Run a program here.
+        """Run a program with these options.
 
         Returns:
-            What ``main`` returned, by pid.
+            The results of ``main``, by pid.
 
         Raises:
-            click.ClickException: there is no such place.
-            Exception: as :func:`bsplib.run`.
+            click.ClickException: the options are not valid.
+            Exception: any error of :func:`bsplib.run`.
         """
         with _times_reported() if self.reports_times else nullcontext():
             try:
@@ -66,7 +66,7 @@ class Program(click.Command):
 
 
 class Programs(click.Group):
-    """A group of commands that do likewise."""
+    """A group of commands that report a missing extra in the same way."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command of the group."""
@@ -98,7 +98,7 @@ def _print_times(times: Times) -> None:
 
 
 def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a :class:`Place`; the command is given it as ``place``."""
+    """Add the options of a :class:`Place`, which the command receives as ``place``."""
 
     @functools.wraps(command)
     def with_place(
@@ -116,17 +116,21 @@ _OPTIONS = (
         "-n",
         "--nprocs",
         type=click.IntRange(1),
-        help="Number of processes; the cores of this machine if not said.",
+        help="Number of processes.  [default: the number of cores]",
     ),
     click.option(
         "--backend",
         default="shm",
         show_default=True,
         type=click.Choice(backends.names()),
-        help="Processes of this machine, or virtual processors, which report their time.",
+        help="shm: real processes; sim: virtual processors, whose virtual time is printed.",
     ),
     click.option(
-        "--machine", metavar="NAME", help="Machine that prices virtual processors; or a .toml file."
+        "--machine",
+        metavar="NAME",
+        help="Machine that prices the communication of virtual processors; a name or a .toml file.",
     ),
-    click.option("--profile", type=click.Path(dir_okay=False), help="Record the run in this file."),
+    click.option(
+        "--profile", type=click.Path(dir_okay=False), help="Record the run in this trace file."
+    ),
 )

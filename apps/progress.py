@@ -1,4 +1,4 @@
-"""A progress bar that a program shows while it runs: process 0 draws it for all."""
+"""A progress bar for a program while it runs; process 0 draws it for all processes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 import bsplib
 
 Step = Callable[[str], None]
-"""Is told what has been begun; whatever was begun before is done."""
+"""A function that is called with the name of a step as it begins; the step before is done."""
 Tell = Callable[[float], None]
-"""Is told which part is done."""
+"""A function that is called with the fraction of the work that is done."""
 
 
 def unseen(_: str) -> None:
@@ -21,13 +21,13 @@ def unseen(_: str) -> None:
 
 
 class Steps:
-    """How far a program has come, in steps."""
+    """The steps of a program, for a progress bar."""
 
     def __call__(self, what: str) -> None:
-        """Begin a step; the one before is done."""
+        """Begin a step; the step before is done."""
 
     def within(self, part: float) -> None:
-        """Tell which part of the step is done, at least 0 and at most 1."""
+        """Set the fraction of the step that is done, from 0 to 1."""
 
 
 class _Drawn(Steps):
@@ -50,15 +50,15 @@ class _Drawn(Steps):
 
 @contextmanager
 def steps(bsp: bsplib.Group, total: int, *, shown: bool) -> Iterator[Steps]:
-    """Show how many of ``total`` steps have been done, if a person is there to see it.
+    """Show how many of ``total`` steps are done, if standard error is a terminal.
 
     Args:
         bsp: the group; process 0 draws.
         total: number of steps.
-        shown: whether it was asked for; elsewhere than on a terminal it is not drawn.
+        shown: whether to draw the bar at all.
 
     Yields:
-        What is to be called as a step begins.
+        A function to call as each step begins.
     """
     console = Console(stderr=True)
     if bsp.pid or not shown or not console.is_terminal:
@@ -70,7 +70,7 @@ def steps(bsp: bsplib.Group, total: int, *, shown: bool) -> Iterator[Steps]:
 
 @contextmanager
 def drawn(what: str) -> Iterator[Tell]:
-    """Show how far something is that no process does, if a person is there to see it."""
+    """Show the progress of work outside any process of a run, if there is a terminal."""
     with _bar(Console(stderr=True)) as progress:
         task = progress.add_task(what, total=1.0)
 
@@ -86,7 +86,7 @@ def _bar(console: Console) -> Progress:
     return Progress(
         *columns,
         console=console,
-        auto_refresh=False,  # no thread draws it: a process that computes has but one
+        auto_refresh=False,  # no thread, so that a computing process has only one
         transient=True,
         disable=not console.is_terminal,
     )

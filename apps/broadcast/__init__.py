@@ -1,7 +1,7 @@
 """Broadcasts in one stage and in two: ``python -m apps.broadcast --help``.
 
-:mod:`apps.broadcast.broadcast` is the program. Where two stages begin to pay is predicted
-and measured in :mod:`apps.broadcast.crossover`.
+:mod:`apps.broadcast.broadcast` is the program. :mod:`apps.broadcast.crossover` predicts and
+measures the size from which two stages are faster.
 """
 
 from __future__ import annotations
@@ -9,4 +9,4 @@ from __future__ import annotations
 from apps.broadcast.broadcast import command, main, reference
 
 __all__ = ["command", "main", "reference"]
-"""What tools that take any application look for."""
+"""Names that tools for applications, such as ``bsp tune``, look for."""

@@ -1,8 +1,8 @@
 """Broadcasting n values to p processes, in one stage and in two.
 
 The program of Jarvis et al. (2002), Figure 3: ``main`` calls ``foo``, which
-broadcasts in one stage, and ``bar``, which broadcasts in one stage and in two; its
-call graph shows how the cost of a shared function is told apart by its callers.
+broadcasts in one stage, and ``bar``, which broadcasts in one stage and in two. Its call
+graph shows how the cost of a shared function is divided among its callers.
 
 Cost of a broadcast of n words, with h counted at the root (equations 6 and 7):
 
@@ -13,8 +13,8 @@ one       1          (p - 1) n              2/p, 1/(p - 1)
 two       2          (p - 1) n/p each       the same, then 1, 1
 ========= ========== ====================== =============================
 
-Two stages pay where n > l / (p g - 2 g) (equation 8); ``--crossover`` measures where. How
-much they pay with 16 processes is printed beside what the paper measured
+Two stages are faster where n > l / (p g - 2 g) (equation 8); ``--crossover`` measures this
+size. For 16 processes the gain is printed beside the figure of the paper
 (:mod:`apps.broadcast.stages`).
 """
 
@@ -82,11 +82,11 @@ def main(bsp: bsplib.Group, size: int = 4096, onestage: int = 250, twostage: int
     Args:
         bsp: the group.
         size: number of float64 values, at least 1.
-        onestage: one-stage broadcasts, by ``foo`` and by ``bar`` each.
-        twostage: two-stage broadcasts by ``bar``.
+        onestage: number of one-stage broadcasts in ``foo``, and in ``bar``.
+        twostage: number of two-stage broadcasts in ``bar``.
 
     Returns:
-        The values as they arrived here; :func:`reference` says what they are.
+        The values that arrived on this process; they equal :func:`reference`.
 
     Cost: ``2 * onestage + 2 * twostage`` supersteps.
     Source: Jarvis et al. 2002, sections 3.2 and 3.3, Figure 3.
@@ -100,7 +100,7 @@ def main(bsp: bsplib.Group, size: int = 4096, onestage: int = 250, twostage: int
 
 
 def reference(size: int) -> Values:
-    """Return what every process has in the end."""
+    """Return the values that every process has at the end."""
     return np.arange(size, dtype=np.float64)
 
 
@@ -111,22 +111,26 @@ def reference(size: int) -> Values:
     default=250,
     show_default=True,
     type=click.IntRange(0),
-    help="One-stage broadcasts, by foo and by bar each.",
+    help="Number of one-stage broadcasts in foo, and in bar.",
 )
 @click.option(
     "--twostage",
     default=500,
     show_default=True,
     type=click.IntRange(0),
-    help="Two-stage broadcasts by bar.",
+    help="Number of two-stage broadcasts in bar.",
 )
 @click.option(
     "--crossover",
     "measures",
     is_flag=True,
-    help="Measure from what size on two stages are faster, beside the prediction.",
+    help="Measure the size from which two stages are faster, and compare it with the prediction.",
 )
-@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw it, too.")
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="With --crossover, draw the times into this file.",
+)
 @place_options
 def command(
     size: int, onestage: int, twostage: int, measures: bool, plot: Path | None, place: Place
@@ -146,7 +150,7 @@ def command(
 
 
 def _find_crossover(place: Place, plot: Path | None) -> None:
-    quiet = replace(place, reports_times=False)  # they tell how long the measuring took
+    quiet = replace(place, reports_times=False)  # the times would be those of the measurement
     try:
         if plot is not None:
             plotting.check_target(plot)

@@ -1,7 +1,8 @@
-"""From what size on a broadcast is faster in two stages than in one.
+"""The crossover: the size from which a broadcast is faster in two stages than in one.
 
-Predicted by equation 8 of Jarvis et al. (2002), n > l / (p g - 2 g), and by the costs
-that it is derived from without putting p for p - 1, with the Machine's own rule for h:
+It is predicted by equation 8 of Jarvis et al. (2002), n > l / (p g - 2 g), and by the costs
+from which this is derived, without the approximation of p - 1 by p and with the Machine's
+own rule for h:
 
 ======== ======================================================= ===========================
 stages   h of the root (out), of the others (in), by superstep   cost
@@ -10,9 +11,9 @@ one      (p - 1) n, n                                            g h + l
 two      (p - 1) n/p, n/p; then (p - 1) n/p in and out for all   g (h + h') + 2 l
 ======== ======================================================= ===========================
 
-Measured by broadcasting: sizes around the prediction, and beyond them until the
-crossover has been passed. Virtual processors count communication alone here, as the
-equations do.
+It is measured by broadcasts of sizes around the prediction, and of further sizes until the
+crossover has been passed. On virtual processors only communication counts here, as in the
+equations.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ Broadcast = Callable[[bsplib.Group, NDArray[np.float64]], None]
 WORD = 8
 """Bytes of a value."""
 _LEAST, _MOST = WORD, 1 << 24
-"""Bytes of the sizes that may be broadcast."""
+"""Limits of the sizes, in bytes."""
 _AROUND = 3
-"""Powers of two below and above the predicted crossover to begin with."""
+"""First sizes: this many powers of two below and above the predicted crossover."""
 _WITHOUT_PREDICTION = 1 << 13
 
 
@@ -51,27 +52,27 @@ class Sample:
 
 @dataclass(frozen=True)
 class Crossover:
-    """Where two stages begin to pay, in bytes: predicted and measured."""
+    """The crossover in bytes, predicted and measured."""
 
     nprocs: int
     machine: Machine
     samples: tuple[Sample, ...]
-    """By size."""
+    """In the order of their sizes."""
 
     @property
     def equation_8(self) -> float:
-        """Predicted by the equation as it is printed; infinite if they never pay."""
+        """The crossover by equation 8; infinite if two stages are never faster."""
         saved = self.machine.g * (self.nprocs - 2)
         return self.machine.need("l") / saved if saved > 0 else math.inf
 
     @property
     def predicted(self) -> float:
-        """Predicted by the costs of both; infinite if they never pay."""
+        """The crossover by the exact costs; infinite if two stages are never faster."""
         return predict(self.machine, self.nprocs)
 
     @property
     def fitted(self) -> tuple[float, float] | None:
-        """The g and l of a line through the one-stage broadcasts; None if it falls."""
+        """The g and l of a line fitted to the one-stage broadcasts; None if it falls."""
         sizes = np.array([sample.nbytes for sample in self.samples], float)
         seconds = np.array([sample.one_s for sample in self.samples])
         if len(sizes) < 2 or not (seconds > 0).all():
@@ -81,10 +82,10 @@ class Crossover:
 
     @property
     def measured(self) -> tuple[int, int] | None:
-        """The greatest size at which one stage was no slower, and the next one.
+        """The greatest size at which one stage was not slower, and the next size.
 
-        0 stands for the first where two stages were faster at all sizes; None where
-        they were not at the greatest.
+        The first is 0 if two stages were faster at all sizes. None if two stages were not
+        faster at the greatest size.
         """
         last = max((i for i, one in enumerate(self.samples) if one.one_s <= one.two_s), default=-1)
         if last == len(self.samples) - 1:
@@ -94,7 +95,7 @@ class Crossover:
 
     @property
     def interpolated(self) -> float | None:
-        """Where, between the two measured sizes, both would take the same time."""
+        """The size between the two measured ones at which both would take the same time."""
         if self.measured is None or self.measured[0] == 0:
             return None
         low, high = (sample for sample in self.samples if sample.nbytes in self.measured)
@@ -104,12 +105,12 @@ class Crossover:
 
 
 def costs(machine: Machine, nprocs: int, nbytes: float) -> tuple[float, float]:
-    """Return what broadcasts in one stage and in two cost, in seconds.
+    """Return the costs of a broadcast in one stage and in two, in seconds.
 
     Raises:
         UsageError: l is a gap.
 
-    Source: Jarvis et al. 2002, equations 6 and 7, before p is put for p - 1.
+    Source: Jarvis et al. 2002, equations 6 and 7, without the approximation of p - 1 by p.
     """
     one, two = _relations(machine, nprocs, nbytes, nbytes / nprocs)
     latency = machine.need("l")
@@ -117,8 +118,8 @@ def costs(machine: Machine, nprocs: int, nbytes: float) -> tuple[float, float]:
 
 
 def predict(machine: Machine, nprocs: int) -> float:
-    """Return from how many bytes on two stages pay by :func:`costs`; infinite if never."""
-    one, two = _relations(machine, nprocs, nprocs, 1)  # whole numbers, and exact
+    """Return the crossover in bytes by :func:`costs`; infinite if two stages never win."""
+    one, two = _relations(machine, nprocs, nprocs, 1)  # whole numbers, without rounding
     saved = machine.g * (one - two) / nprocs  # for each byte
     return machine.need("l") / saved if saved > 0 else math.inf
 
@@ -140,28 +141,28 @@ def main(
     repeats: int = 15,
     progress: bool = False,
 ) -> Crossover | None:
-    """Broadcast in one stage and in two, by turns, until the crossover is passed.
+    """Broadcast alternately in one stage and in two, until the crossover is passed.
 
     Args:
         bsp: the group, of 3 processes or more.
-        one: broadcasts process 0's array in one stage.
-        two: the same in two stages.
-        repeats: broadcasts of each size and kind, of whose times the median counts.
-        progress: show on a terminal how far it is.
+        one: a function that broadcasts process 0's array in one stage.
+        two: a function that broadcasts it in two stages.
+        repeats: number of broadcasts of each size and kind; the median of the times counts.
+        progress: whether to show a progress bar on a terminal.
 
     Returns:
-        What was found, on process 0; None on the others.
+        The measured crossover on process 0; None on the others.
 
     Raises:
-        ValueError: there are two processes or one, or communication is free.
+        ValueError: there are fewer than 3 processes, or the g of the Machine is 0.
         UsageError: the Machine lacks l.
 
     Source: Jarvis et al. 2002, section 3.2.
     """
     if bsp.nprocs < 3:
         raise ValueError(
-            f"there is no crossover with nprocs = {bsp.nprocs}, where two stages never pay; take 3 "
-            f"processes or more"
+            f"there is no crossover with nprocs = {bsp.nprocs}, where two stages are never faster; "
+            f"use 3 processes or more"
         )
     if bsp.machine.g == 0:
         raise ValueError(
@@ -189,7 +190,7 @@ def _first_sizes(predicted: float) -> list[int]:
 
 
 def _next_sizes(found: Crossover) -> list[int]:
-    """One size more where the crossover lies beyond all that were measured."""
+    """Return one further size if the crossover is outside the measured sizes."""
     if found.measured is None:
         greater = found.samples[-1].nbytes * 2
         return [greater] if greater <= _MOST else []
@@ -198,7 +199,7 @@ def _next_sizes(found: Crossover) -> list[int]:
 
 
 def _sample(bsp: bsplib.Group, one: Broadcast, two: Broadcast, nbytes: int, repeats: int) -> Sample:
-    """Time broadcasts of one size; the first of each kind does not count."""
+    """Measure broadcasts of one size; the first of each kind does not count."""
     seconds: dict[Broadcast, list[float]] = {one: [], two: []}
     with bsp.scope():
         values = bsp.zeros(nbytes // WORD)

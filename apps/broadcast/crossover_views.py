@@ -1,4 +1,4 @@
-"""A crossover as people see it: a table, sentences and a plot."""
+"""Output of a crossover: a table, sentences and a plot."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from profiler import plotting
 
 
 def print_crossover(found: Crossover, console: Console) -> None:
-    """Print all sizes in a table, and below it where two stages begin to pay."""
+    """Print all sizes in a table, and the crossover below it."""
     machine = found.machine
     console.print(
         Text(
@@ -26,7 +26,7 @@ def print_crossover(found: Crossover, console: Console) -> None:
         )
     )
     console.print(_table(found))
-    console.print("Two stages pay")
+    console.print("Two stages are faster")
     for line in sentences(found):
         console.print(Text(f"  {line}"))
 
@@ -52,7 +52,7 @@ def _faster(sample: Sample, predicted: tuple[float, float]) -> str:
 
 
 def sentences(found: Crossover) -> list[str]:
-    """Say from what size on two stages pay: as predicted, and as measured."""
+    """Return sentences with the size from which two stages are faster, predicted and measured."""
     exact = found.predicted
     rule = "in + out" if found.machine.h == "sum" else "max(in, out)"
     lines = [
@@ -71,10 +71,12 @@ def sentences(found: Crossover) -> list[str]:
 
 def _measured(found: Crossover) -> str:
     if found.measured is None:
-        return f"one stage was no slower at {fmt.size(found.samples[-1].nbytes)}"
+        return (
+            f"at no measured size; one stage was not slower at {fmt.size(found.samples[-1].nbytes)}"
+        )
     below, first = found.measured
     if below == 0:
-        return f"two stages were faster at all sizes, from {fmt.size(first)} on"
+        return f"at all measured sizes, from {fmt.size(first)} on"
     assert found.interpolated is not None  # there are two sizes
     return (
         f"from {fmt.size(found.interpolated)} on, between {fmt.size(below)} and {fmt.size(first)}"
@@ -82,7 +84,7 @@ def _measured(found: Crossover) -> str:
 
 
 def plot_crossover(found: Crossover, path: Path) -> None:
-    """Draw times over sizes, measured and predicted, and where they cross.
+    """Draw measured and predicted times over sizes, with the crossovers.
 
     Raises:
         ValueError: the file cannot be written.
@@ -107,8 +109,8 @@ def plot_crossover(found: Crossover, path: Path) -> None:
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.xaxis.set_major_formatter(lambda value, _: fmt.size(value))
-    axes.set_xlabel("size of what is broadcast")
-    axes.set_ylabel("seconds a broadcast")
+    axes.set_xlabel("size of the broadcast value")
+    axes.set_ylabel("seconds of a broadcast")
     axes.set_title(f"Broadcasts to {found.nprocs} processes, {found.machine.label}")
     axes.grid(visible=True, which="major", alpha=0.3)
     axes.legend()

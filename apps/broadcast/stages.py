@@ -1,4 +1,4 @@
-"""How many times faster a broadcast is in two stages than in one, beside the paper.
+"""The gain of a broadcast in two stages over one stage, compared with the paper.
 
 Jarvis et al. (2002) measured 4.15 on a Cray T3E with p = 16 (section 5). By their cost
 equations, with h counted exactly and l = 0, it is 8 where h is the greater of in and out,
@@ -11,7 +11,7 @@ one      15 n                          15 n
 two      15/16 n, then 15/16 n         15/16 n, then 30/16 n (all send and receive)
 ======== ============================= ============================================
 
-The l that explains the measured factor r follows from r = (h g + l) / (h' g + 2 l) alone.
+The l for which the factor would be the measured r follows from r = (h g + l) / (h' g + 2 l).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RULES = {"max": "max(in, out)", "sum": "in + out"}
 
 
 def factor(machine: Machine, nprocs: int, nbytes: float) -> float:
-    """Return the cost of a broadcast in one stage over that in two.
+    """Return the cost of a broadcast in one stage divided by the cost in two.
 
     Raises:
         UsageError: l is a gap.
@@ -36,19 +36,19 @@ def factor(machine: Machine, nprocs: int, nbytes: float) -> float:
 
 
 def explaining_l(rule: str, nprocs: int, measured: float) -> float:
-    """Return the l with which the factor would be as measured, in units of n g.
+    """Return the l for which the factor would be as measured, in units of n g.
 
     Args:
-        rule: for h, ``max`` or ``sum``.
+        rule: the rule for h, ``max`` or ``sum``.
         nprocs: number of processes.
-        measured: the factor, above 1/2.
+        measured: the measured factor, greater than 1/2.
     """
     one, two = costs(_machine(rule), nprocs, 1)
     return (one - measured * two) / (2 * measured - 1)
 
 
 def sentences() -> list[str]:
-    """Say the factors of the equations, and what would explain the one that was measured."""
+    """Return sentences with the factors of the equations, and the l that gives the measured one."""
     lines = []
     for rule, words in RULES.items():
         without = factor(_machine(rule), NPROCS, 1)
@@ -65,5 +65,5 @@ def sentences() -> list[str]:
 
 
 def _machine(rule: str) -> Machine:
-    """Return a Machine where a byte of an h-relation costs 1 and nothing else does."""
+    """Return a Machine with g = 1 for a byte, and l = 0."""
     return Machine("units", "by definition", g=1.0, l=0.0, h=rule)

@@ -1,4 +1,4 @@
-"""Fast Fourier transforms: three programs, and what they have in common.
+"""Fast Fourier transforms: three programs and their common parts.
 
 Each has a command line: ``python -m apps.fourier.fft --help``, and the same of
 ``fft_barrier_free`` and ``fft_cyclic``.

@@ -1,4 +1,4 @@
-"""What the Fourier transforms have in common: signals, roots of unity, two halves into one.
+"""Common parts of the Fourier transforms: signals, roots of unity, combination of halves.
 
 The transform of the values ``a[0] .. a[N - 1]`` is ``A[k] = sum_j a[j] w^(j k)`` with
 ``w = exp(-2 pi i / N)``, as in ``numpy.fft.fft``. All are complex128.
@@ -20,24 +20,24 @@ from bsplib.visible import visible_lines
 Values = NDArray[np.complex128]
 
 _LONG = 2**14
-"""From this length on numpy's transform takes memory of its own, anew each time, and
-misses the cache next to a core."""
+"""From this length on, numpy's transform allocates memory on every call and does not fit
+into the second-level cache of a core."""
 _ROWS = 64
 _APART = 4
-"""Values between the rows of a matrix: a line of memory. Where rows are a power of two
-apart, the values of a column compete for the same few places of a cache."""
+"""Values between the rows of a matrix: a cache line. If the distance between rows were a
+power of two, the values of a column would all be mapped to the same few cache sets."""
 _CHUNK = 2**14
-"""Values that are worked on at once, so that they stay in the cache between two steps."""
+"""Number of values processed together, so that they stay in the cache between two steps."""
 _TOLERANCE = 1e-14
-"""Error of a right transform of any length, in terms of what is expected."""
+"""Greatest relative error of a correct transform of any length."""
 
 
 class LocalTransform:
     """The transform within one process, prepared for signals of one length.
 
-    Short ones are numpy's. In a long one the values are taken as a matrix of 64 rows,
-    whose columns and then whose rows numpy transforms: each of them fits into the
-    cache. What is prepared is what numpy keeps of a length as well: roots of unity.
+    Short signals are transformed by numpy. A long one is arranged as a matrix of 64 rows;
+    numpy transforms its columns and then its rows, each of which fits into the cache. The
+    roots of unity are computed in advance, as numpy keeps its own for each length.
 
     Cost: w = O(n log n).
     Source: Bailey 1990, "FFTs in external or hierarchical memory".
@@ -47,7 +47,7 @@ class LocalTransform:
         self.size = size
         self._turns: Values | None = None
         if size < _LONG or size % _ROWS:
-            np.fft.fft(np.zeros(size, np.complex128))  # numpy keeps its roots of this length
+            np.fft.fft(np.zeros(size, np.complex128))  # numpy caches its roots of this length
             return
         columns = size // _ROWS
         self._turns, self._work = _matrix(columns), _matrix(columns)
@@ -77,8 +77,8 @@ def _matrix(columns: int) -> Values:
 
 
 def roots_of_unity(size: int, exponents: NDArray[np.int64]) -> Values:
-    """Return ``exp(-2 pi i / size)`` to the powers that are given."""
-    angles = (exponents % size) * (-2 * np.pi / size)  # a small angle is an exact one
+    """Return ``exp(-2 pi i / size)`` to the given powers."""
+    angles = (exponents % size) * (-2 * np.pi / size)  # small angles have small errors
     roots = np.empty(angles.shape, np.complex128)
     np.cos(angles, out=roots.real)
     np.sin(angles, out=roots.imag)
@@ -86,7 +86,7 @@ def roots_of_unity(size: int, exponents: NDArray[np.int64]) -> Values:
 
 
 def combine(out: Values, even: Values, odd: Values, roots: Values) -> None:
-    """Make a transform from those of its even and of its odd values.
+    """Combine the transforms of the even and of the odd values of a signal.
 
     Args:
         out: twice as long as the others; ``even`` may be its first half, and ``odd``
@@ -135,21 +135,21 @@ def number_of_values(values: ArrayLike | int) -> int:
     """Return N, where the values are given or their number is.
 
     Raises:
-        ValueError: there is none, or they have not one dimension.
+        ValueError: there are no values, or they do not have one dimension.
     """
     if isinstance(values, int):
         size = values
     elif np.ndim(values) != 1:
-        raise ValueError(f"a signal has one dimension, and this has shape {np.shape(values)}")
+        raise ValueError(f"a signal has one dimension, and this one has shape {np.shape(values)}")
     else:
         size = len(np.asarray(values))
     if size < 1:
-        raise ValueError(f"a signal has one value or more, and this has {size}")
+        raise ValueError(f"a signal has one value or more, and this one has {size}")
     return size
 
 
 def signal(values: ArrayLike | int, seed: int) -> Values:
-    """Return the values that are given, or as many random ones as are asked for."""
+    """Return the given values, or the requested number of random ones."""
     if isinstance(values, int):
         pairs = np.random.default_rng(seed).uniform(-1, 1, (values, 2))
         return pairs.view(np.complex128)[:, 0]
@@ -157,13 +157,13 @@ def signal(values: ArrayLike | int, seed: int) -> Values:
 
 
 def reference(values: ArrayLike | int, *, seed: int = 0) -> Values:
-    """Return the whole transform, made by numpy in one process."""
+    """Return the whole transform, computed by numpy in one process."""
     number_of_values(values)
     return np.fft.fft(signal(values, seed))
 
 
 def error_of(got: Values, expected: Values) -> float:
-    """Return the norm of the error in terms of the norm of what is expected."""
+    """Return the norm of the error divided by the norm of the expected values."""
     return float(np.linalg.norm(got - expected) / (np.linalg.norm(expected) or 1.0))
 
 
@@ -177,8 +177,8 @@ def transform_command(
 
     Args:
         main: the program.
-        gather: makes the whole transform from what the processes return.
-        text: what the command does.
+        gather: combines the results of the processes into the whole transform.
+        text: description of the command.
     """
 
     @click.command(help=text)
@@ -186,7 +186,7 @@ def transform_command(
         "--size", default=65536, show_default=True, type=click.IntRange(1), help="Values."
     )
     @click.option(
-        "--seed", default=0, show_default=True, type=click.IntRange(0), help="Of the values."
+        "--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the values."
     )
     @place_options
     def command(size: int, seed: int, place: Place) -> None:

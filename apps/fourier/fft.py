@@ -2,10 +2,10 @@
 
 The even values are transformed by one half of the processes and the odd ones by the
 other, each half a group of its own (``partition``). Then every process exchanges its
-half of the transform with a partner in the other group, waits for that message alone
-(``oblsync``), and combines the two. Where one process is left, or an odd number of
-values, the process transforms them by itself. All processes have all values when it
-begins, and the whole transform when it ends.
+half of the transform with a partner in the other group, waits only for that message
+(``oblsync``), and combines the two halves. Where one process is left, or an odd number of
+values, the process transforms them by itself. All processes have all values at the
+beginning, and the whole transform at the end.
 
 Cost for p a power of two that divides N, at level d = log2 p, ..., 1 of the recursion:
 
@@ -39,12 +39,12 @@ __all__ = ["Plan", "command", "main", "prepare", "reference", "transform"]
 
 
 class Plan(NamedTuple):
-    """What is computed once for all signals of a length."""
+    """Values that are computed once for all signals of a length."""
 
     roots: tuple[Values, ...]
     """For each level of the recursion, the first half of the roots of unity."""
     local: LocalTransform
-    """For the values that this process transforms by itself."""
+    """The transform of the values that this process transforms by itself."""
 
 
 def main(bsp: bsplib.Group, values: ArrayLike | int, *, seed: int = 0) -> Values:
@@ -60,7 +60,7 @@ def main(bsp: bsplib.Group, values: ArrayLike | int, *, seed: int = 0) -> Values
         The transform from ``pid * m`` on, at most ``m = ceil(N / p)`` values of it.
 
     Raises:
-        ValueError: the signal is empty, or has not one dimension.
+        ValueError: the signal is empty, or does not have one dimension.
 
     Cost: a superstep to prepare, and those of :func:`transform`.
     Source: Gonzalez et al., Figures 4 and 5.
@@ -69,7 +69,7 @@ def main(bsp: bsplib.Group, values: ArrayLike | int, *, seed: int = 0) -> Values
     whole = common.signal(values, seed)
     plan = prepare(bsp, size)
     out = np.empty(size, np.complex128)
-    bsp.sync()  # as in the paper, what follows begins at the same time everywhere
+    bsp.sync()  # as in the paper, all processes begin the transform at the same time
     transform(bsp, out, whole, plan)
     length = -(-size // bsp.nprocs)
     return out[bsp.pid * length : (bsp.pid + 1) * length].copy()
@@ -116,7 +116,7 @@ def transform(bsp: bsplib.Group, out: Values, values: Values, plan: Plan) -> Non
 
 
 def receive(bsp: bsplib.Group) -> Values:
-    """Wait for one message, and return what it brings: valid until the next sync."""
+    """Wait for one message, and return its payload, which is valid until the next sync."""
     bsp.oblsync(1)
     message = bsp.hpmove()
     assert message is not None  # oblsync waited for it

@@ -1,13 +1,12 @@
 """The fast Fourier transform of N values without any barrier, on 2^k processes.
 
-Process i transforms the values whose numbers end, in binary, with the bits of i in
-reverse. Then the transforms are combined in pairs, in pairs of pairs, and so on: at
-step s a process whose bit s is 1 sends what it has to the one whose bit s is 0, and
-is done. All processes have all values when it begins, and process 0 has the transform
-when it ends. Each waits for the messages that it needs and for nothing else; those
-that are done, or never had anything to do, make empty steps.
+Process i transforms the values whose indices end, in binary, with the reversed bits of i.
+Then the transforms are combined in pairs, in pairs of pairs, and so on: at step s a process
+whose bit s is 1 sends its transform to the process whose bit s is 0, and is finished. All
+processes have all values at the beginning, and process 0 has the transform at the end. Each
+process waits only for the messages that it needs; a process without work makes empty steps.
 
-Cost for q = 2^k processes, the most that are at hand and of which q divides N:
+Cost for q = 2^k processes, the greatest power of two up to p that divides N:
 
 ======================= ============ ======================= ===================
 part                    supersteps   h of those that work    w
@@ -17,8 +16,9 @@ step s = 0 .. k - 1     1            16 N 2^s/q bytes        O(N 2^(s+1)/q)
 all                     k            16 N (1 - 1/q) at most  O(N/q log(N/q) + N)
 ======================= ============ ======================= ===================
 
-Any N >= 1 and any p will do; the processes from q on make empty steps. At each step
-8 N bytes travel in all, where :mod:`apps.fourier.fft` gives the transform to everybody.
+Any N >= 1 and any p are allowed; the processes from q on make empty steps. At each step
+8 N bytes are sent in total; :mod:`apps.fourier.fft` sends more, since all processes receive
+the transform there.
 
 Source: Roda et al. 1999, section 4.1, Figure 7 and equations 15 to 17.
 """
@@ -39,7 +39,7 @@ __all__ = ["Plan", "command", "main", "prepare", "reference", "transform"]
 
 
 class Plan(NamedTuple):
-    """What is computed once for all signals of a length."""
+    """Values that are computed once for all signals of a length."""
 
     steps: int
     """log2 of the number of processes that work."""
@@ -88,7 +88,7 @@ def transform(bsp: bsplib.Group, out: Values, values: Values, plan: Plan) -> Non
 
     Args:
         bsp: the group.
-        out: contiguous, as long as ``values``; on other processes than 0 room to work.
+        out: contiguous, as long as ``values``; on other processes than 0 it is work space.
         values: N values.
         plan: for N values.
 

@@ -1,10 +1,10 @@
-"""The fast Fourier transform of N values that are dealt out, in one exchange.
+"""The fast Fourier transform of N cyclically distributed values, in one exchange.
 
 Process i has the values i, i + p, i + 2 p, ... of the signal when it begins, and the
 same ones of the transform when it ends: the *cyclic* distribution. It transforms its
-values, multiplies the results by roots of unity, and deals them out: to process j
-those whose number is j modulo p. What is left to do are transforms of p values each,
-which every process has to itself. No process ever holds more than its share.
+values, multiplies the results by roots of unity, and distributes them: process j receives
+those whose index is j modulo p. Then every process computes transforms of p values each. No
+process ever holds more than its share of N/p values.
 
 Cost for p processes, where p^2 divides N:
 
@@ -38,19 +38,19 @@ __all__ = ["Plan", "command", "main", "prepare", "reference", "transform"]
 
 
 class Plan(NamedTuple):
-    """What is computed once for all signals of a length, and room to work."""
+    """Values that are computed once for all signals of a length, and work space."""
 
     local: LocalTransform
     turns: Values
-    """Shape (p, m): row j is for the values that process j is dealt."""
+    """Shape (p, m): row j is for the values that process j receives."""
     results: Values
-    """Of the transform within this process."""
+    """The transform within this process."""
     dealt: Values
-    """The results as they are dealt out, shape (p, m)."""
+    """The results in the order in which they are sent, shape (p, m)."""
 
 
 def main(bsp: bsplib.Group, values: ArrayLike | int, *, seed: int = 0) -> Values:
-    """Transform a signal, and return the values of the transform that are dealt here.
+    """Transform a signal, and return this process's values of the transform.
 
     Args:
         bsp: the group.
@@ -84,8 +84,8 @@ def prepare(bsp: bsplib.Group, size: int) -> Plan:
     p = bsp.nprocs
     if size % p**2:
         raise ValueError(
-            f"{size} values cannot be dealt to {p} processes and back: their number must be a "
-            f"multiple of {p**2}"
+            f"{size} values cannot be distributed cyclically to {p} processes: their number must "
+            f"be a multiple of {p**2}"
         )
     numbers = np.arange(size // p).reshape(-1, p).T
     turns = roots_of_unity(size, bsp.pid * numbers)
@@ -120,13 +120,15 @@ def transform(bsp: bsplib.Group, out: Values, values: Values, plan: Plan) -> Non
 
 
 def gather(blocks: list[Any]) -> Values:
-    """Put what was dealt out in its order again."""
+    """Return the values of all processes in the order of the signal."""
     whole: Values = np.stack(blocks, axis=1).reshape(-1)
     return whole
 
 
 command = common.transform_command(
-    main, gather, "Transform random values that are dealt out, and check it by numpy's FFT."
+    main,
+    gather,
+    "Transform cyclically distributed random values, and compare the result with numpy's FFT.",
 )
 
 if __name__ == "__main__":

@@ -127,12 +127,12 @@ class TestMeasured:
         found = samples((8, 3, 2), (16, 4, 2))
         assert found.measured == (0, 8)
         assert found.interpolated is None
-        assert sentences(found)[-1] == "measured: two stages were faster at all sizes, from 8 B on"
+        assert sentences(found)[-1] == "measured: at all measured sizes, from 8 B on"
 
     def test_two_stages_may_be_faster_at_none(self):
         found = samples((8, 1, 2), (16, 2, 3))
         assert found.measured is None
-        assert sentences(found)[-1] == "measured: one stage was no slower at 16 B"
+        assert sentences(found)[-1] == "measured: at no measured size; one stage was not slower at 16 B"
 
     def test_times_that_fall_with_the_size_give_no_g(self):
         assert samples((8, 3, 2), (16, 2, 2), (32, 1, 2)).fitted is None
@@ -169,7 +169,7 @@ class TestCommandLine:
     @pytest.mark.parametrize(
         ("line", "message"),
         [
-            (["--nprocs", "2"], "no crossover with nprocs = 2, where two stages never pay"),
+            (["--nprocs", "2"], "no crossover with nprocs = 2, where two stages are never"),
             (["--machine", "ideal"], "no crossover on the Machine 'ideal', whose g is 0"),
             (["--machine", "cray-t3e-mpi"], "Cray T3E, MPI has no l"),
             (["--plot", "plot.doc"], "plot.doc has no suffix of a known format; use "),

@@ -112,7 +112,7 @@ def test_any_number_of_processes_deals_out_a_multiple_of_its_square(nprocs, time
 @pytest.mark.parametrize(("size", "nprocs"), [(2, 2), (65536, 3), (128, 16), (100, 7)])
 @pytest.mark.parametrize("backend", ["sim", "shm"])
 def test_other_numbers_of_values_cannot_be_dealt_out(size, nprocs, backend):
-    message = f"{size} values cannot be dealt to {nprocs} processes and back.*multiple of"
+    message = f"{size} values cannot be distributed cyclically to {nprocs} processes.*multiple of"
     with pytest.raises(ValueError, match=f"{message} {nprocs**2}"):
         bsplib.run(fft_cyclic.main, size, nprocs=nprocs, backend=backend)
 
@@ -257,12 +257,12 @@ def test_dealt_out_values_are_exchanged_once_and_in_balance(tmp_path, nprocs, ba
 @ALGORITHMS
 class TestWhatIsRefused:
     def test_a_signal_of_two_dimensions(self, algorithm):
-        with pytest.raises(ValueError, match=r"one dimension, and this has shape \(2, 3\)"):
+        with pytest.raises(ValueError, match=r"one dimension, and this one has shape \(2, 3\)"):
             transform(algorithm, np.zeros((2, 3)), 2, backend="sim")
 
     @pytest.mark.parametrize("values", [0, -1, np.zeros(0)])
     def test_a_signal_of_no_values(self, algorithm, values):
-        with pytest.raises(ValueError, match="one value or more, and this has"):
+        with pytest.raises(ValueError, match="one value or more, and this one has"):
             transform(algorithm, values, 2, backend="sim")
 
 
@@ -292,7 +292,7 @@ def test_a_size_that_cannot_be_dealt_out_is_one_sentence():
     line = ["--size", "1000", "--nprocs", "3", "--backend", "sim"]
     result = CliRunner().invoke(fft_cyclic.command, line)
     assert result.exit_code == 1
-    assert result.output.startswith("Error: 1000 values cannot be dealt to 3 processes and back")
+    assert result.output.startswith("Error: 1000 values cannot be distributed cyclically to 3")
     assert len(result.output.splitlines()) == 1
 
 
