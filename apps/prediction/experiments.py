@@ -1,10 +1,10 @@
-"""What is predicted: programs, what their costs are made of, and how they are measured.
+"""The experiments: programs to predict, the formulas of their costs, and their measurement.
 
 An experiment is a program that all processes begin together, at a sync, with data and
-memory made before. Its computation and its communication have a formula each, from the
-analysis of the program under OBSP*, in N values, P processes, S records of a sample, R
-sorts of a block, and M and C: the seconds by which the memory of this computer delays
-the computation and the communication of a process whose data are too many for the caches.
+memory prepared before. Its computation and its communication have a formula each, from the
+analysis of the program under OBSP*. The variables are N values, P processes, S records of a
+sample, R sorts of a block, and M and C: the seconds by which the memory of this computer
+delays the computation and the communication of a process whose data do not fit into caches.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from profiler.models.timeline import lay_out
 
 
 class Shape(NamedTuple):
-    """What a run is like."""
+    """The parameters of a run."""
 
     size: int
     """N values."""
@@ -45,54 +45,54 @@ class Shape(NamedTuple):
 
 
 Program = Callable[[Any], object]
-"""Does once what is measured; is given the group."""
+"""A function that runs the measured program once, with the group as its argument."""
 
 
 class Streams(NamedTuple):
-    """What a process goes through in its memory."""
+    """The memory accesses of a process."""
 
     computation: list[Stream]
     communication: list[Stream]
 
 
 _KEPT: dict[int, Program] = {}
-"""By pid, what was run last in this process of the system."""
+"""For each pid, the program that was run last in this process of the system."""
 _WARM_UP_S = 0.1
 _LEAST_WARM_UPS = 3
 _MOST_WARM_UPS = 400
 _COMPLEX = 16
 _VARIETY = 2**17
-"""Keys of a process before the same ones come again: a processor learns how few of them
-compare, and then merges them without a wrong guess."""
+"""Number of keys of a process before the same keys are used again. With fewer keys, the
+branch predictor of the core would learn their comparisons, and merging would be faster."""
 _KEYS = np.dtype(np.int64)
 _KEY = _KEYS.itemsize
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A program whose time is to be predicted."""
+    """A program whose time is predicted."""
 
     name: str
     prepare: Callable[[bsplib.Group, Shape], Program]
-    """Makes the data; the program may be run any number of times."""
+    """Prepares the data; the program may then be run any number of times."""
     computation: str
     """Formula of the computation."""
     communication: str
     """Formula of communication and synchronisation."""
     streams: Callable[[Shape, int], Streams]
-    """Of a run, and of how many processors one core has the data in its caches."""
+    """The memory accesses of a run, given how many processors share the caches of a core."""
     processes: tuple[int, ...]
     """Numbers of processes for small runs."""
     oversamplings: tuple[int, ...] = (sample_sort.OVERSAMPLING,)
-    """For small runs; where a process has fewer values than it should sample there is none."""
+    """Oversampling factors for small runs; runs with fewer values than samples are left out."""
     halves: bool = False
-    """The program halves values and processes: P is a power of two that divides N."""
+    """Whether the program halves values and processes, so that P is a power of two dividing N."""
 
     def check(self, shape: Shape) -> None:
-        """Raise where the formulas do not hold for a run.
+        """Check that the formulas are valid for a run.
 
         Raises:
-            ValueError: so it is.
+            ValueError: they are not.
         """
         size, count, _ = shape
         if self.halves and (count & (count - 1) or size % count):
@@ -102,12 +102,12 @@ class Experiment:
             )
 
     def small(self, most: int, within: int | None = None, *, fine: bool = False) -> list[Shape]:
-        """Return the small runs: of 2^10 values, twice as many, and so on.
+        """Return the small runs: with 2^10 values, twice as many, and so on.
 
         Args:
-            most: values.
-            within: processes; no run has more.
-            fine: of half as many values more than these as well.
+            most: greatest number of values.
+            within: greatest number of processes.
+            fine: whether to add runs with 1.5 times as many values as each of these.
         """
         sizes = [2**power for power in range(10, most.bit_length())]
         if fine:
@@ -123,13 +123,13 @@ class Experiment:
     def variables(
         self, memory: Memory, shapes: Sequence[Shape], *, virtual: bool
     ) -> dict[str, list[float]]:
-        """Return N, P, S, R, M and C of runs.
+        """Return the variables N, P, S, R, M and C of runs.
 
         Args:
-            memory: of this computer.
-            shapes: of the runs.
-            virtual: all processors of a run take turns on one core, and what they send
-                has a price and takes no time.
+            memory: the memory of this computer.
+            shapes: the parameters of the runs.
+            virtual: whether the runs are in virtual time: all processors then share one
+                core, and communication is priced and takes no time.
         """
         streams = [self.streams(shape, shape.nprocs if virtual else 1) for shape in shapes]
         return {
@@ -144,27 +144,27 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Taken:
-    """What a run took, undisturbed."""
+    """The time of a run without disturbances."""
 
     comp_s: float
     comm_s: float
 
     @property
     def total_s(self) -> float:
-        """All of it."""
+        """The sum of all parts."""
         return self.comp_s + self.comm_s
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where experiments are run."""
+    """The backend and the Machine on which experiments are run."""
 
     backend: str
     machine: str
     repeats: int
 
     def memory(self, nprocs: int) -> Memory:
-        """Measure the memory: with as many processes as compute at once."""
+        """Measure the memory, with as many processes as compute at the same time."""
         count = 1 if self.backend == "sim" else nprocs
         runs = range(self.repeats)
         return memory_of(
@@ -177,16 +177,16 @@ class Place:
         shapes: Sequence[Shape],
         advance: Callable[[], object] = lambda: None,
     ) -> list[Taken]:
-        """Run an experiment some times; return what it takes when nothing disturbs it.
+        """Run an experiment several times; return its times without disturbances.
 
-        The shapes take turns: what slows the computer for a while does so to all.
+        The shapes take turns, so that a disturbance of the computer affects all of them.
 
         Args:
-            experiment: what is run.
-            shapes: of the runs.
+            experiment: the experiment.
+            shapes: the parameters of the runs.
             advance: is called after each run.
         """
-        # Decided once: all repeats have to make the same supersteps.
+        # Computed once, since all repeats must have the same supersteps.
         counts = [max(self._run(_warm_ups, experiment.name, shape)) for shape in shapes]
         with tempfile.TemporaryDirectory(prefix="bsp-prediction-") as folder:
             paths = [Path(folder, f"{number}.bsp") for number in range(len(shapes))]
@@ -212,7 +212,7 @@ class Place:
 
 
 def _taken(runs: Sequence[Run]) -> Taken:
-    """Return what the quickest of the stretches of some runs took between the last own syncs."""
+    """Return the time between the last syncs of :func:`measured`, without disturbances."""
     first, last = _own_syncs(runs[0])[-2:]
     quickest = undisturbed(runs, free=[last])
     chosen = between(quickest.timeline, first, last)
@@ -221,12 +221,12 @@ def _taken(runs: Sequence[Run]) -> Taken:
 
 
 def measured(bsp: bsplib.Group, name: str, shape: Shape, warm_ups: int) -> None:
-    """Run an experiment some times to warm up, and once more, from sync to sync.
+    """Run an experiment several times to warm up, and once more, from sync to sync.
 
-    Processes that have just been started may share a core, until the system spreads them;
-    memory that has just been given is written for the first time; instructions come from
-    memory as well, so that what is measured is a turn of a loop and no special case. What
-    the program works on outlives it: to give it back takes time, too.
+    Without the warm-up the time would include effects of the start: processes may share a
+    core until the system distributes them, memory is written for the first time, and
+    instructions are not in the caches. The data are kept after the run, since freeing them
+    takes time, too.
     """
     program = _KEPT[bsp.pid] = EXPERIMENTS[name].prepare(bsp, shape)
     bsp.sync()
@@ -236,7 +236,7 @@ def measured(bsp: bsplib.Group, name: str, shape: Shape, warm_ups: int) -> None:
 
 
 def _warm_ups(bsp: bsplib.Group, name: str, shape: Shape) -> int:
-    """Return how often to run an experiment until it is warm."""
+    """Return how often to run an experiment to warm up."""
     program = EXPERIMENTS[name].prepare(bsp, shape)
     began, least = time.perf_counter(), math.inf
     while bsp.allreduce(time.perf_counter() - began, max) < _WARM_UP_S:
@@ -247,7 +247,7 @@ def _warm_ups(bsp: bsplib.Group, name: str, shape: Shape) -> int:
 
 
 def _own_syncs(run: Run) -> list[int]:
-    """Return the positions of the steps that :func:`measured` itself ended."""
+    """Return the positions of the steps that ended with a sync of :func:`measured` itself."""
     records = run.records
     own = [
         stack[-1].function == measured.__qualname__ and stack[-1].file == __file__
@@ -270,7 +270,7 @@ def _prepare_fft(bsp: bsplib.Group, shape: Shape) -> Program:
     values = common.signal(shape.size, 0)
     plan = fft.prepare(bsp, shape.size)
     out = np.zeros_like(values)
-    out[:] = 1  # the system gives memory when it is written, and takes its time
+    out[:] = 1  # the system provides memory when it is first written, which takes time
 
     def program(group: Any) -> None:
         fft.transform(group, out, values, plan)
@@ -279,14 +279,14 @@ def _prepare_fft(bsp: bsplib.Group, shape: Shape) -> Program:
 
 
 def _streams_of_fft(shape: Shape, sharing: int) -> Streams:
-    """Return what a transform goes through.
+    """Return the memory accesses of a transform.
 
-    One after the other all of this is used: N values, the transform, N/2 roots and N/2
-    values from another process, and two arrays of N/P of the transform within a process.
-    That one reads every P-th value, and with it the line of memory that it is in, writes
-    two arrays of N/P, reads another, and goes through one of them four times more. At
-    level d two halves of N/2^d values are written, of which one was there, the other
-    one is read from the message, and as many roots; before, a half is sent.
+    The working set is N values, the transform, N/2 roots, N/2 values from another process,
+    and two arrays of N/P values of the transform within a process. The latter reads every
+    P-th value, and with it a whole cache line, writes two arrays of N/P values, reads
+    another, and passes four more times over one of them. At level d it writes two halves of
+    N/2^d values; it reads one of them from memory and the other from the message, with as
+    many roots. Before this, it sends one half.
     """
     size, nprocs, _ = shape
     own, levels = size // nprocs * _COMPLEX, round(math.log2(nprocs))
@@ -317,7 +317,7 @@ def _prepare_sort(bsp: bsplib.Group, shape: Shape) -> Program:
 
 
 def _streams_of_sort(shape: Shape, sharing: int) -> Streams:
-    """Return what a sort goes through: three copies of the block, and two sorts of it."""
+    """Return the memory accesses of a sort: three copies of the block, and two sorts of it."""
     block = shape.size // shape.nprocs * _KEY
     return Streams([Stream(8 * block, sharing * 4 * block)], [])
 
@@ -341,7 +341,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         ),
         communication="g[0] + g[1]*P + g[2]*S*(P-1)/P + g[3]*N*(P-1)/P**2",
         streams=_streams_of_sort,
-        processes=(2, 3, 4),  # one does not exchange
+        processes=(2, 3, 4),  # a single process exchanges nothing
         oversamplings=(sample_sort.OVERSAMPLING, 256, 1024),
     ),
 }

@@ -1,9 +1,9 @@
-"""What memory delays a program by, by how much of it is used again and again.
+"""The delay of a program by memory, as a function of its working set.
 
-A small working set stays in the caches of a core, a larger one in a cache that is
-shared, the largest ones in none. Formulas that are fitted to small runs know nothing of
-what lies beyond: this is measured instead, once for a computer, by the butterflies of a
-Fourier transform, which compute a little with all that they read.
+A small working set stays in the caches of a core, a larger one in a shared cache, and the
+largest ones in no cache. Formulas that are fitted to small runs do not contain the delays of
+larger working sets. So these are measured once for a computer, by the butterflies of a
+Fourier transform, which do a little computation with all that they read.
 
 Source: Gonzalez et al., section 2.1: a database of the costs of memory accesses, from
 which the segments of the constants follow.
@@ -23,38 +23,38 @@ from apps.fourier.common import combine
 WORKING_SETS = tuple(round(2 ** (steps / 2)) for steps in range(38, 55))
 """Bytes."""
 LINE = 64
-"""Bytes that memory is read by."""
+"""Bytes of a cache line."""
 
 _TURNS = 15
 _PASS_BYTES = 2**24
-"""A turn streams as much as this at least."""
+"""Least number of bytes for one measurement."""
 
 
 class Stream(NamedTuple):
-    """Bytes that a program goes through in a row."""
+    """Bytes that a program reads or writes in sequence."""
 
     bytes: float
     working_set: float
-    """Bytes that it went through since it had them last: what a cache must hold."""
+    """Bytes accessed since the last access to the same ones: a cache must hold all of these."""
     apart: bool = False
-    """Lines that are not next to each other, of which not all is used."""
+    """Whether its cache lines are not adjacent, and only a part of each is used."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Seconds a byte, by working set."""
+    """Seconds for a byte, by working set."""
 
     working_sets: tuple[int, ...]
-    """Bytes; rising."""
+    """Working sets in bytes, in rising order."""
     seconds_a_byte: tuple[float, ...]
     apart_s: float
-    """Seconds for each byte of lines that are not next to each other, in the largest."""
+    """Seconds for a byte of cache lines that are not adjacent, in the largest working set."""
 
     def delay(self, streams: Iterable[Stream]) -> float:
-        """Return how much longer it takes to go through bytes than if they were in a cache.
+        """Return the additional time of accesses, compared with data in the fastest cache.
 
-        Between the working sets that were measured it is interpolated over their
-        logarithms, beyond them it is that of the last.
+        Between the measured working sets the time is interpolated over their logarithms;
+        beyond the last one, it is that of the last one.
         """
         return sum(stream.bytes * self._delay(stream) for stream in streams)
 
@@ -67,11 +67,11 @@ class Memory:
 
 
 def main(bsp: bsplib.Group) -> list[float]:
-    """Measure all working sets, on all processes at once where they are real.
+    """Measure all working sets, on all processes at the same time if they are real.
 
     Returns:
-        Seconds a byte of this process, for ``WORKING_SETS``, and for lines that are not
-        next to each other: the least of some turns.
+        Seconds for a byte on this process, for each of ``WORKING_SETS`` and for cache lines
+        that are not adjacent: the least of several measurements.
 
     Cost: 1 superstep for each.
     """
@@ -79,10 +79,10 @@ def main(bsp: bsplib.Group) -> list[float]:
 
 
 def _combining(bsp: bsplib.Group, working_set: int) -> float:
-    """Combine two halves of an array by roots, which make the working set together."""
+    """Combine two halves of an array with roots; together they are the working set."""
     half = working_set // 48
     out, roots = np.zeros(2 * half, np.complex128), np.ones(half, np.complex128)
-    out[:] = 1  # the system gives memory when it is written
+    out[:] = 1  # the system provides memory when it is first written
     passes = max(_PASS_BYTES // working_set, 1)
 
     def turn() -> None:
@@ -93,7 +93,7 @@ def _combining(bsp: bsplib.Group, working_set: int) -> float:
 
 
 def _reading_apart(bsp: bsplib.Group) -> float:
-    """Read one value of every fourth line of the largest working set."""
+    """Read one value of every fourth cache line of the largest working set."""
     whole = np.ones(WORKING_SETS[-1] // 16, np.complex128)
     some = whole[:: 4 * LINE // 16]
     out = np.ones(len(some), np.complex128)
@@ -111,14 +111,14 @@ def _seconds(bsp: bsplib.Group, turn: Callable[[], object]) -> float:
 
 
 def memory_of(runs: Sequence[Sequence[Sequence[float]]]) -> Memory:
-    """Return what :func:`main` has found.
+    """Combine the results of :func:`main`.
 
     Args:
-        runs: results of all processes, of one run or more. Of a run the slowest process
-            counts, and of all runs the quickest: where the system puts the pages of a run,
-            they may fit into a cache or not.
+        runs: results of all processes, of one or more runs. In a run the slowest process
+            counts, and of all runs the fastest: whether the pages of a run fit into a cache
+            depends on their addresses.
     """
     *quickest, apart = np.min([np.max(results, axis=0) for results in runs], axis=0).tolist()
-    # What was disturbed took longer: a smaller working set takes no more than a larger.
+    # A smaller working set takes no more time than a larger one: otherwise it was disturbed.
     rates = np.minimum.accumulate(quickest[::-1])[::-1]
     return Memory(WORKING_SETS, tuple(rates.tolist()), max(apart, float(rates[-1])))

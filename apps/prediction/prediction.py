@@ -1,19 +1,19 @@
-"""Predicting large runs from small ones by OBSP*: the Fourier transform and the sample sort.
+"""Predicts large runs from small ones by OBSP*: the Fourier transform and the sample sort.
 
-Small runs are recorded and replayed: under OBSP* the time of each is computation and
-communication on the path that decides it. Each of the two is fitted by a formula from
-the analysis of the program, in N values, P processes, S records of a sample, R sorts of
-a block, and M and C, by how much the memory of this computer delays the computation and
-the communication of a process. The formulas at a large N and P are the prediction; then
-the large runs are made, and both are printed side by side as in the paper's Table 3,
-computation and communication also apart.
+Small runs are recorded and replayed: under OBSP* the time of each is the computation and
+the communication on the path that determines it. Each of the two is fitted by a formula
+from the analysis of the program, in N values, P processes, S records of a sample, R sorts
+of a block, and M and C, the delays of the computation and the communication by the memory
+of this computer. The prediction is the value of the formulas at a large N and P. Then the
+large runs are made, and both are printed side by side as in the paper's Table 3, in total
+and for computation and communication separately.
 
-Of every run some repeats are made, and each stretch counts as long as it took at least:
-other programs disturb, for the small runs and for the large. Virtual processors take the
-CPU time of what they compute, and the Machine prices what they send; real processes take
-the time that they take.
+Every run, small or large, is repeated, and each computation and communication counts with
+its least time, since other programs disturb the runs. On virtual processors, computation is
+measured in CPU time and communication is priced by the Machine; on real processes both are
+measured.
 
-Cost: of the programs that are run: :mod:`apps.fourier.fft`, :mod:`apps.sorting.sample_sort`.
+Cost: that of the programs, :mod:`apps.fourier.fft` and :mod:`apps.sorting.sample_sort`.
 
 Source: Gonzalez et al., sections 3 and 4: equation 8, Figure 4, Table 3.
 """
@@ -46,20 +46,20 @@ from profiler.models.interval import Calibrated, calibrate
 PAPER = {1: 11.7748, 2: 6.0036, 4: 3.2120, 8: 1.8939, 16: 1.2750, 32: 0.9664}
 """Seconds that 2^21 values took on a Cray T3E, by processes (Table 3)."""
 PAPER_PREDICTED = {1: 11.8096, 2: 5.8943, 4: 3.0908, 8: 1.7735, 16: 1.1644, 32: 0.8919}
-"""And what OBSP* predicted from runs of 2^10 to 2^17 values."""
+"""Seconds that OBSP* predicted there from runs of 2^10 to 2^17 values."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A large run as it was predicted, and as it was."""
+    """A large run, as predicted and as measured."""
 
     size: int
     nprocs: int
     predicted: Taken
     low_s: float
-    """The total is expected above this."""
+    """Lower limit of the total, with 95% confidence."""
     high_s: float
-    """And below this, with 95% confidence."""
+    """Upper limit of the total, with 95% confidence."""
     measured: Taken
 
     @property
@@ -70,28 +70,28 @@ class Row:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What came out for one experiment."""
+    """The results of one experiment."""
 
     experiment: Experiment
     computation: Fit
     communication: Fit
     small: int
-    """Small runs that the formulas were fitted to."""
+    """Number of small runs to which the formulas were fitted."""
     rows: tuple[Row, ...]
 
     @property
     def mean_error(self) -> float:
-        """Mean of the errors, whatever their sign, as a fraction."""
+        """Mean of the absolute errors, as a fraction."""
         return float(np.mean([abs(row.error) for row in self.rows]))
 
 
 def main(bsp: bsplib.Group, name: str, shape: Shape) -> None:
-    """Run what is predicted: once to warm up, once to be measured, from sync to sync.
+    """Run an experiment: once to warm up, and once for the measurement, from sync to sync.
 
     Args:
         bsp: the group.
-        name: of one of ``EXPERIMENTS``.
-        shape: of the run.
+        name: name of one of ``EXPERIMENTS``.
+        shape: parameters of the run.
 
     Cost: twice that of the program, and a superstep between.
     Source: Gonzalez et al., Figure 4, the clause ``sync``.
@@ -111,13 +111,13 @@ def predict(
     large: Sequence[Shape],
     advance: Callable[[], object] = lambda: None,
 ) -> Prediction:
-    """Make small runs, predict large ones, and make these as well.
+    """Make small runs, predict large ones, and make these, too.
 
     Args:
-        experiment: what is run.
-        place: where.
-        small: runs that the formulas are fitted to.
-        large: runs that are predicted.
+        experiment: the experiment.
+        place: the backend and the Machine.
+        small: parameters of the runs to which the formulas are fitted.
+        large: parameters of the runs that are predicted.
         advance: is called after each run.
 
     Raises:
@@ -131,7 +131,7 @@ def predict(
     )
     for text in (experiment.computation, experiment.communication):
         for values in (known, asked):
-            read_formula(text).columns(values)  # what is wrong is said before it takes long
+            read_formula(text).columns(values)  # find errors before the runs, which take long
 
     taken = place.measure(experiment, [*small, *large], advance)
     parts = _fitted(experiment, known, taken[: len(small)])
@@ -152,9 +152,9 @@ def predict(
 def _fitted(
     experiment: Experiment, known: dict[str, list[float]], taken: Sequence[Taken]
 ) -> tuple[Calibrated, Calibrated]:
-    """Fit both formulas to small runs, and try them on these.
+    """Fit both formulas to small runs, and calibrate their intervals.
 
-    Runs that do not communicate, since they have one process, tell nothing of that.
+    Runs of one process do not communicate; the formula of communication is fitted without them.
     """
     formulas = {"comp_s": experiment.computation, "comm_s": experiment.communication}
     found = []
@@ -171,7 +171,7 @@ def _fitted(
 
 
 def table(prediction: Prediction) -> Table:
-    """Return the large runs, three rows each: as in the paper's Table 3, and the parts."""
+    """Return a table of the large runs, with three rows each: the total and its two parts."""
     rows = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), title_justify="left")
     for title in ("N", "P"):
         rows.add_column(title, justify="right")
@@ -199,7 +199,7 @@ def _texts(predicted: float, measured: float, between: str) -> tuple[str, ...]:
 
 
 def _coefficients(fitted: Fit) -> str:
-    """Return a formula with what its parameters are, segment by segment."""
+    """Return a formula with the values of its parameters in each segment."""
     lines = [fitted.formula.text]
     for segment in fitted.segments:
         values = ", ".join(f"{name} = {value:.3g}" for name, value in segment.coefficients.items())
@@ -225,12 +225,12 @@ def _print(console: Console, prediction: Prediction, place: Place) -> None:
 def _predict_all(
     place: Place, runs: Sequence[tuple[Experiment, Sequence[Shape], Sequence[Shape]]]
 ) -> list[Prediction]:
-    """Predict all experiments, and show on standard error how far it is."""
+    """Predict all experiments, with a progress bar on standard error."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(
         *columns,
         console=Console(stderr=True),
-        auto_refresh=False,  # no thread: processes are forked from this one
+        auto_refresh=False,  # no thread, since processes are forked from this process
         transient=True,
     ) as progress:
         total = place.repeats * sum(len(small) + len(large) for _, small, large in runs)
@@ -251,14 +251,14 @@ def _predict_all(
     "names",
     multiple=True,
     type=click.Choice(list(EXPERIMENTS)),
-    help="What is predicted; may be given again; both if not said.",
+    help="Program to predict; may be given several times.  [default: both]",
 )
 @click.option(
     "--backend",
     default="sim",
     show_default=True,
     type=click.Choice(backends.names()),
-    help="Virtual processors, or processes of this computer.",
+    help="shm: real processes; sim: virtual processors.",
 )
 @click.option("--machine", default="shared-memory", show_default=True, metavar="NAME")
 @click.option(
@@ -266,14 +266,14 @@ def _predict_all(
     default=2**17,
     show_default=True,
     type=click.IntRange(2**12),
-    help="Small runs have 2^10 values, twice as many, and so on to this.",
+    help="Greatest small run: small runs have 2^10 values, twice as many, and so on to this.",
 )
 @click.option(
     "--size",
     "sizes",
     multiple=True,
     type=click.IntRange(2**11),
-    help="Values of a large run; may be given again; 2^21 if not said.",
+    help="Values of a large run; may be given several times.  [default: 2^21]",
 )
 @click.option(
     "-n",
@@ -281,11 +281,13 @@ def _predict_all(
     "counts",
     multiple=True,
     type=click.IntRange(1),
-    help="Processes of a large run; may be given again; if not said 16, 2 if they are real.",
+    help="Processes of a large run; may be given several times.  [default: 16 virtual, 2 real]",
 )
-@click.option("--repeats", default=9, show_default=True, type=click.IntRange(1), help="Of a run.")
-@click.option("--computation", metavar="FORMULA", help="Instead of that of the program.")
-@click.option("--communication", metavar="FORMULA", help="Likewise.")
+@click.option(
+    "--repeats", default=9, show_default=True, type=click.IntRange(1), help="Repeats of each run."
+)
+@click.option("--computation", metavar="FORMULA", help="Formula to use for the computation.")
+@click.option("--communication", metavar="FORMULA", help="Formula to use for the communication.")
 def command(
     names: tuple[str, ...],
     small: int,
@@ -297,9 +299,13 @@ def command(
 ) -> None:
     """Predict large runs of the FFT and the sample sort from small ones, and make both.
 
+    The small runs are made and formulas fitted to them; then the large runs are made
+    and compared with the values of the formulas.
+
     A formula is a sum of parameters times expressions of N values, P processes, S
-    records of a sample, R sorts of a block, and M and C, seconds that memory delays
-    the one and the other, as in "f[0] + f[1]*log2(P) + f[2]*(N/P)*log2(N/P) + M".
+    records of a sample, R sorts of a block, and M and C, the seconds by which memory
+    delays computation and communication, as in
+    "f[0] + f[1]*log2(P) + f[2]*(N/P)*log2(N/P) + M".
     """
     need("scipy")
     place = Place(**where)
@@ -337,5 +343,5 @@ def _runs(
         experiment.check(shape)
     if place.backend == "sim":
         return experiment.small(small), large
-    # What real processes do varies more: more runs, of no more processes than are asked for.
+    # Times of real processes vary more: so make more runs, with no more than these processes.
     return experiment.small(small, max(shape.nprocs for shape in large), fine=True), large

@@ -132,7 +132,10 @@ class TestMeasured:
     def test_two_stages_may_be_faster_at_none(self):
         found = samples((8, 1, 2), (16, 2, 3))
         assert found.measured is None
-        assert sentences(found)[-1] == "measured: at no measured size; one stage was not slower at 16 B"
+        assert (
+            sentences(found)[-1]
+            == "measured: at no measured size; one stage was not slower at 16 B"
+        )
 
     def test_times_that_fall_with_the_size_give_no_g(self):
         assert samples((8, 3, 2), (16, 2, 2), (32, 1, 2)).fitted is None
