@@ -174,3 +174,18 @@ def test_quick_takes_one_case_of_a_test_and_few_real_processes(quick):
 
 def test_quick_takes_tests_of_every_room(quick, every):
     assert {name.split("/")[1] for name in quick} == {name.split("/")[1] for name in every}
+
+
+def test_make_test_runs_the_tests_of_every_room():
+    done = subprocess.run(
+        ["make", "--dry-run", "--assume-old=.venv/.installed", "test-runtime", "test-rooms"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+        timeout=100,
+    )
+    started = [line.split() for line in done.stdout.splitlines() if "pytest" in line]
+    folders = [word.rstrip("/") for words in started for word in words[1:]]
+    rooms = {str(path.parent.relative_to(ROOT)) for path in ROOT.glob("tests/*/test_*.py")}
+    assert sorted(folders) == sorted(rooms)
