@@ -21,13 +21,20 @@ import numpy as np
 
 from bsplib.backends.base import Arrivals, Arrived, LeftGroup, Port, Room, Stopped
 from bsplib.backends.launching import Backend, Death, Ended, Options, Report, Work
-from bsplib.backends.members import Members, as_members, named
+from bsplib.backends.members import Members, as_members
+from bsplib.backends.mismatch import (
+    ENDED_BY_OBLSYNC,
+    ENDED_BY_SYNC,
+    are_apart,
+    has_left,
+    is_outside,
+    waits_in_vain,
+)
 from bsplib.backends.oblivious import NOTHING, Collector, Post
 from bsplib.backends.outcomes import Limit, await_outcomes
 from bsplib.backends.parcels import Parcel, Ticket
 from bsplib.backends.table import own_cores
 from bsplib.backends.whereabouts import Whereabouts
-from bsplib.errors import SyncMismatchError
 
 _ALIGNMENT = 64
 KINDS = ("sync", "oblsync")
@@ -208,10 +215,7 @@ class PipesPort(Port):
 
     def _checked(self, pid: int, letter: Letter) -> Any:
         if letter.superstep != self._superstep:
-            raise SyncMismatchError(
-                f"sync: process {self.members[pid]} is at another sync than process "
-                f"{self.members[self.pid]}; one of them has ended a superstep by oblsync"
-            )
+            raise are_apart(self.members[pid], self.members[self.pid])
         return self._open(pid, letter)
 
     def _suspect(self, letters: Collection[int]) -> None:
@@ -220,18 +224,18 @@ class PipesPort(Port):
             if self.members[pid] not in letters:
                 why = self._why_absent(pid)
                 if self._has_ended(pid, "oblsync"):
-                    why = "has ended this superstep by oblsync"
+                    why = ENDED_BY_OBLSYNC
                 self._raise_if(why, "sync", pid)
 
     def _why_absent(self, pid: int) -> str:
         """Say where a process is that cannot come to the end of a superstep of this group."""
         root, port = self.members[pid], self
         if (self._key, root) in self._mail.left:
-            return f"has left the sub-group of {named(self.members)}"
+            return has_left(self.members)
         while port._parent is not None:
             above = port._parent
             if self._mail.has_ended(above._key, root, above._superstep):
-                return f"is at a sync outside the sub-group of {named(port.members)}"
+                return is_outside(port.members)
             port = above
         return ""
 
@@ -240,10 +244,7 @@ class PipesPort(Port):
 
     def _raise_if(self, why: str, operation: str, pid: int) -> None:
         if why:
-            raise SyncMismatchError(
-                f"{operation}: process {self.members[self.pid]} waits for process "
-                f"{self.members[pid]}, which {why}"
-            )
+            raise waits_in_vain(operation, self.members[self.pid], self.members[pid], why)
 
     def end_superstep(self) -> None:
         self._superstep += 1
@@ -280,7 +281,7 @@ class PipesPort(Port):
             for pid in pids:
                 why = self._why_absent(pid)
                 if self._has_ended(pid, "sync"):
-                    why = "has ended this superstep by sync or the end of main"
+                    why = ENDED_BY_SYNC
                 self._raise_if(why, "oblsync", pid)
 
         self._mail.wait(lambda: not roots.isdisjoint(letters), suspect)

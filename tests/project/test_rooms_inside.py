@@ -20,7 +20,12 @@ BELOW_ALL = {"errors", "call_site", "sync_kinds", "visible", "version", "extras"
 PORTS = {"backends.base", "backends.members", "backends.parcels", "backends.whereabouts"}
 """What a backend offers to those above it: the port, and words for its processes."""
 
-SHARED = PORTS | {"backends.launching", "backends.outcomes", "backends.oblivious"}
+SHARED = PORTS | {
+    "backends.launching",
+    "backends.outcomes",
+    "backends.mismatch",
+    "backends.oblivious",
+}
 """What the backends have in common."""
 
 BACKENDS = SHARED | {

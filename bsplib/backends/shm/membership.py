@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bsplib.backends.members import Members, as_members, named
+from bsplib.backends import mismatch
+from bsplib.backends.members import Members, as_members
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import (
     BLOCK_WORDS,
@@ -99,10 +100,6 @@ class Membership:
         """Return a process's number in the root group."""
         return self.roots[pid]
 
-    def named(self) -> str:
-        """Return words for the processes of the group, in root numbering."""
-        return named(self.roots)
-
     # -- blocks -------------------------------------------------------------------------
 
     def find(self, pid: int) -> int:
@@ -193,12 +190,12 @@ class Membership:
     def why_absent(self, pid: int) -> str | None:
         """Say why a process will not come to a sync of this group; None if it may."""
         if self.has_left(pid):
-            return f"has left the sub-group of {self.named()}"
+            return mismatch.has_left(self.roots)
         members, parent = self, self._parent
         while parent is not None:
             pid = members._above[pid]
             if parent.ended(pid) >= parent.superstep:
-                return f"is at a sync outside the sub-group of {members.named()}"
+                return mismatch.is_outside(members.roots)
             members, parent = parent, parent._parent
         return None
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from bsplib.backends.base import Arrived
+from bsplib.backends.mismatch import ENDED_BY_SYNC, waits_in_vain
 from bsplib.backends.oblivious import NOTHING, Collector, Post
 from bsplib.backends.parcels import Parcel
 from bsplib.backends.shm.control import CONSUMED, LATEST, POSTED, RING, RING_START
 from bsplib.backends.shm.layout import open_row
 from bsplib.backends.shm.membership import Membership
-from bsplib.errors import SyncMismatchError
 
 _GONE = 1 << 62
 """CONSUMED of a process that has left: it holds nobody up."""
@@ -129,13 +129,11 @@ class Oblivious:
             for pid in pids:
                 why = members.why_absent(pid)
                 if members.ended(pid) >= members.superstep:
-                    why = "has ended this superstep by sync or the end of main"
+                    why = ENDED_BY_SYNC
                 members.context.fences.order()  # acquire: what it did last, before what it posted
                 if why and not self._has_posted(pid, number):
-                    raise SyncMismatchError(
-                        f"oblsync: process {members.root(members.pid)} waits for process "
-                        f"{members.root(pid)}, which {why}"
-                    )
+                    waiting, absent = members.root(members.pid), members.root(pid)
+                    raise waits_in_vain("oblsync", waiting, absent, why)
 
         members.context.waiting.wait(
             lambda: any(self._has_posted(pid, number) for pid in pids),

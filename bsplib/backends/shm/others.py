@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
+from bsplib.backends.mismatch import ENDED_BY_OBLSYNC, are_apart, waits_in_vain
 from bsplib.backends.shm.control import MEETING_SHIFT, SLOTS
 from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
-from bsplib.errors import SyncMismatchError
 
 Slots = tuple[list[int], list[int]]
 """For each of the two slots the words at which those of the others begin, by pid."""
@@ -59,10 +59,8 @@ class Others:
         seen: int = control[slot]
         if seen >> MEETING_SHIFT != floor >> MEETING_SHIFT:
             members = self._members
-            raise SyncMismatchError(
-                f"sync: process {members.root(self._whose(slot))} is at a later sync than process "
-                f"{members.root(members.pid)}; one of them has ended a superstep by oblsync"
-            )
+            ahead = members.root(self._whose(slot))
+            raise are_apart(ahead, members.root(members.pid), "a later")
         return seen
 
     def _whose(self, slot: int) -> int:
@@ -76,12 +74,9 @@ class Others:
             self._oblivious.read_everything()
             why = members.why_absent(pid)
             if self._oblivious.is_ahead(pid):
-                why = "has ended this superstep by oblsync"
+                why = ENDED_BY_OBLSYNC
             self._fences.order()  # acquire: what it did last, before what it posted
             if why and not arrived():  # it may have come, and gone on, since it was looked for
-                raise SyncMismatchError(
-                    f"sync: process {members.root(members.pid)} waits for process "
-                    f"{members.root(pid)}, which {why}"
-                )
+                raise waits_in_vain("sync", members.root(members.pid), members.root(pid), why)
 
         self._waiting.wait(arrived, [members.root(pid)], suspect, spun=spun)

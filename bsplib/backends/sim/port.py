@@ -14,11 +14,12 @@ from bsplib import call_site
 from bsplib.backends.base import Arrivals, Arrived, Port, Room
 from bsplib.backends.launching import Prices
 from bsplib.backends.members import Members, as_members, named
+from bsplib.backends.mismatch import are_apart
 from bsplib.backends.oblivious import NOTHING, Collector, Post
 from bsplib.backends.parcels import Parcel, SmallPut, Ticket, traffic_of
 from bsplib.backends.sim.clock import Clock
 from bsplib.backends.sim.world import Process, World
-from bsplib.errors import SyncMismatchError, UsageError
+from bsplib.errors import UsageError
 from bsplib.sync_kinds import Kind
 
 _ALIGNMENT = 64
@@ -294,10 +295,7 @@ class SimPort(Port):
         """Raise if not all have come here by the same number of supersteps."""
         for pid, post in sorted(posts.items()):
             if post.superstep != self._superstep:
-                raise SyncMismatchError(
-                    f"sync: process {self.members[pid]} is at another sync than process "
-                    f"{self.members[self.pid]}; one of them has ended a superstep by oblsync"
-                )
+                raise are_apart(self.members[pid], self.members[self.pid])
 
     def _price(self, posts: dict[int, _Post]) -> int:
         """Return the price of a superstep in ns: g h + l, or that of its pattern."""
