@@ -157,7 +157,9 @@ if __name__ == "__main__":
     if sys.argv[3] == "main thread":
         start()
     else:
-        threading.Thread(target=start).start()
+        thread = threading.Thread(target=start)
+        thread.start()
+        thread.join()  # Python 3.12 does not fork once the main thread has ended
 """
 
 
