@@ -1,18 +1,17 @@
 """Bitonic merge sort of n keys on p processes, any number of either.
 
-Every process holds a sorted block of ``m = ceil(n / p)`` keys, in the end the block
-of its turn. Sorted lists of blocks are merged in pairs to lists of twice the length.
-A merge is a row of splits: two processes exchange their blocks, one keeps the lower
-half of the keys of both, the other the upper. With one key a process this is sorting
-by compare and exchange.
+Every process holds a sorted block of ``m = ceil(n / p)`` keys; at the end block i of the
+sorted keys is on process i. Sorted lists of blocks are merged in pairs into lists of twice
+the length. A merge is a sequence of splits: two processes exchange their blocks, and one
+keeps the lower half of the keys of both, the other the upper half. With one key on each
+process this is sorting by compare and exchange.
 
-The network is Chittor's (1995), chapter 3, in another drawing. There every other
-list is sorted the other way round, so that two lists in a row are bitonic. Here all
-lists are sorted alike, and the first split of a merge brings each block together
-with its mirror image in the other list. The comparisons are the same, and the lower
-half always goes to the lower process: keys and processes that would be there if n
-were a multiple of p, and p a power of two, may be thought of as greater than all
-others. They never move, and so need not exist.
+The network is that of Chittor (1995), chapter 3, in another form. There every second list
+is sorted in descending order, so that two adjacent lists are bitonic. Here all lists are
+sorted in the same order, and the first split of a merge pairs each block with its mirror
+image in the other list. The comparisons are the same, and the lower half always goes to the
+lower process. If n is no multiple of p, or p no power of two, the missing keys and processes
+count as greater than all others. They would never move, and so need not exist.
 
 Cost, with k = log2 p rounded up and keys of c bytes:
 
@@ -23,8 +22,8 @@ sort a block   0            0            O(m log m)
 splits         k (k + 1)/2  m c, at most O(m) each: a merge of two blocks
 ============== ============ ============ ===================================
 
-Each process sends one block and receives one in a superstep, so that h is balanced
-as long as all processes have partners and p divides n.
+Each process sends and receives one block in a superstep, so that h is balanced if all
+processes have partners and p divides n.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ def main(
             all processes; each takes its block of them. Or how many keys to sort, of
             which each process makes its own.
         descending: the greatest key comes first, NaN before it.
-        progress: show the splits as they begin.
+        progress: whether to show a progress bar.
         **made: ``distribution``, ``dtype`` and ``seed`` of keys that are made, as
             :func:`apps.sorting.keys.block_of`.
 
@@ -122,9 +121,9 @@ def merge_lists(
 
 
 def split(bsp: bsplib.Group, block: Keys, partner: int, length: int, *, descending: bool) -> Keys:
-    """Exchange blocks with a partner and keep the half that is due here: 1 superstep.
+    """Exchange blocks with a partner and keep the half of this process: 1 superstep.
 
-    A partner that does not exist has none but absent keys, and changes nothing.
+    If the partner does not exist, nothing changes.
     """
     if partner < bsp.nprocs:
         bsp.send(partner, block)
@@ -143,8 +142,8 @@ def split(bsp: bsplib.Group, block: Keys, partner: int, length: int, *, descendi
 def half(first: Keys, second: Keys, count: int, *, least: bool) -> Keys:
     """Merge the least ``count`` keys of two ascending blocks, or the others.
 
-    Both partners cut at the same place: where two keys are equal and can be told
-    apart (0.0 and -0.0) none is lost. The stable sort finds the two runs and merges.
+    Both partners cut at the same position, so that no key is lost where keys are equal but
+    distinguishable (0.0 and -0.0). The stable sort recognises the two runs and merges them.
     """
     cut = merge_path(first, second, count)
     one = slice(cut) if least else slice(cut, None)
@@ -154,10 +153,10 @@ def half(first: Keys, second: Keys, count: int, *, least: bool) -> Keys:
 
 
 def merge_path(first: Keys, second: Keys, count: int) -> int:
-    """Return how many of the least ``count`` keys of two ascending blocks are the first's.
+    """Return how many of the least ``count`` keys of two ascending blocks are in the first.
 
-    Of equal keys the first block's are less. Keys are compared as numpy sorts them,
-    NaN last.
+    Among equal keys, those of the first block count as less. Keys are compared as numpy
+    sorts them, NaN last.
     """
     low, high = max(count - len(second), 0), min(count, len(first))
     while low < high:
@@ -175,7 +174,7 @@ def reference(
 ) -> Keys:
     """Return all keys in order, sorted by numpy in one process; arguments as :func:`main`.
 
-    How many processes make the keys matters for adversarial ones only.
+    The number of processes that make the keys matters only for adversarial keys.
     """
     ordered = np.sort(all_keys(values, nprocs, **made))
     return ordered[::-1] if descending else ordered

@@ -1,10 +1,10 @@
-"""Which blocks of keys are to be compared when, and where each of them lies.
+"""The blocks of keys in a file: the order in which they are compared, and their positions.
 
-The network of :mod:`apps.sorting.bitonic_sort`, with blocks in a file in the place of
-processes. Of every block the least and the greatest key are known, so that two
-blocks of which one is wholly before the other need not be read: they stay as they
-are, or change their names. Random keys thus meet the others of their magnitude
-in one or two splits of a merge rather than in all log2(span) of them.
+This is the network of :mod:`apps.sorting.bitonic_sort` with blocks in a file instead of
+processes. The least and the greatest key of every block are known. If all keys of one block
+come before those of the other, the two need not be read: they stay, or exchange their
+positions in the table. So random keys are read in one or two splits of a merge instead of
+all log2(span).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Keys = NDArray[Any]
 
 
 class Pair(NamedTuple):
-    """Two blocks that are to be split, the lower keys into the first."""
+    """Two blocks to split, the lower keys into the first."""
 
     first: int
     second: int
-    """The first one where it is alone."""
+    """The second block; equal to the first if that has no partner."""
 
     def positions(self) -> list[int]:
         """Return the blocks, in order."""
@@ -32,15 +32,15 @@ class Pair(NamedTuple):
 
 
 class Level(NamedTuple):
-    """Splits that may be done side by side."""
+    """Splits that are independent of each other."""
 
     span: int
     """Blocks of the lists into which pairs of sorted lists are merged."""
     distance: int
-    """Of the partners; 0 where each block meets its mirror image in the other list."""
+    """Distance of the partners; 0 if each block is paired with its mirror image."""
 
     def pairs(self, count: int) -> Iterator[Pair]:
-        """Return the partners among so many blocks."""
+        """Return the pairs among ``count`` blocks."""
         flip = self.distance or self.span - 1
         for first in range(count):
             second = first ^ flip
@@ -52,8 +52,8 @@ def levels(count: int, sorted_span: int) -> list[Level]:
     """Return all levels that sort ``count`` blocks.
 
     Args:
-        count: of the blocks.
-        sorted_span: how many blocks in a row are a sorted list already; a power of 2.
+        count: number of blocks.
+        sorted_span: length in blocks of the lists that are sorted already; a power of 2.
     """
     found, span = [], sorted_span
     while span < count:
@@ -67,7 +67,7 @@ def levels(count: int, sorted_span: int) -> list[Level]:
 
 
 def news_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype of what is told of blocks that have changed."""
+    """Return the dtype of the news about a block that has changed."""
     return np.dtype([("position", np.int64), ("least", dtype), ("greatest", dtype)])
 
 
@@ -80,13 +80,13 @@ class Table:
     length: int
     """Keys of a block; the last may have fewer."""
     slots: NDArray[np.int64]
-    """Where in the file each block lies, counted in blocks."""
+    """Position of each block in the file, counted in blocks."""
     ends: NDArray[Any]
     """The least and the greatest key of each block, with its position."""
 
     @classmethod
     def of(cls, size: int, length: int, dtype: np.dtype[Any]) -> Table:
-        """Return the table of keys in the order of the file, the keys still unknown."""
+        """Return the table of blocks in the order of the file; their keys are unknown."""
         count = -(-size // length)
         return cls(size, length, np.arange(count), np.empty(count, news_dtype(dtype)))
 
@@ -102,17 +102,17 @@ class Table:
         return sum(map(self.keys_of, pair.positions()))
 
     def learn(self, news: NDArray[Any]) -> None:
-        """Take note of blocks that have changed."""
+        """Update the entries of blocks that have changed."""
         self.ends[news["position"]] = news
 
     def to_split(self, level: Level) -> list[Pair]:
-        """Return the pairs of a level that have to be read; let the others change their names."""
+        """Return the pairs of a level that have to be read; the others exchange positions."""
         found = []
         for pair in level.pairs(len(self)):
             first, second = self.ends[pair.first], self.ends[pair.second]
             if not_greater(first["greatest"], second["least"]):
                 continue
-            full = self.keys_of(pair.second) == self.length  # the first always is
+            full = self.keys_of(pair.second) == self.length  # the first one is always full
             if full and not_greater(second["greatest"], first["least"]):
                 self._exchange(pair)
             else:
@@ -127,7 +127,7 @@ class Table:
 
 
 def not_greater(one: Any, other: Any) -> bool:
-    """Tell whether a key may stand before another as numpy sorts them, NaN last."""
+    """Tell whether a key may come before another in numpy's order, NaN last."""
     row = np.empty(1, np.asarray(other).dtype)
     row[0] = other
     return bool(row.searchsorted(one) == 0)

@@ -1,4 +1,4 @@
-"""What a process of the external sort has at hand: blocks in files and in memory."""
+"""The work of a process of the external sort: its files and its blocks in memory."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from apps.sorting.keys import Keys
 from apps.sorting.stream import Buffer
 
 _CHUNK = 1 << 16
-"""Keys that are handled at once where there is no memory for all."""
+"""Number of keys that are processed together where memory is limited."""
 
 
 class Files(NamedTuple):
-    """What is sorted, and where."""
+    """The files of a sort."""
 
     source: KeyFile
     scratch: KeyFile
-    """For blocks in any order."""
+    """Scratch file, with blocks in any order."""
     result: KeyFile
 
 
 @dataclass
 class Work:
-    """What a process has at hand."""
+    """The files, the table and the options that a process works with."""
 
     files: Files
     table: Table
@@ -46,13 +46,13 @@ class Work:
         return buffer[: count * dtype.itemsize].view(dtype)
 
     def read(self, file: KeyFile, first: int, into: Keys) -> None:
-        """Read keys from the ``first`` one of a file on."""
-        self.channels[file].read(into.view(np.uint8).data, file.place(first))
+        """Read keys of a file, beginning with key ``first``."""
+        self.channels[file].read(into.view(np.uint8).data, file.start_of(first))
         self.read_bytes += into.nbytes
 
     def write(self, file: KeyFile, first: int, keys: Keys) -> None:
-        """Write keys from the ``first`` one of a file on."""
-        self.channels[file].write(keys.view(np.uint8).data, file.place(first))
+        """Write keys to a file, beginning with key ``first``."""
+        self.channels[file].write(keys.view(np.uint8).data, file.start_of(first))
         self.written_bytes += keys.nbytes
 
     def read_pair(self, pair: Pair, buffer: Buffer) -> None:
@@ -61,12 +61,12 @@ class Work:
             self.read(self.files.scratch, first, keys)
 
     def write_pair(self, pair: Pair, buffer: Buffer) -> None:
-        """Write both blocks of a pair to where they were."""
+        """Write both blocks of a pair to their positions."""
         for first, keys in self._slots(pair, buffer):
             self.write(self.files.scratch, first, keys)
 
     def _slots(self, pair: Pair, buffer: Buffer) -> Iterator[tuple[int, Keys]]:
-        """Return where each block begins in the scratch file, and its keys in the buffer."""
+        """Yield the position of each block in the scratch file, and its keys in the buffer."""
         table = self.table
         keys = self.keys(buffer, table.keys_of_pair(pair))
         for number, position in enumerate(pair.positions()):
@@ -83,22 +83,22 @@ class News:
         self._rows: list[tuple[int, Any, Any]] = []
 
     def note(self, position: int, keys: Keys) -> None:
-        """Note what one or two blocks in a row have become."""
+        """Store the least and the greatest key of one or two blocks."""
         length = self._table.length
         for start in range(0, len(keys), length):
             ends = keys[start : start + length][[0, -1]]  # copies, as the buffer is used again
             self._rows.append((position + start // length, *ends))
 
     def rows(self) -> NDArray[Any]:
-        """Return what has been noted."""
+        """Return the stored rows."""
         return np.array(self._rows, self._table.ends.dtype)
 
 
 def merge(keys: Keys) -> None:
-    """Merge two sorted blocks that follow each other, the first one full.
+    """Merge two adjacent sorted blocks, of which the first is full.
 
-    numpy's stable sort merges, with memory for one block, but where it sorts small
-    integers by radix, which takes more.
+    numpy's stable sort merges them with memory for one block. Small integers it sorts by
+    radix instead, which takes more memory.
     """
     keys.sort(kind="stable" if keys.itemsize > 2 else None)
 

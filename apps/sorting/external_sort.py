@@ -1,20 +1,20 @@
-"""Sorting the keys of a file that is far larger than the memory that one allows for it.
+"""Sort of the keys of a file that is far larger than the memory of the sort.
 
 Bitonic merge sort of n keys on p processes, in blocks of B keys, L = n/B of them. A
 process has memory for seven blocks: the pair that it splits, the pair that is being
 read, the pair that is being written, and one to merge in. First it sorts runs of two
-blocks. Then the runs, which are sorted lists of two blocks, are merged to longer and
-longer lists by the network of :mod:`apps.sorting.bitonic_sort`: in a split one block gets the
-lower keys of two, the other the upper. The pairs of a level of the network are dealt
-out to the processes like cards, and all meet after each level.
+blocks. Then the runs, which are sorted lists of two blocks, are merged into longer and
+longer lists by the network of :mod:`apps.sorting.bitonic_sort`: in a split one block
+receives the lower keys of two, the other the upper keys. The pairs of a level of the network
+are distributed cyclically to the processes, and each level ends with a sync.
 
-Two blocks of which one is wholly before the other need not be read: keys that are in
-order are read twice, random ones about twice for each time that lists are merged, 2 k
-times with k = log2 L rounded up, and none more often than there are levels, at most
-k (k + 1)/2. The last level writes the result, beside the file that it is to be; only
-when it is whole does it get its name.
+Two blocks need not be read if all keys of one come before those of the other. So sorted keys
+are read twice; random keys are read about twice for each merge of lists, 2 k times with
+k = log2 L rounded up; and no key is read more often than there are levels, at most
+k (k + 1)/2. The last level writes the result to a temporary file beside the target, which
+is renamed when it is complete.
 
-Cost, with keys of c bytes; a level costs nothing where no pair is to be read:
+Cost, with keys of c bytes; a level without pairs to read costs nothing:
 
 ========== ===================== =============== ===============================
 part       supersteps            h in bytes      w, and keys read and written
@@ -59,16 +59,16 @@ from bsplib.visible import visible_lines
 
 MEMORY = 256 << 20
 SHARES = 7
-"""For how many blocks a process needs memory."""
+"""Number of blocks for which a process needs memory."""
 
 
 class Report(NamedTuple):
-    """What a process has done."""
+    """The work that a process has done."""
 
     levels: int
-    """Of the network, the sorting of runs among them."""
+    """Number of levels of the network, including the sort of the runs."""
     levels_read: int
-    """At which any block was read, by any process."""
+    """Number of levels at which some process read a block."""
     read_bytes: int
     written_bytes: int
 
@@ -86,17 +86,17 @@ def main(
 
     Args:
         bsp: the group.
-        files: scratch and result exist, and have room for all keys of the source.
-        memory: bytes that the buffers of all processes may have together.
-        descending: the greatest key comes first, NaN before it.
-        direct: pass by the page cache where the file system can.
-        progress: show how far it is.
+        files: the files; scratch and result exist and have space for all keys of the source.
+        memory: total bytes of the buffers of all processes.
+        descending: whether the greatest key comes first, NaN before it.
+        direct: whether to avoid the page cache, if the file system allows it.
+        progress: whether to show a progress bar.
 
     Raises:
-        ValueError: the memory is too small for any block.
+        ValueError: the memory is too small for blocks of one key.
         OSError: a file cannot be read or written.
 
-    Cost: as the module says.
+    Cost: see the module.
     Source: Chittor 1995, Figure 13.
     """
     dtype = files.source.dtype
@@ -125,10 +125,10 @@ def main(
 
 
 def block_length(memory: int, nprocs: int, itemsize: int) -> int:
-    """Return B: how many keys a block has, whole pages of them if it can be.
+    """Return B, the number of keys of a block; if possible, a block is a number of whole pages.
 
     Raises:
-        ValueError: there is no memory for blocks of one key.
+        ValueError: the memory is too small for blocks of one key.
     """
     length = memory // (SHARES * nprocs * itemsize)
     if not length:
@@ -173,7 +173,7 @@ def sort_runs(bsp: bsplib.Group, work: Work, *, last: bool, descending: bool) ->
 
 
 def split_pairs(bsp: bsplib.Group, work: Work, pairs: Sequence[Pair]) -> bool:
-    """Split pairs of blocks: 1 superstep; none if there are no pairs. Tell if there are.
+    """Split pairs of blocks: 1 superstep, or none without pairs. Return whether there are pairs.
 
     Source: Chittor 1995, Figure 12.
     """
@@ -194,7 +194,7 @@ def split_pairs(bsp: bsplib.Group, work: Work, pairs: Sequence[Pair]) -> bool:
 
 
 def write_result(bsp: bsplib.Group, work: Work, pairs: Sequence[Pair], *, descending: bool) -> None:
-    """Do the splits of the last level, between neighbours, and write all blocks in order."""
+    """Do the splits of the last level, between adjacent blocks, and write all blocks in order."""
     table, result = work.table, work.files.result
     to_split = set(pairs)
     everything = [Pair(first, min(first + 1, len(table) - 1)) for first in range(0, len(table), 2)]
@@ -215,7 +215,7 @@ def write_result(bsp: bsplib.Group, work: Work, pairs: Sequence[Pair], *, descen
 
 
 def tell(bsp: bsplib.Group, work: Work, news: News) -> None:
-    """Tell all what has changed: 1 superstep, after which all blocks may be read."""
+    """Send the news of changed blocks to all: 1 superstep, after which all blocks may be read."""
     for pid in range(bsp.nprocs):
         bsp.send(pid, news.rows())
     bsp.sync()
@@ -231,7 +231,7 @@ def stream_dealt(
     do: Callable[[Any, Any], None],
     write: Callable[[Any, Any], None],
 ) -> None:
-    """Do every p-th job, the next one's keys being read and the last one's written meanwhile."""
+    """Do every p-th job, while the keys of the next are read and those of the last written."""
     mine = jobs[bsp.pid :: bsp.nprocs]
     done = iter(range(1, len(mine) + 1))
 
@@ -259,22 +259,22 @@ def sort_file(
 ) -> list[Report]:
     """Sort the keys of a file.
 
-    What was there stays until the result is whole: if the sort fails the source is as
-    it was, and the target too. Beside the target it needs room for the keys twice.
+    Source and target are not changed until the result is complete, nor if the sort fails.
+    Twice the size of the keys is needed as free space beside the target.
 
     Args:
-        source: ``.npy`` with keys in one dimension, or bare keys.
-        target: takes the result, in the form of the source; the source itself if None.
-        dtype: of bare keys; any dtype of fixed size that numpy sorts.
-        memory: bytes that the buffers of all processes may have together.
-        descending: the greatest key comes first, NaN before it.
-        direct: pass by the page cache where the file system can.
-        progress: show how far it is.
-        run: runs the program; ``run`` of a pool.
-        **place: given to ``run``: ``nprocs`` and so on.
+        source: ``.npy`` file with keys in one dimension, or a file of keys without header.
+        target: file for the result, in the format of the source; default: the source.
+        dtype: dtype of keys without header; any dtype of fixed size that numpy sorts.
+        memory: total bytes of the buffers of all processes.
+        descending: whether the greatest key comes first, NaN before it.
+        direct: whether to avoid the page cache, if the file system allows it.
+        progress: whether to show a progress bar.
+        run: function that runs the program, such as ``run`` of a pool.
+        **place: further arguments of ``run``, such as ``nprocs``.
 
     Returns:
-        What each process has done.
+        The work that each process has done.
 
     Raises:
         OSError: a file cannot be read or written, or the disk is full.
@@ -310,18 +310,18 @@ def reference(path: str | os.PathLike[str], dtype: DTypeLike | None = None) -> K
     default="256MiB",
     show_default=True,
     type=Bytes(),
-    help="Of the buffers of all processes together.",
+    help="Total memory of the buffers of all processes.",
 )
-@click.option("--dtype", type=Dtype(), help="Of the keys of a SOURCE that is no .npy.")
+@click.option("--dtype", type=Dtype(), help="Type of the keys of a SOURCE that is no .npy file.")
 @click.option("--descending", is_flag=True, help="The greatest key comes first.")
 @click.option("--cached", is_flag=True, help="Read and write through the page cache.")
-@click.option("--check", is_flag=True, help="Read the result too, and compare it with SOURCE.")
+@click.option("--check", is_flag=True, help="Read the result and compare it with SOURCE.")
 @click.option(
     "--size",
     default=2**22,
     show_default=True,
     type=click.IntRange(0),
-    help="Keys of the file that is made where there is no SOURCE.",
+    help="Number of keys of the file that is made if there is no SOURCE.",
 )
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of these.")
 @click.option(
@@ -335,8 +335,8 @@ def reference(path: str | os.PathLike[str], dtype: DTypeLike | None = None) -> K
 def command(source: Path | None, target: Path | None, place: Place, **how: Any) -> None:
     """Sort the keys of the file SOURCE: in place, or into the file TARGET.
 
-    A .npy file says of which dtype its keys are. Where there is no SOURCE, a file is
-    made among the temporary ones ($TMPDIR), sorted, checked and removed.
+    A .npy file contains the dtype of its keys. Without SOURCE, a file is made in the
+    folder for temporary files ($TMPDIR), sorted, checked and removed.
     """
     made = {name: how.pop(name) for name in ("size", "seed", "distribution")}
     try:
@@ -365,7 +365,7 @@ def _sort_and_report(
     cached: bool,
     **how: Any,
 ) -> None:
-    """Sort a file, compare the result if that is asked for, and say what was done."""
+    """Sort a file, compare the result if requested, and print a summary."""
     before = None
     if check:
         with drawn("read the keys") as tell:

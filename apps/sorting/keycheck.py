@@ -1,4 +1,4 @@
-"""Making a file of keys, and telling whether another one has the same keys in order."""
+"""Makes files of keys, and checks whether a file has the same keys as another in order."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from apps.sorting.keyfile import PAGE, KeyFile, find_keys, header
 from apps.sorting.keys import Keys, block_of
 
 CHUNK = 1 << 20
-"""Keys that are in memory at once."""
+"""Number of keys that are in memory at the same time."""
 
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
 
 
 class Fingerprint(NamedTuple):
-    """What the order of keys makes no difference to."""
+    """Numbers that depend on the keys of a file, but not on their order."""
 
     keys: int
     checksum: int
@@ -30,7 +30,7 @@ class Fingerprint(NamedTuple):
 def make_keys(path: Path, size: int, tell: Tell, **how: Any) -> KeyFile:
     """Write a file of keys; ``how`` as for :func:`apps.sorting.keys.block_of`."""
     chunks = max(-(-size // CHUNK), 1)
-    dtype = block_of(1, 0, 1, **how).dtype  # of strings it tells their length
+    dtype = block_of(1, 0, 1, **how).dtype  # for strings it includes their length
     keys = KeyFile(str(path), dtype, size, PAGE)
     with open(path, "wb") as file:
         file.write(header(keys))
@@ -67,7 +67,7 @@ def in_order(keys: KeyFile, tell: Tell, *, descending: bool) -> bool:
 def _chunks(keys: KeyFile) -> Iterator[Keys]:
     for first in range(0, keys.count, CHUNK):
         count = min(CHUNK, keys.count - first)
-        yield np.fromfile(keys.path, keys.dtype, count, offset=keys.place(first))
+        yield np.fromfile(keys.path, keys.dtype, count, offset=keys.start_of(first))
 
 
 def _mixed(block: Keys) -> Any:

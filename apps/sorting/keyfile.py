@@ -1,4 +1,4 @@
-"""Files of keys of one fixed size: ``.npy``, or the bare keys."""
+"""Files of keys of a fixed size: ``.npy`` files, or keys without header."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from numpy.typing import DTypeLike
 from bsplib.recording.output_file import special_kind
 
 PAGE = mmap.PAGESIZE
-"""Offsets, lengths and addresses are multiples of it where the page cache is passed by."""
+"""Without the page cache, offsets, lengths and addresses must be multiples of this."""
 _MAGIC = npy.magic(1, 0)
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
 @dataclass(frozen=True)
 class KeyFile:
-    """Where keys lie in a file."""
+    """The position of keys in a file."""
 
     path: str
     dtype: np.dtype[Any]
     count: int
     """Number of keys."""
     offset: int = 0
-    """Bytes before the first key; there is a header of ``.npy`` if there are any."""
+    """Bytes before the first key; if not 0, they are the header of ``.npy``."""
 
-    def place(self, index: int) -> int:
+    def start_of(self, index: int) -> int:
         """Return the byte at which a key begins."""
         return self.offset + index * self.dtype.itemsize
 
@@ -45,36 +45,36 @@ class KeyFile:
 
 
 def find_keys(path: str | os.PathLike[str], dtype: DTypeLike | None = None) -> KeyFile:
-    """Return what keys a file has.
+    """Return the position of the keys in a file.
 
     Args:
-        path: of the file.
-        dtype: of the keys, which a file needs that is no ``.npy``.
+        path: path of the file.
+        dtype: dtype of the keys; required for a file that is no ``.npy`` file.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it has no keys in one row, is shorter or longer than its header
-            says, or the keys are of another dtype or of none that lies in a file.
+        ValueError: its keys do not have one dimension, its length does not fit its header,
+            or the keys have another dtype, or one that cannot be stored in a file.
     """
     kind = special_kind(Path(path))
     if kind not in ("", "a folder"):  # to open a folder is an error of its own
-        raise ValueError(f"{path} is {kind}; keys lie in a file")
+        raise ValueError(f"{path} is {kind}; name a file with keys")
     with open(path, "rb") as file:
         is_npy = file.read(len(_MAGIC))[:-2] == _MAGIC[:-2]
         file.seek(0)
         keys = _read_header(file, str(path)) if is_npy else _bare_keys(str(path), dtype)
     if is_npy and dtype is not None and np.dtype(dtype) != keys.dtype:
         raise ValueError(f"{path} has keys of dtype {keys.dtype}, not {np.dtype(dtype)}")
-    if os.path.getsize(path) < keys.place(keys.count):
+    if os.path.getsize(path) < keys.start_of(keys.count):
         raise ValueError(
-            f"{path} breaks off: {keys.count} keys of dtype {keys.dtype} end at byte "
-            f"{keys.place(keys.count)}, and it has {os.path.getsize(path)}"
+            f"{path} is incomplete: {keys.count} keys of dtype {keys.dtype} end at byte "
+            f"{keys.start_of(keys.count)}, and it has {os.path.getsize(path)}"
         )
-    if os.path.getsize(path) > keys.place(keys.count):
+    if os.path.getsize(path) > keys.start_of(keys.count):
         raise ValueError(
-            f"{path} has more than its header says: {keys.count} keys of dtype {keys.dtype} end "
-            f"at byte {keys.place(keys.count)}, and it has {os.path.getsize(path)}; a sort would "
-            "lose what follows"
+            f"{path} is longer than its header says: {keys.count} keys of dtype {keys.dtype} end "
+            f"at byte {keys.start_of(keys.count)}, and it has {os.path.getsize(path)} bytes; a "
+            "sort would lose the rest"
         )
     return keys
 
@@ -94,7 +94,7 @@ def _read_header(file: Any, path: str) -> KeyFile:
 
 def _bare_keys(path: str, dtype: DTypeLike | None) -> KeyFile:
     if dtype is None:
-        raise ValueError(f"{path} is no .npy: say of which dtype its keys are")
+        raise ValueError(f"{path} is no .npy file: give the dtype of its keys")
     kind, size = np.dtype(dtype), os.path.getsize(path)
     _check_dtype(path, kind)
     if size % kind.itemsize:
@@ -106,11 +106,11 @@ def _bare_keys(path: str, dtype: DTypeLike | None) -> KeyFile:
 
 def _check_dtype(path: str, dtype: np.dtype[Any]) -> None:
     if dtype.hasobject or not dtype.itemsize:
-        raise ValueError(f"{path}: keys of dtype {dtype} do not lie in a file as they are")
+        raise ValueError(f"{path}: keys of dtype {dtype} cannot be stored in a file directly")
 
 
 def header(keys: KeyFile) -> bytes:
-    """Return the header of ``.npy`` for as many keys, a page long; none for bare keys."""
+    """Return the ``.npy`` header for these keys, one page long; empty for keys without header."""
     if not keys.offset:
         return b""
     text = repr(
@@ -123,14 +123,14 @@ def header(keys: KeyFile) -> bytes:
 
 
 def create(keys: KeyFile) -> None:
-    """Make a file for keys, with a header and all the room that they need.
+    """Create a file for keys, with a header and space for all of them.
 
-    The room is rounded up to whole pages; :func:`trim` cuts what is too much.
+    The length is rounded up to whole pages; :func:`trim` removes the rest at the end.
 
     Raises:
-        OSError: there is no room for it, or it cannot be made.
+        OSError: there is no space for the file, or it cannot be created.
     """
-    room = -(-keys.place(keys.count) // PAGE) * PAGE
+    room = -(-keys.start_of(keys.count) // PAGE) * PAGE
     with open(keys.path, "xb") as file:
         if room:
             os.posix_fallocate(file.fileno(), 0, room)
@@ -138,22 +138,22 @@ def create(keys: KeyFile) -> None:
 
 
 def trim(keys: KeyFile) -> None:
-    """End a file after its last key, and see to it that it is on the disk."""
+    """Cut a file after its last key, and write it to the disk."""
     with open(keys.path, "r+b") as file:
-        file.truncate(keys.place(keys.count))
+        file.truncate(keys.start_of(keys.count))
         os.fsync(file.fileno())
 
 
 def beside(keys: KeyFile, path: Path, *, bare: bool) -> KeyFile:
-    """Return where such keys lie in another file, from a whole page on."""
+    """Return the position of such keys in another file, beginning at a page boundary."""
     return replace(keys, path=str(path), offset=PAGE if keys.offset and not bare else 0)
 
 
 class Channel:
-    """Reads and writes stretches of a file; past the page cache where that is possible.
+    """Reads and writes parts of a file, without the page cache where that is possible.
 
-    A sort that reads each key many times would drive everything else out of the page
-    cache, and be no faster for it where the file is larger than that.
+    A sort that reads each key many times would fill the page cache, to the disadvantage of
+    other programs. If the file is larger than the cache, it would not be faster, either.
     """
 
     def __init__(self, path: str, *, write: bool, direct: bool) -> None:
@@ -164,7 +164,7 @@ class Channel:
             try:
                 self._direct = os.open(path, flags | os.O_CLOEXEC | os.O_DIRECT)
             except OSError as error:
-                if error.errno != errno.EINVAL:  # the file system has no such thing
+                if error.errno != errno.EINVAL:  # the file system has no direct access
                     os.close(self._cached)
                     raise
 
@@ -175,10 +175,10 @@ class Channel:
             os.close(self._direct)
 
     def read(self, into: memoryview, offset: int) -> None:
-        """Fill a stretch of memory.
+        """Fill memory from the file.
 
         Raises:
-            OSError: the file cannot be read, or ends before.
+            OSError: the file cannot be read, or is too short.
         """
         while into.nbytes:
             done = os.preadv(self._choose(into, offset), [into], offset)
@@ -187,7 +187,7 @@ class Channel:
             into, offset = into[done:], offset + done
 
     def write(self, data: memoryview, offset: int) -> None:
-        """Write a stretch of memory.
+        """Write memory to the file.
 
         Raises:
             OSError: the disk is full, or the file cannot be written.
@@ -197,9 +197,9 @@ class Channel:
             data, offset = data[done:], offset + done
 
     def _choose(self, data: memoryview, offset: int) -> int:
-        """Return the descriptor for a stretch: the cached one where it is not of whole pages.
+        """Return the descriptor to use: the cached one if memory or offset are not whole pages.
 
-        Memory that begins amid a page ends amid one too, as blocks of keys do.
+        Blocks of keys that do not begin at a page boundary do not end at one, either.
         """
         if self._direct is None or offset % PAGE or data.nbytes % PAGE:
             return self._cached
@@ -208,7 +208,7 @@ class Channel:
 
 @contextmanager
 def channel(path: str, *, write: bool, direct: bool) -> Iterator[Channel]:
-    """Open a file for its stretches, and close it in the end."""
+    """Open a file for reading or writing parts of it, and close it at the end."""
     opened = Channel(path, write=write, direct=direct)
     try:
         yield opened

@@ -1,7 +1,7 @@
-"""Keys to sort: random ones, and those that sorts find hard.
+"""Keys to sort: random ones, and difficult cases.
 
-A key is made of its position among all keys, so that it is the same whichever
-process makes it. The one exception is ``adversarial``, which is aimed at the blocks.
+A key is computed from its position among all keys, so that it does not depend on the process
+that makes it. The only exception is ``adversarial``, which depends on the blocks.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _ZIPF_RANKS = 100_000
 
 
 def number_of_keys(values: ArrayLike | int) -> int:
-    """Return n, where the keys are given or their number is.
+    """Return n, from the given keys or their given number.
 
     Raises:
-        ValueError: the values have not one dimension, or their number is negative.
+        ValueError: the values do not have one dimension, or their number is negative.
     """
     if isinstance(values, int):
         if values < 0:
-            raise ValueError(f"there cannot be {values} keys")
+            raise ValueError(f"the number of keys is {values}; it must not be negative")
         return values
     shape = np.shape(values)
     if len(shape) != 1:
@@ -54,15 +54,15 @@ def block_of(
     dtype: DTypeLike = "float64",
     seed: int = 0,
 ) -> Keys:
-    """Return the keys that process ``pid`` begins with.
+    """Return the keys that process ``pid`` has at the beginning.
 
     Args:
-        values: all keys, or how many to make.
-        pid: of the process.
+        values: all keys, or the number of keys to make.
+        pid: the process.
         nprocs: number of processes.
-        distribution: one of :data:`DISTRIBUTIONS`; ignored where keys are given.
-        dtype: one of :data:`DTYPES`; likewise.
-        seed: likewise.
+        distribution: one of :data:`DISTRIBUTIONS`; ignored if keys are given.
+        dtype: one of :data:`DTYPES`; ignored if keys are given.
+        seed: seed of random keys; ignored if keys are given.
 
     Raises:
         ValueError: as :func:`number_of_keys`, or there is no such distribution or dtype.
@@ -73,7 +73,7 @@ def block_of(
         return np.asarray(values)[start:stop]
     for name, known in ((distribution, DISTRIBUTIONS), (np.dtype(dtype).name, DTYPES)):
         if name not in known:
-            raise ValueError(f"{name!r} is none of {', '.join(known)}")
+            raise ValueError(f"{name!r} is not one of {', '.join(known)}")
     if distribution == "adversarial":
         fractions = _adversarial(size, pid, nprocs, seed)
     else:
@@ -82,14 +82,14 @@ def block_of(
 
 
 def all_keys(values: ArrayLike | int, nprocs: int, **how: Any) -> Keys:
-    """Return the blocks of all processes in one row; arguments as :func:`block_of`."""
+    """Return the concatenated blocks of all processes; arguments as for :func:`block_of`."""
     if not isinstance(values, int):
         return block_of(values, 0, 1)
     return np.concatenate([block_of(values, pid, nprocs, **how) for pid in range(nprocs)])
 
 
 def random_keys(start: int, stop: int, seed: int) -> Fractions:
-    """Return keys ``start .. stop - 1`` of an endless row of random float64."""
+    """Return the keys ``start .. stop - 1`` of an infinite sequence of random float64."""
     generator = np.random.PCG64(seed)
     return np.random.Generator(generator.advance(start)).random(stop - start)
 
@@ -118,7 +118,7 @@ def _few(_: int, start: int, stop: int, seed: int) -> Fractions:
 
 
 def _zipf(_: int, start: int, stop: int, seed: int) -> Fractions:
-    """Draw rank r with a probability that falls as r to the power of -1.3."""
+    """Draw rank r with a probability proportional to r to the power of -1.3."""
     weights = np.arange(1, _ZIPF_RANKS + 1) ** -_ZIPF_EXPONENT
     cumulated = np.cumsum(weights) / weights.sum()
     ranks = np.searchsorted(cumulated, random_keys(start, stop, seed))
@@ -140,12 +140,12 @@ DISTRIBUTIONS = (*_BY_POSITION, "adversarial")
 
 
 def _adversarial(size: int, pid: int, nprocs: int, seed: int) -> Fractions:
-    """Return keys that regular sampling splits as badly as it can.
+    """Return keys for which regular sampling gives the greatest imbalance.
 
-    It takes every w-th key of a sorted block, w = n/p^2, and every p-th of these as
-    pivot. All of block 0 lies in the middle third. Each other block has one or two
-    samples in the lower third, p in all, the last of which is followed there by no key:
-    the next w - 1 lie in the middle too. Thus the pivots enclose nearly 2n/p keys.
+    Regular sampling takes every w-th key of a sorted block, w = n/p^2, and every p-th of
+    these samples as a pivot. All keys of block 0 are in the middle third of the range. Each
+    other block has one or two samples in the lower third, p in total. The w - 1 keys after
+    the last of them are in the middle third, too. So nearly 2n/p keys are between two pivots.
     """
     start, stop = bounds(size, pid, nprocs)
     length = stop - start
@@ -157,7 +157,7 @@ def _adversarial(size: int, pid: int, nprocs: int, seed: int) -> Fractions:
         fractions[: (lower - 1) * every + 1] -= 1 / 3
         fractions[lower * every :] += 1 / 3
     else:
-        fractions[:1] = 1 / 3  # the least key of the middle third is here
+        fractions[:1] = 1 / 3  # block 0 has the least key of the middle third
     random.shuffle(fractions)
     return np.minimum(fractions, np.nextafter(1, 0))
 
@@ -174,7 +174,7 @@ def _as_dtype(fractions: Fractions, dtype: np.dtype[Any]) -> Keys:
 
 
 def keys_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add options for the keys that :func:`block_of` makes, by its names, and ``size``."""
+    """Add the options ``size`` and those of :func:`block_of` for keys that are made."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -183,7 +183,7 @@ def keys_options(command: Callable[..., Any]) -> Callable[..., Any]:
 _OPTIONS = (
     click.option("--size", default=2**20, show_default=True, type=click.IntRange(0), help="Keys."),
     click.option(
-        "--seed", default=0, show_default=True, type=click.IntRange(0), help="Of the keys."
+        "--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of random keys."
     ),
     click.option(
         "--distribution",

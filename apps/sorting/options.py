@@ -1,4 +1,4 @@
-"""Kinds of values on a command line."""
+"""Types of values on a command line."""
 
 from __future__ import annotations
 

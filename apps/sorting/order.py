@@ -1,6 +1,6 @@
-"""By what records are sorted, and the sorting of those that one process has.
+"""The order of records, and the sort of the records of one process.
 
-A record is an element of an array: a key by itself, or several fields of which some
+A record is an element of an array: it is a key itself, or has several fields, some of which
 are the key. Keys are compared as numpy sorts them, NaN last.
 """
 
@@ -18,20 +18,21 @@ Records = NDArray[Any]
 Kind = Literal["stable"] | None
 
 _QUICK = {"i": (4, 8), "u": (4, 8), "f": (4, 8)}
-"""Kinds and sizes of numbers that numpy sorts by vectors: faster than it merges many runs."""
+"""Kinds and sizes of numbers that numpy sorts by vector instructions: this is faster than
+merging many runs."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """How records are compared."""
+    """An order of records."""
 
     fields: tuple[str, ...] = ()
-    """Names of the fields that are the key, the first one first; none for all of a record."""
+    """Names of the fields that are the key, in the order of comparison; if empty, all of them."""
     stable: bool = False
-    """Records of equal keys stay in the order in which they were."""
+    """Whether records with equal keys keep their order."""
 
     def keys(self, records: Records) -> Records:
-        """Return the key of each record; a view where it is one field, or all of it."""
+        """Return the key of each record: a view if it is one field or the whole record."""
         if not self.fields:
             return records
         if len(self.fields) == 1:
@@ -44,7 +45,7 @@ class Order:
         Args:
             records: in one dimension; not changed, unless they are ``out``.
             out: as many, for the result.
-            runs: of how many sorted runs the records are made; 0 if that is not known.
+            runs: number of sorted runs of which the records consist; 0 if it is not known.
 
         Cost: w = O(m log m); O(m log runs) where there are runs.
         """
@@ -57,7 +58,7 @@ class Order:
         index = self._argsort(records, kind)
         if out is records:
             records = records.copy()
-        np.take(records, index, out=out, mode="clip")  # others than clip take another copy
+        np.take(records, index, out=out, mode="clip")  # other modes would copy once more
 
     def _argsort(self, records: Records, kind: Kind) -> NDArray[np.intp]:
         names = self.fields or records.dtype.names
@@ -71,17 +72,17 @@ class Order:
 
 
 def merges(dtype: np.dtype[Any], runs: int) -> bool:
-    """Tell whether the stable sort, which finds runs and merges them, is the faster one."""
+    """Tell whether the stable sort, which merges existing runs, is faster than the other."""
     if not runs:
         return False
     return runs <= 2 or dtype.itemsize not in _QUICK.get(dtype.kind, ())
 
 
 def order_of(dtype: np.dtype[Any], key: str | Sequence[str] | None, *, stable: bool) -> Order:
-    """Return how records of a dtype are to be compared.
+    """Return the order of records of a dtype.
 
     Args:
-        dtype: of the records.
+        dtype: dtype of the records.
         key: a field, several fields, or None for all of a record.
         stable: see :class:`Order`.
 

@@ -1,7 +1,7 @@
-"""How many keys a sample sort draws: the oversampling factor.
+"""The oversampling factor: how many keys a sample sort draws.
 
-With factor s each of p processes draws s p keys, so that s p of the sample fall to
-each process after the exchange.
+With factor s each of p processes draws s p keys, so that on average s p keys of the sample
+are on each process after the exchange.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def factor_of(oversampling: int | str, size: int, nprocs: int) -> int:
     """Return s as a number.
 
     Raises:
-        ValueError: it is neither a positive number nor ``"theory"``.
+        ValueError: the value is neither a positive number nor ``"theory"``.
     """
     if oversampling == "theory":
         return theoretical_oversampling(size, nprocs)
@@ -29,12 +29,12 @@ def factor_of(oversampling: int | str, size: int, nprocs: int) -> int:
 def theoretical_oversampling(
     size: int, nprocs: int, excess: float = 0.1, risk: float = 1e-6
 ) -> int:
-    """Return an s with which hardly ever a process gets many more than n/p keys.
+    """Return an s for which it is very improbable that a process gets many more than n/p keys.
 
-    A process gets more than a n/p keys only if, from some key on, the next a n/p in
-    order have fewer than s p in the sample, where a s p are expected. By Chernoff's
-    bound the probability of that is at most exp(-(1 - 1/a)^2 a s p/2), and n times as
-    much for any of the n keys.
+    A process gets more than a n/p keys only if, for some key, fewer than s p of the next
+    a n/p keys in order are in the sample, although a s p are expected. By Chernoff's bound
+    the probability of this is at most exp(-(1 - 1/a)^2 a s p/2) for one key, and at most
+    n times as much for any of the n keys.
 
     Args:
         size: n.
@@ -54,7 +54,7 @@ def sample_sizes(sizes: Sequence[int], factor: int, nprocs: int) -> list[int]:
     """Return how many records each process samples.
 
     Args:
-        sizes: of the blocks.
+        sizes: lengths of the blocks.
         factor: s.
         nprocs: p.
     """
@@ -70,7 +70,7 @@ class Factor(click.ParamType):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> int | str:
-        """Return the number or the word."""
+        """Return the number, or ``theory``."""
         if value == "theory":
             return "theory"
         if not str(value).isdecimal() or int(value) < 1:

@@ -1,8 +1,8 @@
-"""Pivots, and what lies between them: how blocks are cut where keys are equal too.
+"""Pivots, and the division of blocks at pivots, also where keys are equal.
 
-Records are told apart by (key, place): the place is the process and the position
-in its block. Thus no two are equal, a pivot divides the records of one key as well,
-and records that come first in the order of processes go to the lower process.
+Records are compared by (key, origin). The origin is the process and the position in its
+block, so that no two records are equal: a pivot also divides the records of one key, and
+those that come first in the order of processes go to the lower process.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 from apps.sorting.order import Order, Records
 
 Sample = NDArray[Any]
-"""Elements have a ``key`` and a ``place``."""
+"""Array of elements with a ``key`` and a ``place``, which is the origin."""
 Ends = NDArray[np.int64]
-"""Where the parts of a block end, one for each process; the last is the block's length."""
+"""Ends of the parts of a block, one for each process; the last is the length of the block."""
 
 _INDEX_BITS = 40
 _INDEX = (1 << _INDEX_BITS) - 1
 
 
 def sample_at(records: Records, order: Order, pid: int, positions: NDArray[np.int64]) -> Sample:
-    """Return keys and places of some records of process ``pid``, which stand in ``positions``."""
+    """Return keys and origins of the records of process ``pid`` at some positions."""
     keys = order.keys(records[positions])
     sample = np.empty(len(positions), [("key", keys.dtype), ("place", "<u8")])
     sample["key"] = keys
@@ -33,17 +33,17 @@ def sample_at(records: Records, order: Order, pid: int, positions: NDArray[np.in
 
 
 def owner_of(place: Any) -> Any:
-    """Return the process of a place, or of many."""
+    """Return the process of an origin, or of an array of them."""
     return (place >> np.uint64(_INDEX_BITS)).astype(np.int64)
 
 
 def index_of(place: Any) -> Any:
-    """Return the position in the block, of a place or of many."""
+    """Return the position in the block of an origin, or of an array of them."""
     return (place & np.uint64(_INDEX)).astype(np.int64)
 
 
 def in_order(sample: Sample) -> Sample:
-    """Sort a sample whose places rise among equal keys, as where they rise throughout."""
+    """Sort a sample by key; among equal keys the origins must be in rising order already."""
     return sample[sample["key"].argsort(kind="stable")]
 
 
@@ -53,7 +53,7 @@ def regular(size: int, nprocs: int) -> NDArray[np.int64]:
 
 
 def cut(records: Records, order: Order, pid: int, pivots: Sample) -> Ends:
-    """Return where the parts of a sorted block end that the pivots induce.
+    """Return the ends of the parts into which the pivots divide a sorted block.
 
     Cost: w = O(p log m).
     """

@@ -1,26 +1,25 @@
 """Parallel sorting by regular sampling (PSRS) of n keys on p processes.
 
-Each process sorts its block and picks a regular sample: every w-th key, w = n/p^2,
-p of them. Process 0 sorts the samples, and every p-th of all is a pivot. Each
-process cuts its block at the pivots; part i of each goes to process i, which merges.
+Each process sorts its block and takes a regular sample: every w-th key, w = n/p^2, in total
+p keys. Process 0 sorts the samples, and every p-th of all is a pivot. Each process cuts its
+block at the pivots; part i of each block goes to process i, which merges them.
 
-Nothing is random, and no process gets more than 2 n/p keys, whatever the keys are,
-as long as the blocks are equal and n >= p^3: between two pivots there are p samples,
-each with the w - 1 keys that follow it in its block; and of each of p - 1 blocks
-the up to w - 1 keys that follow its last sample before the first of the pivots. That
-is p w + (p - 1)(w - 1) < 2 n/p. With unequal blocks it may be w more. Equal keys are
-told apart by where they were, and thus count like others.
+Nothing is random. If the blocks are equal and n >= p^3, no process gets more than 2 n/p
+keys, whatever the keys are: between two pivots there are p samples, each with the w - 1 keys
+that follow it in its block, and, from each of p - 1 blocks, up to w - 1 keys after its last
+sample before the first of the two pivots. This is p w + (p - 1)(w - 1) < 2 n/p. With unequal
+blocks it may be w more. Equal keys are distinguished by their origin, and count like others.
 
 Cost, with m = n/p and records of c bytes, keys of d bytes and eight more for their
-place. M-steps are those of Roda et al., who also count distributing the keys from
-process 0 (their step 1) and gathering them there (7), as ``rooted`` does. Messages
-say how long they are, so that no sizes need be exchanged in step 4:
+origin. M-steps are those of Roda et al., who also count the distribution of the keys from
+process 0 (their step 1) and their collection there (7), as ``rooted`` does. The length of a
+message is known on arrival, so that no sizes need be exchanged in step 4:
 
 ====== ========== ======================= =====================================
 M-step supersteps h in bytes              w
 ====== ========== ======================= =====================================
 1      1          (p - 1) m c             0; the pickle of an array of objects
-       1          a few words x p         lengths and dtypes are told
+       1          a few words x p         exchange of lengths and dtypes
 2      1          p (p - 1) (d + 8)       O(m log m + p)
 3      1          (p - 1)^2 (d + 8)       O(p^2 log p) on process 0
 4      0          0                       O(p log m)
@@ -82,9 +81,9 @@ def main(
         values: the keys in one dimension, or records with a key, the same on all
             processes; each takes its block of them. Or how many keys to make.
         rooted: the keys are on process 0 before and after: it scatters and gathers.
-        progress: show the M-steps as they begin.
-        key: as :func:`sort_blocks`.
-        stable: likewise.
+        progress: whether to show a progress bar.
+        key: as for :func:`sort_blocks`.
+        stable: as for :func:`sort_blocks`.
         **made: ``distribution``, ``dtype`` and ``seed`` of keys that are made, as
             :func:`apps.sorting.keys.block_of`.
 
@@ -158,7 +157,7 @@ def sort_blocks(
     return merge(bsp, gathered, method)
 
 
-# -- the steps that are its own ---------------------------------------------------------------
+# -- steps that only this sort has ------------------------------------------------------------
 
 
 def distribute(
@@ -175,12 +174,12 @@ def distribute(
 
 
 def spacing(sizes: Sequence[int]) -> int:
-    """Return w: how many keys a sample stands for, where blocks have these lengths."""
+    """Return w, the distance of samples, for blocks of these lengths."""
     return max(sum(sizes) // len(sizes) ** 2, 1)
 
 
 def regular_sample(bsp: bsplib.Group, work: Records, order: Order, every: int) -> Sample:
-    """M-step 2: take every so manyth key of a sorted block."""
+    """M-step 2: take a sample of a sorted block, at a constant distance."""
     return sample_at(work, order, bsp.pid, np.arange(0, len(work), every))
 
 

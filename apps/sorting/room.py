@@ -1,7 +1,7 @@
-"""A block with free room on both sides, into which the parts of others go.
+"""A block with free space on both sides, for the parts that arrive from other processes.
 
-A part that a process keeps then stays where it is, and those that come are laid
-around it, over those that have been sent: nothing large need be allocated, which
+The part that a process keeps stays where it is. The arriving parts are copied before and
+after it, over the parts that have been sent. So no large memory need be allocated, which
 often takes longer than a copy.
 """
 
@@ -19,26 +19,26 @@ class Room(NamedTuple):
     """Memory for a block that may grow."""
 
     memory: Records
-    """More than the block; what is beyond it has never been touched."""
+    """Memory that is larger than the block; the rest of it has never been accessed."""
     block: Records
-    """A view of it."""
+    """The block, a view of the memory."""
     start: int
-    """Of the block in the memory."""
+    """Position of the block in the memory."""
 
     @classmethod
     def like(cls, block: Records) -> Room:
-        """Return room for a block that grows by less than a quarter; nothing is copied."""
+        """Return memory for a block that grows by less than a quarter; nothing is copied."""
         margin = len(block) // 4
         memory = np.empty(len(block) + 2 * margin, block.dtype)
         return cls(memory, memory[margin : margin + len(block)], margin)
 
     def around(self, kept: slice, before: Sequence[Records], after: Sequence[Records]) -> Records:
-        """Return records in a row, in this memory if they find room there.
+        """Return adjacent records, in this memory if there is enough space.
 
         Args:
-            kept: what stays of the block; everything else of it may be overwritten.
-            before: what is to come before that; no views of this memory.
-            after: what is to come after it.
+            kept: part of the block that is kept; the rest of the block may be overwritten.
+            before: records to put before it; no views of this memory.
+            after: records to put after it; no views of this memory.
         """
         first = self.start + kept.start - sum(map(len, before))
         last = self.start + kept.stop + sum(map(len, after))

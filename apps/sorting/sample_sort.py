@@ -1,39 +1,39 @@
 """Sample sort of n keys on p processes: the seven stages of ``bspsort``.
 
-A random sample says where to cut, so that every process gets about as many keys:
-(1) each process sorts its block; (2) draws a sample of s p of its keys, which are
-collected on process 0; (3) the sample is sorted and its p - 1 regular pivots are
-picked; (4) these are broadcast; (5) each process cuts its block at the pivots;
-(6) part i of each block goes to process i, (7) which merges what it gets.
+A random sample determines where to cut, so that every process gets about the same number of
+keys: (1) each process sorts its block; (2) it draws a sample of s p of its keys, and the
+samples are collected on process 0; (3) the sample is sorted, and p - 1 pivots at regular
+distances are chosen; (4) these are broadcast; (5) each process cuts its block at the pivots;
+(6) part i of each block goes to process i, (7) which merges the parts.
 
-The greater the oversampling factor s, the more even are stages 6 and 7, and the
-longer process 0 is busy with stages 2 and 3. There is a way out: all processes sort
-the sample together, by the bitonic network.
+The greater the oversampling factor s, the better is the balance of stages 6 and 7, but the
+longer process 0 works in stages 2 and 3. To avoid this, all processes can sort the sample
+together, by the bitonic network.
 
-Equal keys are told apart by the process and the position where they were, so that
-they are divided as evenly as others; hence equal records stay in their order where
-the sorts of stages 1 and 7 are stable.
+Equal keys are distinguished by the process and the position where they were, so that they
+are divided as evenly as others. Therefore equal records keep their order if the sorts of
+stages 1 and 7 are stable.
 
 Cost, with k = log2 p rounded up, records of c bytes, keys of d bytes and eight more
-for their place, and blocks of m = n/p records before and m' after:
+for their origin, and blocks of m = n/p records before and m' after:
 
 ===== =========== ====================== =======================================
 stage supersteps  h in bytes             w
 ===== =========== ====================== =======================================
-0     1           a few words x p        lengths and dtypes are told
+0     1           a few words x p        exchange of lengths and dtypes
 1     0           0                      O(m log m)
 2     1           s p (p - 1) (d + 8)    O(s p)
 3     0           0                      O(s p^2 log p) on process 0
 2, 3  k (k + 1)/2 s p (d + 8)            O(s p) each: all sort the sample
 4     1           (p - 1)^2 (d + 8)      O(p)
 5     0           0                      O(p log m)
-6     1           max(m, m') c           O(m'): puts parts side by side
+6     1           max(m, m') c           O(m'): parts are made adjacent
 7     0           0                      O(m' log p)
 ===== =========== ====================== =======================================
 
-A second order partitions before it sorts: stage 1 does nothing, stage 5 moves unsorted
-keys, w = O(m log p), and stage 7 sorts them. It costs one sort instead of a sort and a
-merge, is not stable, and is for plain numbers.
+In a second variant the partition comes before the sort: stage 1 does nothing, stage 5 moves
+unsorted keys, w = O(m log p), and stage 7 sorts them. It costs one sort instead of a sort
+and a merge, is not stable, and works for plain numbers only.
 
 Source: Jarvis et al. 2002, sections 4.2 and 4.3, after Gerbessiotis and Siniolakis
 1996; partition before sort as in Blelloch et al. 1991.
@@ -67,7 +67,7 @@ SAMPLE_SORTS = ("one", "bitonic")
 
 @dataclass(frozen=True)
 class Method:
-    """How a sort is to be done; fields as the arguments of :func:`sort_blocks`."""
+    """The options of a sort; fields are arguments of :func:`sort_blocks`."""
 
     order: Order
     sample_sort: str = "one"
@@ -83,11 +83,11 @@ def main(
     Args:
         bsp: the group.
         values: the keys in one dimension, or records with a key, the same on all
-            processes; each takes its block of them. Or how many keys to make.
-        progress: show the stages as they begin.
-        **how: ``distribution`` and ``dtype`` of keys that are made, as
+            processes; each takes its block of them. Or the number of keys to make.
+        progress: whether to show a progress bar.
+        **how: ``distribution`` and ``dtype`` of keys that are made, as for
             :func:`apps.sorting.keys.block_of`; ``seed`` of these and of the sample; the
-            others as :func:`sort_blocks`.
+            others as for :func:`sort_blocks`.
 
     Returns:
         The block; keys are in order by pid and then by position.
@@ -124,27 +124,27 @@ def sort_blocks(  # noqa: PLR0913  # each has a name at the call
         bsp: the group.
         block: the records of this process, in one dimension, of a dtype that numpy
             sorts and that is the same on all processes; not changed.
-        key: field or fields by which records are sorted, the first one first; all of
-            a record if None.
-        stable: records of equal keys stay in the order (process, position).
-        oversampling: s: each process samples s p records where blocks are equal, in
-            proportion to its block where they are not, and never more than it has.
+        key: field or fields by which records are sorted, in the order of comparison;
+            default: the whole record.
+        stable: whether records of equal keys keep the order (process, position).
+        oversampling: s: each process samples s p records if blocks are equal, otherwise
+            in proportion to its block, and at most all its records.
             ``"theory"`` for :func:`apps.sorting.oversampling.theoretical_oversampling`.
-        sample_sort: who sorts the sample: ``"one"`` process, or all by the
-            ``"bitonic"`` network.
-        partition_first: cut the blocks before they are sorted; not stable, and for
-            integers, floats and truth values only.
-        seed: of the sample.
-        begin: is told the stages as they begin.
+        sample_sort: ``"one"`` if process 0 sorts the sample, or ``"bitonic"`` if all
+            processes do, by the bitonic network.
+        partition_first: whether to cut the blocks before they are sorted; not stable, and
+            for integers, floats and truth values only.
+        seed: seed of the sample.
+        begin: is called with the name of each stage as it begins.
 
     Returns:
-        The records that are due on this process, in order; no part of ``block``.
+        This process's block of the sorted records; it shares no memory with ``block``.
 
     Raises:
-        ValueError: an argument is none of that, ``block`` has not one dimension, or
+        ValueError: an argument is not valid, ``block`` does not have one dimension, or
             the blocks have different dtypes.
 
-    Cost: as the module says: 4 supersteps, or 3 + k (k + 1)/2 with the bitonic network.
+    Cost: see the module: 4 supersteps, or 3 + k (k + 1)/2 with the bitonic network.
     Source: Jarvis et al. 2002, sections 4.2 and 4.3.
     """
     order = order_of(block.dtype, key, stable=stable)
@@ -175,18 +175,18 @@ def sort_blocks(  # noqa: PLR0913  # each has a name at the call
 
 
 def check(block: Records, method: Method) -> None:
-    """Raise where a method does not exist, or is none for such records.
+    """Check that the options are valid, also for the dtype of the records.
 
     Raises:
-        ValueError: so it is.
+        ValueError: an option is not valid.
     """
     number_of_keys(block)
     if method.sample_sort not in SAMPLE_SORTS:
         raise ValueError(
-            f"sample_sort is {method.sample_sort!r}; it is one of {', '.join(SAMPLE_SORTS)}"
+            f"sample_sort is {method.sample_sort!r}; choose one of {', '.join(SAMPLE_SORTS)}"
         )
     if method.partition_first and method.order.stable:
-        raise ValueError("partition_first keeps no order among equal keys; leave stable or it out")
+        raise ValueError("partition_first is not stable; leave out stable or partition_first")
     if method.partition_first and block.dtype.kind not in KINDS:
         raise ValueError(
             f"partition_first takes integers, floats and truth values, and these records have "
@@ -195,7 +195,7 @@ def check(block: Records, method: Method) -> None:
 
 
 def agree(bsp: bsplib.Group, block: Records) -> list[int]:
-    """Tell all others how long this block is; return the lengths by pid: 1 superstep.
+    """Exchange the lengths of all blocks; return them by pid: 1 superstep.
 
     Raises:
         ValueError: the blocks have different dtypes.
@@ -214,10 +214,10 @@ def agree(bsp: bsplib.Group, block: Records) -> list[int]:
 
 
 def sort_locally(block: Records, room: Room, method: Method) -> Records:
-    """Stage 1: sort a copy of the block, and return it; the block where it is not sorted yet.
+    """Stage 1: sort a copy of the block and return it; with partition_first, return the block.
 
-    The copy is in memory of this process alone: that may have huge pages, which shared
-    memory seldom has, and without which sorts and partitions take half as long again.
+    The copy is in private memory of the process. This may have huge pages, which shared
+    memory seldom has, and without which sorts and partitions take 1.5 times as long.
     """
     if method.partition_first:
         return block
@@ -230,16 +230,16 @@ def collect_sample(
 ) -> Sample:
     """Stage 2: draw a sample, and collect it on process 0: 1 superstep, h = p samples.
 
-    A sample that all processes are to sort stays where it was drawn: no superstep.
+    If all processes sort the sample, it stays where it was drawn, without a superstep.
 
     Args:
         bsp: the group.
         work: the block.
-        counts: how many records each process draws.
-        method: of the sort.
+        counts: number of records that each process draws.
+        method: options of the sort.
 
     Returns:
-        What is here of the sample: parts that are each in order.
+        The part of the sample on this process: sorted parts, one after another.
     """
     random = np.random.default_rng([method.seed, bsp.pid])
     positions = random.choice(len(work), counts[bsp.pid], replace=False, shuffle=False)
@@ -255,16 +255,17 @@ def collect(bsp: bsplib.Group, sample: Sample) -> Sample:
 
 
 def sort_sample(bsp: bsplib.Group, sample: Sample, counts: Sequence[int], method: Method) -> Sample:
-    """Stage 3: sort the sample, and pick the pivots: no superstep on process 0.
+    """Stage 3: sort the sample, and choose the pivots.
 
-    All processes take k (k + 1)/2 supersteps, h = 1 sample of one process in each.
+    No superstep if process 0 sorts the sample. If all processes do, k (k + 1)/2 supersteps,
+    with h = the sample of one process in each.
 
     Returns:
-        The pivots that are here now, in order.
+        The pivots that are on this process, in order.
     """
     first = 0
     if method.sample_sort == "bitonic":
-        first = bsp.pid * max(counts)  # all blocks of the network are full, but the last
+        first = bsp.pid * max(counts)  # all blocks of the network but the last are full
         sample = merge_sort(bsp, sample, max(counts), descending=False)
     else:
         sample = in_order(sample)
@@ -275,7 +276,7 @@ def sort_sample(bsp: bsplib.Group, sample: Sample, counts: Sequence[int], method
 
 
 def broadcast_pivots(bsp: bsplib.Group, pivots: Sample) -> Sample:
-    """Stage 4: send the pivots that are here to all: 1 superstep, h = (p - 1)^2 pivots.
+    """Stage 4: send this process's pivots to all: 1 superstep, h = (p - 1)^2 pivots.
 
     Returns:
         All p - 1 pivots, in order.
@@ -294,13 +295,13 @@ def partition(
 
     Args:
         bsp: the group.
-        work: as stage 1 left it.
-        room: has the block in order, or takes it in parts.
-        pivots: in order.
-        method: of the sort.
+        work: the result of stage 1.
+        room: memory that contains the sorted block, or receives its parts.
+        pivots: the pivots, in order.
+        method: options of the sort.
 
     Returns:
-        Where in the room's block the part for each process is.
+        The position of the part for each process in the room's block.
     """
     if method.partition_first:
         ends = cut_unsorted(work, room.block, bsp.pid, pivots)
@@ -313,9 +314,9 @@ def exchange(bsp: bsplib.Group, room: Room, parts: Sequence[slice]) -> Records:
     """Stage 6: send part i to process i: 1 superstep, h = max(m, m') c.
 
     Returns:
-        The parts that come here one after the other, in the order of processes.
+        The parts for this process, one after another, in the order of processes.
     """
-    for turn in range(1, bsp.nprocs):  # not all to process 0 first
+    for turn in range(1, bsp.nprocs):  # so that not all send to process 0 first
         pid = (bsp.pid + turn) % bsp.nprocs
         bsp.send(pid, room.block[parts[pid]])
     bsp.sync()
@@ -324,14 +325,14 @@ def exchange(bsp: bsplib.Group, room: Room, parts: Sequence[slice]) -> Records:
 
 
 def merge(bsp: bsplib.Group, gathered: Records, method: Method) -> Records:
-    """Stage 7: merge the parts, each of which is in order; sort them where none is."""
+    """Stage 7: merge the parts if they are sorted, otherwise sort them."""
     runs = 0 if method.partition_first else bsp.nprocs
     method.order.sort(gathered, gathered, runs)
     return gathered
 
 
 def _arrived(bsp: bsplib.Group, like: Records) -> Records:
-    """Return what the messages bring in one array."""
+    """Return the payloads of all messages in one array."""
     found = [part for _, _, part in bsp.messages()]
     return np.concatenate([like[:0], *found], dtype=like.dtype)  # else in native byte order
 
@@ -344,14 +345,14 @@ def reference(values: ArrayLike | int, nprocs: int = 1, **how: Any) -> Records:
 
     Args:
         values: as for :func:`main`.
-        nprocs: number of processes; makes a difference to adversarial keys only.
-        **how: as :func:`apps.sorting.keys.block_of`.
+        nprocs: number of processes; it matters only for adversarial keys.
+        **how: as for :func:`apps.sorting.keys.block_of`.
     """
     return np.sort(all_keys(values, nprocs, **how), kind="stable")
 
 
 def balance(blocks: Sequence[Records]) -> float:
-    """Return the length of the longest block over n/p; 1 where there are no records."""
+    """Return the length of the longest block divided by n/p; 1 if there are no records."""
     lengths = [len(block) for block in blocks]
     return max(lengths) * len(lengths) / sum(lengths) if sum(lengths) else 1.0
 
@@ -363,14 +364,14 @@ def balance(blocks: Sequence[Records]) -> float:
     default=OVERSAMPLING,
     show_default=True,
     type=Factor(),
-    help="s: each of p processes samples s p of its keys; 'theory' for what is proved.",
+    help="s: each of p processes samples s p of its keys; 'theory' for a proven bound.",
 )
 @click.option(
     "--sample-sort",
     default="one",
     show_default=True,
     type=click.Choice(SAMPLE_SORTS),
-    help="One process sorts the sample, or all do by the bitonic network.",
+    help="Whether one process sorts the sample, or all by the bitonic network.",
 )
 @click.option("--stable", is_flag=True, help="Equal keys stay in their order.")
 @click.option("--partition-first", is_flag=True, help="Cut the blocks before they are sorted.")

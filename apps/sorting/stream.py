@@ -1,7 +1,8 @@
-"""Reading and writing while computing, with memory for three jobs.
+"""Reads and writes during computation, with memory for three jobs.
 
-While one job is done the next one's data come from the disk and the last one's
-go there. System calls leave other threads of Python alone, and so do numpy's sorts.
+While one job is computed, the data of the next are read from the disk and those of the last
+are written. System calls and numpy's sorts release Python's global lock, so that threads
+run at the same time.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ BUFFERS = 3
 
 
 def make_buffers(nbytes: int) -> list[NDArray[np.uint8]]:
-    """Return memory for three jobs, each from a page's beginning on, as disks want it."""
+    """Return memory for three jobs, aligned to pages as direct access to disks requires."""
     return [np.frombuffer(_memory(max(nbytes, 1)), np.uint8) for _ in range(BUFFERS)]
 
 
 def _memory(nbytes: int) -> mmap.mmap:
     memory = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
-        with suppress(OSError):  # they are faster, and not everywhere
+        with suppress(OSError):  # huge pages are faster, but not always available
             memory.madvise(mmap.MADV_HUGEPAGE)
     return memory
 
@@ -40,17 +41,17 @@ def stream(
     work: Callable[[Job, Buffer], Any],
     write: Callable[[Job, Buffer], Any],
 ) -> None:
-    """Do jobs one after the other; all have been written when it returns.
+    """Do jobs one after another; all results have been written when this returns.
 
     Args:
-        jobs: what is to be done.
-        buffers: three; job i has number i mod 3.
-        read: fills the buffer of a job; in another thread.
+        jobs: the jobs.
+        buffers: three buffers; job i uses number i mod 3.
+        read: fills the buffer of a job; called in another thread.
         work: does the job.
-        write: writes what it made of the buffer; in another thread.
+        write: writes the result from the buffer; called in another thread.
 
     Raises:
-        Exception: what one of the three raised; nothing is left under way.
+        Exception: an error of one of the three functions, after all threads have finished.
 
     Source: Chittor 1995, section 3.3, Figures 9 and 10.
     """
@@ -61,7 +62,7 @@ def stream(
         def prefetch(number: int) -> None:
             if number < len(jobs):
                 if number >= BUFFERS:
-                    writes[number - BUFFERS].result()  # it has left this buffer
+                    writes[number - BUFFERS].result()  # wait until this buffer is written
                 reads.append(reader.submit(read, jobs[number], buffers[number % BUFFERS]))
 
         prefetch(0)

@@ -1,4 +1,4 @@
-"""Cutting a block of numbers at pivots without sorting it."""
+"""Partition of a block of numbers at pivots without a sort."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from apps.sorting.pivots import Ends, Sample, index_of, owner_of
 
 Numbers = NDArray[Any]
 KINDS = "biuf"
-"""Kinds of dtypes that can be cut so: truth values, integers, floats."""
+"""Kinds of dtypes that can be partitioned: truth values, integers, floats."""
 
 _STRETCH = 1 << 15
-"""Numbers that a core's own cache holds with room to spare."""
+"""Count of numbers that fit easily into the cache of a core."""
 _BITS = {np.dtype(np.float32): np.int32, np.dtype(np.float64): np.int64}
 
 
 def rare_first(sample: Sample) -> Sample:
-    """Let pivots of keys that a sample has once stand before all records of the key.
+    """Move pivots whose key is only once in the sample before all records of the key.
 
-    Most keys are rare: then equal ones need neither be counted nor divided.
+    Most keys are rare. Records of such a key then need neither be counted nor divided.
 
     Args:
-        sample: in order; may be a stretch of the whole sample, beyond whose ends there
-            may be keys like the first and the last.
+        sample: a sorted sample, or a part of one; the keys next to its ends may be equal to
+            the first and the last key.
     """
     unlike = ~_alike(sample["key"][1:], sample["key"][:-1])
     rare = np.zeros(len(sample), np.bool_)
@@ -36,16 +36,16 @@ def rare_first(sample: Sample) -> Sample:
 
 
 def cut_unsorted(numbers: Numbers, work: Numbers, pid: int, pivots: Sample) -> Ends:
-    """Copy numbers so that the parts that the pivots induce follow each other.
+    """Copy numbers into adjacent parts, as the pivots divide them.
 
     Args:
-        numbers: of process ``pid``, in the order to which the pivots' places refer.
-        work: takes as many, without gaps.
-        pid: of this process.
-        pivots: in order.
+        numbers: numbers of process ``pid``, in the order to which the pivots' origins refer.
+        work: contiguous memory for as many numbers.
+        pid: this process.
+        pivots: the pivots, in order.
 
     Returns:
-        Where the parts end.
+        The ends of the parts.
 
     Cost: w = O(m log p).
     """
@@ -71,14 +71,14 @@ def cut_unsorted(numbers: Numbers, work: Numbers, pid: int, pivots: Sample) -> E
 
 
 def _divide(work: Numbers, keys: Numbers, below: Ends, offset: int) -> None:
-    """Cut at the key in the middle, then both parts at the keys to its sides."""
+    """Divide at the key in the middle, then both parts at the other keys, recursively."""
     if len(keys):
         end = _count_less(work, keys[len(keys) // 2])
         _divide_at(work, keys, below, offset, end)
 
 
 def _divide_at(work: Numbers, keys: Numbers, below: Ends, offset: int, end: int) -> None:
-    """Do so where ``end`` numbers are less than the key in the middle."""
+    """Divide as :func:`_divide`, where ``end`` numbers are less than the key in the middle."""
     middle = len(keys) // 2
     if 0 < end < len(work):
         _partition(work, end, keys[middle])
@@ -104,8 +104,8 @@ def _count_less(numbers: Numbers, key: Any) -> int:
 def _partition(work: Numbers, end: int, key: Any) -> None:
     """Move the ``end`` numbers that are less than a key to the front.
 
-    numpy partitions integers several times as fast as floats. Floats less than a
-    positive one have lesser bits too, all but NaN of negative sign.
+    numpy partitions integers several times as fast as floats. The bits of floats less than a
+    positive float are also less as integers, except for NaN of negative sign.
     """
     bits = _BITS.get(work.dtype)
     if bits is not None and key > 0:
@@ -124,7 +124,7 @@ def _bring_forward(part: Numbers, key: Any) -> int:
 
 
 def _equals_before(numbers: Numbers, pid: int, pivot: Any, equal: int) -> int:
-    """Return how many of the ``equal`` numbers of a pivot's key come before its place."""
+    """Return how many of the ``equal`` numbers of a pivot's key come before its origin."""
     owner = owner_of(pivot["place"])
     if pid != owner:
         return equal if pid < owner else 0
@@ -133,6 +133,6 @@ def _equals_before(numbers: Numbers, pid: int, pivot: Any, equal: int) -> int:
 
 
 def _alike(one: Numbers, other: Numbers) -> NDArray[np.bool_]:
-    """Compare element by element; NaN is like NaN."""
+    """Compare element by element; NaN equals NaN."""
     alike: NDArray[np.bool_] = (one == other) | (np.isnan(one) & np.isnan(other))
     return alike

@@ -1,9 +1,9 @@
-"""The files of a sort, which leaves what was there until its result is whole.
+"""The files of a sort; the target is not changed until the result is complete.
 
-They lie in a folder ``.bsp-sort-...`` beside the target, which is removed when the
-sort ends. Where a sort was killed its folder stays; the next sort into the same folder
-removes it. A lock, which the system releases when a process ends, tells the folder of
-a sort that is running from one that was left behind.
+They are in a folder ``.bsp-sort-...`` beside the target, which is removed when the sort
+ends. If a sort is killed, its folder remains, and the next sort to the same place removes
+it. The folder of a running sort is locked; the system releases the lock when the process
+ends.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ MADE_KEYS = "keys.npy"
 
 @contextmanager
 def workspace(keys: KeyFile, target: Path) -> Iterator[Files]:
-    """Make the files of a sort, and give the result its name if it has come so far.
+    """Create the files of a sort; rename the result to the target at the end of the block.
 
     Raises:
-        OSError: there is no room for them, or no files can be made beside the target.
+        OSError: there is no space for the files, or they cannot be created beside the target.
         ValueError: the target is a folder, a device or a pipe.
     """
     if target.exists() and (reason := obstacle(target)):
@@ -54,17 +54,17 @@ def workspace(keys: KeyFile, target: Path) -> Iterator[Files]:
                 raise
             raise OSError(
                 error.errno,
-                f"there is no room beside {target}: the sort needs {2 * keys.nbytes} bytes, and "
+                f"there is no space beside {target}: the sort needs {2 * keys.nbytes} bytes, and "
                 f"{shutil.disk_usage(target.parent).free} are free",
             ) from error
 
 
 @contextmanager
 def scratch_folder(parent: Path) -> Iterator[Path]:
-    """Make a folder for a sort, and remove it, and those that killed sorts have left.
+    """Create a folder for a sort, and remove it at the end, with those that killed sorts left.
 
     Raises:
-        OSError: no folder can be made there.
+        OSError: the folder cannot be created.
     """
     try:
         clear_abandoned(parent)
@@ -79,7 +79,7 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
 
 
 def _make_locked(parent: Path) -> tuple[Path, int]:
-    """Make a folder that is locked; again where another sort has cleared it meanwhile."""
+    """Create a locked folder; try again if another sort removes it before it is locked."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
         descriptor = lock_if_possible(folder)
@@ -88,13 +88,13 @@ def _make_locked(parent: Path) -> tuple[Path, int]:
 
 
 def clear_abandoned(parent: Path) -> None:
-    """Remove the folders in which no sort works any more; warn of one that cannot be."""
+    """Remove the folders of sorts that have ended; warn if one cannot be removed."""
     for folder in parent.glob(f"{_PREFIX}*"):
         try:
             _clear(folder)
         except OSError as error:
             warnings.warn(
-                f"{folder} seems to be left from a sort that was killed, and cannot be removed: "
+                f"{folder} was left by a sort that was killed, and cannot be removed: "
                 f"{error.strerror}",
                 RuntimeWarning,
                 stacklevel=2,
@@ -110,6 +110,6 @@ def _clear(folder: Path) -> None:
             _clear(inner)
         for name in (_BLOCKS, _RESULT, MADE_KEYS):
             (folder / name).unlink(missing_ok=True)
-        folder.rmdir()  # fails where anything else lies there
+        folder.rmdir()  # fails if it contains other files
     finally:
         os.close(descriptor)

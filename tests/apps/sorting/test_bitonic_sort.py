@@ -203,7 +203,7 @@ def test_keys_of_two_dimensions_are_an_error():
 
 
 def test_a_negative_number_of_keys_is_an_error():
-    with pytest.raises(ValueError, match="there cannot be -1 keys"):
+    with pytest.raises(ValueError, match="the number of keys is -1"):
         run_sort(-1, 2)
 
 

@@ -251,12 +251,12 @@ class TestWrongInput:
         ("values", "how", "message"),
         [
             (np.zeros((2, 3)), {}, r"one dimension, and these have shape \(2, 3\)"),
-            (-1, {}, "there cannot be -1 keys"),
+            (-1, {}, "the number of keys is -1"),
             (np.zeros(3), {"key": "price"}, "'price' is no field of the records; they have none"),
             (rows(3), {"key": "pri"}, "'pri' is no field of the records; they have the fields na"),
             (rows(3), {"key": ()}, "a key has at least one field"),
-            (9, {"distribution": "normal"}, "'normal' is none of uniform, sorted"),
-            (9, {"dtype": "complex"}, "'complex128' is none of float64"),
+            (9, {"distribution": "normal"}, "'normal' is not one of uniform, sorted"),
+            (9, {"dtype": "complex"}, "'complex128' is not one of float64"),
         ],
     )
     def test_what_cannot_be_sorted_is_one_sentence(self, machine, module, values, how, message):

@@ -321,7 +321,7 @@ class TestFailure:
             return real(*arguments)
 
         monkeypatch.setattr(os, name, fail)
-        words = "there is no room beside" if number == errno.ENOSPC else "Input/output error"
+        words = "there is no space beside" if number == errno.ENOSPC else "Input/output error"
         with pytest.raises(OSError, match=words):
             external_sort.sort_file(source, nprocs=3, backend=backend, **SMALL)
         monkeypatch.undo()
@@ -424,7 +424,7 @@ def test_a_target_that_is_no_regular_file_is_refused_and_stays(source, tmp_path)
     for target, kind in ((pipe, "a named pipe"), (Path("/dev/null"), "a device")):
         with pytest.raises(ValueError, match=f"is {kind}; choose the name of a file"):
             external_sort.sort_file(source, target, nprocs=2, backend="sim", **SMALL)
-    with pytest.raises(ValueError, match="pipe is a named pipe; keys lie in a file"):
+    with pytest.raises(ValueError, match="pipe is a named pipe; name a file with keys"):
         external_sort.sort_file(pipe, source, nprocs=2, backend="sim", **SMALL)
     pipe.unlink()
     assert_untouched(source, before)
@@ -529,7 +529,7 @@ class TestCommandLine:
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
         )
         assert done.returncode == 1
-        assert done.stderr.startswith("Error: there is no room beside")
+        assert done.stderr.startswith("Error: there is no space beside")
         assert "Traceback" not in done.stderr
         assert_untouched(source, before)
 
@@ -537,16 +537,16 @@ class TestCommandLine:
         ("content", "line", "message"),
         [
             (None, [], "No such file or directory"),
-            (b"12345", [], "is no .npy: say of which dtype its keys are"),
+            (b"12345", [], "is no .npy file: give the dtype of its keys"),
             (b"12345", ["--dtype", "i4"], "has 5 bytes, which is no number of keys of 4 bytes"),
-            (b"12345", ["--dtype", "O"], "of dtype object do not lie in a file as they are"),
+            (b"12345", ["--dtype", "O"], "of dtype object cannot be stored in a file"),
             (b"12345", ["--dtype", "what"], "'what' is no dtype of numpy, such as int64 or S10"),
             (b"\x93NUMPY\x01\x00", [], "has a damaged header of .npy"),
             (np.zeros((2, 3)), [], "those of FILE have shape (2, 3)"),
             (np.zeros(3), ["--dtype", "i4"], "FILE has keys of dtype float64, not int32"),
             (np.zeros(3), ["--memory", "1KB"], "'1KB' is no number of bytes, such as 4096"),
             (np.zeros(3), ["--memory", "8"], "memory: 8 bytes are too few; 2 processes"),
-            (np.array([None]), [], "of dtype object do not lie in a file as they are"),
+            (np.array([None]), [], "of dtype object cannot be stored in a file"),
         ],
     )
     def test_what_cannot_be_sorted_is_one_sentence(self, tmp_path, content, line, message):
@@ -567,7 +567,7 @@ class TestCommandLine:
         source.write_bytes(source.read_bytes()[:-1])
         result = invoke(source)
         assert result.exit_code == 1
-        assert "breaks off: 5000 keys of dtype float64 end at byte 40128, and it has 40127" in (
+        assert "is incomplete: 5000 keys of dtype float64 end at byte 40128, and it has 40127" in (
             result.output
         )
 
@@ -593,7 +593,7 @@ class TestCommandLine:
     def test_keys_that_cannot_be_made_are_one_sentence(self):
         result = invoke("--dtype", "int16")
         assert result.exit_code == 1
-        assert "'int16' is none of float64" in result.output
+        assert "'int16' is not one of float64" in result.output
 
 
 # -- checking -------------------------------------------------------------------------------------
