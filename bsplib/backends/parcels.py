@@ -1,10 +1,10 @@
 """What travels between processes: one type for each kind of put and get, and the parcel.
 
 A **parcel** is what one process has for another at the end of a superstep. It says what
-is to be done (``puts``, ``gets``, ``messages``) in plain values (None, numbers, strings,
-bytes, and tuples and lists of them), and has the payloads beside it, in lists of their
-own and in the same order. So a backend can move the payloads as they are, without looking
-for them in what it packs.
+is to be done, and has the payloads beside that, in lists of their own and in the same order.
+So a backend can move the payloads as they are, without looking for them in what it packs.
+:meth:`Parcel.plain` has nothing but None, numbers, strings, bytes, and tuples and lists of
+them, for a backend that packs a parcel by :mod:`marshal`.
 """
 
 from __future__ import annotations
@@ -95,48 +95,125 @@ class WordsGet(NamedTuple):
     nbytes: int
 
 
-Put = StretchPuts | IndexPut | WordsPut
-Get = StretchGets | IndexGet | WordsGet
+OtherPut = StretchPuts | IndexPut | WordsPut
+OtherGet = StretchGets | IndexGet | WordsGet
 
 _PUTS = (StretchPuts, IndexPut, WordsPut)
 _GETS = (StretchGets, IndexGet, WordsGet)
 _CODES = {kind: code for kinds in (_PUTS, _GETS) for code, kind in enumerate(kinds)}
 
+
+class Puts(NamedTuple):
+    """The puts of a parcel. Most are stretches: those come first, by columns."""
+
+    slots: Sequence[int]
+    firsts: Sequence[int]
+    values: Sequence[Payload]
+    """Of all puts, those below included."""
+    others: Sequence[OtherPut] = ()
+    """The first put that is no stretch, and all after it."""
+    indices: Sequence[Payload] = ()
+    """Of the puts of single words."""
+
+    def each(self) -> Iterator[StretchPut | IndexPut | WordsPut]:
+        """Return the puts one by one, without columns."""
+        yield from map(StretchPut, self.slots, self.firsts)
+        for put in self.others:
+            if isinstance(put, StretchPuts):
+                yield from map(StretchPut, *put)
+            else:
+                yield put
+
+
+class Gets(NamedTuple):
+    """The gets of a parcel. Most are stretches: those come first, by columns."""
+
+    slots: Sequence[int]
+    firsts: Sequence[int]
+    sizes: Sequence[int]
+    """Bytes of each of them."""
+    others: Sequence[OtherGet] = ()
+    """The first get that is no stretch, and all after it."""
+    indices: Sequence[Payload] = ()
+    """Of the gets of single words."""
+
+    def each(self) -> Iterator[StretchGet | IndexGet | WordsGet]:
+        """Return the gets one by one, without columns."""
+        yield from map(StretchGet, self.slots, self.firsts, self.sizes)
+        for get in self.others:
+            if isinstance(get, StretchGets):
+                yield from map(StretchGet, *get)
+            else:
+                yield get
+
+
 MessageHead = tuple[Any, bool, tuple[Any, ...]]
 """Tag of a message, whether the tag is pickled, and what the payload is."""
+
+
+class Messages(NamedTuple):
+    """The messages of a parcel."""
+
+    heads: Sequence[MessageHead]
+    contents: Sequence[Payload]
 
 
 class Parcel(NamedTuple):
     """What one process has for another at the end of a superstep, in program order."""
 
-    puts: Sequence[Put] = ()
-    gets: Sequence[Get] = ()
-    messages: Sequence[MessageHead] = ()
-    values: Sequence[Payload] = ()
-    """Of the puts; of a reply, those of the gets that it answers."""
-    contents: Sequence[Payload] = ()
-    """Of the messages."""
-    put_indices: Sequence[Payload] = ()
-    get_indices: Sequence[Payload] = ()
+    puts: Puts | None = None
+    gets: Gets | None = None
+    messages: Messages | None = None
+    replies: Sequence[Payload] = ()
+    """Values that the receiver has asked for, in the order of its gets: all of a parcel in the
+    second exchange of a superstep."""
     sites: tuple[Sequence[Site], Sequence[Site]] | tuple[()] = ()
     """Where the puts and where the gets were called; empty where that is not checked."""
 
     def payloads(self) -> Iterator[Payload]:
         """Return all payloads."""
-        return chain(self.values, self.contents, self.put_indices, self.get_indices)
+        if self.puts is not None:
+            yield from chain(self.puts.values, self.puts.indices)
+        if self.gets is not None:
+            yield from self.gets.indices
+        if self.messages is not None:
+            yield from self.messages.contents
+        yield from self.replies
 
     def plain(self) -> tuple[Any, ...]:
         """Return the parcel in plain values, for :meth:`of_plain`."""
-        puts = [(_CODES[type(put)], *put) for put in self.puts] if self.puts else ()
-        gets = [(_CODES[type(get)], *get) for get in self.gets] if self.gets else ()
-        return puts, gets, *self[2:]
+        puts, gets, messages, replies, sites = self
+        return (  # a slice of a named tuple is a tuple without names
+            None if puts is None else _coded(puts) if puts.others else puts[:],
+            None if gets is None else _coded(gets) if gets.others else gets[:],
+            None if messages is None else messages[:],
+            replies,
+            sites,
+        )
 
     @classmethod
     def of_plain(cls, plain: tuple[Any, ...]) -> Parcel:
         """Return the parcel that :meth:`plain` has put into plain values."""
-        puts = [_new(_PUTS[put[0]], put[1:]) for put in plain[0]] if plain[0] else ()
-        gets = [_new(_GETS[get[0]], get[1:]) for get in plain[1]] if plain[1] else ()
-        return _new(cls, (puts, gets, *plain[2:]))
+        puts, gets, messages, replies, sites = plain
+        if puts is not None:
+            puts = _new(Puts, puts if not puts[3] else _decoded(puts, _PUTS))
+        if gets is not None:
+            gets = _new(Gets, gets if not gets[3] else _decoded(gets, _GETS))
+        if messages is not None:
+            messages = _new(Messages, messages)
+        return _new(cls, (puts, gets, messages, replies, sites))
+
+
+def _coded(part: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return puts or gets with a code in place of the type of each of the others."""
+    slots, firsts, values, others, indices = part
+    return slots, firsts, values, [(_CODES[type(each)], *each) for each in others], indices
+
+
+def _decoded(part: tuple[Any, ...], kinds: Sequence[type[Any]]) -> tuple[Any, ...]:
+    """Return puts or gets with the types that the codes stand for."""
+    slots, firsts, values, others, indices = part
+    return slots, firsts, values, [_new(kinds[each[0]], each[1:]) for each in others], indices
 
 
 SMALL_PUT_BYTES = 192
@@ -153,25 +230,7 @@ class SmallPut(NamedTuple):
 
     def parcel(self) -> Parcel:
         """Return the same as a parcel."""
-        return Parcel([StretchPuts([self.slot], [self.first])], values=[bytes(self.data)])
-
-
-def each_put(puts: Sequence[Put]) -> Iterator[StretchPut | IndexPut | WordsPut]:
-    """Return the puts one by one, without columns."""
-    for put in puts:
-        if isinstance(put, StretchPuts):
-            yield from map(StretchPut._make, zip(*put, strict=True))
-        else:
-            yield put
-
-
-def each_get(gets: Sequence[Get]) -> Iterator[StretchGet | IndexGet | WordsGet]:
-    """Return the gets one by one, without columns."""
-    for get in gets:
-        if isinstance(get, StretchGets):
-            yield from map(StretchGet._make, zip(*get, strict=True))
-        else:
-            yield get
+        return Parcel(Puts([self.slot], [self.first], [bytes(self.data)]))
 
 
 class Traffic(NamedTuple):
@@ -187,9 +246,15 @@ class Traffic(NamedTuple):
 
 def traffic_of(parcel: Parcel) -> Traffic:
     """Return what a parcel brings, and what its gets ask for."""
-    sent = sum(map(size_of, parcel.values)) + sum(map(size_of, parcel.contents))
-    asked = sum(_asked(get) for get in parcel.gets) if parcel.gets else 0
-    return Traffic(sent, asked, bool(parcel.puts or parcel.messages), bool(parcel.gets))
+    puts, gets, messages, *_ = parcel
+    sent = asked = 0
+    if puts is not None:
+        sent = sum(map(size_of, puts.values))
+    if messages is not None:
+        sent += sum(map(size_of, messages.contents))
+    if gets is not None:
+        asked = sum(gets.sizes) + sum(map(_asked, gets.others))
+    return Traffic(sent, asked, puts is not None or messages is not None, gets is not None)
 
 
 def size_of(payload: Payload) -> int:
@@ -197,5 +262,5 @@ def size_of(payload: Payload) -> int:
     return len(payload) if payload.__class__ is bytes else payload[2]
 
 
-def _asked(get: Get) -> int:
+def _asked(get: OtherGet) -> int:
     return sum(get.nbytes) if isinstance(get, StretchGets) else get.nbytes

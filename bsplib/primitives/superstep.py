@@ -239,15 +239,15 @@ class Supersteps(GroupState):
         No process writes a put before all have read: the exchange comes between.
         """
         replies = {
-            source: Parcel(values=read_sources(self._registry, parcel, self._port, source))
+            source: Parcel(replies=read_sources(self._registry, parcel.gets, self._port, source))
             for source, parcel in incoming
-            if parcel.gets
+            if parcel.gets is not None
         }
         own = replies.pop(self._pid, None)
         arrivals = self._port.exchange(replies, 0)
-        served = {source: reply.values for source, reply in arrivals[1]} if arrivals else {}
+        served = {source: reply.replies for source, reply in arrivals[1]} if arrivals else {}
         if own is not None:
-            served[self._pid] = own.values
+            served[self._pid] = own.replies
         if self._gets:
             write_gets(self._gets, served, self._port)
             self._gets = []

@@ -37,8 +37,6 @@ from bsplib.backends.parcels import (
     StretchPut,
     WordsGet,
     WordsPut,
-    each_get,
-    each_put,
     size_of,
 )
 from bsplib.errors import OverlapError
@@ -190,14 +188,17 @@ class _Named:
     def of(self, parcel: Parcel, process: int) -> Iterator[_Transfer]:
         """Return the transfers of a parcel from a process."""
         put_sites, get_sites = parcel.sites or ((), ())
-        indices = iter(parcel.put_indices)
-        for put, values, site in zip(each_put(parcel.puts), parcel.values, put_sites, strict=True):
-            where = next(indices) if isinstance(put, WordsPut) else b""
-            yield _Transfer(put, size_of(values), where, process, site, is_get=False)
-        indices = iter(parcel.get_indices)
-        for get, site in zip(each_get(parcel.gets), get_sites, strict=True):
-            where = next(indices) if isinstance(get, WordsGet) else b""
-            yield _Transfer(get, get.nbytes, where, process, site, is_get=True)
+        if parcel.puts is not None:
+            indices = iter(parcel.puts.indices)
+            puts = zip(parcel.puts.each(), parcel.puts.values, put_sites, strict=True)
+            for put, values, site in puts:
+                where = next(indices) if isinstance(put, WordsPut) else b""
+                yield _Transfer(put, size_of(values), where, process, site, is_get=False)
+        if parcel.gets is not None:
+            indices = iter(parcel.gets.indices)
+            for get, site in zip(parcel.gets.each(), get_sites, strict=True):
+                where = next(indices) if isinstance(get, WordsGet) else b""
+                yield _Transfer(get, get.nbytes, where, process, site, is_get=True)
 
     def call(self, transfer: _Transfer) -> _Call:
         """Return a transfer as a use of the memory of this process."""

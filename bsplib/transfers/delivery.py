@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from bsplib.backends.base import Arrived, Carrier
 from bsplib.backends.parcels import (
+    Gets,
     IndexGet,
     IndexPut,
-    Parcel,
     Payload,
     SmallPut,
-    StretchGets,
+    StretchGet,
     StretchPuts,
     WordsGet,
     WordsPut,
@@ -46,31 +46,28 @@ class PendingGet(NamedTuple):
     """Which elements of the destination, in C order; None for all of them."""
 
 
-def read_sources(registry: Registry, parcel: Parcel, carrier: Carrier, to: int) -> list[Payload]:
+def read_sources(registry: Registry, gets: Gets, carrier: Carrier, to: int) -> list[Payload]:
     """Copy what another process gets from this one, before anything here is written.
 
     Args:
         registry: of the group.
-        parcel: what the other process sent.
+        gets: of the other process.
         carrier: stages the values.
         to: the other process.
     """
     values: list[Payload] = []
-    indices = iter(parcel.get_indices)
-    for get in parcel.gets:
-        if isinstance(get, StretchGets):
-            values += [
-                _stretch(registry.at(slot), first, nbytes, carrier, to)
-                for slot, first, nbytes in zip(*get, strict=True)
-            ]
+    indices = iter(gets.indices)
+    for get in gets.each():
+        registration = registry.at(get.slot)
+        if isinstance(get, StretchGet):
+            values.append(_stretch(registration, get, carrier, to))
         else:
-            values.append(pack(_selected(registry, get, indices, carrier), carrier.stage, to))
+            values.append(pack(_selected(registration, get, indices, carrier), carrier.stage, to))
     return values
 
 
-def _stretch(
-    registration: Registration, first: int, nbytes: int, carrier: Carrier, to: int
-) -> Payload:
+def _stretch(registration: Registration, get: StretchGet, carrier: Carrier, to: int) -> Payload:
+    _, first, nbytes = get
     room = registration.bytes
     if nbytes <= INLINE and room is not None:
         start = first * registration.itemsize
@@ -81,9 +78,12 @@ def _stretch(
 
 
 def _selected(
-    registry: Registry, get: IndexGet | WordsGet, indices: Iterator[Payload], carrier: Carrier
+    registration: Registration,
+    get: IndexGet | WordsGet,
+    indices: Iterator[Payload],
+    carrier: Carrier,
 ) -> Array:
-    array = _array(registry.at(get.slot))
+    array = _array(registration)
     if isinstance(get, WordsGet):
         return pick(array, np.frombuffer(unpack(next(indices), carrier.fetch), np.int64))
     return np.asarray(array[from_wire(get.selection)], dtype=array.dtype)
@@ -123,8 +123,13 @@ def write_puts(registry: Registry, incoming: Iterable[Arrived], carrier: Carrier
     """Write the puts of all processes, in order of source and program."""
     at, fetch = registry.at, carrier.fetch
     for _, parcel in incoming:
-        values, indices = iter(parcel.values), iter(parcel.put_indices)
-        for put in parcel.puts:
+        puts = parcel.puts
+        if puts is None:
+            continue
+        values, indices = iter(puts.values), iter(puts.indices)
+        for slot, first, payload in zip(puts.slots, puts.firsts, values, strict=False):
+            _write_stretch(at(slot), first, payload, carrier)
+        for put in puts.others:
             if isinstance(put, StretchPuts):
                 for slot, first, payload in zip(*put, values, strict=False):
                     _write_stretch(at(slot), first, payload, carrier)
@@ -189,5 +194,6 @@ def messages_of(incoming: Iterable[Arrived]) -> list[Message]:
     """Return the messages of all processes, in order of source and program."""
     messages: list[Message] = []
     for source, parcel in incoming:
-        messages += zip(repeat(source), parcel.messages, parcel.contents, strict=False)
+        if parcel.messages is not None:
+            messages += zip(repeat(source), *parcel.messages, strict=False)
     return messages

@@ -8,13 +8,16 @@ from typing import Any, TypeVar
 
 from bsplib.backends.parcels import (
     SMALL_PUT_BYTES,
-    Get,
+    Gets,
     IndexGet,
     IndexPut,
     MessageHead,
+    Messages,
+    OtherGet,
+    OtherPut,
     Parcel,
     Payload,
-    Put,
+    Puts,
     Site,
     SmallPut,
     StretchGet,
@@ -35,9 +38,9 @@ _new = tuple.__new__
 class Outgoing:
     """Puts, gets and messages from one process to another, in program order.
 
-    Puts of stretches are kept by columns, which costs less than an object for each. Single
-    words that are put one after the other into the same array make a **run**, which travels
-    as one :class:`WordsPut`.
+    Stretches are kept by columns, which costs less than an object for each. Single words
+    that are put one after the other into the same array make a **run**, which travels as one
+    :class:`WordsPut`.
     """
 
     # One object is made for each process that anything is put to, in each superstep. These
@@ -45,15 +48,19 @@ class Outgoing:
     messages: Sequence[MessageHead] = _NONE
     contents: Sequence[Payload] = _NONE
     sites: tuple[list[Site], list[Site]] | tuple[()] = ()
-    _has_puts = False
-    _lone: SmallPut | None = None  # the put that is the only one so far, of any size
-    _puts: Sequence[Put] = _NONE  # without the lone put, the open columns and the open run
+    _put_slots: Sequence[int] = _NONE
+    _put_firsts: Sequence[int] = _NONE
+    _other_puts: Sequence[OtherPut] = _NONE
     _values: Sequence[Payload] = _NONE
     _put_indices: Sequence[Payload] = _NONE
-    _gets: Sequence[Get] = _NONE
+    _get_slots: Sequence[int] = _NONE
+    _get_firsts: Sequence[int] = _NONE
+    _get_sizes: Sequence[int] = _NONE
+    _other_gets: Sequence[OtherGet] = _NONE
     _get_indices: Sequence[Payload] = _NONE
-    _slots: list[int] | None = None  # columns of stretches, while no other kind has followed
-    _firsts: list[int]
+
+    _has_puts = False
+    _lone: SmallPut | None = None  # the put that is the only one so far, of any size
     _single: int | None = None  # slot of the last put, if that was one word
     _run: int | None = None  # slot of the array that a run is open for
     _run_firsts: list[int]
@@ -70,21 +77,31 @@ class Outgoing:
         if self._run is not None:
             self._close_run()
         self._single = None
-        if self._slots is None:
-            self._open_columns()
-        self._slots.append(slot)  # type: ignore[union-attr]  # they are open
-        self._firsts.append(first)
-        self._values.append(payload)  # type: ignore[attr-defined]  # a list by then
+        slots, firsts, values = self._columns()
+        slots.append(slot)
+        firsts.append(first)
+        values.append(payload)
 
-    def _open_columns(self) -> None:
-        """Let stretches be kept by columns, the lone put as the first of them."""
-        lone = self._lone
-        if lone is None:
-            self._slots, self._firsts, self._values = [], [], [*self._values]
-        else:
-            slot, first, payload = lone
-            self._slots, self._firsts, self._values = [slot], [first], [payload]
-            self._lone = None
+    def _columns(self) -> tuple[list[int], list[int], list[Payload]]:
+        """Return the columns to which the next stretch belongs, and the values of all puts."""
+        if self._lone is not None:
+            self._fold_lone()
+        values = self._values = self._values or []
+        if not self._other_puts:
+            slots = self._put_slots = self._put_slots or []
+            firsts = self._put_firsts = self._put_firsts or []
+            return slots, firsts, values  # type: ignore[return-value]  # lists, made here
+        last = self._other_puts[-1]
+        if not isinstance(last, StretchPuts):
+            last = StretchPuts([], [])
+            self._other_puts.append(last)  # type: ignore[attr-defined]  # a list, see add_put
+        return *last, values  # type: ignore[return-value]  # likewise
+
+    def _fold_lone(self) -> None:
+        """Put the only put so far into columns."""
+        slot, first, payload = self._lone  # type: ignore[misc]  # the callers have looked
+        self._put_slots, self._put_firsts, self._values = [slot], [first], [payload]
+        self._lone = None
 
     def add_word(self, slot: int, first: int, word: bytes) -> None:
         """Add a put of one word."""
@@ -103,45 +120,10 @@ class Outgoing:
 
     def _open_run(self, slot: int, first: int, word: bytes) -> None:
         """Make a run of the single word that was put last, and of another one."""
-        if self._slots is None:
-            self._open_columns()
-        assert self._slots is not None  # they are open, and the single word is the last one
-        self._slots.pop()
-        before, value = self._firsts.pop(), self._values.pop()  # type: ignore[attr-defined]
+        slots, firsts, values = self._columns()
+        slots.pop()
         self._run, self._single = slot, None
-        self._run_firsts, self._run_words = [before, first], [value, word]
-
-    def add_put(self, put: StretchPut | IndexPut, payload: Payload) -> None:
-        """Add a put of any kind but single words."""
-        if isinstance(put, StretchPut):
-            self.add_stretch(put.slot, put.first, payload)
-        else:
-            self._close()
-            self._has_puts = True
-            self._puts = _with(self._puts, put)
-            self._values = _with(self._values, payload)
-
-    def add_words(self, put: WordsPut, indices: Payload, values: Payload) -> None:
-        """Add a put of single words, each with its index."""
-        self._close()
-        self._has_puts = True
-        self._puts = _with(self._puts, put)
-        self._values = _with(self._values, values)
-        self._put_indices = _with(self._put_indices, indices)
-
-    def _close(self) -> None:
-        """Put what is kept by columns behind the other puts."""
-        if self._lone is not None:  # nothing else is there
-            slot, first, payload = self._lone
-            self._puts, self._values = [_new(StretchPuts, ([slot], [first]))], [payload]
-            self._lone = self._single = None
-            return
-        if self._run is not None:
-            self._close_run()
-        if self._slots is not None:
-            if self._slots:
-                self._puts = _with(self._puts, _new(StretchPuts, (self._slots, self._firsts)))
-            self._slots = self._single = None
+        self._run_firsts, self._run_words = [firsts.pop(), first], [values.pop(), word]  # type: ignore[list-item]  # a word is carried as bytes
 
     def _close_run(self) -> None:
         slot, self._run = self._run, None
@@ -150,28 +132,61 @@ class Outgoing:
         indices = array("q", self._run_firsts).tobytes()
         self.add_words(put, indices, b"".join(self._run_words))
 
+    def add_put(self, put: StretchPut | IndexPut, payload: Payload) -> None:
+        """Add a put of any kind but single words."""
+        if isinstance(put, StretchPut):
+            self.add_stretch(put.slot, put.first, payload)
+        else:
+            self._add_other(put, payload)
+
+    def add_words(self, put: WordsPut, indices: Payload, values: Payload) -> None:
+        """Add a put of single words, each with its index."""
+        self._add_other(put, values)
+        self._put_indices = _with(self._put_indices, indices)
+
+    def _add_other(self, put: IndexPut | WordsPut, payload: Payload) -> None:
+        """Add a put that is not kept by columns."""
+        self._settle()
+        self._has_puts = True
+        self._other_puts = _with(self._other_puts, put)
+        self._values = _with(self._values, payload)
+
+    def _settle(self) -> None:
+        """Put what is kept apart where it belongs in the order of the program."""
+        self._single = None
+        if self._lone is not None:
+            self._fold_lone()
+        if self._run is not None:
+            self._close_run()
+
     # -- gets and messages ------------------------------------------------------------------
 
     def add_stretch_get(self, slot: int, first: int, nbytes: int) -> None:
         """Add a get of elements that follow each other."""
-        last = self._gets[-1] if self._gets else None
-        if last.__class__ is StretchGets:
-            last.slots.append(slot)
-            last.firsts.append(first)
-            last.nbytes.append(nbytes)
+        if self._other_gets:
+            last = self._other_gets[-1]
+            if not isinstance(last, StretchGets):
+                last = StretchGets([], [], [])
+                self._other_gets.append(last)  # type: ignore[attr-defined]  # a list, see add_get
+            columns = last[:]
+        elif self._get_slots:
+            columns = self._get_slots, self._get_firsts, self._get_sizes  # type: ignore[assignment]  # lists, made below
         else:
-            self._gets = _with(self._gets, _new(StretchGets, ([slot], [first], [nbytes])))
+            self._get_slots, self._get_firsts, self._get_sizes = [slot], [first], [nbytes]
+            return
+        for column, value in zip(columns, (slot, first, nbytes), strict=True):
+            column.append(value)
 
     def add_get(self, get: StretchGet | IndexGet) -> None:
         """Add a get of any kind but single words."""
         if isinstance(get, StretchGet):
             self.add_stretch_get(*get)
         else:
-            self._gets = _with(self._gets, get)
+            self._other_gets = _with(self._other_gets, get)
 
     def add_words_get(self, get: WordsGet, indices: Payload) -> None:
         """Add a get of single words."""
-        self._gets = _with(self._gets, get)
+        self._other_gets = _with(self._other_gets, get)
         self._get_indices = _with(self._get_indices, indices)
 
     def add_message(self, head: MessageHead, content: Payload) -> None:
@@ -192,32 +207,44 @@ class Outgoing:
     def small_put(self) -> SmallPut | None:
         """Return the one small put that is all there is, if so it is."""
         lone = self._lone
-        if lone is None or self._gets or self.messages:
+        if lone is None or self.messages or self._get_slots or self._other_gets:
             return None
         data = lone[2]
         return lone if data.__class__ is bytes and len(data) <= SMALL_PUT_BYTES else None
 
     def parcel(self) -> Parcel:
         """Return what travels."""
+        puts = gets = messages = None
         if self._has_puts:
-            self._close()
-        return _new(
-            Parcel,
-            (
-                self._puts,
-                self._gets,
-                self.messages,
-                self._values,
-                self.contents,
-                self._put_indices,
-                self._get_indices,
-                self.sites,
-            ),
-        )
+            self._settle()
+            puts = _new(
+                Puts,
+                (
+                    self._put_slots,
+                    self._put_firsts,
+                    self._values,
+                    self._other_puts,
+                    self._put_indices,
+                ),
+            )
+        if self._get_slots or self._other_gets:
+            gets = _new(
+                Gets,
+                (
+                    self._get_slots,
+                    self._get_firsts,
+                    self._get_sizes,
+                    self._other_gets,
+                    self._get_indices,
+                ),
+            )
+        if self.messages:
+            messages = _new(Messages, (self.messages, self.contents))
+        return _new(Parcel, (puts, gets, messages, _NONE, self.sites))
 
     def is_empty(self) -> bool:
         """Tell whether nothing travels."""
-        return not (self._has_puts or self._gets or self.messages)
+        return not (self._has_puts or self._get_slots or self._other_gets or self.messages)
 
     def count(self) -> int:
         """Return for how many messages an oblsync there has to wait."""
@@ -225,15 +252,19 @@ class Outgoing:
 
     def number_of_puts(self) -> int:
         """Return how many puts there are."""
-        self._close()
-        return sum(
-            len(put.slots) if isinstance(put, StretchPuts) else _messages_of(put)
-            for put in self._puts
-        )
+        self._settle()
+        return len(self._put_slots) + sum(map(_number, self._other_puts))
 
     def number_of_gets(self) -> int:
         """Return how many gets there are."""
-        return sum(len(get.slots) if isinstance(get, StretchGets) else 1 for get in self._gets)
+        others = (len(get.slots) if isinstance(get, StretchGets) else 1 for get in self._other_gets)
+        return len(self._get_slots) + sum(others)
+
+
+def _number(put: OtherPut) -> int:
+    if isinstance(put, StretchPuts):
+        return len(put.slots)
+    return put.number if isinstance(put, WordsPut) else 1
 
 
 def _with(items: Sequence[_Item], item: _Item) -> Sequence[_Item]:
@@ -242,10 +273,6 @@ def _with(items: Sequence[_Item], item: _Item) -> Sequence[_Item]:
         return [item]
     items.append(item)  # type: ignore[attr-defined]  # made here, hence a list
     return items
-
-
-def _messages_of(put: IndexPut | WordsPut) -> int:
-    return put.number if isinstance(put, WordsPut) else 1
 
 
 class Early:

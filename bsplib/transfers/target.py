@@ -22,7 +22,6 @@ from bsplib.backends.parcels import (
     StretchGet,
     StretchPut,
     WordsPut,
-    each_put,
     size_of,
 )
 from bsplib.errors import BoundsError, DtypeError, PlaceError, RegistrationError
@@ -438,8 +437,10 @@ def check_arrivals(registry: Registry, source: int, parcel: Parcel, fetch: Fetch
     Raises:
         BoundsError: one would leave the array here.
     """
-    values, indices = iter(parcel.values), iter(parcel.put_indices)
-    for put in each_put(parcel.puts):
+    if parcel.puts is None:
+        return
+    values, indices = iter(parcel.puts.values), iter(parcel.puts.indices)
+    for put in parcel.puts.each():
         payload = next(values)
         where = next(indices) if isinstance(put, WordsPut) else b""
         registration = registry.at(put.slot)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from bsplib.backends.parcels import (
+    Gets,
     IndexPut,
     Parcel,
     StretchGet,
-    StretchGets,
     StretchPut,
     WordsPut,
     traffic_of,
@@ -136,7 +136,7 @@ def test_a_payload_for_an_array_with_gaps_is_fetched_and_rearranged(registry, po
 def test_sources_are_copied_when_they_are_read(registry, post, size):
     x = np.arange(size)
     slot = registry.allocate(x, memoryview(b"")).slot
-    replies = read_sources(registry, Parcel(gets=[StretchGets([slot], [1], [16])]), post, 5)
+    replies = read_sources(registry, Gets([slot], [1], [16]), post, 5)
     x[:] = -1
     mine = np.zeros(2, int)
     write_gets([PendingGet(5, mine, None, x.dtype, 16)], {5: replies}, post)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -30,11 +31,13 @@ def files_entered(call):
         if event == "call" and file.startswith(HOME):
             files.add(file.removeprefix(HOME))
 
+    gc.disable()  # what bsplib does when garbage is collected belongs to no transfer
     sys.setprofile(note)
     try:
         call()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return sorted(files)
 
 

@@ -411,9 +411,9 @@ def _links(posts: Mapping[int, _Post]) -> Iterator[tuple[int, int]]:
     """Yield who sends to whom; what is got is sent by the process that has it."""
     for pid, post in posts.items():
         for partner, parcel in post.parcels.items():
-            if parcel.puts or parcel.messages:
+            if parcel.puts is not None or parcel.messages is not None:
                 yield pid, partner
-            if parcel.gets:
+            if parcel.gets is not None:
                 yield partner, pid
 
 
