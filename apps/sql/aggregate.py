@@ -16,16 +16,16 @@ def aggregate(bsp: bsplib.Group, relation: Relation, **aggregates: Aggregate) ->
 
     Args:
         bsp: the group.
-        relation: what is here.
-        **aggregates: what to say, by the name of its column; at least one.
+        relation: the rows of this process.
+        **aggregates: the aggregates, by the names of their columns; at least one.
 
     Returns:
-        One row, on process 0; also where there are no rows: its counts are then 0, all
-        else NULL.
+        One row, on process 0. If there are no rows, its counts are 0 and all other
+        aggregates NULL.
 
     Raises:
-        QueryError: there is no such column, what is to be added is no number, or a sum
-            leaves 64 bits.
+        QueryError: there is no such column, a column to add is not numeric, or a sum
+            exceeds 64 bits.
 
     Supersteps: 1.
     Cost: w = O(n/p) for each aggregate; h = p times 8 bytes for each part of one, and 1

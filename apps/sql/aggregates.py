@@ -1,8 +1,7 @@
-"""What can be said of the rows of a group: sum, count, minimum, maximum, mean.
+"""Aggregates of the rows of a group: sum, count, minimum, maximum, mean.
 
-Each is made of *parts* that two processes can combine: a sum of sums, a sum of
-counts, the least of the least. NULLs count for nothing; what has no value but NULLs
-is NULL, and its count is 0.
+Each consists of *parts* that two processes can combine: a sum of sums, a sum of counts, the
+minimum of minima. NULLs are ignored; the aggregate of no value is NULL, and its count is 0.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _LOW = np.int64(2**32 - 1)
 
 @dataclass(frozen=True)
 class Aggregate:
-    """An aggregate of a column; of all rows where it has none (``COUNT(*)``)."""
+    """An aggregate of a column, or without a column of all rows (``COUNT(*)``)."""
 
     function: str
     column: str | None = None
@@ -58,7 +57,7 @@ def mean(column: str) -> Aggregate:
 
 
 class Part(NamedTuple):
-    """What one process can say of a group and another add to."""
+    """A value for each group that several processes can combine."""
 
     function: str
     """``sum``, ``count``, ``min`` or ``max``."""
@@ -66,7 +65,7 @@ class Part(NamedTuple):
 
 
 def parts_of(aggregates: Mapping[str, Aggregate]) -> list[Part]:
-    """Return the parts that aggregates are made of, each once."""
+    """Return the parts of which aggregates consist, each once."""
     parts: dict[Part, None] = {}
     for aggregate in aggregates.values():
         names = ("sum", "count") if aggregate.function == "mean" else (aggregate.function,)
@@ -75,7 +74,7 @@ def parts_of(aggregates: Mapping[str, Aggregate]) -> list[Part]:
 
 
 def check(relation: Relation, aggregates: Mapping[str, Aggregate], what: str) -> None:
-    """Raise QueryError where a column is not there, or of no kind that can be added."""
+    """Raise QueryError if a column does not exist, or has a kind that cannot be added."""
     for aggregate in aggregates.values():
         if aggregate.column is None:
             continue
@@ -88,19 +87,19 @@ def check(relation: Relation, aggregates: Mapping[str, Aggregate], what: str) ->
 
 
 class Made(NamedTuple):
-    """What has been made of the groups of some rows."""
+    """The parts of the groups of some rows."""
 
     present: Mask
     """Whether a group has a row."""
     parts: dict[Part, Column]
-    """Of a group that has none, anything."""
+    """The parts; undefined for a group without rows."""
 
     def null_where_absent(self) -> dict[Part, Column]:
         """Return the parts, NULL for a group that has no row."""
         return {part: column.where(self.present) for part, column in self.parts.items()}
 
     def of(self, groups: Any) -> Made:
-        """Return what has been made of some groups."""
+        """Return the parts of some groups."""
         taken = {part: column.take(groups) for part, column in self.parts.items()}
         return Made(self.present[groups], taken)
 
@@ -112,19 +111,19 @@ def accumulate(
     parts: Sequence[Part],
     size: int,
 ) -> Made:
-    """Make each part of each group of the rows of this process.
+    """Compute each part of each group from the rows of this process.
 
     Args:
-        index: gives for some rows in a row the numbers of their groups.
+        index: returns the numbers of the groups of a range of rows.
         length: number of rows.
-        rows: their columns, at least those that the parts name.
-        parts: what to say of them.
+        rows: the columns of the rows, at least those that the parts name.
+        parts: the parts to compute.
         size: number of groups.
 
     Raises:
-        QueryError: a sum of integers leaves 64 bits.
+        QueryError: a sum of integers exceeds 64 bits.
 
-    Cost: w = O(rows) for each part and for what has NULLs, with one random access each.
+    Cost: w = O(rows) for each part and each column with NULLs, with one random access each.
     """
     tallies = [
         _Tally(None if name is None else rows[name], of_name, size)
@@ -142,12 +141,12 @@ def accumulate(
 
 
 def slices_of(index: Index) -> Callable[[int, int], Index]:
-    """Return the numbers of the groups of all rows in the way that :func:`accumulate` asks."""
+    """Return a function of ranges of rows, as :func:`accumulate` needs, from an array."""
     return lambda start, stop: index[start:stop]
 
 
 def combine(index: Index, partial: Mapping[Part, Column], size: int) -> Made:
-    """Make each part of each group from parts of it that several processes made."""
+    """Combine the parts of each group that several processes have computed."""
     again = {
         Part("sum" if part.function == "count" else part.function, f"part {number}"): part
         for number, part in enumerate(partial)
@@ -197,9 +196,9 @@ class _Tally:
         self._makers = [(part, _maker(part, column, size)) for part in parts]
 
     def witness(self) -> _Maker | None:
-        """Return a maker whose values are above 0 for just the groups that have a row.
+        """Return an accumulator whose values are above 0 exactly for groups with a row.
 
-        Counts are, and so are sums of integers, as long as it :meth:`trusts` them.
+        Counts have this property, and so have sums of integers while :meth:`trusts` is true.
         """
         if self._valid is not None:
             return None
@@ -210,7 +209,7 @@ class _Tally:
         return None
 
     def trusts(self, maker: _Maker, rows: slice) -> bool:
-        """Tell whether a witness will be right with these rows as well."""
+        """Tell whether an accumulator keeps this property with further rows."""
         if isinstance(maker, _Count) or self._column is None:
             return True
         return bool(self._column.values[rows].min(initial=1) > 0)
@@ -226,7 +225,7 @@ class _Tally:
             maker.add(index, values)
 
     def columns(self) -> Iterator[tuple[Part, Column]]:
-        """Return what has been made of each group; NULL where it has rows and no value."""
+        """Return the parts of each group; NULL for a group with rows but without values."""
         for part, maker in self._makers:
             values = maker.values()
             if part.function == "count" or self._column is None:
@@ -240,8 +239,8 @@ class _Tally:
 class _Presence:
     """Finds the groups that have a row.
 
-    Where some part tells, one need not look by oneself: a sum of numbers above 0 is
-    above 0. From the first that is not on, one does.
+    As long as some part shows this (a sum of numbers above 0 is above 0), no mask is
+    needed. After the first number that is not above 0, a mask is kept.
     """
 
     def __init__(self, tallies: Sequence[_Tally], size: int) -> None:
@@ -287,7 +286,7 @@ class _Fold:
 
 
 class _LongSum:
-    """Adds integers so large that their sum might leave 64 bits: each half by itself."""
+    """Adds integers whose sum may exceed 64 bits: the two halves of each separately."""
 
     def __init__(self, size: int) -> None:
         self._high = np.zeros(size, np.int64)
@@ -302,7 +301,7 @@ class _LongSum:
         """Return one sum for each group."""
         high = self._high + (self._low >> 32)
         if len(high) and not -(2**31) <= high.min() <= high.max() < 2**31:
-            raise QueryError("a sum of integers leaves 64 bits; make floats of them (project)")
+            raise QueryError("a sum of integers exceeds 64 bits; convert them to floats (project)")
         return (high << 32) | (self._low & _LOW)
 
 
@@ -339,7 +338,7 @@ def _maker(part: Part, column: Column | None, size: int) -> _Maker:
 
 
 def _sum_fits(values: NDArray[Any]) -> bool:
-    """Tell whether no sum of some of these integers can leave 64 bits."""
+    """Tell whether no sum of some of these integers can exceed 64 bits."""
     if values.dtype.itemsize < 8 or len(values) == 0:
         return len(values) < 2**31
     return max(-int(values.min()), int(values.max())) < 2**63 // len(values)

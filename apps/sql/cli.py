@@ -32,13 +32,13 @@ from bsplib.machine import load_machine
 from bsplib.visible import visible_lines
 
 _CHUNK = 1_000_000
-"""Rows that are made and written at once."""
+"""Number of rows that are made and written at a time."""
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
 @contextmanager
 def _one_sentence() -> Iterator[None]:
-    """Turn what is wrong with the relations into an error of the command line."""
+    """Show a QueryError as one sentence on the command line."""
     try:
         yield
     except QueryError as error:
@@ -46,7 +46,7 @@ def _one_sentence() -> Iterator[None]:
 
 
 def generator_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a :class:`Generator`; the command is given it as ``generator``."""
+    """Add the options of a :class:`Generator`, which the command receives as ``generator``."""
 
     @functools.wraps(command)
     def with_generator(
@@ -76,7 +76,7 @@ _GENERATOR_OPTIONS = (
         help="Exponent of the Zipf distribution of items in TRAN; 0 for an even one.",
     ),
     click.option(
-        "--items", type=click.IntRange(1), help="Rows of ITEM; a twentieth of --size if not said."
+        "--items", type=click.IntRange(1), help="Rows of ITEM.  [default: a twentieth of --size]"
     ),
     click.option(
         "--nulls",
@@ -103,7 +103,7 @@ def cli() -> None:
     default="parquet",
     show_default=True,
     type=click.Choice([form[1:] for form in FORMATS]),
-    help="Of the files.",
+    help="Format of the files.",
 )
 def generate(folder: Path, generator: Generator, form: str) -> None:
     """Write random relations ITEM, QNT and TRAN to files in FOLDER."""
@@ -136,21 +136,21 @@ def _write(generator: Generator, name: str, folder: Path, form: str) -> int:
     default="owner",
     show_default=True,
     type=click.Choice(list(PLANS)),
-    help="Of the paper's story; or 'owner', the fast way, which sorts nothing.",
+    help="Stage of the paper; or 'owner', the fast method, which sorts nothing.",
 )
 @click.option(
     "--oversampling",
     type=Factor(),
-    help="Of the sample sorts, in place of what the stage says: 1 or more, or 'theory'.",
+    help="Oversampling factor of the sorts, instead of the stage's: 1 or more, or 'theory'.",
 )
 @click.option(
     "--block",
     default=BLOCK,
     show_default=True,
     type=click.IntRange(1),
-    help="Rows of a block: block i of a relation falls to process i mod p.",
+    help="Rows of a block: block i of a relation goes to process i mod p.",
 )
-@click.option("--out", type=_FOLDER, help="Write TEMP1 to TEMP6 there, as Parquet files.")
+@click.option("--out", type=_FOLDER, help="Write TEMP1 to TEMP6 to this folder, as Parquet files.")
 @click.option("--no-check", is_flag=True, help="Do not compare with the reference.")
 @place_options
 @click.pass_context
@@ -233,24 +233,26 @@ def schema() -> None:
     default="shared-memory",
     show_default=True,
     metavar="NAME",
-    help="Machine that prices communication; or a .toml file.",
+    help="Machine that prices communication; a name or a .toml file.",
 )
 @click.option(
     "--block",
     type=click.IntRange(1),
-    help=f"Rows of a block; {BLOCK} of {PAPER_SIZE}, and in proportion, if not said.",
+    help=f"Rows of a block.  [default: {BLOCK} for a size of {PAPER_SIZE}, and in proportion]",
 )
 @click.option(
     "--oversampling",
     default=EXPERIMENTAL,
     show_default=True,
     type=click.IntRange(1),
-    help="The experimental factor, of the first two stages.",
+    help="Oversampling factor of the first two stages, found by experiment.",
 )
 @click.option("--repeats", default=7, show_default=True, type=click.IntRange(1))
-@click.option("--out", default=Path("out"), show_default=True, type=_FOLDER, help="For the traces.")
+@click.option(
+    "--out", default=Path("out"), show_default=True, type=_FOLDER, help="Folder for the traces."
+)
 def story(generator: Generator, out: Path, block: int | None, machine: str, **how: Any) -> None:
-    """Repeat the paper's story: four stages of one program, beside the paper's figures."""
+    """Repeat the four stages of the paper, and compare them with the paper's figures."""
     need("pyarrow")
     block = block or -(-BLOCK * generator.size // PAPER_SIZE)
     try:

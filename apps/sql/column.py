@@ -1,10 +1,9 @@
 """A column of a relation: its values, and which of them are NULL.
 
-There are four kinds. Integers and floats are what they are, dates are days
-(``datetime64[D]``). Strings are numbers: positions among the distinct strings of the
-column, its *words*, which are in order and which every process holds all of. Strings
-then compare, sort, group and travel as integers, and no process needs to ask another
-what one of them means.
+There are four kinds. Integers and floats are stored directly, dates as days
+(``datetime64[D]``). Strings are stored as numbers: positions among the distinct strings of
+the column, its *words*, which are sorted and complete on every process. So strings are
+compared, sorted, grouped and sent as integers, and every process can look them up.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ Mask = NDArray[np.bool_]
 Words = NDArray[np.object_]
 
 KINDS = {"i": "integer", "u": "integer", "f": "float", "M": "date"}
-"""By numpy's kind of dtype; strings are integers that have words."""
+"""Kinds of columns, by numpy's kind of dtype; strings are integers with words."""
 CHUNK = 1 << 16
-"""Rows that are worked on at once, so that what is made of them stays in the cache."""
+"""Number of rows processed at a time, so that intermediate results stay in the cache."""
 CODE = np.dtype(np.int32)
-"""Of the positions of strings among their words."""
+"""Dtype of the positions of strings among their words."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +34,9 @@ class Column:
     """Values of this process, one for each of its rows."""
 
     values: Values
-    """Where a value is NULL something harmless stands, such as 0."""
+    """Values; where a value is NULL, a harmless one such as 0."""
     valid: Mask | None = None
-    """False where a value is NULL; None where none is."""
+    """False where a value is NULL; None if no value is NULL."""
     words: Words | None = None
     """All distinct strings of a column of strings, ascending, the same on all processes."""
 

@@ -13,7 +13,7 @@ def distinct(bsp: bsplib.Group, relation: Relation, *, sort: SampleSort | None =
 
     Args:
         bsp: the group.
-        relation: what is here; NULLs are equal to each other.
+        relation: the rows of this process; NULLs are equal to each other.
         sort: sort the rows to find equal ones; send them to their owners if None.
 
     Raises:

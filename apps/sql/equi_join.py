@@ -1,9 +1,9 @@
 """Joins on equal values.
 
-Rows that agree have to meet on one process. Either the smaller relation goes to all
-processes and the other stays where it is; or the rows of both go to the owners of their
-values, those of a relation that is placed so already staying there. What moves fewer
-rows is done. By *sort*, the third way, is in :mod:`apps.sql.sorted_join`.
+Rows that agree must be on the same process. There are two methods, and the one that moves
+fewer rows is used: either the smaller relation is sent to all processes, and the other stays;
+or the rows of both are sent to the owners of their values, unless they are there already. A
+third method, by *sort*, is in :mod:`apps.sql.sorted_join`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def equi_join(bsp: bsplib.Group, left: Relation, right: Relation, names: Sequenc
 
     Args:
         bsp: the group.
-        left: what is here of one.
-        right: and of the other; has no other column of a name that ``left`` has.
+        left: the rows of this process of one relation.
+        right: those of the other relation, which has no other column of a name that ``left`` has.
         names: columns of both, at least one; NULL is equal to nothing.
 
     Returns:
@@ -53,7 +53,7 @@ def equi_join(bsp: bsplib.Group, left: Relation, right: Relation, names: Sequenc
 def comparable(
     left: Relation, right: Relation, names: Sequence[str], what: str
 ) -> tuple[Relation, Relation]:
-    """Make the columns to join on comparable: strings positions among the same words."""
+    """Make the columns to join on comparable: strings become positions among the same words."""
     for name in names:
         one, other = alike([left[name], right[name]], f"{what} on {name!r}")
         left, right = _put(left, name, one), _put(right, name, other)
@@ -69,7 +69,7 @@ def _put(relation: Relation, name: str, column: Column) -> Relation:
 def _together(
     bsp: bsplib.Group, left: Relation, right: Relation, names: Sequence[str], sizes: Sequence[int]
 ) -> tuple[Relation, Relation]:
-    """Bring rows together that may agree, as cheaply as it can be done: 1 superstep."""
+    """Move rows that may agree to the same process, by the cheaper method: 1 superstep."""
     placed = [side.placed_by == tuple(names) for side in (left, right)]
     moved = sum(size for size, stays in zip(sizes, placed, strict=True) if not stays)
     if min(sizes) * bsp.nprocs < moved:

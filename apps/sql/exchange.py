@@ -1,4 +1,4 @@
-"""Rows on their way from process to process."""
+"""Transfers of rows between processes."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from apps.sql.owner import owners
 from apps.sql.relation import Relation, stacked
 
 Parts = Sequence[Relation]
-"""What goes to each process."""
+"""The rows for each process."""
 
 
 def to_owners(
     bsp: bsplib.Group, relations: Sequence[Relation], names: Sequence[str]
 ) -> list[Relation]:
-    """Bring together on one process all rows that are equal in some columns.
+    """Move all rows that are equal in some columns to the same process.
 
-    Rows of a relation that is placed so already stay.
+    Rows of a relation that is distributed in this way already stay where they are.
 
-    Supersteps: 1, or none where all relations stay.
+    Supersteps: 1, or none if all relations stay.
     Cost: h = the rows that go, about (p - 1)/p of a process's, and those that come: as
         many where no value is in more than n/p rows. w = O(rows).
     """
@@ -64,10 +64,10 @@ def by_bounds(relation: Relation, bounds: Sequence[int]) -> Parts:
 
 
 def exchange(bsp: bsplib.Group, *outgoing: Parts) -> list[Relation]:
-    """Send each process its parts of one or more relations, and return what has come.
+    """Send each process its parts of one or more relations, and return the received rows.
 
-    Every column is a message, and so is the mask of one that has NULLs there; nothing
-    travels for no rows.
+    Every column is a message, and so is the mask of a column with NULLs; for no rows no
+    message is sent.
 
     Args:
         bsp: the group.

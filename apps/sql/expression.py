@@ -118,10 +118,10 @@ def col(name: str) -> Value:
 
 
 def literal(value: Literal) -> Value:
-    """Return a value that is the same for all rows.
+    """Return a value that is equal in all rows.
 
     Raises:
-        QueryError: it is of no kind that a column has.
+        QueryError: the value is of no kind that a column can have.
     """
     if isinstance(value, str):
         words = np.array([value], object)
@@ -205,5 +205,5 @@ def _exactly(op: Operator, first: Any, last: Any) -> Any:
         return op(first.astype(np.int64, copy=False), last.astype(np.int64, copy=False))
     exact = op(first.astype(object), last.astype(object))
     if not all(-_FITS <= number < _FITS for number in (exact.min(), exact.max())):
-        raise QueryError("a calculation with integers leaves 64 bits; make floats of them")
+        raise QueryError("a calculation with integers exceeds 64 bits; convert them to floats")
     return exact.astype(np.int64)

@@ -1,7 +1,7 @@
 """Relations in CSV and Parquet files, and in Arrow tables.
 
-An empty field of a CSV file is NULL, and ``""`` the empty string. What is written
-stands in place of a file of that name only when it is whole.
+An empty field of a CSV file is NULL, and ``""`` the empty string. A file is written
+completely or not at all.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bsplib.recording.output_file import written_whole
 
 FORMATS = (".csv", ".parquet")
 _HEAD = 120
-"""Characters of a library's own error that are shown."""
+"""Number of characters of a library's own error that are shown."""
 
 
 def read_blocks(
@@ -82,7 +82,7 @@ def column_names(path: Path) -> list[str]:
 
 
 def check_columns(there: Sequence[str], wanted: Sequence[str] | None, what: str) -> None:
-    """Raise QueryError where a column is wanted that is not there, or two have one name."""
+    """Raise QueryError if a required column is missing, or two have the same name."""
     twice = [name for name in there if there.count(name) > 1]
     if twice:
         raise QueryError(f"{what}: two columns are named {twice[0]!r}; rename one of them")

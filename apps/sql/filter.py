@@ -12,7 +12,7 @@ def filter_rows(relation: Relation, condition: Condition) -> Relation:
     Rows for which it is false or unknown go: a comparison with NULL is unknown.
 
     Args:
-        relation: what is here.
+        relation: the rows of this process.
         condition: ``(col("units") > 3) & ~col("class").is_null()``.
 
     Raises:

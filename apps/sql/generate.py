@@ -36,13 +36,13 @@ class Generator:
 
     Attributes:
         size: rows of TRAN, 1 or more.
-        seed: of everything random.
-        skew: exponent of the Zipf distribution of items in TRAN; 0 for an even one.
-        items: rows of ITEM; a twentieth of ``size`` if None.
+        seed: seed of all random values.
+        skew: exponent of the Zipf distribution of items in TRAN; 0 for a uniform one.
+        items: rows of ITEM; default: a twentieth of ``size``.
         nulls: fraction of units and prices that are NULL.
 
     Raises:
-        QueryError: an attribute is none of that.
+        QueryError: an attribute is not valid.
     """
 
     size: int = PAPER_SIZE
@@ -68,7 +68,7 @@ class Generator:
         return {"ITEM": items, "QNT": math.isqrt(items), "TRAN": self.size}
 
     def relation(self, name: str, places: Places | None = None) -> Relation:
-        """Return the rows of ITEM, QNT or TRAN that stand at some places; all if None."""
+        """Return the rows of ITEM, QNT or TRAN at some positions; default: all rows."""
         makers: dict[str, Callable[[Places], Relation]] = {
             "ITEM": self._item,
             "QNT": self._qnt,
@@ -123,12 +123,12 @@ class Generator:
 
     @cached_property
     def _shuffled(self) -> Places:
-        """Which item is how popular."""
+        """Items in the order of their frequency."""
         return np.argsort(self._draw(np.arange(self.rows["ITEM"]), 30), kind="stable")
 
     @cached_property
     def _price_ranks(self) -> Places:
-        """Which item is how dear."""
+        """Rank of each item by price."""
         return np.argsort(self._draw(np.arange(self.rows["ITEM"]), 31), kind="stable")
 
     @cached_property

@@ -1,10 +1,10 @@
 """Aggregates of groups of rows.
 
-Two ways. By *owner*: each process aggregates its own rows, sends what it has made of
-each group to the process that the group belongs to, and combines what comes. However
-often a value occurs, a process sends it once, so that skew costs nothing. By *sort*:
-the rows are sorted, equal ones stand in a row and are aggregated there, and a group that
-lies on several processes is put together on the first of them.
+There are two methods. By *owner*: each process aggregates its own rows, sends its part of
+each group to the process that owns the group, and combines the parts that it receives. Each
+process sends a value only once, however frequent it is, so that skew costs nothing. By
+*sort*: the rows are sorted, adjacent equal rows are aggregated, and a group on several
+processes is combined on the first of them.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ def group_by(
 
     Args:
         bsp: the group.
-        relation: what is here.
-        names: the columns, at least one; NULLs are equal to each other.
-        sort: go by sort, and how; by owner if None.
-        **aggregates: what to say of each group, by the name of its column:
+        relation: the rows of this process.
+        names: the columns to group by, at least one; NULLs are equal to each other.
+        sort: options of the sort; if None, the groups are found by owner.
+        **aggregates: aggregates of each group, by the names of their columns:
             ``units=total("units"), sales=count()``.
 
     Returns:
-        One row a group, on the process that owns it; or in order, by sort.
+        One row for each group, on the process that owns it or, by sort, in order.
 
     Raises:
-        QueryError: there is no such column, what is to be added is no number, a sum
+        QueryError: there is no such column, a column to add is not numeric, a sum
             leaves 64 bits, or a float to group by is NaN.
 
     Supersteps: 2 by owner; by sort 5, and those of the sample sort.
@@ -66,7 +66,7 @@ def group_by(
 
 
 def _to_owners(bsp: bsplib.Group, groups: Groups, mine: Partial, parts: Sequence[Part]) -> Partial:
-    """Send what has been made of each group to the process that it belongs to: 1 superstep."""
+    """Send the parts of each group to the process that owns it: 1 superstep."""
     goal = owners(groups.columns(mine.keys), bsp.nprocs)
     (come,) = exchange(bsp, by_goal(groups.as_rows(mine), goal, bsp.nprocs))
     return groups.from_rows(come, parts)

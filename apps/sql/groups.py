@@ -1,4 +1,4 @@
-"""Groups of rows: what they have in common as keys, and what has been made of them."""
+"""Groups of rows: their common columns as keys, and the parts of their aggregates."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _DENSE = 4
 
 
 class Partial(NamedTuple):
-    """Groups, and what has been made of them so far."""
+    """Groups, with the parts of their aggregates computed so far."""
 
     keys: Keys
     made: Made
 
 
 class Groups:
-    """The groups of a relation: how keys of them are made, and what columns they stand for.
+    """The groups of a relation: the form of their keys, and the columns of the keys.
 
     Attributes:
         encoding: of the keys.
@@ -70,7 +70,7 @@ class Groups:
         return Partial(distinct, made)
 
     def merged(self, partial: Partial) -> Partial:
-        """Aggregate what several processes have made of groups."""
+        """Combine the parts of groups from several processes."""
         keys, parts = partial.keys, partial.made.parts
         if self._is_dense(len(keys)):
             return self._of_all(combine(keys.astype(np.int64), parts, self.encoding.span))
@@ -85,7 +85,7 @@ class Groups:
         )
 
     def from_rows(self, rows: Relation, parts: Sequence[Part]) -> Partial:
-        """Return the groups that rows were made of."""
+        """Return the groups from rows of :meth:`as_rows`."""
         made = {part: rows[f"part {number}"] for number, part in enumerate(parts)}
         return Partial(rows["key"].values, Made(np.ones(rows.rows, bool), made))
 
@@ -95,7 +95,7 @@ class Groups:
         aggregates: Mapping[str, Aggregate],
         placed_by: tuple[str, ...] | None = None,
     ) -> Relation:
-        """Return one row for each group: what its rows have in common, and the aggregates."""
+        """Return one row for each group: its common columns, and the aggregates."""
         common = dict(zip(self.names, self.columns(partial.keys), strict=True))
         return Relation({**common, **finish(aggregates, partial.made.parts)}, placed_by)
 

@@ -1,10 +1,10 @@
 """One key for each row, made of one or more columns, ordered as SQL orders the rows.
 
 A key is an integer where the ranges of the columns leave room for all of them in 63
-bits: each column is a digit of its own base, NULL a digit before or after the others.
-Elsewhere it is a row of bytes: for each column one byte for NULL, then eight of the
-value, high byte first. Either way keys compare as the rows do, and give the columns
-back. What the ranges are the processes tell each other in one superstep.
+bits: each column is a digit with its own base, NULL a digit before or after the others.
+Otherwise it is a sequence of bytes: for each column one byte for NULL, then the eight bytes
+of the value, high byte first. In both forms keys compare as the rows do, and the columns can
+be computed from them. The processes exchange the ranges in one superstep.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class By:
 
 @dataclass(frozen=True)
 class Digit:
-    """What a column contributes to a key."""
+    """The part of a key that a column contributes."""
 
     low: int
     """Least ordinal of all rows of all processes."""
     size: int
-    """From the least ordinal to the greatest; 0 where there are no values."""
+    """Number of ordinals from the least to the greatest; 0 if there are no values."""
     nulls: bool
-    """Some process has a NULL."""
+    """Whether some process has a NULL."""
     descending: bool
     nulls_first: bool
 
@@ -61,13 +61,13 @@ class Digit:
 
 @dataclass(frozen=True)
 class Encoding:
-    """How the keys of some columns are made, the same on all processes."""
+    """The form of the keys of some columns, equal on all processes."""
 
     digits: tuple[Digit, ...]
 
     @property
     def span(self) -> int:
-        """Keys that are integers are below this number."""
+        """Keys in the form of integers are less than this number."""
         span = 1
         for digit in self.digits:
             span *= digit.base
@@ -80,7 +80,7 @@ class Encoding:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the keys, as small as it may be."""
+        """The smallest possible dtype of the keys."""
         if not self.packed:
             return np.dtype(f"S{_BYTES * len(self.digits)}")
         return np.dtype(np.int32) if self.span < 2**31 else np.dtype(np.int64)
@@ -95,7 +95,7 @@ class Encoding:
         return keys
 
     def columns(self, keys: Keys, like: Sequence[Column]) -> list[Column]:
-        """Return the columns that keys were made of.
+        """Return the columns from which keys were computed.
 
         Args:
             keys: some of them, in any order.
@@ -138,16 +138,16 @@ class Encoding:
 def agree(
     bsp: bsplib.Group, sides: Sequence[Sequence[Column]], order: Sequence[By] | None = None
 ) -> tuple[Encoding, list[int]]:
-    """Find how keys are made of the columns of one or more relations.
+    """Choose the form of keys for the columns of one or more relations.
 
     Args:
         bsp: the group.
         sides: the key columns of each relation; the first columns of all are compared
             with one another, the second, and so on.
-        order: in which each column goes; ascending, NULL last, if None.
+        order: order of each column; default: ascending, NULL last.
 
     Returns:
-        The encoding, and how many rows each relation has on all processes together.
+        The encoding, and the total number of rows of each relation.
 
     Raises:
         QueryError: a float is NaN.
@@ -172,7 +172,7 @@ def agree(
 
 
 def ordinals(column: Column) -> Ordinals:
-    """Return whole numbers that are ordered as the values are; NULL has any.
+    """Return integers in the same order as the values; for NULL any integer.
 
     Raises:
         QueryError: a float is NaN, which is neither less nor greater than another.
@@ -183,7 +183,7 @@ def ordinals(column: Column) -> Ordinals:
         return signed.view(np.uint64) ^ _TOP
     bits = (values.astype(np.float64) + 0.0).view(np.uint64)  # -0.0 becomes 0.0
     if np.isnan(values).any():
-        raise QueryError("a float is NaN, which has no place in an order; NULL is what is unknown")
+        raise QueryError("a float is NaN, which cannot be ordered; use NULL for unknown values")
     return np.where(bits & _TOP, ~bits, bits ^ _TOP)
 
 

@@ -1,4 +1,4 @@
-"""Joins on equal values that keep the rows which find none."""
+"""Joins on equal values that keep rows without a partner."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from apps.sql.relation import Relation, stacked, without_nulls
 def left_join(bsp: bsplib.Group, left: Relation, right: Relation, names: Sequence[str]) -> Relation:
     """Pair the rows of two relations that are equal in some columns (``LEFT JOIN USING``).
 
-    A row of ``left`` that is equal to none stays, with NULL in the columns of ``right``.
+    A row of ``left`` without an equal row is kept, with NULL in the columns of ``right``.
 
     Args, Returns, Raises: as :func:`apps.sql.equi_join.equi_join`.
 
@@ -44,7 +44,7 @@ def left_join(bsp: bsplib.Group, left: Relation, right: Relation, names: Sequenc
 
 
 def _alone(left: Relation, like: Relation) -> Relation:
-    """Lay out rows of the left side that found none."""
+    """Return rows of the left side without a partner, with NULL in the other columns."""
     nothing = np.zeros(left.rows, bool)
     return Relation(
         {

@@ -14,7 +14,7 @@ from apps.sql.rebalance import rebalance
 from apps.sql.relation import Relation, beside, without_nulls
 
 _UNEVEN = 1.1
-"""Rows are moved before they are paired where one process would have so many times the average."""
+"""Rows are moved before pairing if one process would have this many times the average."""
 
 
 def less_than_join(
@@ -22,13 +22,13 @@ def less_than_join(
 ) -> Relation:
     """Pair each row of one relation with those of another in which a value is greater.
 
-    (``JOIN ... ON lesser < greater``.) The result may have as many rows as the product
-    of both: it is as large as its processes' memory lets it be.
+    (``JOIN ... ON lesser < greater``.) The result may have as many rows as the product of
+    both; its size is limited only by the memory of the processes.
 
     Args:
         bsp: the group.
-        left: what is here of one.
-        right: and of the other; has no column of a name that ``left`` has.
+        left: the rows of this process of one relation.
+        right: those of the other relation, which has no column of a name that ``left`` has.
         lesser: column of ``left``; NULL is less than nothing.
         greater: column of ``right``, of the same kind.
 
@@ -75,7 +75,7 @@ def _pairs(
 def _spread(
     bsp: bsplib.Group, relation: Relation, counts: NDArray[np.intp]
 ) -> tuple[Relation, NDArray[np.intp]]:
-    """Move rows so that all processes make about as many pairs: 1 superstep or 3."""
+    """Move rows so that all processes have about equally many pairs: 1 superstep or 3."""
     each = bsp.allgather(np.int64(counts.sum()))
     if max(each) * bsp.nprocs <= _UNEVEN * sum(each):
         return relation, counts
@@ -85,4 +85,4 @@ def _spread(
 
 
 _WEIGHT = "number of pairs"
-"""No relation has such a column: names with blanks are none of SQL's."""
+"""A name that no column can have, since it contains spaces."""

@@ -14,7 +14,7 @@ from apps.sql.keys import Ordinals, ordinals
 from apps.sql.relation import Relation, without_nulls
 
 _FEW = 4096
-"""Values that every process may be given whatever the number of rows."""
+"""Number of values that may be sent to every process, whatever the number of rows."""
 
 
 def lowest(bsp: bsplib.Group, relation: Relation, name: str, fraction: float = 0.01) -> Relation:
@@ -25,7 +25,7 @@ def lowest(bsp: bsplib.Group, relation: Relation, name: str, fraction: float = 0
 
     Args:
         bsp: the group.
-        relation: what is here.
+        relation: the rows of this process.
         name: column, of any kind; NULL is among no values.
         fraction: 0 to 1.
 
@@ -50,8 +50,9 @@ def lowest(bsp: bsplib.Group, relation: Relation, name: str, fraction: float = 0
 def select(bsp: bsplib.Group, values: Ordinals, rank: int) -> np.uint64:
     """Return the value of a rank among those of all processes.
 
-    Every process looks at the median of what it has left; at least a quarter of all
-    that is left lies beyond their weighted median on either side, and is left out.
+    In each round every process computes the median of its remaining values. At least a
+    quarter of all remaining values are on each side of the weighted median of these medians;
+    one of the two sides is discarded.
 
     Args:
         bsp: the group.

@@ -1,4 +1,4 @@
-"""Finding the pairs of rows of two relations that agree, on one process."""
+"""Finds the pairs of rows of two relations that agree, on one process."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from apps.sql.keys import Encoding, Keys
 Rows = NDArray[np.intp]
 
 _DENSE = 4
-"""Keys are looked up in a table where there may be up to so many for each row."""
+"""A table of keys is used if there are at most this many possible keys for each row."""
 _LEAST = 1 << 16
-"""Or where there may be no more than this."""
+"""A table is also used if there are no more possible keys than this."""
 
 
 class Pairs(NamedTuple):

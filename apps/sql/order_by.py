@@ -24,7 +24,7 @@ def order_by(
 
     Args:
         bsp: the group.
-        relation: what is here.
+        relation: the rows of this process.
         order: columns, the first one first: by name, ascending with NULLs last; or
             ``By("price", descending=True, nulls_first=True)``.
         stable: rows that are equal in all of them keep their order (process, position).

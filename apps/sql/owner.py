@@ -1,7 +1,7 @@
-"""Which process a row belongs to by its values: equal values meet on one process.
+"""The owner of a row: the process to which its values are assigned.
 
-The owner of a value is a hash of the value alone, the same in every relation, so that
-rows that one primitive has placed need not be moved again by the next.
+The owner is a hash of the values only, and so equal in every relation: rows that one
+primitive has moved to their owners need not be moved again by the next.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What Jarvis et al. 2002 print of their program's stages.
+"""The figures of Jarvis et al. 2002 for the stages of their program.
 
-Balances are average and least in percent of the greatest. What they do not print is not
-here.
+Balances are average and minimum in percent of the maximum. Figures that the paper does not
+print are missing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Printed:
     merge_comp: Balance | None = None
     """Stage 7 of the sort: line 188."""
     sort_gain: str = ""
-    """Of the sort over the stage before."""
+    """Gain of the sort over the stage before."""
 
 
 PAPER = {

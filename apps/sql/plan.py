@@ -1,4 +1,4 @@
-"""How the queries are evaluated: the stages of the paper's story, and the fast way."""
+"""Plans for the evaluation of the queries: the stages of the paper, and the fast method."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ EXPERIMENTAL = 1
 
 @dataclass(frozen=True)
 class Plan:
-    """How rows are spread at first, and how equal ones are found."""
+    """How rows are distributed at first, and how equal ones are found."""
 
     title: str
     balance: bool
-    """Spread the input evenly before the first query."""
+    """Whether to balance the input before the first query."""
     sort: SampleSort | None
-    """Group and join by sorting, and how; by the owners of values if None."""
+    """Options of the sorts for groups and joins; if None, these work by owner."""
 
 
 _ONE, _ALL = SampleSort("theory", "one"), SampleSort("theory", "bitonic")

@@ -1,4 +1,4 @@
-"""The program: read the relations, evaluate the six queries, give back what they made."""
+"""The program: read the relations, evaluate the six queries, and return their results."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Source = int | Generator | Mapping[str, "pa.Table | Path | str"]
 
 
 class Answer(NamedTuple):
-    """What a process gives back."""
+    """The result of a process."""
 
     tables: dict[str, pa.Table]
-    """Its rows of each relation that was asked for."""
+    """Its rows of each requested relation."""
     rows: dict[str, int]
     """How many rows it has of each relation."""
     seconds: dict[str, float]
-    """How long each query took it, waiting for others included."""
+    """The time of each query on this process, including waits for others."""
 
 
 def main(  # each has a name at the call
@@ -54,14 +54,14 @@ def main(  # each has a name at the call
         source: where ITEM, QNT and TRAN come from; the same on all processes.
         stage: a stage of the paper's story, or ``owner`` for the fast way: a key of
             :data:`apps.sql.plan.PLANS`.
-        oversampling: of the sample sorts, in place of what the stage says.
-        block: rows of a block: block i of a relation falls to process i mod p.
-        seed: of relations that are made.
-        keep: relations to give back, of TEMP1 to TEMP6.
-        progress: show the queries as they begin.
+        oversampling: oversampling factor of the sorts, instead of that of the stage.
+        block: rows of a block: block i of a relation goes to process i mod p.
+        seed: seed of relations that are generated.
+        keep: names of the relations to return, from TEMP1 to TEMP6.
+        progress: whether to show a progress bar.
 
     Returns:
-        The rows of this process, and how long it took.
+        The rows of this process, and the times of the queries.
 
     Raises:
         QueryError: there is no such stage, a file cannot be read, or a column is missing

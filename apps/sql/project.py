@@ -12,7 +12,7 @@ def project(relation: Relation, *names: str, **made: Value | str) -> Relation:
     """Choose columns by name, and make others (``SELECT``); duplicates stay.
 
     Args:
-        relation: what is here.
+        relation: the rows of this process.
         *names: columns to keep, in this order.
         **made: columns to make: from an expression, ``value=col("units") * col("price")``,
             or by another name of a column, ``floor="price"``.

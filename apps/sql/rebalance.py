@@ -1,4 +1,4 @@
-"""Spreading rows evenly, in the order that they have."""
+"""Balances the rows of a relation, without changing their order."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from apps.sql.relation import Relation
 def rebalance(
     bsp: bsplib.Group, relation: Relation, weights: NDArray[np.int64] | None = None
 ) -> Relation:
-    """Give every process as many rows as every other, or as much weight.
+    """Give every process the same number of rows, or the same weight.
 
     The rows keep their order: those of process 0 come first.
 
     Args:
         bsp: the group.
-        relation: what is here.
-        weights: how much each row counts, 0 or more; 1 if None.
+        relation: the rows of this process.
+        weights: weight of each row, 0 or more; default: 1.
 
     Returns:
-        The rows that are due here: their number differs by one at most between
-        processes; or their weight by that of the heaviest row.
+        The rows of this process afterwards. The numbers of rows of two processes differ by
+        at most one; with weights, their weights by at most that of the heaviest row.
 
     Supersteps: 2.
-    Cost: h = the rows too many here, or too few; 8 bytes to each process before.
+    Cost: h = the excess or missing rows of a process; before, 8 bytes to each process.
     Source: Jarvis et al. 2002, section 4.1: the load balancing functions added by hand.
     """
     before, total = _before(bsp, relation.rows if weights is None else int(weights.sum()))

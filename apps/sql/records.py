@@ -1,4 +1,4 @@
-"""Rows as records: what the sorts take, and what travels where words need not."""
+"""Rows as records, the form that the sorts need; strings are sent without their words."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def as_records(keys: Keys, relation: Relation, masked: frozenset[str]) -> Record
 
 
 def from_records(records: Records, like: Relation) -> Relation:
-    """Return the rows that records were made of.
+    """Return the rows from records of :func:`as_records`.
 
     Args:
         records: some of them, in any order.

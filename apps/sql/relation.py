@@ -1,8 +1,7 @@
-"""A relation: columns of one length, as many rows as this process has of it.
+"""A relation: columns of equal length, with the rows that this process has of it.
 
-The rows of a relation are spread over the processes, and their order means nothing
-unless a primitive says so. Relations are values: no primitive changes one that it is
-given.
+The rows of a relation are distributed over the processes; their order has no meaning unless
+a primitive defines it. Relations are values: no primitive changes its arguments.
 """
 
 from __future__ import annotations

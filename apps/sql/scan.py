@@ -1,4 +1,4 @@
-"""Bringing a relation into the processes, block by block in turn."""
+"""Distribution of a relation to the processes, in blocks, cyclically."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def scan(
     *,
     block: int = BLOCK,
 ) -> Relation:
-    """Read the rows that fall to this process: block i to process i mod p (``FROM``).
+    """Read the rows of this process: block i goes to process i mod p (``FROM``).
 
     Collective, with the same arguments everywhere.
 
@@ -58,11 +58,11 @@ def scan(
 
 
 def share_words(bsp: bsplib.Group, relation: Relation) -> Relation:
-    """Make strings positions among the words of all processes: 1 superstep, or none.
+    """Convert strings to positions among the words of all processes: 1 superstep, or none.
 
     Args:
         bsp: the group.
-        relation: what is here, with its own words; the same columns everywhere.
+        relation: the rows of this process, with their own words; the same columns everywhere.
     """
     mine = {name: col.words for name, col in relation.columns.items() if col.words is not None}
     if not mine:

@@ -1,4 +1,4 @@
-"""What the command line shows."""
+"""Output of the command line."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RELATIONS = {
 
 
 def queries(answers: Sequence[Answer]) -> None:
-    """Show what each query made, how evenly, and how long it took."""
+    """Show the number of rows, the balance and the time of each query."""
     table = Table(box=SIMPLE_HEAD)
     table.add_column("query")
     for title in ("rows", "most on one process", "time"):
@@ -50,7 +50,7 @@ def queries(answers: Sequence[Answer]) -> None:
 
 
 def idle(answers: Sequence[Answer]) -> None:
-    """Say of which relations some processes have no rows."""
+    """Name the relations of which some processes have no rows."""
     for name in INPUTS:
         without = sum(answer.rows[name] == 0 for answer in answers)
         if without:

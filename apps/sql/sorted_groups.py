@@ -1,4 +1,4 @@
-"""Groups of rows by sorting them."""
+"""Aggregates of groups of rows by a sort."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def sorted_groups(
 ) -> Partial:
     """Aggregate the rows of all processes by sorting them.
 
-    Every row travels, also of groups that one process has many of: what
-    :func:`apps.sql.group_by.group_by` does by owner is cheaper, and does not sort.
+    Every row is sent, however many rows of its group a process has. The method by owner of
+    :func:`apps.sql.group_by.group_by` is cheaper, and does not sort.
 
     Returns:
         The groups that begin on this process, in order.
@@ -35,7 +35,7 @@ def sorted_groups(
 
 
 def settle(bsp: bsplib.Group, groups: Groups, partial: Partial, parts: Sequence[Part]) -> Partial:
-    """Bring groups that lie on several processes to the first of them: 2 supersteps.
+    """Combine groups that are on several processes on the first of them: 2 supersteps.
 
     Such a group is the last of the process where it begins, the only one of those in
     between, and the first of the one where it ends.

@@ -1,4 +1,4 @@
-"""Joins on equal values by sorting one side."""
+"""Joins on equal values by a sort of one relation."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ def sorted_join(
 ) -> Relation:
     """Pair the rows of two relations that are equal in some columns, by sorting ``left``.
 
-    Then every process tells which values it has, from the least to the greatest, and is
-    sent the rows of ``right`` with a value in between. A value that is in many rows of
-    ``left`` lies on several processes, each of which pairs its part of them: skew there
-    is spread evenly.
+    Every process sends its least and its greatest value to all, and receives the rows of
+    ``right`` with values between these. A value in many rows of ``left`` is on several
+    processes, each of which pairs its part of them: so skew in ``left`` is balanced.
 
     Args, Returns, Raises: as :func:`apps.sql.equi_join.equi_join`, with the rows in the
     order of the columns that are joined on.

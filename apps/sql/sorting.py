@@ -15,7 +15,7 @@ from apps.sql.relation import Relation
 
 @dataclass(frozen=True)
 class SampleSort:
-    """How rows are sorted: arguments of :func:`apps.sorting.sample_sort.sort_blocks`."""
+    """Options of a sort: arguments of :func:`apps.sorting.sample_sort.sort_blocks`."""
 
     oversampling: int | str = OVERSAMPLING
     sample_sort: str = "one"
@@ -46,9 +46,9 @@ def sort_rows(
 
 
 def bspsort(bsp: bsplib.Group, records: Records, how: SampleSort, *, stable: bool) -> Records:
-    """Sort records by their keys; under this name it stands in the profile, as in the paper.
+    """Sort records by their keys; the function has the same name in the paper's profile.
 
-    The superstep at its end is the paper's too: it shows what stage 7 took.
+    As in the paper, it ends with a superstep, which shows the time of stage 7.
     """
     ordered = sort_blocks(
         bsp,

@@ -1,9 +1,8 @@
-"""The paper's story: the same queries, stage by stage better balanced.
+"""The stages of the paper: the same queries, with better balance from stage to stage.
 
-Every stage is run several times on virtual processors and recorded. Of the runs the
-quietest counts, in which each computation took as little as in any of them; its
-h-relations are the same in all. The cost of a part is what the BSP model asks for it on
-a Machine: w + h g + l, summed over its supersteps.
+Every stage is run several times on virtual processors and recorded. Each computation counts
+with its least time over the runs; the h-relations are equal in all runs. The cost of a part
+is that of the BSP model on a Machine: w + h g + l, summed over its supersteps.
 """
 
 from __future__ import annotations
@@ -32,19 +31,19 @@ SORT = "sample_sort.py"
 SQL_PROCESS = ("sql_process", "queries.py")
 STAGES_2_TO_4 = ("collect_sample", "sort_sample", "broadcast_pivots")
 STAGES_5_TO_7 = ("exchange",)
-"""Stage 5 ends no superstep: what it computes is in that of stage 6."""
+"""Stage 5 has no superstep of its own: its computation is in that of stage 6."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """How the story is told."""
+    """Options of the stages."""
 
     generator: Generator
     nprocs: int
     machine: Machine
     block: int
     oversampling: int
-    """The experimental factor, of the first two stages."""
+    """Oversampling factor of the first two stages, found by experiment."""
     repeats: int
 
     @property
@@ -55,7 +54,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Figures:
-    """What one stage of the story comes to."""
+    """The results of one stage."""
 
     stage: str
     trace: Path
@@ -76,20 +75,20 @@ class Figures:
     total_s: float
     """Cost of balancing the input and of the six queries."""
     rows_of_tran: tuple[int, ...]
-    """On each process, as the first query finds them."""
+    """Number of rows on each process before the first query."""
 
 
 def tell(
     setting: Setting, folder: Path, advance: Callable[[], object] = lambda: None
 ) -> list[Figures]:
-    """Run all stages, and leave a trace of each in a folder.
+    """Run all stages, and write a trace of each into a folder.
 
-    The stages take turns, so that what disturbs the machine disturbs them alike; the
-    first turn does not count.
+    The stages take turns, so that disturbances of the computer affect all of them; the first
+    turn does not count.
 
     Args:
-        setting: how.
-        folder: for ``sql-1-original.bsp`` and so on; it must exist.
+        setting: options of the stages.
+        folder: existing folder for ``sql-1-original.bsp`` and so on.
         advance: is called after each of :attr:`Setting.runs`.
     """
     traces: dict[str, list[Path]] = {stage: [] for stage in STAGES}
@@ -128,7 +127,7 @@ def _run(setting: Setting, stage: str, path: Path) -> tuple[int, ...]:
 
 
 def _kept(traces: list[Path], goal: Path) -> tuple[Run, Path]:
-    """Return the quietest run; keep the trace of the one that took least."""
+    """Return the run with the least times; keep the trace of the fastest run."""
     runs = [read_trace(trace).runs[0] for trace in traces]
     took = [int(run.records["end"].max()) for run in runs]
     shutil.move(traces[took.index(min(took))], goal)
@@ -156,7 +155,7 @@ def _figures(stage: str, kept: tuple[Run, Path], rows: tuple[int, ...]) -> Figur
 
 
 class _Found:
-    """A run, asked by the names of functions."""
+    """The costs of a run, by the names of functions."""
 
     def __init__(self, prediction: Prediction) -> None:
         self._nodes = dict(prediction.callgraph.graph.nodes(data="node"))
@@ -165,11 +164,11 @@ class _Found:
         self.total_s = prediction.totals[MODEL].total_s
 
     def summary(self, function: str, file: str, metric: str) -> Summary:
-        """Return what a function cost."""
+        """Return the summary of a metric for a function."""
         return self._summary(self._id(function, file), metric)
 
     def cost_s(self, function: str, file: str) -> float:
-        """Return what a function is asked by the model; 0 if it ended no superstep."""
+        """Return the cost of a function under the model; 0 if it ended no superstep."""
         node = self._id(function, file, must=False)
         return self._parts[node].total_s if node else 0.0
 
@@ -178,7 +177,7 @@ class _Found:
         return self._summary(self._last(), "comp")
 
     def merge_s(self) -> float:
-        """Return what stage 7 is asked by the model."""
+        """Return the cost of stage 7 under the model."""
         return self._parts[self._last()].total_s
 
     def _last(self) -> str:

@@ -1,4 +1,4 @@
-"""The story as tables, with the paper's figures below ours."""
+"""Tables of the stages, with the paper's figures below ours."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def show(setting: Setting, figures: Sequence[Figures]) -> None:
 
 
 def balance_table(figures: Sequence[Figures]) -> Table:
-    """Balance of h-relations and computation, ours and theirs."""
+    """Return a table of the balance of h-relations and computation, ours and the paper's."""
     table = _table("Balance: average | least process, in % of the greatest", "")
     for title in ("queries\nh", "queries\ncomp", "sort 2, 3\nh", "sort 6\nh", "sort 7\ncomp"):
         table.add_column(title, justify="right", no_wrap=True)
@@ -41,7 +41,7 @@ def balance_table(figures: Sequence[Figures]) -> Table:
 
 
 def cost_table(setting: Setting, figures: Sequence[Figures]) -> Table:
-    """What the parts cost, and what each stage gains over the one before."""
+    """Return a table of the costs, with the gain of each stage over the one before."""
     table = _table(f"Cost: w + h g + l on {setting.machine.label}", "")
     titles = ("sort\n2 to 4", "sort\n5 to 7", "all\nsorts", "gain", "in the\npaper", "all", "gain")
     for title in titles:
@@ -66,12 +66,12 @@ def cost_table(setting: Setting, figures: Sequence[Figures]) -> Table:
 
 
 def gain(before_s: float, now_s: float) -> str:
-    """Return what was gained in percent of before, as the paper's Table 1 counts it."""
+    """Return the gain in percent of the time before, as in the paper's Table 1."""
     return f"{100 * (before_s - now_s) / before_s:+.0f}%" if before_s else ""
 
 
 def imbalance_less(before: Figures, now: Figures) -> str:
-    """Return by how much the imbalance of the queries' h-relations, max - average, fell."""
+    """Return the decrease of the imbalance (max - average) of the queries' h-relations."""
     first, second = (each.sql_h.maximum - each.sql_h.average for each in (before, now))
     return gain(first, second).lstrip("+")
 

@@ -131,7 +131,7 @@ def test_sums_of_large_integers_are_exact(values):
 
 @pytest.mark.parametrize("nprocs", [1, 2])
 def test_a_sum_that_leaves_64_bits_is_an_error(nprocs):
-    with pytest.raises(QueryError, match="a sum of integers leaves 64 bits"):
+    with pytest.raises(QueryError, match="a sum of integers exceeds 64 bits"):
         group({"k": [1, 1], "v": [2**62, 2**62]}, nprocs, t=total("v"))
 
 
@@ -213,8 +213,8 @@ OTHER = Relation({"j": Column(np.array([1])), "i": Column(np.array([1.5]))})
         (lambda bsp: filter_rows(RELATION, col("d") == "x"), "date and string cannot be compared"),
         (lambda bsp: project(RELATION, n=col("s") + 1), r"string \+ integer cannot"),
         (lambda bsp: project(RELATION, n=col("d") * 2), r"date \* integer cannot"),
-        (lambda bsp: project(RELATION, n=col("big") * 4), "leaves 64 bits; make floats of them"),
-        (lambda bsp: group_by(bsp, RELATION, ["x"]), "a float is NaN, which has no place"),
+        (lambda bsp: project(RELATION, n=col("big") * 4), "exceeds 64 bits; convert them"),
+        (lambda bsp: group_by(bsp, RELATION, ["x"]), "a float is NaN, which cannot be ordered"),
         (lambda bsp: order_by(bsp, RELATION, ["x"]), "a float is NaN"),
         (lambda bsp: lowest(bsp, RELATION, "x"), "a float is NaN"),
         (lambda bsp: lowest(bsp, RELATION, "i", 1.5), "the fraction is 1.5; it is 0 to 1"),
