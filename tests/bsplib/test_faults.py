@@ -140,6 +140,7 @@ def test_a_process_may_die_in_any_phase_and_all_stop(run, nothing_is_left, phase
 @pytest.mark.procs(3)
 @pytest.mark.parametrize("phase", PHASES, ids=lambda phase: phase.__name__)
 @pytest.mark.parametrize("fault", [raises, exits], ids=lambda fault: fault.__name__)
+@pytest.mark.slow
 def test_a_process_may_raise_or_exit_in_any_phase_and_all_stop(run, nothing_is_left, phase, fault):
     run_with(run, phase, fault)
 
@@ -354,6 +355,7 @@ def test_a_process_that_is_stopped_after_all_others_have_ended_is_named_by_the_r
 
 @pytest.mark.procs(3)
 @pytest.mark.parametrize("phase", [*STOPPED, waiting_at_the_end], ids=lambda phase: phase.__name__)
+@pytest.mark.slow
 def test_a_process_may_be_killed_where_it_stands_and_all_stop(run, nothing_is_left, stop, phase):
     happens = stop(lambda os_pid, over: os.kill(os_pid, signal.SIGKILL))
     with pytest.raises(bsplib.ProcessDiedError, match=r"^process 1 was killed by SIGKILL"):

@@ -311,6 +311,7 @@ def test_twenty_thousand_arrays_are_pushed_and_popped_in_any_order(run, backward
 
 
 @pytest.mark.procs(1)
+@pytest.mark.lengthy
 def test_two_thousand_arrays_are_popped_one_a_superstep(run):
     def main(bsp):
         arrays = [np.zeros(1) for _ in range(2000)]
