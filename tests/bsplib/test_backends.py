@@ -52,6 +52,7 @@ def test_a_process_that_raises_stops_the_others_and_is_named():
     assert raised.value.__notes__[0].startswith("[process 1, superstep 1, test_backends.py:")
 
 
+@pytest.mark.lengthy
 def test_a_process_that_computes_for_ever_is_ended_when_another_one_fails():
     def main(bsp):
         if bsp.pid == 1:

@@ -112,6 +112,7 @@ def test_freed_memory_is_not_handed_out_at_once(run):
     assert all(found == [0.0] * 8 for found in run(main, check=True))
 
 
+@pytest.mark.lengthy
 def test_freed_memory_is_handed_out_again_in_the_end(run):
     def main(bsp):
         for _ in range(40):

@@ -24,6 +24,7 @@ def broken(tmp_path, monkeypatch):
     return put
 
 
+@pytest.mark.lengthy
 def test_a_package_that_is_installed_is_returned():
     assert need("scipy.stats") is sys.modules["scipy.stats"]
 

@@ -237,6 +237,7 @@ def test_globals_of_modules_stay_between_runs(pool):
     assert [pool.run(count) for _ in range(3)] == [[1] * 3, [2] * 3, [3] * 3]
 
 
+@pytest.mark.lengthy
 def test_more_than_a_hundred_runs_in_a_row_do_not_grow():
     def main(bsp, number):
         x = bsp.zeros(1000, int)

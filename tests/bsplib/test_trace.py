@@ -404,6 +404,7 @@ def test_stacks_of_absurd_depth_are_refused(path):
         read_trace(path)
 
 
+@pytest.mark.lengthy
 def test_many_groups_of_many_processes_take_no_time_for_each_member(path, tmp_path):
     everyone = {"first": 0, "count": 65536, "step": 1}
     row = [0, 0, 0, 0, everyone]

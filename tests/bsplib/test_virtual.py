@@ -98,6 +98,7 @@ def test_hundreds_of_processes_exchange_with_each_other(simulate):
     assert results == [(True, [pid * inverse % 512]) for pid in range(512)]
 
 
+@pytest.mark.lengthy
 def test_hundreds_of_processes_partition_and_meet_obliviously(simulate):
     def main(bsp):
         with bsp.partition(range(8, bsp.nprocs + 8, 8)) as sub:

@@ -321,6 +321,7 @@ def to_all(bsp, charges):
 
 
 @pytest.mark.parametrize("charges", [True, False])
+@pytest.mark.lengthy
 def test_64_processes_that_put_to_all_pay_g_h_and_l_to_the_digit(simulate, charges):
     done = simulate(to_all, charges, nprocs=64, machine=PRICED)
     records = done.run.records

@@ -8,6 +8,7 @@ from profiler import plotting
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf", "PNG"])
+@pytest.mark.lengthy
 def test_endings_that_name_formats_are_taken(tmp_path, ending):
     plotting.check_target(tmp_path / f"plot.{ending}")
 

@@ -473,6 +473,7 @@ class TestCommand:
         assert [row[0] for row in rows if row and row[0].isdecimal()] == list(map(str, VALUES))
 
     @pytest.mark.parametrize("ending", ["png", "svg"])
+    @pytest.mark.lengthy
     def test_it_draws(self, path, tmp_path, ending):
         file = tmp_path / f"plot.{ending}"
         result = tune(path, *LINE, "--repeats", 1, "--plot", file)
@@ -498,6 +499,7 @@ class TestCommand:
         assert "have a more balanced h-relation" in even
         assert "exchange" in even
 
+    @pytest.mark.lengthy
     def test_an_application_without_a_trade_is_drawn_as_well(self, tmp_path):
         file = tmp_path / "plot.png"
         result = tune(

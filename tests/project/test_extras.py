@@ -15,6 +15,8 @@ import pytest
 import bsplib
 from bsplib.extras import EXTRAS
 
+pytestmark = pytest.mark.lengthy  # each test starts an interpreter
+
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 OPTIONAL = PROJECT["optional-dependencies"]

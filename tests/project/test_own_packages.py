@@ -12,6 +12,8 @@ import pytest
 import bsplib
 from bsplib.own_packages import NAMES
 
+pytestmark = pytest.mark.lengthy  # each test starts an interpreter
+
 BSP = (sys.executable, "-m", "bsplib")
 SCRIPT = Path(sys.executable).parent / "bsp"
 

@@ -65,6 +65,7 @@ def test_a_room_imports_only_what_lies_below_it(room):
     assert wrong == []
 
 
+@pytest.mark.lengthy
 def test_the_arrows_are_drawn_and_not_only_allowed():
     for room, below in MAY_IMPORT.items():
         used = {other for path in files(room) for other, _ in rooms_imported(path)}

@@ -68,6 +68,7 @@ def graph(request, tmp_path_factory):
     return Graph(read_trace(path).runs[0])
 
 
+@pytest.mark.lengthy
 def test_main_calls_foo_and_bar_and_these_the_broadcasts(graph):
     names = {name: function for function, name in graph.ids.items()}
     calls = {

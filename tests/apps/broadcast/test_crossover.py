@@ -145,6 +145,7 @@ LINE = ["--crossover", "--backend", "sim", "--nprocs", "16", "--machine", "ibm-s
 
 
 class TestCommandLine:
+    @pytest.mark.lengthy
     def test_it_prints_what_was_predicted_and_measured(self):
         result = CliRunner().invoke(broadcast.command, LINE)
         assert result.exit_code == 0, result.output
@@ -154,6 +155,7 @@ class TestCommandLine:
         assert "between 128 B and 256 B" in result.output
 
     @pytest.mark.parametrize("ending", ["png", "svg"])
+    @pytest.mark.lengthy
     def test_it_is_drawn_if_asked(self, tmp_path, ending):
         path = tmp_path / f"plot.{ending}"
         result = CliRunner().invoke(broadcast.command, [*LINE, "--plot", str(path)])
@@ -162,6 +164,7 @@ class TestCommandLine:
         head = path.read_bytes()[:200]
         assert head.startswith(b"\x89PNG") if ending == "png" else b"<?xml" in head
 
+    @pytest.mark.lengthy
     def test_it_can_be_recorded(self, tmp_path):
         path = tmp_path / "trace.bsp"
         result = CliRunner().invoke(broadcast.command, [*LINE, "--profile", str(path)])

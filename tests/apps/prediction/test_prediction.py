@@ -112,6 +112,7 @@ def test_the_papers_table_3_has_the_errors_that_it_prints():
 @pytest.mark.parametrize("backend", ["sim", "shm"])
 @pytest.mark.parametrize("name", list(EXPERIMENTS))
 @pytest.mark.parametrize("nprocs", [1, 2, 4])
+@pytest.mark.lengthy
 def test_a_run_is_measured_in_its_parts(backend, name, nprocs):
     place = Place(backend, "shared-memory", repeats=2)
     [taken] = place.measure(EXPERIMENTS[name], [Shape(2**11, nprocs)])
@@ -121,6 +122,7 @@ def test_a_run_is_measured_in_its_parts(backend, name, nprocs):
     assert taken.total_s < 10
 
 
+@pytest.mark.lengthy
 def test_virtual_communication_is_what_the_machine_asks():
     """One exchange of the halves, as Gonzalez et al., equation 4: g 16 N/2 + l."""
     [taken] = PLACE.measure(EXPERIMENTS["fft"], [Shape(2**12, 2)])

@@ -45,6 +45,7 @@ def test_input_in_large_blocks_is_uneven_and_is_balanced(told):
         assert set(told[stage].rows_of_tran) == {750}
 
 
+@pytest.mark.lengthy
 def test_balanced_input_evens_the_h_relations_of_the_queries(told):
     before, now = told["original"].sql_h, told["balanced"].sql_h
     assert average(now) > average(before) + 0.05
@@ -93,6 +94,7 @@ def test_a_gain_is_counted_as_in_the_papers_table():
     assert gain(1.66, 1.89) == "-14%"
 
 
+@pytest.mark.lengthy
 def test_the_story_is_told_beside_the_papers_figures(tmp_path):
     line = ["story", "--size", "600", "--nprocs", "4", "--repeats", "1"]
     result = CliRunner(env={"COLUMNS": "100"}).invoke(cli, [*line, "--out", str(tmp_path)])
