@@ -389,6 +389,7 @@ def simulate(tmp_path, monkeypatch):
     nprocs=st.sampled_from([1, 2, 3, 4, 7, 8, 16]),
     h=st.sampled_from(["max", "sum"]),
 )
+@pytest.mark.slow
 def test_obsp_takes_what_virtual_processors_take(simulate, rounds, seed, nprocs, h):
     """On the same Machine, but for the l of the end of main, which no record has."""
     prices = machine(g_ns=3, l_ns=50, h=h)
