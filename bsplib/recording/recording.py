@@ -23,7 +23,7 @@ from bsplib.backends.members import named
 from bsplib.errors import TraceError, TraceWarning, UsageError
 from bsplib.recording.collect import Collected, collect, first_half, has_ended
 from bsplib.recording.folder_lock import lock_if_possible
-from bsplib.recording.last_words import LastWords
+from bsplib.recording.signal_notice import SignalNotice
 from bsplib.recording.output_file import UNFINISHED, obstacle
 from bsplib.recording.records import RECORD, TRAFFIC, Run, Trace
 from bsplib.recording.spool import HEADER, ROWS_AT_FIRST
@@ -70,7 +70,7 @@ class Recording:
         self.folder = self._make_folder()
         """Where the processes write their records."""
         self._lock = lock_if_possible(self.folder)
-        self._last_words = LastWords(self._kept())
+        self._signal_notice = SignalNotice(self._kept())
 
     def _make_folder(self) -> Path:
         folder = None
@@ -114,7 +114,7 @@ class Recording:
             interruption.add_note(self._kept())
             raise
         finally:
-            self._last_words.forget()
+            self._signal_notice.cancel()
             if self._lock is not None:
                 os.close(self._lock)
         if losses:

@@ -487,7 +487,7 @@ def test_the_records_of_a_killed_program_make_a_trace(endless, backend, tmp_path
 
 @pytest.mark.procs(2)
 @pytest.mark.real_processes
-def test_a_process_that_is_ended_by_a_signal_says_no_last_words(run, tmp_path, capfd):
+def test_a_process_that_is_ended_by_a_signal_prints_no_notice(run, tmp_path, capfd):
     def main(bsp):
         if bsp.pid == 1:
             os.kill(os.getpid(), signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""A line on standard error where a signal ends this process."""
+"""A notice on standard error when a signal ends this process."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from types import FrameType
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
-class LastWords:
-    """Say a line if SIGTERM or SIGHUP ends this process.
+class SignalNotice:
+    """Prints a line if SIGTERM or SIGHUP ends this process.
 
-    Only where the program leaves the signal to the system, and only from the main
-    thread: Python runs handlers nowhere else.
+    It handles only signals for which the program has no handler of its own. Outside the
+    main thread it does nothing, since Python allows handlers only there.
 
     Args:
-        text: the line.
+        text: the line to print.
     """
 
     def __init__(self, text: str) -> None:
@@ -31,15 +31,15 @@ class LastWords:
                     signal.signal(number, self._end)
                     self._handled.append(number)
 
-    def forget(self) -> None:
-        """Leave the signals to the system again."""
+    def cancel(self) -> None:
+        """Restore the default action of the signals."""
         for number in self._handled:
-            if signal.getsignal(number) == self._end:  # the program has not taken it meanwhile
+            if signal.getsignal(number) == self._end:  # unless the program set a handler since
                 signal.signal(number, signal.SIG_DFL)
         self._handled.clear()
 
     def _end(self, number: int, _: FrameType | None) -> None:
-        if os.getpid() == self._pid:  # a signal may come before a forked process forgets it
+        if os.getpid() == self._pid:  # not in a forked process that still has the handler
             name = signal.Signals(number).name
             with contextlib.suppress(OSError):
                 os.write(2, f"bsp: ended by {name}; {self._text}\n".encode(errors="replace"))
@@ -47,12 +47,12 @@ class LastWords:
         os.kill(os.getpid(), number)
 
 
-def _leave_unsaid() -> None:
-    """In a forked process: leave the signals to the system."""
+def _cancel_after_fork() -> None:
+    """Restore the default action of the signals in a forked process."""
     for number in _SIGNALS:
         handler = signal.getsignal(number)
-        if isinstance(getattr(handler, "__self__", None), LastWords):
+        if isinstance(getattr(handler, "__self__", None), SignalNotice):
             signal.signal(number, signal.SIG_DFL)
 
 
-os.register_at_fork(after_in_child=_leave_unsaid)
+os.register_at_fork(after_in_child=_cancel_after_fork)
