@@ -23,9 +23,9 @@ from bsplib.backends.members import named
 from bsplib.errors import TraceError, TraceWarning, UsageError
 from bsplib.recording.collect import Collected, collect, first_half, has_ended
 from bsplib.recording.folder_lock import lock_if_possible
-from bsplib.recording.signal_notice import SignalNotice
 from bsplib.recording.output_file import UNFINISHED, obstacle
 from bsplib.recording.records import RECORD, TRAFFIC, Run, Trace
+from bsplib.recording.signal_notice import SignalNotice
 from bsplib.recording.spool import HEADER, ROWS_AT_FIRST
 from bsplib.recording.trace import FORMAT_VERSION, MAX_NPROCS, TooLongError, read_trace, write_trace
 from bsplib.visible import text_of

@@ -1,4 +1,4 @@
-"""Programs on hundreds of virtual processors, in seconds of one real one."""
+"""Programs on hundreds of virtual processors, in seconds on one real processor."""
 
 from __future__ import annotations
 

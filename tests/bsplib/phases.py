@@ -1,8 +1,8 @@
-"""Where in a program something may happen to process 1: programs that let it happen there.
+"""Programs in which a fault happens to process 1, each in another phase of the program.
 
-Each takes the group and what happens, which is :func:`something_elsewhere` on the other
-processes, and returns what it computed: the same as where nothing happened, if what did
-has left no harm behind.
+Each takes the group and a function that causes the fault, which is
+:func:`something_elsewhere` on the other processes. It returns its results, which do not
+depend on a fault that does no lasting damage.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The second put or get of an array means what the first one did, though it goes a shorter way."""
+"""The second put or get of an array has the same effect as the first, on a shorter path."""
 
 from __future__ import annotations
 

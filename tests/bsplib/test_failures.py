@@ -1,4 +1,4 @@
-"""What the caller of run is told of processes that failed."""
+"""The errors that the caller of run gets when processes fail."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Processes that are killed or stopped, and what is left behind: nothing.
+"""Processes that are killed or stopped leave nothing behind.
 
-These are faults of real processes, hence of one backend.
+Only real processes can be killed, hence these tests run on one backend.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""As many processes, as large transfers and as little shared memory as there may be."""
+"""The greatest numbers of processes, the largest transfers and the least shared memory."""
 
 from __future__ import annotations
 

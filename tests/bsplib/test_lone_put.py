@@ -1,4 +1,4 @@
-"""One small put and nothing else goes the shortest way; it meets whatever others bring."""
+"""A single small put in a superstep takes the shortest path, whatever other processes send."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collectives on single values: what Python makes of Python's own, numpy of numpy's."""
+"""Collectives on single values: the result is Python's for Python's values, numpy's for numpy's."""
 
 from __future__ import annotations
 

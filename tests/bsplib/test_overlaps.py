@@ -1,4 +1,4 @@
-"""Puts that lie over each other like tiles of a roof and stones of a pyramid, and aliases."""
+"""Puts that overlap in chains and in nested ranges, and arrays that share memory."""
 
 from __future__ import annotations
 

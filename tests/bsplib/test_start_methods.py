@@ -1,4 +1,4 @@
-"""Programs whose processes are not forked: functions and classes travel all the same."""
+"""Programs whose processes are not forked: functions and classes are sent to them."""
 
 from __future__ import annotations
 

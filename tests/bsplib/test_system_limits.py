@@ -1,4 +1,4 @@
-"""The system allows few files, processes or addresses: a run works, or says what it lacks."""
+"""Where the system allows few files, processes or addresses, a run works or names the limit."""
 
 from __future__ import annotations
 

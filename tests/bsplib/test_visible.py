@@ -1,4 +1,4 @@
-"""What comes from the trace of somebody else cannot command the terminal."""
+"""Text from an untrusted trace cannot control the terminal."""
 
 from __future__ import annotations
 

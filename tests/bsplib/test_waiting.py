@@ -1,4 +1,4 @@
-"""How processes wait for each other: the same results, no cores burnt, no silence."""
+"""The ways in which processes wait: equal results, no busy cores, no wait without end."""
 
 from __future__ import annotations
 

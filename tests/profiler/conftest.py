@@ -1,4 +1,4 @@
-"""Runs written down by hand, superstep by superstep."""
+"""Runs that are defined by hand, superstep by superstep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small files that declare much are refused with a sentence, before they take memory."""
+"""Small files that declare too much are refused in one sentence, before they take memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plots go where they can, and it is told before the work where they cannot."""
+"""Plots are written to their files; a file that cannot be written is an error before the work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Over which processes a node's maximum, average and minimum go."""
+"""The processes that count in the maximum, average and minimum of a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an installation gets: everything that is written here."""
+"""An installation contains every module and data file of the source."""
 
 from __future__ import annotations
 

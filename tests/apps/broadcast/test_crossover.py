@@ -1,4 +1,4 @@
-"""Two stages of a broadcast pay from where the equations say, where communication costs that."""
+"""The crossover of broadcasts is as predicted, if communication costs what the Machine says."""
 
 from __future__ import annotations
 

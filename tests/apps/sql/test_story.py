@@ -1,4 +1,4 @@
-"""The paper's story shows in h-relations, which are the same in every run."""
+"""The stages of the paper differ in their h-relations, which are the same in every run."""
 
 from __future__ import annotations
 
