@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import time
 
 import numpy as np
 import pytest
+
+from bsplib.backends.shm.control import BLOCKS
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -119,3 +122,22 @@ def test_a_process_that_leaves_a_later_sub_group_first_still_looks_at_the_earlie
         return found
 
     assert run(main) == [100 * LARGE, 100 * LARGE, 0, 200 * LARGE]
+
+
+@pytest.mark.real_processes
+@pytest.mark.procs(3)
+def test_a_process_that_waits_lets_others_use_the_groups_again_that_it_has_left(run):
+    """Process 2 has left all that fit at a time before the others have posted anything."""
+    ahead = multiprocessing.Event()
+
+    def main(bsp):
+        if bsp.pid != 2:
+            assert ahead.wait(30)
+        for _ in range(BLOCKS - 1):  # the whole run takes one
+            with bsp.partition([bsp.nprocs]) as whole:
+                whole.oblsync(0)
+        ahead.set()
+        with bsp.partition([2, 3]) as part:
+            return part.allgather(bsp.pid) if bsp.pid < 2 else None
+
+    assert run(main, start_method="fork") == [[0, 1], [0, 1], None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from bsplib.backends.base import LeftGroup
 from bsplib.backends.shm.control import BLOCKS, OS_PID, WORD
@@ -54,6 +54,27 @@ class ProcessContext:
     def reclaim_left_groups(self) -> None:
         """Reclaim what belongs to groups that everybody has left."""
         self.left_over[:] = [group for group in self.left_over if not group.let_go()]
+
+    def wait(
+        self,
+        ready: Callable[[], object],
+        whom: Sequence[int],
+        suspect: Callable[[], None],
+        *,
+        spun: bool = False,
+    ) -> None:
+        """Wait as :meth:`Waiting.wait` does, and look at groups that this process has left.
+
+        It may have left one before the others had posted there. They cannot use the blocks
+        of such a group again before it has looked at their posts, and it may wait for them.
+        """
+
+        def look() -> None:
+            if self.left_over:
+                self.reclaim_left_groups()
+            suspect()
+
+        self.waiting.wait(ready, whom, look, spun=spun)
 
     def has_block(self) -> bool:
         """Tell whether this process can enter another group."""

@@ -135,7 +135,7 @@ class Oblivious:
                     waiting, absent = members.root(members.pid), members.root(pid)
                     raise waits_in_vain("oblsync", waiting, absent, why)
 
-        members.context.waiting.wait(
+        members.context.wait(
             lambda: any(self._has_posted(pid, number) for pid in pids),
             [members.root(pid) for pid in pids],
             suspect,
@@ -145,7 +145,7 @@ class Oblivious:
         """Stay at most RING oblivious supersteps ahead of the slowest process."""
         floor = self.ended - RING + 1
         if floor > 0 and self.least_consumed() < floor:
-            self._members.context.waiting.wait(
+            self._members.context.wait(
                 lambda: self.least_consumed() >= floor,
                 [self._members.root(pid) for pid in self._members.others],
                 self.read_everything,

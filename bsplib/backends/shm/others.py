@@ -79,4 +79,4 @@ class Others:
             if why and not arrived():  # it may have come, and gone on, since it was looked for
                 raise waits_in_vain("sync", members.root(members.pid), members.root(pid), why)
 
-        self._waiting.wait(arrived, [members.root(pid)], suspect, spun=spun)
+        members.context.wait(arrived, [members.root(pid)], suspect, spun=spun)
