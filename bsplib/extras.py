@@ -32,7 +32,7 @@ def need(name: str) -> ModuleType:
     """Import a module of a package that an extra installs.
 
     Args:
-        name: of the module, such as ``"scipy.optimize"``.
+        name: name of the module, such as ``"scipy.optimize"``.
 
     Returns:
         The module.
@@ -53,10 +53,10 @@ def need(name: str) -> ModuleType:
 
 
 def optional_module(name: str) -> Any:
-    """Return what stands for a module, and imports it when an attribute is used.
+    """Return a replacement for a module, which imports it when an attribute is used.
 
     Args:
-        name: as of :func:`need`, which is called at the first use and so may raise there.
+        name: name of the module. The first use calls :func:`need`, and may raise its error.
     """
     if name.partition(".")[0] not in EXTRAS:
         raise ValueError(f"{name} is in no extra; the packages in extras are {', '.join(EXTRAS)}")
@@ -70,6 +70,6 @@ class _Late:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        if attribute.startswith("__"):  # pickle and others only ask whether there is one
+        if attribute.startswith("__"):  # pickle and others only test whether it exists
             raise AttributeError(attribute)
         return getattr(need(self._name), attribute)

@@ -2,9 +2,9 @@
 
 ``profiler``, ``webui`` and ``apps`` are names that a user's own module may have. Python
 takes the first on its path, which may be the user's: ``python -m`` puts the working
-directory first, and ``PYTHONPATH`` comes before what is installed. The ``bsp`` command
-therefore looks for these packages in the folder of bsplib itself. A script that
-``bsp run`` runs is left alone: it imports its own modules.
+directory first, and ``PYTHONPATH`` comes before installed packages. The ``bsp`` command
+therefore looks for these packages in the folder of bsplib itself. This does not affect a
+script that ``bsp run`` runs: it imports its own modules.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _HOME = str(Path(__file__).absolute().parents[1])
 
 
 def prefer_own(*names: str) -> None:
-    """Make imports of these names mean the packages that come with bsplib, from now on.
+    """Make imports of these names find the packages that come with bsplib, from now on.
 
-    Where another module of such a name would have been imported, a sentence on standard
-    error says so at the import.
+    If another module of such a name would have been imported, a sentence is printed on
+    standard error at the import.
 
     Args:
         names: of ``NAMES``.
@@ -44,8 +44,8 @@ def hiding(name: str) -> Path | None:
         name: one of ``NAMES``.
 
     Returns:
-        What is first on Python's path; None where that is the package of bsplib, or
-        nothing is.
+        The file or folder that is first on Python's path; None if that is the package of
+        bsplib, or if there is none.
     """
     own, first = PathFinder.find_spec(name, [_HOME]), PathFinder.find_spec(name)
     if own is None or first is None:

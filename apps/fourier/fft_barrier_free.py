@@ -63,7 +63,7 @@ def main(bsp: bsplib.Group, values: ArrayLike | int, *, seed: int = 0) -> Values
     Raises:
         ValueError: the signal is empty, or has not one dimension.
 
-    Cost: a superstep to prepare, which nobody waits for, and those of :func:`transform`.
+    Cost: a superstep to prepare, without waits, and those of :func:`transform`.
     Source: Roda et al. 1999, section 4.1.
     """
     size = common.number_of_values(values)

@@ -91,7 +91,7 @@ def merge_sort(
         length: most keys of a block; processes that come after one with fewer may
             have any number up to it.
         descending: the first process is to get the greatest keys.
-        begin: is told the splits as they begin.
+        begin: is called with the name of each split as it begins.
     """
     span = 1
     while span < bsp.nprocs:

@@ -124,7 +124,7 @@ def sort_blocks(
         key: field or fields by which records are sorted, the first one first; all of
             a record if None.
         stable: records of equal keys stay in the order (process, position).
-        begin: is told the M-steps as they begin.
+        begin: is called with the name of each M-step as it begins.
 
     Returns:
         The records that are due on this process, in order; no part of ``block``.

@@ -51,7 +51,7 @@ def sql_process(
         bsp: the group.
         inputs: ITEM, QNT and TRAN, with the columns of :data:`INPUTS` at least.
         plan: how.
-        begin: is told the name of each query as it begins.
+        begin: is called with the name of each query as it begins.
 
     Returns:
         TEMP1 to TEMP6.
