@@ -370,12 +370,12 @@ class RemoteAccess(Arrays):
             if self._watch is not None:
                 values = self._watch.source(values, "put_at")
             to, at, what = broadcast("put_at", pids, indices, cast_values("put_at", values, dtype))
-            words = self._words("put_at", registration, to, at)
+            batches = self._words("put_at", registration, to, at)
             flat = what.reshape(-1)
-            for its in words:
-                where = its.pack_indices(self._port.stage)
-                payload = its.pack_values(flat, self._port.stage)
-                outgoing = self._out[its.pid]
+            for batch in batches:
+                where = batch.pack_indices(self._port.stage)
+                payload = batch.pack_values(flat, self._port.stage)
+                outgoing = self._out[batch.pid]
                 outgoing.add_words(WordsPut(registration.slot, code, 1), where, payload)
                 if self._watch is not None:
                     outgoing.add_site(False, here("put_at"))
@@ -417,15 +417,15 @@ class RemoteAccess(Arrays):
             dtype = dtype_there("get_at", registration)
             of, at = broadcast("get_at", pids, indices)
             destination = check_out("get_at", out, of.shape, dtype)
-            for its in self._words("get_at", registration, of, at):
-                where = its.pack_indices(self._port.stage)
-                nbytes = its.number() * dtype.itemsize
-                outgoing = self._out[its.pid]
+            for batch in self._words("get_at", registration, of, at):
+                where = batch.pack_indices(self._port.stage)
+                nbytes = batch.number() * dtype.itemsize
+                outgoing = self._out[batch.pid]
                 outgoing.add_words_get(WordsGet(registration.slot, nbytes), where)
                 if self._watch is not None:
                     outgoing.add_site(True, here("get_at"))
                 into = plain(destination)
-                self._gets.append(PendingGet(its.pid, into, None, dtype, nbytes, its.positions))
+                self._gets.append(PendingGet(batch.pid, into, None, dtype, nbytes, batch.positions))
             if self._watch is not None and destination.size:
                 destination = self._watch.destination(destination, "get_at", new=out is None)
         except BspError as error:

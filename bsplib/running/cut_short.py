@@ -1,4 +1,4 @@
-"""What the caller is told where a run is ended from outside: a table of its processes."""
+"""The error or note for a run that a timeout or Ctrl-C ends: a table of its processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def interrupted(rows: Iterable[Whereabouts]) -> str:
 
 
 def _table(rows: Iterable[Whereabouts]) -> str:
-    """Return a table of where processes are; those at one place share a line."""
+    """Return a table of where processes are; processes at the same place share a line."""
     alike: dict[tuple[str, str, str], list[int]] = {}
     for pid, superstep, place, doing in sorted(rows):
         alike.setdefault((str(superstep), place, doing), []).append(pid)
@@ -37,7 +37,7 @@ def _table(rows: Iterable[Whereabouts]) -> str:
 
 
 def _ranges(pids: Sequence[int]) -> str:
-    """Return rising numbers such as ``0, 2-5``."""
+    """Return numbers in increasing order as text, such as ``0, 2-5``."""
     parts: list[list[int]] = []
     for pid in pids:
         if parts and parts[-1][-1] == pid - 1:

@@ -1,4 +1,4 @@
-"""How the processes of a run ended that did not return, and what the caller is told of it.
+"""How processes ended whose ``main`` did not return, and the error that ``run`` raises for them.
 
 Of several failures the run raises the one of the lowest (superstep, pid), in its own
 type. A note says where it was raised and how many others there are; a mismatch says
@@ -23,7 +23,7 @@ from bsplib.errors import BspError, MessageError, ProcessDiedError, SyncMismatch
 from bsplib.visible import text_of
 
 _AFTER_ALL = 1 << 62
-"""The superstep of what goes wrong after the last one."""
+"""Stands for the superstep of an error that occurs after the last superstep."""
 
 
 class RemoteTraceback(Exception):  # noqa: N818  # shown as a cause, never raised
@@ -35,13 +35,13 @@ class RemoteTraceback(Exception):  # noqa: N818  # shown as a cause, never raise
 
 @dataclass(frozen=True)
 class Failure:
-    """How a process ended that did not return."""
+    """The error with which a process ended."""
 
     pid: int
     superstep: int
     error: BaseException
     place: str = ""
-    """File and line at which it was raised; empty where nobody knows."""
+    """File and line at which it was raised; empty where that is not known."""
     traceback: str = ""
 
     failed: ClassVar[bool] = True
@@ -49,8 +49,8 @@ class Failure:
     def rank(self) -> tuple[int, bool, int]:
         """Return the sort key: the run raises the failure for which it is lowest.
 
-        A mismatch comes after other errors of its superstep: where a process raises,
-        others find that it does not come to their sync.
+        A mismatch comes after other errors of its superstep: it may be their consequence,
+        since a process that has raised does not come to the sync at which others wait for it.
         """
         return self.superstep, isinstance(self.error, SyncMismatchError), self.pid
 
@@ -70,7 +70,7 @@ def failure_of(error: BaseException, pid: int, superstep: int) -> Failure:
     Args:
         error: what it raised, ``SystemExit`` included.
         pid: process of the root group.
-        superstep: in which it was; an error that knows better comes first.
+        superstep: in which it was, if the error does not have an attribute that says so.
     """
     said = getattr(error, "superstep", None)
     superstep = said if isinstance(said, int) else superstep
@@ -87,12 +87,12 @@ def failure_of(error: BaseException, pid: int, superstep: int) -> Failure:
 
 
 def halt_of(stopped: BaseException) -> Halt:
-    """Describe where a process was stopped, from what unwound it."""
+    """Describe where a process was stopped, from the exception that stopped it."""
     return Halt(call_site.place_of_error(stopped.__traceback__))
 
 
 def unpicklable_result(pid: int, reason: Exception) -> MessageError:
-    """Return the error for what cannot travel to the caller of ``run``."""
+    """Return the error for a result that cannot be sent to the caller of ``run``."""
     error = MessageError(
         f"what main returned on process {pid} cannot be pickled: {text_of(reason)}"
     )
@@ -101,11 +101,11 @@ def unpicklable_result(pid: int, reason: Exception) -> MessageError:
 
 
 def read_outcome(pickled: bytes, pid: int) -> Any:
-    """Return how a process ended from what it said; a failure where that cannot be read.
+    """Return how a process ended from its report; a failure where that cannot be unpickled.
 
     Args:
-        pickled: from a process of this run, hence safe to unpickle.
-        pid: who said it.
+        pickled: the report, from a process of this run, hence safe to unpickle.
+        pid: the process.
     """
     try:
         return pickle.loads(pickled)
@@ -118,7 +118,7 @@ def read_outcome(pickled: bytes, pid: int) -> Any:
 
 
 def _portable(error: BaseException) -> BaseException:
-    """Return an error that survives pickling: itself, or one that says the same."""
+    """Return an error that survives pickling: the given one, or a BspError with its text."""
     try:
         again = pickle.loads(pickle.dumps(error))
     except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__
@@ -132,14 +132,14 @@ def _portable(error: BaseException) -> BaseException:
     return said
 
 
-# -- what the caller of run gets ------------------------------------------------------------
+# -- the error that run raises --------------------------------------------------------------
 
 
 def raise_first(outcomes: Mapping[int, Any]) -> None:
     """Raise the first of the failures, if there are any.
 
     Args:
-        outcomes: by pid, as far as they are known: Failure, Halt or what else there is.
+        outcomes: by pid, as far as they are known: a Failure, a Halt or a result.
     """
     failures = [outcome for outcome in outcomes.values() if isinstance(outcome, Failure)]
     if not failures:
@@ -163,7 +163,7 @@ def _raise(failure: Failure) -> NoReturn:
 
 
 def _note(failure: Failure, others: int) -> str:
-    """Return where an error was raised, as far as its text does not say so."""
+    """Return where an error was raised, unless its text says so already."""
     more = f"{others} more process{'es' if others > 1 else ''} failed" if others else ""
     if isinstance(failure.error, BspError) and failure.error.pid is not None:
         return f"[{more}]" if more else ""
@@ -175,7 +175,7 @@ def _note(failure: Failure, others: int) -> str:
 
 
 def _name_places(error: SyncMismatchError, outcomes: Mapping[int, Any]) -> None:
-    """Add to a mismatch where every process waited, if not all did at one place."""
+    """Add to a mismatch where every process waited, if they waited at several places."""
     at: dict[str, list[int]] = {}
     for pid, outcome in sorted(outcomes.items()):
         if isinstance(outcome, Failure | Halt) and outcome.place:
@@ -229,8 +229,9 @@ def _leave_out_own(
 def trim(error: BaseException) -> None:
     """Take frames of bsplib out of the traceback of an error and those of its causes.
 
-    An error that is none of bsplib's own and was raised inside bsplib alone keeps all.
-    A ``raise`` that follows in the ``except`` clause does not add its own frame.
+    An error of another kind than bsplib's own keeps all frames if all are of bsplib: it
+    shows a mistake there. A ``raise`` that follows in the ``except`` clause does not add its
+    own frame.
     """
     if not _is_full():
         _trim(error, set())
@@ -261,11 +262,11 @@ def _frames(traceback: TracebackType | None) -> Iterator[TracebackType]:
 
 
 def show_error(error: BaseException, script: str) -> int:
-    """Print the traceback of an error as Python does, from the script on.
+    """Print the traceback of an error as Python does, beginning with the frame of the script.
 
     Args:
         error: what the script raised.
-        script: path of the script; what called it is left out.
+        script: path of the script; the frames that called it are left out.
 
     Returns:
         The exit status that Python has after such an error.

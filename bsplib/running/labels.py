@@ -1,8 +1,8 @@
-"""Lines that arrive whole, with the pid of the process that printed them in front or without.
+"""Standard output and error in whole lines, which may begin with the pid of their process.
 
-Processes that share a terminal, a pipe or a file would mix their lines: a buffer is
-written when it is full, in the middle of a line, and ``print(..., end="")`` writes a
-piece. Here a line is written when it has its end, in one piece.
+Processes that share a terminal, a pipe or a file would mix their lines: a full buffer is
+written in the middle of a line, and ``print(..., end="")`` writes a part of one. The
+streams of this module write a line at once, when it is complete.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ WhoPrints = Callable[[], int | None]
 class WholeLines(io.TextIOBase):
     """A text stream that writes whole lines.
 
-    What has no end of line yet waits for it. Without labels ``flush`` writes it too,
-    so that a program can show a bar that grows.
+    The beginning of a line is kept until its end is written. Without labels ``flush`` writes
+    it at once, so that a program can show a progress bar.
 
     Args:
-        stream: takes the lines.
-        who: tells which process prints; None for none, whose lines get no label.
+        stream: to which the lines are written.
+        who: returns the pid of the process that prints; None outside every process, where
+            lines get no label.
         label: whether the pid stands in front of a line.
     """
 
@@ -38,7 +39,7 @@ class WholeLines(io.TextIOBase):
         self._lock = _lock_of(stream)
 
     def write(self, text: str) -> int:
-        """Write the lines that are whole, and keep the rest."""
+        """Write the lines that are complete, and keep the rest."""
         pid = self._who()
         begun = self._begun.setdefault(pid, [])
         lines, end, rest = text.rpartition("\n")
@@ -56,13 +57,13 @@ class WholeLines(io.TextIOBase):
             self._stream.flush()
 
     def flush(self) -> None:
-        """Write what has no end of line yet, if lines have no labels."""
+        """Write the line that is not complete yet, if lines have no labels."""
         if not self._label and (rest := "".join(self._begun.pop(self._who(), []))):
             self._write(rest, None)
         self._stream.flush()
 
     def close(self) -> None:
-        """Write what has no end of line yet."""
+        """Write the lines that are not complete yet."""
         for pid, begun in self._begun.items():
             if rest := "".join(begun):
                 self._write(f"{rest}\n" if self._label else rest, pid)
@@ -95,7 +96,7 @@ class WholeLines(io.TextIOBase):
 
     @property
     def buffer(self) -> IO[bytes]:
-        """Bytes written to it are no lines, and go out as they come."""
+        """The stream for bytes, which are written at once and not as lines."""
         return self._stream.buffer
 
     def reconfigure(self, **how: Any) -> None:
@@ -104,11 +105,11 @@ class WholeLines(io.TextIOBase):
 
 
 def _lock_of(stream: TextIO) -> int | None:
-    """Return a descriptor of a stream's file that no other process has, for locking it.
+    """Return a descriptor of a stream's file that only this process has, for locking it.
 
     The system writes a line in one piece only up to a certain length (4096 bytes on a
-    pipe); a lock keeps longer ones whole. None where the stream is no file, or its
-    file cannot be opened once more: then only short lines are sure to be whole.
+    pipe); a lock keeps longer ones in one piece. None where the stream is no file, or its
+    file cannot be opened again: then only short lines are sure to stay in one piece.
     """
     try:
         flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -131,10 +132,10 @@ def _held(lock: int | None) -> Iterator[None]:
 
 @contextmanager
 def whole_lines(who: WhoPrints, *, label: bool) -> Iterator[None]:
-    """Write the lines that are printed inside to standard output and error as whole ones.
+    """Write what is printed inside the block to standard output and error in whole lines.
 
     Args:
-        who: tells which process prints; None for none.
+        who: returns the pid of the process that prints; None outside every process.
         label: whether the pid stands in front of a line.
     """
     before = sys.stdout, sys.stderr

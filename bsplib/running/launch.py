@@ -31,7 +31,7 @@ from bsplib.version import __version__
 
 @dataclass
 class Overrides:
-    """What ``bsp run`` says; it wins over what the script says."""
+    """What the options of ``bsp run`` set; they replace the arguments of ``run`` in the script."""
 
     nprocs: int | None = None
     backend: str | None = None
@@ -43,13 +43,13 @@ class Overrides:
     records: bool = True
     """False: nothing is recorded, whatever the script says."""
     report_times: Callable[[Times], None] | None = None
-    """Is told the virtual times of each run."""
+    """Called with the virtual times of each run."""
 
 
 overrides = Overrides()
 
 
-def run(  # noqa: PLR0913  # each has a name at the call
+def run(  # noqa: PLR0913  # callers pass the options by keyword
     main: Callable[..., Any],
     *args: Any,
     nprocs: int | None = None,
@@ -75,25 +75,25 @@ def run(  # noqa: PLR0913  # each has a name at the call
             modules are shared.
         profile: file to record the run in; a further run of the same program into
             the same file is added to it. It is written when the run ends, in place of
-            a regular file of that name; of a symbolic link the file is replaced that it
-            points to. Where this process is killed before, ``bsp recover FOLDER`` makes
-            it of the records, which lie beside it in a folder ``.bsp-records-...``.
-            Nothing is recorded if None.
+            a regular file of that name; if it is a symbolic link, the file that the link
+            points to is replaced. If this process is killed before, ``bsp recover FOLDER``
+            makes the trace from the records, which lie beside it in a folder
+            ``.bsp-records-...``. Nothing is recorded if None.
         machine: prices the communication of virtual processors, scales their computation
             where it has a speed, and tells ``broadcast`` when two stages pay: a
             :class:`bsplib.Machine`, the name of one, or a TOML file;
             ``"shared-memory"`` and ``"ideal"`` if None.
-        check: report what is legal and hardly meant, with the places of both calls:
+        check: report what is legal but probably a mistake, with the lines of both calls:
             overlapping puts and hp-transfers, arrays of transfers that are changed or read
             too early, and arrays that are used after they were freed. Warn of messages
-            that nobody reads. Takes time, and a copy of all registered arrays.
+            that are never read. This takes time, and a copy of all registered arrays.
         wait: how real processes wait for each other: ``"auto"``, spinning only where
             each has a core and sleeping where it takes long; ``"spin"``, never
             sleeping; ``"block"``, always sleeping.
         start_method: ``"fork"``, ``"forkserver"`` or ``"spawn"``; fork where the
             calling process has one thread, else forkserver, if None.
-        sim_seed: of the order in which virtual processors run.
-        timeout: seconds that the run may take; it takes as long as it takes if None.
+        sim_seed: seed of the order in which virtual processors run.
+        timeout: seconds that the run may take; there is no limit if None.
         **kwargs: given to ``main`` in every process.
 
     Returns:
@@ -107,10 +107,10 @@ def run(  # noqa: PLR0913  # each has a name at the call
         RunTimeoutError: the run took longer than ``timeout``; the text says where every
             process was.
         ProcessDiedError: a process exited or was killed.
-        SyncMismatchError: processes did not sync alike.
+        SyncMismatchError: processes did not end the same supersteps in the same way.
         Exception: what ``main`` raised, in its own type, with the remote traceback
-            as its cause; of several errors that of the lowest (superstep, pid).
-        TraceError: the file that earlier runs were recorded in has been damaged since.
+            as its cause; of several errors, the one of the lowest (superstep, pid).
+        TraceError: the file in which earlier runs were recorded is damaged.
 
     Warns:
         TraceWarning: records were lost, because the disk is full for example; the
@@ -198,7 +198,7 @@ def _meta(task: Task, setting: Setting) -> dict[str, Any]:
 
 
 def _scaling(machine: Machine) -> dict[str, Any]:
-    """Return how the CPU time of this computer became virtual time."""
+    """Return the factors by which CPU time of this computer becomes virtual time."""
     known = machine.speed is not None
     return {
         "seconds_per_cpu_second": time_scale(machine),

@@ -23,19 +23,19 @@ from bsplib.running.work import TaskWork
 
 
 class Pool:
-    """A BSP machine that stays: its processes run one program after the other.
+    """A BSP machine whose processes are kept and run one program after the other.
 
     Use it as ``with bsplib.Pool(nprocs=4) as pool: pool.run(main, ...)``. Globals of
     modules stay as a run left them; arrays of a run do not outlive it. After a run
     that ended in an error the processes are started afresh. Runs that several threads
-    ask for are done one after the other: each waits for its turn.
+    ask for are done one after the other.
 
     Args:
         nprocs: number of processes; the cores that this process may use if None.
         machine: as for :func:`bsplib.run`.
-        check: likewise.
-        wait: likewise.
-        start_method: likewise.
+        check: as for :func:`bsplib.run`.
+        wait: as for :func:`bsplib.run`.
+        start_method: as for :func:`bsplib.run`.
 
     Raises:
         ProcessRangeError: ``nprocs`` is not 1 to 256.
@@ -59,7 +59,7 @@ class Pool:
         self._finalize: Finalize | None = None
         self._closed = False
         self._turn = threading.Lock()
-        self._thread = 0  # that has the turn
+        self._thread = 0  # that is in a run; 0 where none is
 
     @property
     def nprocs(self) -> int:
@@ -74,7 +74,7 @@ class Pool:
         Args:
             main: the program.
             *args: given to ``main`` in every process.
-            timeout: seconds that the run may take, once the processes are there and free.
+            timeout: seconds that the run may take, once the processes have started and are idle.
             **kwargs: given to ``main`` in every process.
 
         Returns:
@@ -115,7 +115,7 @@ class Pool:
             self._let_go()
 
     def _check_thread(self, operation: str) -> None:
-        """Refuse what would wait for itself, as a signal handler may do."""
+        """Raise if this thread is in a run already, as in a signal handler: it would deadlock."""
         if self._thread == threading.get_ident():
             raise UsageError(
                 f"Pool.{operation}: this thread is in a run of the pool already; use another "
@@ -126,7 +126,7 @@ class Pool:
         if self._closed:
             raise UsageError("this pool is closed; make another one")
         if self._processes is not None and self._processes.busy:
-            self._end()  # a run was interrupted, and so was the end of its processes
+            self._end()  # a run was interrupted, and stopping its processes was interrupted, too
         if self._processes is None:
             with held_back():
                 self._processes = self._start()
@@ -137,7 +137,7 @@ class Pool:
     def _start(self) -> KeptProcesses:
         setting = self._setting
         keep = backends.find(setting.backend).keep
-        assert keep is not None  # of the backend that is the default
+        assert keep is not None  # the default backend has pools
         made = keep(Options(setting.nprocs, setting.start_method, setting.wait))
         try:
             made.start()
@@ -163,7 +163,7 @@ class Pool:
             try:
                 self._ready()
             except BaseException:
-                # Not left to the finalizer: an interrupt in there would be ignored.
+                # Not left to the finalizer, which would ignore an interrupt.
                 self._end()
                 raise
         return self

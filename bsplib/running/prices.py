@@ -1,4 +1,4 @@
-"""What a Machine asks for the communication of virtual processors."""
+"""The prices of communication between virtual processors, from the parameters of a Machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class MachinePrices:
     """Prices by g and l, or by g and L of the pattern; see :class:`Prices`.
 
     Args:
-        machine: whose figures they are.
+        machine: its g, l and patterns give the prices.
     """
 
     def __init__(self, machine: Machine) -> None:

@@ -1,11 +1,11 @@
-"""Measures the figures of this computer: speed, g, l, and g and L of six patterns.
+"""Measures the parameters of this computer: speed, g, l, and g and L of six patterns.
 
 Every pattern is a superstep of puts into shared memory with its sync, for h from 64
-bytes to 1 MiB: l and L hold for supersteps that communicate, one that does not takes
-less. Rounds over all patterns and sizes take turns, so that what disturbs the computer
-disturbs them alike; of each size the lowest tenth counts. g and L are fitted by least
-squares on the relative error. g and l of the Machine are those of the all-to-all, as the
-Oxford BSP library has it.
+bytes to 1 MiB: l and L hold for supersteps that communicate; an empty one takes less. All
+patterns and sizes are measured once in each of several rounds, so that other work of the
+computer disturbs them equally; the first decile over the rounds is taken. g and L are
+fitted by least squares on the relative error. g and l of the Machine are those of the
+all-to-all, as in the Oxford BSP library.
 
 Source: Roda et al. 1999, section 3: the patterns, and the sizes of equation 4 with
 @ = max; there without syncs.
@@ -53,7 +53,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Probed:
-    """What a probe has found."""
+    """The Machine that a probe measured, and how well its lines fit."""
 
     machine: Machine
     fits: dict[str, Fit]
@@ -67,13 +67,13 @@ def probe(
     rounds: int = ROUNDS,
     progress: Callable[[], object] = lambda: None,
 ) -> Probed:
-    """Measure this computer with so many processes over shared memory.
+    """Measure this computer with a number of processes over shared memory.
 
     Args:
         nprocs: 2 or more: with one nothing is communicated.
-        name: of the Machine.
+        name: name of the Machine.
         rounds: how often everything is measured.
-        progress: is called after each round.
+        progress: called after each round.
 
     Raises:
         ValueError: there are fewer than 2 processes, or no rounds.
@@ -101,8 +101,8 @@ def fit_line(h: NDArray[Any], seconds: NDArray[np.float64]) -> Fit:
     """Fit seconds = g h + l by least squares on the relative error.
 
     Args:
-        h: bytes; at least two different ones.
-        seconds: as many, all above 0.
+        h: bytes; at least two different values.
+        seconds: the time for each h, greater than 0.
 
     Returns:
         The line; g is not negative, and l may be below zero.
@@ -119,16 +119,17 @@ def fit_line(h: NDArray[Any], seconds: NDArray[np.float64]) -> Fit:
 
 
 def measure_round(bsp: Group) -> tuple[float, NDArray[np.float64]]:
-    """Measure everything once.
+    """Measure every pattern with every h once, in a process of the pool.
 
     Returns:
         flop/s of this process, and the seconds of a superstep by pattern and h.
     """
-    room = bsp.zeros(RELATIONS[-1], np.uint8)
+    destination = bsp.zeros(RELATIONS[-1], np.uint8)
     source = np.ones(RELATIONS[-1], np.uint8)
     speed = _speed(bsp)
     seconds = [
-        _superstep_s(bsp, pattern, source, room, h) for pattern, h in product(PATTERNS, RELATIONS)
+        _superstep_s(bsp, pattern, source, destination, h)
+        for pattern, h in product(PATTERNS, RELATIONS)
     ]
     return speed, np.reshape(seconds, (len(PATTERNS), len(RELATIONS)))
 
@@ -140,7 +141,7 @@ def _speed(bsp: Group) -> float:
 
 
 def _superstep_s(
-    bsp: Group, pattern: str, source: NDArray[np.uint8], room: NDArray[np.uint8], h: int
+    bsp: Group, pattern: str, source: NDArray[np.uint8], destination: NDArray[np.uint8], h: int
 ) -> float:
     """Return the seconds of a superstep, from a batch of them."""
 
@@ -148,17 +149,17 @@ def _superstep_s(
         bsp.sync()
         began = bsp.time()
         for _ in range(count):
-            _communicate(bsp, pattern, source, room, h)
+            _communicate(bsp, pattern, source, destination, h)
             bsp.sync()
         return (bsp.time() - began) / count
 
-    # All have to agree on the number, hence the largest of their own estimates.
+    # All processes need the same number: they take the largest of their estimates.
     estimate = bsp.allreduce(batch(2), np.maximum)
     return batch(min(max(2, int(_BATCH_S / estimate)), _MOST_SUPERSTEPS))
 
 
 def message_bytes(pattern: str, h: int, nprocs: int) -> int:
-    """Return the size of a message that makes an h-relation of a pattern.
+    """Return the bytes of each message with which a pattern is an h-relation.
 
     Source: Roda et al. 1999, equation 4 with @ = max.
     """
@@ -166,26 +167,26 @@ def message_bytes(pattern: str, h: int, nprocs: int) -> int:
 
 
 def relation(pattern: str, h: int, nprocs: int) -> int:
-    """Return the h that comes of whole bytes."""
+    """Return the h of a pattern whose messages have :func:`message_bytes`: h rounded down."""
     size = message_bytes(pattern, h, nprocs)
     return size if pattern in ("exchange", "ping-pong") else size * (nprocs - 1)
 
 
 def _communicate(
-    bsp: Group, pattern: str, source: NDArray[np.uint8], room: NDArray[np.uint8], h: int
+    bsp: Group, pattern: str, source: NDArray[np.uint8], destination: NDArray[np.uint8], h: int
 ) -> None:
-    """Put what this process puts in a superstep of a pattern."""
+    """Make the puts of this process in a superstep of a pattern."""
     size = message_bytes(pattern, h, bsp.nprocs)
     if size == 0:
         return
     for pid in receivers(pattern, bsp.pid, bsp.nprocs):
         start = size * (pid - 1) if pattern == "personalised-one-to-all" else 0
-        place = bsp.pid - (bsp.pid > pid) if pattern in ("all-to-one", "all-to-all") else 0
-        bsp.put(pid, source[start : start + size], room, offset=place * size)
+        rank = bsp.pid - (bsp.pid > pid) if pattern in ("all-to-one", "all-to-all") else 0
+        bsp.put(pid, source[start : start + size], destination, offset=rank * size)
 
 
 def receivers(pattern: str, pid: int, nprocs: int) -> list[int]:
-    """Return the processes that one sends to in a superstep of a pattern.
+    """Return the processes to which a process sends in a superstep of a pattern.
 
     Source: Roda et al. 1999, section 1.
     """
@@ -229,7 +230,7 @@ def _machine(name: str, nprocs: int, speed: float, fits: dict[str, Fit]) -> Mach
 
 
 def processor() -> str:
-    """Return what this computer's processor is called."""
+    """Return the name of this computer's processor."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:

@@ -1,4 +1,4 @@
-"""What a probe has found, as a table on the terminal."""
+"""The result of a probe, as a table on the terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def probe_with_progress(nprocs: int, name: str) -> Probed:
-    """Measure this computer, and show on standard error how far it is; as :func:`probe`."""
+    """Do as :func:`probe`, and show a progress bar on standard error."""
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -36,7 +36,7 @@ def probe_with_progress(nprocs: int, name: str) -> Probed:
 
 
 def table(probed: Probed) -> Group:
-    """Return the figures of a Machine that was measured."""
+    """Return the parameters of a Machine that was measured, as a table."""
     machine = probed.machine
     rows = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     rows.add_column("pattern")

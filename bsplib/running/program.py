@@ -23,7 +23,7 @@ KEYWORDS = (
     "wait",
     "sim_seed",
 )
-"""What :func:`bsplib.run` takes for itself."""
+"""Keywords of :func:`bsplib.run`, which it does not pass on to ``main``."""
 
 _NEVER_RUNS = (
     (inspect.isgeneratorfunction, "a generator function: its body has a yield"),
@@ -33,7 +33,7 @@ _NEVER_RUNS = (
 
 _known: WeakKeyDictionary[FunctionType, dict[tuple[str, ...], inspect.Signature]]
 _known = WeakKeyDictionary()
-"""Parameters of programs that have been run before: to find them takes most of the time."""
+"""Signatures of programs that have been run before: finding them takes most of the time."""
 
 
 def check_program(
@@ -45,14 +45,14 @@ def check_program(
     """Check that ``main(bsp, *args, **kwargs)`` can be called and does something.
 
     Args:
-        main: what is to be the program.
-        args: for it, after the group.
-        kwargs: for it.
-        keywords: names that the caller keeps for itself.
+        main: the program.
+        args: its arguments, after the group.
+        kwargs: its keyword arguments.
+        keywords: keywords that the caller of this function does not pass on to ``main``.
 
     Raises:
-        ArgumentError: it is no function, takes other arguments, has a parameter of one of
-            these names, or would not run its body when it is called.
+        ArgumentError: ``main`` is no function, cannot take the arguments, has a parameter
+            with the name of one of ``keywords``, or would not run its body when it is called.
     """
     known = _known.setdefault(main, {}) if type(main) is FunctionType else {}
     signature = known.get(keywords)
@@ -72,7 +72,7 @@ def check_program(
 
 
 def _checked_signature(main: Any, keywords: Sequence[str]) -> inspect.Signature | None:
-    """Return the parameters of ``main`` once all is checked that no arguments are needed for."""
+    """Return the signature of ``main``, after the checks that do not need the arguments."""
     if not callable(main):
         raise ArgumentError(f"run: main is {_brief(main)}, which is no function; {_way_out(main)}")
     name = _name(main)
@@ -92,11 +92,11 @@ def _innermost(main: Callable[..., Any]) -> Any:
     while isinstance(main, functools.partial):
         main = main.func
     is_object = not inspect.isroutine(main) and not inspect.isclass(main)
-    return getattr(main, "__call__", main) if is_object else main  # noqa: B004  # itself is wanted
+    return getattr(main, "__call__", main) if is_object else main  # noqa: B004  # the method itself is needed
 
 
 def _signature(main: Callable[..., Any]) -> inspect.Signature | None:
-    """Return the parameters of ``main``; None where it cannot be asked, as some builtins."""
+    """Return the signature of ``main``; None where it has none, as some builtins."""
     try:
         return inspect.signature(main)
     except (TypeError, ValueError):
@@ -120,7 +120,7 @@ def _hint(
     signature: inspect.Signature,
     keywords: Sequence[str],
 ) -> str:
-    """Return what the caller may have meant."""
+    """Return a proposal for the call, where the mistake suggests one."""
     for word in kwargs:
         if word not in signature.parameters:
             near = difflib.get_close_matches(word, [*keywords, *signature.parameters], 1)
@@ -133,7 +133,7 @@ def _hint(
 
 
 def _call(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-    """Return the arguments of a call in words."""
+    """Return the arguments of a call as text."""
     values = [_brief(value) for value in args]
     values += [f"{word}={_brief(value)}" for word, value in kwargs.items()]
     return f"({', '.join(['bsp', *values])})"

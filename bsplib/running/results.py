@@ -11,7 +11,7 @@ from bsplib.running.failures import Failure, raise_first
 
 
 def report_of(launch: Callable[[], Report], timeout: float | None) -> Report:
-    """Launch a run and return how it ended; no process has failed.
+    """Launch a run and return its report, in which no process has failed.
 
     Args:
         launch: the backend's part of the run.
@@ -25,7 +25,7 @@ def report_of(launch: Callable[[], Report], timeout: float | None) -> Report:
     try:
         report = launch()
     except TimeIsOver as over:
-        assert timeout is not None  # else it could not be over
+        assert timeout is not None  # without a timeout TimeIsOver is not raised
         error = overdue(timeout, over.rows)
     except Interrupted as cut:
         error = cut.interrupt
@@ -33,7 +33,7 @@ def report_of(launch: Callable[[], Report], timeout: float | None) -> Report:
     else:
         raise_first(_with_deaths_as_failures(report.outcomes))
         return report
-    raise error  # out here, so that the backend's exception does not become its context
+    raise error  # outside the except clause: the backend's exception is not its context
 
 
 def values(report: Report) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Seeds of the global random generators, so that real processes do not draw the same.
+"""Seeds of the global random generators, so that real processes draw different numbers.
 
 A process that is forked inherits the state of ``random`` and of ``numpy.random``. Each
 process therefore seeds both anew, from numbers that the parent draws from its own
@@ -18,7 +18,7 @@ _BITS = 64
 
 
 class Seeds(NamedTuple):
-    """What the parent has drawn for one run."""
+    """Seeds that the parent has drawn for one run."""
 
     of_random: int = 0
     of_numpy: int | None = None
@@ -29,20 +29,20 @@ class Seeds(NamedTuple):
 def draw() -> Seeds:
     """Draw the seeds of a run, in its parent."""
     seed = random.getrandbits(_BITS)
-    numpy_random = sys.modules.get("numpy.random")  # not worth an import
+    numpy_random = sys.modules.get("numpy.random")  # imported by the program, or not needed
     if numpy_random is None:
         return Seeds(seed)
     return Seeds(seed, int.from_bytes(numpy_random.bytes(_BITS // 8), "little"))
 
 
-def plant(seeds: Seeds, pid: int) -> None:
+def seed_generators(seeds: Seeds, pid: int) -> None:
     """Seed the global generators of this process.
 
     Args:
-        seeds: of the run.
-        pid: of this process.
+        seeds: seeds of the run.
+        pid: this process.
     """
     random.seed(f"{seeds.of_random} {pid}")
     if seeds.of_numpy is not None:
         words = [seeds.of_numpy & 0xFFFFFFFF, seeds.of_numpy >> 32, pid]
-        np.random.seed(words)  # what is inherited is this legacy state
+        np.random.seed(words)  # a forked process inherits this legacy state

@@ -1,4 +1,4 @@
-"""How a run is to be done: what the caller says, checked and filled in."""
+"""The options of a run: checked, and with defaults filled in."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WAITS = ("auto", "spin", "block")
 
 @dataclass(frozen=True)
 class Setting:
-    """How a run is to be done; the fields are those of :func:`bsplib.run`."""
+    """The options of a run; the fields have the names of the arguments of :func:`bsplib.run`."""
 
     backend: str
     nprocs: int
@@ -41,11 +41,11 @@ def choose(
     seed: int = 0,
     timeout: float | None = None,
 ) -> Setting:
-    """Check what a caller says, and fill in what it does not say.
+    """Check the arguments of a call, and fill in defaults.
 
     Raises:
-        ProcessRangeError: so many processes cannot be.
-        UsageError: something named does not exist.
+        ProcessRangeError: ``nprocs`` is less than 1 or more than the backend can have.
+        UsageError: there is no such backend, Machine, way to wait or start method.
     """
     _check_name("backend", backend, backends.names())
     found = backends.find(backend)
@@ -54,7 +54,7 @@ def choose(
         _check_name("start_method", start_method, multiprocessing.get_all_start_methods())
     chosen = _machine(found.machine if machine is None else machine)
     if found.is_virtual:
-        chosen.need("l")  # every sync will
+        chosen.need("l")  # every sync has a price
     return Setting(
         backend=backend,
         nprocs=_count(nprocs, found),
@@ -81,7 +81,7 @@ def _machine(machine: object) -> Machine:
 
 def _seed(seed: object) -> int:
     try:
-        number = operator.index(seed)  # type: ignore[arg-type]  # that is the question
+        number = operator.index(seed)  # type: ignore[arg-type]  # it raises where it is no integer
     except TypeError:
         number = -1
     if number < 0:
@@ -90,15 +90,15 @@ def _seed(seed: object) -> int:
 
 
 def check_timeout(timeout: object) -> float | None:
-    """Return the seconds that a run may take; None for as long as it takes.
+    """Return the seconds that a run may take; None where there is no limit.
 
     Raises:
-        ArgumentError: they are no number greater than 0.
+        ArgumentError: ``timeout`` is neither None nor a number greater than 0.
     """
     if timeout is None:
         return None
     try:
-        seconds = float(timeout)  # type: ignore[arg-type]  # that is the question
+        seconds = float(timeout)  # type: ignore[arg-type]  # it raises where it is no number
     except (TypeError, ValueError):
         seconds = 0.0
     if isinstance(timeout, str) or not seconds > 0:

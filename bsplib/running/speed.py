@@ -1,7 +1,7 @@
 """How fast a process of this computer computes, in flop/s.
 
-``bsp probe`` measures it while all processes compute. Virtual processors need it where
-their Machine has a speed: what they compute here is scaled to it.
+``bsp probe`` measures it while all processes compute. Runs on virtual processors need it
+where the Machine has a speed: the time of their computation is scaled by the ratio.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 from bsplib.machine import Machine
 
 VECTOR = 16384
-"""Elements of the vectors, which a cache holds."""
+"""Elements of each vector: few enough for all of them to stay in cache."""
 _AXPY_REPEATS = 40
 _ROUNDS = 9
 
 
 def axpy_flops(clock_s: Callable[[], float]) -> float:
-    """Return the flop/s of y + a x by a clock in seconds."""
+    """Return the flop/s of y + a x, measured by a clock in seconds."""
     x, y, product = np.ones(VECTOR), np.zeros(VECTOR), np.empty(VECTOR)
     began = clock_s()
     for _ in range(_AXPY_REPEATS):
@@ -32,7 +32,7 @@ def axpy_flops(clock_s: Callable[[], float]) -> float:
 
 @functools.cache
 def own_speed() -> float:
-    """Return the speed of this thread in CPU time: the best of a few rounds, kept from then on."""
+    """Return the flop/s of this thread in CPU time: the best of a few rounds, measured once."""
     return max(axpy_flops(time.thread_time) for _ in range(_ROUNDS))
 
 
@@ -40,6 +40,6 @@ def time_scale(machine: Machine) -> float:
     """Return the seconds that a computation takes on a Machine for each second here.
 
     Returns:
-        1 where the Machine says no speed.
+        1 where the Machine has no speed.
     """
     return 1.0 if machine.speed is None else own_speed() / machine.speed

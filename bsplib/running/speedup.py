@@ -1,4 +1,4 @@
-"""The speedup of a script on virtual processors: T(1)/T(P), with both of them run.
+"""The speedup of a script on virtual processors: T(1)/T(P), where both runs are done.
 
 The total computation of a parallel program is not the time of one processor: with one
 process a program sends nothing, sorts in one piece, and takes another path. So the
@@ -21,14 +21,14 @@ _Say = Callable[[str], object]
 
 
 def run_with_speedup(script: str, say: _Say) -> None:
-    """Run a script, then run it on one processor, and say the speedup of each of its runs.
+    """Run a script, then run it on one processor, and print the speedup of each of its runs.
 
     The second time nothing is recorded, and what the script prints is dropped; files
     that it writes are written again.
 
     Args:
         script: path of the script; ``sys.argv`` is set already.
-        say: is given each line to be printed.
+        say: called with each line to be printed.
 
     Raises:
         BaseException: what the script raised the first time.
@@ -65,8 +65,8 @@ def _run(script: str, times: list[Times]) -> SystemExit | None:
 def _compared(script: str, parallel: Sequence[Times]) -> list[str]:
     """Return a line for each run of the script, or one that says why there is no speedup."""
     if not parallel:
-        say = " or ".join(f"--backend {name}" for name in backends.virtual_names())
-        return [f"no speedup: the script ran nothing on virtual processors; say {say}"]
+        option = " or ".join(f"--backend {name}" for name in backends.virtual_names())
+        return [f"no speedup: the script ran nothing on virtual processors; use {option}"]
     alone: list[Times] = []
     if (reason := _run_alone(script, alone)) is not None:
         return [f"no speedup: with nprocs = 1 the script {reason}"]
@@ -87,7 +87,7 @@ def _run_alone(script: str, times: list[Times]) -> str | None:
     try:
         with redirect_stdout(StringIO()):
             status = _run(script, times)
-    except Exception as error:  # noqa: BLE001  # whatever it is, the first run was good
+    except Exception as error:  # noqa: BLE001  # any error means only that there is no speedup
         return f"ended by {type(error).__name__}: {error}"
     finally:
         launch.overrides = before

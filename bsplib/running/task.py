@@ -24,11 +24,11 @@ _Group = TypeVar("_Group", bound=Group)
 
 
 class Conditions(NamedTuple):
-    """Under what conditions tasks are done; those of a pool are done under the same."""
+    """What holds for all tasks of the processes of one run, or of one pool."""
 
     machine: Machine
     check: bool = False
-    """Find transfers that overlap, and arrays that are changed too early."""
+    """See ``check`` of :func:`bsplib.run`."""
     label: bool = False
     """Lines that a process prints begin with its pid."""
     spool: Path | None = None
@@ -38,7 +38,7 @@ class Conditions(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What the processes of a run are to do."""
+    """A program with its arguments, for the processes of a run."""
 
     main: Callable[..., Any]
     args: tuple[Any, ...]
@@ -50,7 +50,7 @@ class Task(NamedTuple):
 
 def run_task(task: Task, port: Port) -> Any:
     """Run ``main`` in this process and return what it returns."""
-    port.exchange({}, 0, stamp=port.now())  # time 0 is when the last one is here
+    port.exchange({}, 0, stamp=port.now())  # time 0: all processes have arrived
     port.end_superstep()
     machine, check, _, folder, _ = task.conditions
     terms = Terms(port.released, machine, check)

@@ -23,15 +23,15 @@ _Group = TypeVar("_Group", bound=Group)
 _Method = Callable[..., Any]
 
 _READ_TIME = ("sync", "oblsync", "time")
-"""Primitives that show the time, or in which others wait for this process: the clock has
-to count all that it has measured before."""
+"""Primitives that return the time, or in which others wait for this process: before them the
+clock has to count all that it has measured."""
 _BATCHES, _CALLS = 20, 50
 """How often an empty primitive is called, to find out what the clock measures between two
 calls with nothing in between."""
 
 
 class _VirtualTime(Group):
-    """What a group in virtual time does besides pausing the clock in its primitives."""
+    """The methods of a group in virtual time that do more than pause the clock."""
 
     @property
     def _clock(self) -> VirtualClock:
@@ -63,7 +63,7 @@ def in_virtual_time(kind: type[_Group]) -> type[_Group]:
 
 
 def _primitives(kind: type[Group]) -> dict[str, _Method]:
-    """Return what a program calls, by name."""
+    """Return the methods that a program calls, by name."""
     methods = inspect.getmembers(kind, inspect.isfunction)
     return {
         name: method
@@ -157,7 +157,7 @@ def _outside(clock: VirtualClock) -> Iterator[None]:
 
 
 class _Probe:
-    """Calls an empty primitive."""
+    """Has a primitive that does nothing."""
 
     def __init__(self, clock: VirtualClock) -> None:
         self._port = self

@@ -1,4 +1,4 @@
-"""A task as a backend takes it: done in any process, its outcome carried to the caller."""
+"""A task in the form that a backend runs: in any process, with its outcome sent to the caller."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bsplib.backends.base import Stopped
 from bsplib.backends.launching import Ended, OpenPort
 from bsplib.running.failures import Failure, Halt, halt_of, read_outcome, unpicklable_result
 from bsplib.running.labels import WhoPrints, whole_lines
-from bsplib.running.seeds import plant
+from bsplib.running.seeds import seed_generators
 from bsplib.running.task import Conditions, Task, describe_failure, run_task
 
 _PLAIN = (int, float, complex, str, bytes, type(None), np.ndarray, np.generic)
@@ -31,7 +31,7 @@ class Returned(NamedTuple):
 
     @property
     def failed(self) -> bool:
-        """Whether it failed: it did not."""
+        """False: ``main`` returned."""
         return False
 
 
@@ -39,7 +39,7 @@ class TaskWork:
     """What every process of a run does; see :class:`Work`.
 
     Args:
-        task: to be done.
+        task: program and arguments.
     """
 
     def __init__(self, task: Task) -> None:
@@ -51,9 +51,10 @@ class TaskWork:
         return TaskRunner(self._task.conditions)
 
     def job(self) -> bytes:
-        """See :meth:`Work.job`: main and its arguments, by name where they can be found so.
+        """See :meth:`Work.job`.
 
-        Otherwise they are pickled by value.
+        Where ``main`` can be imported by its name and the arguments are of simple types, the
+        job is pickled by name; otherwise everything is pickled by value.
         """
         task = self._task
         job = tuple(task[:-1])  # without its conditions
@@ -69,9 +70,9 @@ class TaskWork:
         """See :meth:`Work.alone`."""
         return _pickled_outcome(lambda: self._task, pid, open_port)
 
-    def read(self, said: bytes, pid: int) -> Ended:
+    def read(self, report: bytes, pid: int) -> Ended:
         """See :meth:`Work.read`."""
-        outcome = read_outcome(said, pid)
+        outcome = read_outcome(report, pid)
         return outcome if isinstance(outcome, Failure | Halt) else Returned(*outcome)
 
     def inside(self) -> InsideTask:
@@ -89,13 +90,13 @@ class TaskRunner(NamedTuple):
         return _pickled_outcome(lambda: self._task(job), pid, open_port)
 
     def _task(self, job: bytes) -> Task:
-        """Return a task from the parent, whose script's functions and classes came by value."""
+        """Return the task of a job; functions and classes of the script were pickled by value."""
         task_main, args, kwargs, seeds = pickle.loads(job)
         main = task_main
         while isinstance(main, functools.partial):
             main = main.func
         if getattr(main, "__module__", None) == "__main__":
-            # Let instances of the classes that came along be pickled by name, as in the script.
+            # Let instances of the classes of the script be pickled by name, as in the script.
             vars(sys.modules["__main__"]).update(getattr(main, "__globals__", {}))
         return Task(task_main, args, kwargs, seeds, self.conditions)
 
@@ -109,10 +110,10 @@ def _pickled_outcome(find_task: Callable[[], Task], pid: int, open_port: OpenPor
     outcome: Any
     try:
         task = find_task()
-        plant(task.seeds, pid)
+        seed_generators(task.seeds, pid)
         with whole_lines(lambda: pid, label=task.conditions.label):
             outcome = (run_task(task, open_port()),)
-    except BaseException as error:  # noqa: BLE001  # whatever it is, the caller is told
+    except BaseException as error:  # noqa: BLE001  # the caller of run raises it
         outcome = _describe(error, pid)
     try:
         return pickle.dumps(outcome, 5)
@@ -131,7 +132,7 @@ class InsideTask:
     random generators are those of the caller.
 
     Args:
-        task: to be done.
+        task: program and arguments.
     """
 
     def __init__(self, task: Task) -> None:

@@ -120,7 +120,7 @@ def test_only_the_first_run_is_recorded(bsp, tmp_path):
         ),
         (
             "bsplib.run(lambda bsp: None)",
-            "no speedup: the script ran nothing on virtual processors; say --backend sim",
+            "no speedup: the script ran nothing on virtual processors; use --backend sim",
         ),
     ],
 )
