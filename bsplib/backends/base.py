@@ -1,17 +1,17 @@
-"""What a backend owes the machine: to start processes, and to let them exchange data.
+"""What a backend provides: it starts processes, and lets them exchange data.
 
-The primitives, their argument checks and the order of delivery stand once,
-above this line. A backend supplies
+The primitives, their argument checks and the order of delivery are the same for all
+backends and stand above them. A backend provides
 
-* a function that does some work in ``nprocs`` processes and reports how each of them
-  ended, registered with what else is known of the backend
-  (:mod:`bsplib.backends.launching`), and
+* a function that runs some work in ``nprocs`` processes and reports how each of them
+  ended (:mod:`bsplib.backends.launching`), and
 * a :class:`Port` for each process in each group, through which parcels travel.
 
-What travels is described in :mod:`bsplib.backends.parcels`. A small payload is carried
-along as bytes. A large one is **staged** for its receiver: :meth:`Port.stage` gives room
-and a ticket, and the receiver exchanges the ticket for the payload with :meth:`Port.fetch`
-or :meth:`Port.land`. A backend without shared memory moves the payload in between.
+The module :mod:`bsplib.backends.parcels` has the types of what processes exchange. A small
+payload is part of its parcel, as bytes. A large one is **staged** for its receiver:
+:meth:`Port.stage` returns memory for it (its **room**) and a ticket, and the receiver
+exchanges the ticket for the payload with :meth:`Port.fetch` or :meth:`Port.land`. A backend
+without shared memory sends the payload in between.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from bsplib.backends.members import Members
 from bsplib.backends.parcels import Parcel, SmallPut, Ticket
 
 Room = NDArray[np.uint8]
-"""Bytes that a payload is written to."""
+"""Memory for a payload, as bytes."""
 
 Arrived = tuple[int, Parcel]
-"""A parcel that has come, after the pid of its source."""
+"""The pid of the source of a parcel, and the parcel."""
 
 Arrivals = tuple[list[int], list[Arrived], list[Any] | None]
 """What an exchange brought: the note of every process, by pid; parcels for this process,
-in order of source; what each process announced to all, by pid, or None where nobody
+in order of source; what each process announced to all, by pid, or None where no process
 announced anything."""
 
 
 class Carrier(Protocol):
-    """What moves payloads between the processes of a group."""
+    """The methods of a :class:`Port` that move payloads between processes."""
 
     def stage(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
-        """Return room for a payload of this superstep; see :meth:`Port.stage`."""
+        """Return memory for a payload of this superstep; see :meth:`Port.stage`."""
 
     def lend(self, values: NDArray[Any], to: int) -> Ticket | None:
         """Stage values without a copy; see :meth:`Port.lend`."""
@@ -53,7 +53,7 @@ class Carrier(Protocol):
         """Return a payload; see :meth:`Port.fetch`."""
 
     def land(self, ticket: Ticket, room: memoryview) -> None:
-        """Write a payload where it belongs; see :meth:`Port.land`."""
+        """Write a payload into memory of this process; see :meth:`Port.land`."""
 
 
 class VirtualClock(Protocol):
@@ -72,14 +72,14 @@ class VirtualClock(Protocol):
         """Leave a primitive."""
 
     def settle(self) -> None:
-        """Count all that was measured: the time is to be read."""
+        """Count all that was measured, before the time is read."""
 
     def computing(self) -> AbstractContextManager[None]:
-        """Run inside a primitive, while a function of the program does."""
+        """Let the clock run inside a primitive, while a function of the program is called."""
 
 
 class Stopped(BaseException):
-    """The run is over because of another process; unwinds ``main``, seen by nobody.
+    """Another process has failed, so that the run ends. It unwinds ``main`` and is not reported.
 
     A port raises it where its process would wait for others.
     """
@@ -88,16 +88,19 @@ class Stopped(BaseException):
 class LeftGroup(Protocol):
     """A group that a process has left while others may still be in it."""
 
-    def let_go(self) -> bool:
-        """Look for what came too late; return whether this process is done with the group.
+    def try_to_release(self) -> bool:
+        """Look at posts that came late; give the group's resources back once all have come.
+
+        Returns:
+            Whether the group is released.
 
         Raises:
-            SyncMismatchError: a message came that nobody waited for.
+            SyncMismatchError: a late post has a message that this process did not wait for.
         """
 
 
 class Port(ABC):
-    """One process's door to the other processes of one group."""
+    """The connection of one process to the other processes of one group."""
 
     pid: int
     """This process in the numbering of the group."""
@@ -105,8 +108,8 @@ class Port(ABC):
     members: Members
     """Pids in the root group of the group's processes, by pid."""
     released: int
-    """Latest arrival, in ns, among those the last :meth:`exchange` waited for; kept
-    only where the meeting was given a stamp."""
+    """Time in ns at which the last process came to the last :meth:`exchange`; known only
+    where the call had a stamp."""
     clock: VirtualClock | None = None
     """The clock of this process where its time is virtual."""
 
@@ -114,8 +117,8 @@ class Port(ABC):
         """Return this process's time in ns."""
         return time.perf_counter_ns()
 
-    def charge(self, seconds: float) -> None:  # noqa: B027  # not abstract: most do nothing
-        """Advance virtual time by computation that was not done; real time does not change."""
+    def charge(self, seconds: float) -> None:  # noqa: B027  # not abstract: it does nothing in real time
+        """Advance virtual time by computation that is only simulated; real time does not change."""
 
     @abstractmethod
     def allocate(self, nbytes: int, *, zero: bool) -> memoryview:
@@ -125,8 +128,8 @@ class Port(ABC):
     def release(self, memory: memoryview) -> None:
         """Take back what :meth:`allocate` gave out."""
 
-    def shared_address_of(self, array: NDArray[Any]) -> int | None:  # noqa: ARG002  # none is, by default
-        """Return where an array lies for every process; None if only this one can reach it."""
+    def shared_address_of(self, array: NDArray[Any]) -> int | None:  # noqa: ARG002  # without shared memory there is none
+        """Return the address of an array for all processes; None if only this one can reach it."""
         return None
 
     def reach(self, pid: int, shared_address: int, nbytes: int) -> memoryview | None:  # noqa: ARG002
@@ -137,8 +140,8 @@ class Port(ABC):
         """
         return None
 
-    def is_settled(self, pid: int) -> bool:  # noqa: ARG002  # nobody is, by default
-        """Tell whether a process has done with the superstep before this one.
+    def is_settled(self, pid: int) -> bool:  # noqa: ARG002  # the answer False is always right
+        """Tell whether a process has delivered what the superstep before this one brought it.
 
         True only where all ended that superstep together: memory of the process that
         may be written at any time in this superstep can be written now.
@@ -147,15 +150,15 @@ class Port(ABC):
 
     @abstractmethod
     def stage(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
-        """Return room for a payload of this superstep, to be filled before it ends.
+        """Return memory for a payload of this superstep, to be filled before it ends.
 
         Args:
             nbytes: size of the payload.
-            to: receiving pid, which alone will fetch it; this process may be it.
+            to: pid of the only process that will fetch it, which may be this one.
         """
 
     def stage_message(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
-        """Do as :meth:`stage`, for what is fetched after the end of the superstep, too."""
+        """Do as :meth:`stage`, for a payload fetched after the end of the superstep, too."""
         return self.stage(nbytes, to)
 
     def lend(self, values: NDArray[Any], to: int) -> Ticket | None:  # noqa: ARG002
@@ -166,8 +169,8 @@ class Port(ABC):
             to: as for :meth:`stage`.
 
         Returns:
-            The ticket; None where the backend cannot send straight from foreign memory, or
-            where a receiver may still read after this process has gone on.
+            The ticket; None where the backend cannot send directly from the program's memory,
+            or where a receiver may still read after this process has begun the next superstep.
         """
         return None
 
@@ -178,7 +181,7 @@ class Port(ABC):
     def land(self, ticket: Ticket, room: memoryview) -> None:
         """Write the payload of a parcel into contiguous memory of this process.
 
-        A backend that receives payloads can receive it there, without a copy in between.
+        A backend without shared memory can receive the payload there, which saves a copy.
 
         Args:
             ticket: of the payload.
@@ -190,22 +193,22 @@ class Port(ABC):
     def exchange(
         self, parcels: Mapping[int, Parcel], note: int, common: Any = None, stamp: int = 0
     ) -> Arrivals | None:
-        """Post this process's parcels, wait for all processes of the group.
+        """Post this process's parcels, and wait for the posts of all processes of the group.
 
         Args:
             parcels: by receiving pid; none for this process itself.
-            note: small number, below 128, that every process gets to see.
-            common: announcement for all processes, in plain values; None for none.
-            stamp: time of arrival in ns, 0 where nobody records.
+            note: number below 128 that every process receives from every other one.
+            common: announcement for all processes, in plain values; None if there is none.
+            stamp: time of arrival in ns, 0 where the run is not recorded.
 
         Returns:
-            What came; None where all notes were the same and nobody posted anything.
+            What came; None where all notes were the same and no process posted anything else.
 
-        A superstep may take several meetings; :meth:`end_superstep` ends it.
+        A superstep may take several exchanges; :meth:`end_superstep` ends it.
         """
 
     def sync_empty(self, note: int) -> Arrivals | list[SmallPut] | None:
-        """End a superstep in which this process transfers nothing; else as :meth:`sync_one_put`."""
+        """Do as :meth:`sync_one_put` in a superstep in which this process transfers nothing."""
         return self.sync_one_put(note, 0)
 
     def sync_one_put(
@@ -215,13 +218,13 @@ class Port(ABC):
 
         Args:
             note: as for :meth:`exchange`.
-            stamp: likewise.
+            stamp: as for :meth:`exchange`.
             to: receiving pid, not this process.
-            small_put: the put.
+            small_put: the put; None if there is none.
 
         Returns:
-            What came; as a list of small puts if that is all. None where nothing came and all
-            notes were the same: then it has done :meth:`end_superstep`, too.
+            What came; a list of small puts where nothing else came. None where nothing came
+            and all notes were the same: then :meth:`end_superstep` has been done, too.
         """
         parcels = {} if small_put is None else {to: small_put.parcel()}
         arrivals = self.exchange(parcels, note, None, stamp)
@@ -233,7 +236,7 @@ class Port(ABC):
     def exchange_oblivious(
         self, parcels: Mapping[int, tuple[int, Parcel]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
-        """Post parcels, wait until ``expected`` messages are there for this process.
+        """Post parcels, and wait until ``expected`` messages have come for this process.
 
         Args:
             parcels: by receiving pid, with the number of messages in each.
@@ -241,7 +244,7 @@ class Port(ABC):
             stamp: as for :meth:`exchange`.
 
         Raises:
-            SyncMismatchError: more have come, or so many can never come.
+            SyncMismatchError: more have come, or fewer have come and no more can come.
         """
 
     @abstractmethod
@@ -253,8 +256,8 @@ class Port(ABC):
         """Open the port of a sub-group without communication.
 
         Args:
-            ordinal: which partition or split of this group it is, counted over the run.
-            index: which sub-group of it.
+            ordinal: number of the partition or split among those of this group.
+            index: number of the sub-group in that partition.
             pids: its processes in the numbering of this group; this one is among them.
         """
 

@@ -1,16 +1,16 @@
 """How a run is started on a backend, and what the backend reports of it.
 
-A backend knows nothing of programs, records or Machines. What its processes do is
-handed to it as :class:`Work`, and it reports how each of them ended:
+A backend knows nothing of programs, records or Machines. It is given a :class:`Work`, which
+its processes execute, and reports how each of them ended:
 
 * where each process has an interpreter of its own, the backend calls :meth:`Work.alone`
-  in it, carries the bytes that this returns to the caller, and opens them there with
+  in it, sends the bytes that this returns to the caller, and decodes them there with
   :meth:`Work.read`;
-* where all processes live inside the caller, it works with :meth:`Work.inside`.
+* where all processes are inside the caller's process, the backend uses :meth:`Work.inside`.
 
 Once a process has failed, the others go on to their next sync and no further; real
-processes are ended :data:`~bsplib.backends.outcomes.GRACE_S` later where they have not
-come to it. So the outcomes are those of every process that failed by itself.
+processes that have not come to it :data:`~bsplib.backends.outcomes.GRACE_S` later are
+killed. So the outcomes contain the error of every process that failed by itself.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from bsplib.backends.whereabouts import Whereabouts
 from bsplib.errors import ProcessDiedError
 
 OpenPort = Callable[[], Port]
-"""Opens the port of a process to the group of the whole run."""
+"""Opens the port of a process to the root group."""
 
 
 class Ended(Protocol):
@@ -34,14 +34,14 @@ class Ended(Protocol):
 
     @property
     def failed(self) -> bool:
-        """Whether it failed by itself: the run is over then."""
+        """Whether it failed by itself, which ends the run."""
 
 
 class JobRunner(Protocol):
-    """What kept processes are told once; it can be pickled, and compared."""
+    """What kept processes need for several jobs; it can be pickled, and compared."""
 
     def run(self, job: bytes, pid: int, open_port: OpenPort) -> bytes:
-        """Do what :meth:`Work.alone` does for the work that the job was made of."""
+        """Do what :meth:`Work.alone` does for the work from which the job was made."""
 
 
 class Work(Protocol):
@@ -49,43 +49,43 @@ class Work(Protocol):
 
     @property
     def job_runner(self) -> JobRunner:
-        """What kept processes need besides the job; it is sent where it differs from before."""
+        """What kept processes need besides the job; it is sent only if it has changed."""
 
     def job(self) -> bytes:
-        """Return what kept processes need for this run alone."""
+        """Return what kept processes need for this run only."""
 
     def alone(self, pid: int, open_port: OpenPort) -> bytes:
-        """Do it in a process of its own; return how it ended. Nothing is raised."""
+        """Do the work in a process of its own; return its report as bytes. Nothing is raised."""
 
-    def read(self, said: bytes, pid: int) -> Ended:
-        """Return how a process ended from what it said. Nothing is raised."""
+    def read(self, report: bytes, pid: int) -> Ended:
+        """Return how a process ended from the bytes of its report. Nothing is raised."""
 
     def inside(self) -> InsideWork:
-        """Return the same for processes that live inside the caller.
+        """Return the work for processes that are inside the caller's process.
 
         Raises:
-            Exception: the arguments cannot be copied for each of them.
+            Exception: the arguments cannot be copied for each process.
         """
 
 
 class InsideWork(Protocol):
-    """What every process does where all live inside the caller."""
+    """What every process does where all are inside the caller's process."""
 
     def run(self, pid: int, open_port: OpenPort) -> Ended:
-        """Do it.
+        """Do the work of one process.
 
         Raises:
-            BaseException: whatever the program raises; :meth:`describe` knows what it means.
+            BaseException: any error of the program; :meth:`describe` makes an outcome of it.
         """
 
     def describe(self, error: BaseException, pid: int) -> Ended:
         """Return how a process ended from what :meth:`run` raised."""
 
     def whole_lines(self, who: Callable[[], int | None]) -> AbstractContextManager[None]:
-        """Keep lines apart that processes print inside the block.
+        """Write what processes print inside the block in whole lines.
 
         Args:
-            who: tells which process prints; None for none.
+            who: returns the pid of the process that prints; None outside every process.
         """
 
 
@@ -103,47 +103,47 @@ class Prices(Protocol):
         Args:
             h_in: bytes that come to each process, by pid.
             h_out: bytes that leave each process, by pid.
-            links: who sends to whom.
+            links: (sender, receiver) pairs.
         """
 
     def oblivious(self, relations: Iterable[tuple[int, int]]) -> float:
         """Return the seconds of an oblivious superstep of one process.
 
         Args:
-            relations: bytes that come and bytes that leave, of the process and of all that
-                have sent to it.
+            relations: (bytes that come, bytes that leave) of the process, and of each process
+                that has sent to it.
         """
 
 
 @dataclass(frozen=True)
 class Options:
-    """How a run is to be done: a backend heeds what means something there."""
+    """The options of a run; a backend ignores those that mean nothing there."""
 
     nprocs: int
     start_method: str | None = None
-    """Of multiprocessing; None for what suits the caller."""
+    """Of multiprocessing; None lets the backend choose."""
     wait_by: str = "auto"
     """How processes wait for each other: ``auto``, ``spin`` or ``block``."""
     timeout: float | None = None
-    """Seconds that the run may take; None for as long as it takes."""
+    """Seconds that the run may take; None where there is no limit."""
     seed: int = 0
-    """Of the order in which virtual processors run."""
+    """Seed of the order in which virtual processors run."""
     scale: float = 1.0
     """Virtual seconds for each second of CPU time that a process computes here."""
     prices: Prices | None = None
-    """Of communication, where time is virtual."""
+    """Prices of communication, where time is virtual."""
 
 
 class Times(NamedTuple):
-    """What a run would take, in seconds, on processors that are not there.
+    """What a run would take, in seconds, on the processors that were simulated.
 
     Source: Chittor 1995, section 5.1: what the simulator Multi reports.
     """
 
     parallel_s: float
-    """Of the run: T(p)."""
+    """Time of the run: T(p)."""
     computation_s: float
-    """All that the processes computed, added up. A program for one process may need more
+    """Sum of the computation of all processes. The same program on one process may compute more
     or less than that."""
 
     def __str__(self) -> str:
@@ -154,19 +154,19 @@ class Times(NamedTuple):
 
 
 class Death(NamedTuple):
-    """The end of a process that said nothing."""
+    """The end of a process that sent no report."""
 
     pid: int
     superstep: int
-    """Of the root group, in which it was."""
+    """Superstep of the root group in which it ended."""
     status: int | None
-    """With which it exited; negative: the signal that killed it; None: nobody knows."""
+    """Its exit status; the negative number of the signal that killed it; None if unknown."""
     unknown: str = ""
-    """What happened where nobody knows the status, in words that follow ``process 3``."""
+    """Where the status is unknown: what happened, as text that follows ``process 3``."""
 
     @property
     def failed(self) -> bool:
-        """Whether the run is over: it is."""
+        """True: a process that sent no report has failed."""
         return True
 
     def error(self) -> ProcessDiedError:
@@ -194,16 +194,16 @@ class Report(NamedTuple):
     """How a run ended."""
 
     outcomes: Mapping[int, Ended | Death]
-    """By pid; there is none of a process that was ended because another one failed."""
+    """By pid; a process that was killed because another one failed has none."""
     times: Times | None = None
-    """Where time is virtual."""
+    """None where time is real."""
 
 
-class TimeIsOver(Exception):  # noqa: N818  # no error: the caller makes one of it
+class TimeIsOver(Exception):  # noqa: N818  # the caller raises an error in its place
     """The run has taken longer than its timeout.
 
     Args:
-        rows: where its processes were.
+        rows: where the processes of the run were.
     """
 
     def __init__(self, rows: Sequence[Whereabouts]) -> None:
@@ -215,7 +215,7 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C has ended the run.
 
     Args:
-        interrupt: as it was raised.
+        interrupt: the exception that Ctrl-C raised.
         rows: where the processes of the run were.
     """
 
@@ -229,7 +229,7 @@ class KeptProcesses(Protocol):
     """Processes that run one piece of work after the other."""
 
     busy: bool
-    """They start or work: they cannot be asked to end."""
+    """They are starting or working, so that they can only be ended by force."""
 
     def start(self) -> None:
         """Start them.
@@ -239,47 +239,47 @@ class KeptProcesses(Protocol):
         """
 
     def run(self, work: Work, timeout: float | None) -> Report:
-        """Have them do some work; all are stopped where one of them fails.
+        """Let them do some work; all are stopped if one of them fails.
 
         Raises:
             TimeIsOver: it took longer than ``timeout`` seconds.
-            Interrupted: Ctrl-C came.
+            Interrupted: Ctrl-C ended it.
         """
 
     def stop(self) -> None:
-        """Bring them to an end by force."""
+        """End them by force."""
 
     def close(self) -> None:
-        """Give everything back; those that wait for work end."""
+        """End processes that wait for work, and free all resources."""
 
 
 @dataclass(frozen=True)
 class Backend:
     """What the runtime knows of a backend.
 
-    A backend is used once it is registered in :mod:`bsplib.backends.table`.
+    A backend can be used after it is registered in :mod:`bsplib.backends.table`.
     """
 
     name: str
     summary: str
     """Its processes in a few words, for help texts."""
     launch: Callable[[Work, Options], Report]
-    """Runs some work in processes of its own.
+    """Runs some work in new processes.
 
-    Raises :class:`TimeIsOver` and :class:`Interrupted` where the run is ended from outside,
-    and any error for which it could not start."""
+    Raises :class:`TimeIsOver` or :class:`Interrupted` where the timeout or Ctrl-C ends the
+    run, or the error because of which it could not start."""
     most_processes: int
     machine: str
-    """Name of the Machine that a program sees where the caller names none."""
+    """Name of the Machine of a run whose caller names none."""
     usual_processes: Callable[[], int]
-    """How many processes a run has where the caller does not say."""
+    """Returns the number of processes of a run whose caller gives none."""
     keep: Callable[[Options], KeptProcesses] | None = None
-    """Makes the processes of a pool; None where there are no pools."""
+    """Makes the processes of a pool; None where the backend has no pools."""
     is_virtual: bool = False
-    """Its time is virtual: runs report :class:`Times`, and ``Options.prices`` is needed."""
+    """Time is virtual: runs report :class:`Times`, and need ``Options.prices``."""
     source: str | None = None
-    """File of its code, or folder with a separator at the end, where it is no part of bsplib:
-    the frames in it are no frames of the program."""
+    """File of its code, or folder with a separator at the end; None for a backend of bsplib.
+    Frames of this code are not counted as frames of the program."""
     probed_over: str | None = None
-    """What its processes communicate over, in words for a Machine that is measured there;
-    None where there is nothing to be measured."""
+    """What its processes communicate over, such as ``shared memory``: text for a Machine that
+    ``bsp probe`` measures. None where there is nothing to measure."""

@@ -1,4 +1,4 @@
-"""The processes of a group, and words for them in errors."""
+"""The processes of a group, and how errors name them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ _LISTED = 8
 
 Members = range | tuple[int, ...]
 """Pids in the root group of the processes of a group, by their pid in that group; a
-range wherever they are evenly spaced, as :func:`as_members` makes it."""
+range if they are evenly spaced. :func:`as_members` makes them."""
 
 
 def as_members(pids: Sequence[int]) -> Members:
-    """Return pids in the one form in which equal members are equal."""
+    """Return pids as a range or a tuple, so that the same pids always compare equal."""
     if isinstance(pids, range):
         return pids if len(pids) > 1 else range(pids[0], pids[0] + 1)
     first, step = pids[0], pids[1] - pids[0] if len(pids) > 1 else 1
@@ -25,10 +25,10 @@ def as_members(pids: Sequence[int]) -> Members:
 
 
 def named(pids: Sequence[int]) -> str:
-    """Return words for some processes, such as ``processes 0 to 3`` or ``process 5``.
+    """Return text that names processes, such as ``processes 0 to 3`` or ``process 5``.
 
     Args:
-        pids: at least one; the words give them in rising order.
+        pids: at least one; the text has them in increasing order.
     """
     known = sorted(pids)
     first, last = known[0], known[-1]

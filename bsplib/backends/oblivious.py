@@ -1,7 +1,7 @@
-"""What a process has to receive in oblivious supersteps: enough messages, and none too many.
+"""Receiving in oblivious supersteps: a process waits for a number of messages.
 
-A process goes on as soon as it has as many messages as it waits for. Processes that have
-not come so far by then may have nothing for it: it looks at each of them later.
+It goes on as soon as it has them. Other processes may not have posted by then. They may have
+nothing for this process: it looks at their posts later, where a message is an error.
 """
 
 from __future__ import annotations
@@ -16,35 +16,35 @@ from bsplib.errors import SyncMismatchError
 
 
 class Post(NamedTuple):
-    """What a process has for this one at the end of an oblivious superstep."""
+    """What another process sends to this one at the end of an oblivious superstep."""
 
     messages: int
-    """How many; 0 where there is no parcel."""
+    """Number of messages; 0 where there is no parcel."""
     parcel: Parcel
     stamp: int
-    """Its time of arrival in ns, or 0."""
+    """Time at which that process came to the end of the superstep, in ns, or 0."""
 
 
 NOTHING = Post(0, Parcel(), 0)
-"""The post of a process that has nothing for this one."""
+"""The post of a process that sends nothing to this one."""
 
 
 class Posts(Protocol):
-    """The posts of the other processes of a group, as a backend finds them."""
+    """The posts of the other processes of a group; a backend provides them."""
 
     def look(self, number: int, pids: Collection[int]) -> dict[int, Post]:
-        """Return what has been posted for this process.
+        """Return posts for this process, by pid.
 
         Args:
             number: of the oblivious superstep, from 0.
-            pids: processes to look at; those that have not ended the superstep are left out.
+            pids: processes to look at; the result has those that have ended the superstep.
         """
 
     def wait(self, number: int, pids: Sequence[int]) -> None:
         """Return once one of these processes has ended that superstep.
 
         Raises:
-            SyncMismatchError: none of them ever will.
+            SyncMismatchError: one of them never will.
         """
 
 
@@ -54,22 +54,22 @@ class Collector:
     Args:
         members: pids of the group in the root group.
         pid: this process.
-        posts: of the others.
+        posts: posts of the others.
     """
 
     def __init__(self, members: Members, pid: int, posts: Posts) -> None:
         self.ended = 0
-        """Oblivious supersteps that this process has come to the end of."""
+        """Number of oblivious supersteps to whose end this process has come."""
         self.released = 0
-        """Latest arrival among those that the last one waited for, in ns."""
+        """Latest time of arrival, in ns, of the posts for which the last superstep waited."""
         self._collected = 0
         self._members = members
         self._pid = pid
         self._posts = posts
-        self._unseen: list[tuple[int, list[int]]] = []  # (number, processes not there yet)
+        self._unseen: list[tuple[int, list[int]]] = []  # (superstep, who had not posted)
 
     def end_superstep(self, stamp: int) -> None:
-        """Note that this process has posted what it has for the others."""
+        """Note that this process has posted."""
         self.ended += 1
         self.released = stamp
 
@@ -80,7 +80,7 @@ class Collector:
             Parcels in order of their source.
 
         Raises:
-            SyncMismatchError: more have come, or so many can never come.
+            SyncMismatchError: more have come, or fewer have come and no more can come.
         """
         number = self.ended - 1
         unseen = [pid for pid in range(len(self._members)) if pid != self._pid]
@@ -90,7 +90,7 @@ class Collector:
             if not unseen:
                 raise SyncMismatchError(
                     f"oblsync waits for {expected} messages from others, and all processes "
-                    f"have sent theirs: there are {count}"
+                    f"have ended the superstep: they sent {count}"
                 )
             self._posts.wait(number, unseen)
             count += self._look(number, unseen, arrived)
@@ -107,13 +107,13 @@ class Collector:
         return arrived
 
     def read_late(self) -> int:
-        """Look at processes that had not posted when enough messages were there.
+        """Look at processes that had not posted when enough messages had come.
 
         Returns:
-            The number of oblivious supersteps of which this process has read all there is.
+            The number of oblivious supersteps of which this process has read all posts.
 
         Raises:
-            SyncMismatchError: one of them has a message for this process.
+            SyncMismatchError: one of these processes has sent it a message.
         """
         for number, pids in self._unseen:
             late: list[Arrived] = []
@@ -127,11 +127,11 @@ class Collector:
         return self._unseen[0][0] if self._unseen else self._collected
 
     def has_read_all(self) -> bool:
-        """Tell whether nothing is left to look at, as far as the last :meth:`read_late` saw."""
+        """Tell whether the last :meth:`read_late` found that all processes have posted."""
         return not self._unseen
 
     def _look(self, number: int, unseen: list[int], arrived: list[Arrived]) -> int:
-        """Move processes that have posted from ``unseen`` to ``arrived``; count messages."""
+        """Move processes that have posted from ``unseen`` to ``arrived``; count their messages."""
         total = 0
         posts = self._posts.look(number, unseen)
         for pid, post in posts.items():

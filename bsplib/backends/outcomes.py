@@ -1,4 +1,4 @@
-"""How the caller of a run waits for the outcomes of processes that are not inside it."""
+"""How the caller of a run waits for the outcomes of its processes, on backends with real ones."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from bsplib.backends.launching import Death, Ended, Interrupted, TimeIsOver
 from bsplib.backends.whereabouts import Whereabouts
 
 GRACE_S = 0.5
-"""Between the first failure and the end of the processes that do not notice it: others may
-fail by themselves before their next sync, and are reported too."""
+"""Seconds from the first failure until processes that have not come to a sync are killed: they
+may fail by themselves before that, and are reported, too."""
 _LOOK_S = 2.0
-"""After so long without news the caller asks whether a process has been stopped."""
+"""After so many seconds without an outcome the caller asks whether a process is stopped."""
 
 Outcomes = dict[int, Ended | Death]
 """How processes ended, by pid."""
@@ -24,18 +24,18 @@ class Limit:
     """The time that a run may take, from now on.
 
     Args:
-        seconds: None for as long as it takes.
+        seconds: None where there is no limit.
     """
 
     def __init__(self, seconds: float | None) -> None:
         self._ends = math.inf if seconds is None else time.monotonic() + seconds
 
     def is_over(self) -> bool:
-        """Tell whether it has passed."""
+        """Tell whether the time has passed."""
         return time.monotonic() >= self._ends
 
     def cut(self, seconds: float) -> float:
-        """Return a time to wait that ends not much later than the limit."""
+        """Return a number of seconds to wait, shortened so that it ends just after the limit."""
         return min(seconds, self._ends - time.monotonic() + 0.001)
 
 
@@ -45,27 +45,27 @@ class Observed(Protocol):
     nprocs: int
 
     def news(self, timeout: float) -> Mapping[int, Ended | Death]:
-        """Return the outcomes that come within some seconds, as soon as there is one."""
+        """Wait for outcomes, at most ``timeout`` seconds; return as soon as there is one."""
 
     def tell_to_stop(self) -> None:
-        """Have processes end that wait for others, now or later."""
+        """Stop every process that waits for others, now or later."""
 
     def whereabouts(self, ended: Collection[int]) -> Sequence[Whereabouts]:
-        """Return where all processes are, of which some have ended."""
+        """Return where all processes are; ``ended`` are those whose outcomes are known."""
 
     def report_stopped(self, ended: Collection[int]) -> None:
-        """Say so if the run waits for processes that have been stopped by a signal."""
+        """Print a message if the run waits for processes that a signal has stopped."""
 
 
 def await_outcomes(observed: Observed, limit: Limit) -> Outcomes:
     """Wait until all processes have ended, or some time after the first failure.
 
     Returns:
-        How they ended; nothing of those that have to be brought to an end.
+        How they ended; processes that still have to be killed are missing.
 
     Raises:
         TimeIsOver: the limit has passed, and no process has failed.
-        Interrupted: Ctrl-C came.
+        Interrupted: Ctrl-C ended the run.
     """
     outcomes: Outcomes = {}
     try:

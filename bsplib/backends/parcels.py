@@ -1,10 +1,10 @@
-"""What travels between processes: one type for each kind of put and get, and the parcel.
+"""What processes exchange: one type for each kind of put and get, and the parcel.
 
-A **parcel** is what one process has for another at the end of a superstep. It says what
-is to be done, and has the payloads beside that, in lists of their own and in the same order.
-So a backend can move the payloads as they are, without looking for them in what it packs.
-:meth:`Parcel.plain` has nothing but None, numbers, strings, bytes, and tuples and lists of
-them, for a backend that packs a parcel by :mod:`marshal`.
+A **parcel** is what one process sends to another at the end of a superstep. It describes the
+transfers, and has their payloads in separate lists, in the same order. So a backend can move
+the payloads as they are, and need not search for them in the descriptions.
+:meth:`Parcel.plain` consists of None, numbers, strings, bytes, and tuples and lists of them,
+for a backend that packs a parcel by :mod:`marshal`.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ _new = tuple.__new__
 """Makes a named tuple in half the time of a call of its class."""
 
 Ticket = tuple[int, Any, int]
-"""Stands for a payload that was staged: the process that staged it (its number in the
-group), where it lies (the backend's own affair), its size in bytes."""
+"""Stands for a payload that was staged: the pid of the process that staged it, where it lies
+(in a form that only the backend understands), and its size in bytes."""
 
 Payload = bytes | Ticket
-"""Values on their way: carried along, or staged where the ticket says."""
+"""Values that are transferred: the bytes themselves, or the ticket of the staged values."""
 
 WireIndex = tuple[Any, ...]
 """A basic index in plain values; see :func:`bsplib.transfers.place.to_wire`."""
 
 Site = tuple[str, str]
-"""Operation, and file and line of its call: kept under ``check=True`` only."""
+"""Name of a primitive, and file and line of its call: known under ``check=True`` only."""
 
 
 class StretchPut(NamedTuple):
@@ -51,7 +51,7 @@ class IndexPut(NamedTuple):
     slot: int
     selection: WireIndex
     shape: tuple[int, ...]
-    """Of the values, which broadcast to what is selected."""
+    """Shape of the values, which broadcast to what is selected."""
 
 
 class WordsPut(NamedTuple):
@@ -61,7 +61,7 @@ class WordsPut(NamedTuple):
     op: bytes | None
     """Pickled ufunc that combines each value into what is there; None to write."""
     number: int
-    """For how many messages of an oblsync it counts."""
+    """As how many messages an oblsync counts it."""
 
 
 class StretchGet(NamedTuple):
@@ -104,16 +104,16 @@ _CODES = {kind: code for kinds in (_PUTS, _GETS) for code, kind in enumerate(kin
 
 
 class Puts(NamedTuple):
-    """The puts of a parcel. Most are stretches: those come first, by columns."""
+    """The puts of a parcel. Most are stretches: those before any other kind are kept by columns."""
 
     slots: Sequence[int]
     firsts: Sequence[int]
     values: Sequence[Payload]
-    """Of all puts, those below included."""
+    """Values of all puts, those in ``others`` included."""
     others: Sequence[OtherPut] = ()
     """The first put that is no stretch, and all after it."""
     indices: Sequence[Payload] = ()
-    """Of the puts of single words."""
+    """Indices of the puts of single words."""
 
     def each(self) -> Iterator[StretchPut | IndexPut | WordsPut]:
         """Return the puts one by one, without columns."""
@@ -126,16 +126,16 @@ class Puts(NamedTuple):
 
 
 class Gets(NamedTuple):
-    """The gets of a parcel. Most are stretches: those come first, by columns."""
+    """The gets of a parcel. Most are stretches: those before any other kind are kept by columns."""
 
     slots: Sequence[int]
     firsts: Sequence[int]
     sizes: Sequence[int]
-    """Bytes of each of them."""
+    """Bytes of each stretch."""
     others: Sequence[OtherGet] = ()
     """The first get that is no stretch, and all after it."""
     indices: Sequence[Payload] = ()
-    """Of the gets of single words."""
+    """Indices of the gets of single words."""
 
     def each(self) -> Iterator[StretchGet | IndexGet | WordsGet]:
         """Return the gets one by one, without columns."""
@@ -148,7 +148,7 @@ class Gets(NamedTuple):
 
 
 MessageHead = tuple[Any, bool, tuple[Any, ...]]
-"""Tag of a message, whether the tag is pickled, and what the payload is."""
+"""Tag of a message, whether the tag is pickled, and the form of the payload."""
 
 
 class Messages(NamedTuple):
@@ -159,16 +159,16 @@ class Messages(NamedTuple):
 
 
 class Parcel(NamedTuple):
-    """What one process has for another at the end of a superstep, in program order."""
+    """What one process sends to another at the end of a superstep, in program order."""
 
     puts: Puts | None = None
     gets: Gets | None = None
     messages: Messages | None = None
     replies: Sequence[Payload] = ()
-    """Values that the receiver has asked for, in the order of its gets: all of a parcel in the
-    second exchange of a superstep."""
+    """Values that the receiver has asked for, in the order of its gets. A parcel of the second
+    exchange of a superstep has nothing else."""
     sites: tuple[Sequence[Site], Sequence[Site]] | tuple[()] = ()
-    """Where the puts and where the gets were called; empty where that is not checked."""
+    """Where the puts and where the gets were called; empty without ``check=True``."""
 
     def payloads(self) -> Iterator[Payload]:
         """Return all payloads."""
@@ -217,11 +217,11 @@ def _decoded(part: tuple[Any, ...], kinds: Sequence[type[Any]]) -> tuple[Any, ..
 
 
 SMALL_PUT_BYTES = 192
-"""Values of a :class:`SmallPut`, at most."""
+"""Most bytes that the values of a :class:`SmallPut` may have."""
 
 
 class SmallPut(NamedTuple):
-    """A stretch of few bytes: all that one process has for others in many supersteps."""
+    """A put of a stretch of few bytes. In many supersteps it is all that a process sends."""
 
     slot: int
     first: int
@@ -229,23 +229,23 @@ class SmallPut(NamedTuple):
     """Bytes of the values, as ``bytes`` or a ``memoryview``."""
 
     def parcel(self) -> Parcel:
-        """Return the same as a parcel."""
+        """Return a parcel with this put in it."""
         return Parcel(Puts([self.slot], [self.first], [bytes(self.data)]))
 
 
 class Traffic(NamedTuple):
-    """What a parcel makes two processes exchange; no indices, tags or headers count."""
+    """How much a parcel makes two processes exchange, without indices, tags and headers."""
 
     sent_bytes: int
     """Payload of its puts and messages."""
     asked_bytes: int
-    """Payload that its gets ask for."""
+    """Payload that comes back for its gets."""
     sends: bool
     asks: bool
 
 
 def traffic_of(parcel: Parcel) -> Traffic:
-    """Return what a parcel brings, and what its gets ask for."""
+    """Return how much a parcel sends, and how much its gets ask for."""
     puts, gets, messages, *_ = parcel
     sent = asked = 0
     if puts is not None:

@@ -24,7 +24,7 @@ from typing import Any, Self
 _Handler = Callable[[int, FrameType | None], Any]
 
 
-class held_back:  # noqa: N801  # reads as the statement that it is
+class held_back:  # noqa: N801  # used like a function, in a with statement
     """Note signals instead of handling them, inside a ``with`` block of the main thread.
 
     In another thread it does nothing, since Python runs no handlers there.
@@ -37,10 +37,10 @@ class held_back:  # noqa: N801  # reads as the statement that it is
         self._before: held_back | None = None
 
     def __enter__(self) -> Self:
-        global _current  # as signal handlers are: one state for the process
+        global _current  # signal handlers belong to the process, too
         if threading.current_thread() is threading.main_thread():
-            # A handler may raise until the last line; those of ours that are in place
-            # then pass everything on.
+            # A handler of the program may raise until _holds is set; until then, our handlers
+            # that are in place call those of the program at once.
             for number in range(1, signal.NSIG):
                 handler = signal.getsignal(number)
                 if callable(handler):
@@ -52,29 +52,29 @@ class held_back:  # noqa: N801  # reads as the statement that it is
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None and issubclass(kind, KeyboardInterrupt):
-            # A second Ctrl-C while the first one was served asks for nothing more.
+            # A second Ctrl-C during the clean-up after the first one has no further effect.
             self._noted = [number for number in self._noted if number != signal.SIGINT]
         self.end()
         self._handle_noted()
 
     def end(self) -> None:
-        """Put the handlers of the program back; what is noted stays noted."""
+        """Put the handlers of the program back; noted signals are kept."""
         global _current  # noqa: PLW0603
         if _current is not self:  # in a thread that is not the main one
             return
         _current = self._before
-        # From here on a handler may raise. Where it does before all are put back, ours
-        # stays in place of the others, and passes everything on.
+        # From here on a handler may raise. If it does so before all are put back, ours stays in
+        # place of the rest, and calls the handlers of the program at once.
         self._holds = False
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
 
     @contextmanager
     def let_through(self) -> Iterator[None]:
-        """Handle signals at once inside the block, those noted before it first.
+        """Handle signals at once inside the block; those noted before are handled first.
 
-        Once a handler has raised, signals are held back again: no second one can
-        interrupt the clean-up after the first.
+        Once a handler has raised, signals are held back again, so that a second signal
+        cannot interrupt the clean-up after the first.
         """
         self._holds = False
         try:
@@ -110,7 +110,7 @@ def let_through() -> Iterator[None]:
 
 
 def keep_own_handlers() -> None:
-    """In a process that was forked while signals were held back: have the handlers as before."""
+    """In a process that was forked while signals were held back: put the handlers back."""
     while _current is not None:
         _current.end()
 

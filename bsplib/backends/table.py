@@ -1,6 +1,6 @@
-"""The backends that there are, by name.
+"""The table of backends, by name.
 
-A further one is added by :func:`register`. Nothing of a backend is loaded before it runs.
+:func:`register` adds one. The modules of a backend are imported when it is first used.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from bsplib import call_site
 from bsplib.backends.launching import Backend, KeptProcesses, Options, Report, Work
 
 DEFAULT = "shm"
-"""Where a program runs whose caller names no backend."""
+"""The backend of a run whose caller names none."""
 
 _backends: dict[str, Backend] = {}
 
 
 def register(backend: Backend) -> None:
-    """Add a backend, or replace the one of its name."""
+    """Add a backend, or replace the one that has its name."""
     _backends[backend.name] = backend
     if backend.source is not None:
         call_site.add_backend(backend.source)
@@ -29,21 +29,21 @@ def names() -> tuple[str, ...]:
 
 
 def virtual_names() -> tuple[str, ...]:
-    """Return the names of those whose time is virtual."""
+    """Return the names of the backends whose time is virtual."""
     return tuple(name for name, backend in _backends.items() if backend.is_virtual)
 
 
 def summary() -> str:
     """Return a sentence for help texts that says what each backend is."""
-    said = (f"{backend.name}: {backend.summary}" for backend in _backends.values())
-    return f"{'; '.join(said)}."
+    parts = (f"{backend.name}: {backend.summary}" for backend in _backends.values())
+    return f"{'; '.join(parts)}."
 
 
 def find(name: str) -> Backend:
     """Return the backend of a name.
 
     Raises:
-        KeyError: there is none.
+        KeyError: there is no such backend.
     """
     return _backends[name]
 

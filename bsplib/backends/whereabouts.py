@@ -1,4 +1,4 @@
-"""Where the processes of a run are: for run(timeout=) and for Ctrl-C."""
+"""Where the processes of a run are, for the errors after a timeout and after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Whereabouts(NamedTuple):
     pid: int
     superstep: int
     place: str
-    """File and line of the user's frame; empty if it is not known."""
+    """File and line of the innermost frame of the program; empty if it is not known."""
     doing: str
     """What it does there: whether it waits or computes."""
 
 
 def from_stack(pid: int, superstep: int, stack: Stack) -> Whereabouts:
-    """Return where a process is that has this stack."""
+    """Return where a process is, from its stack."""
     return Whereabouts(pid, superstep, call_site.place_in(stack), call_site.activity(stack))

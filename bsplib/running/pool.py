@@ -112,7 +112,7 @@ class Pool:
         self._check_thread("close")
         with self._turn, held_back():
             self._closed = True
-            self._let_go()
+            self._release()
 
     def _check_thread(self, operation: str) -> None:
         """Raise if this thread is in a run already, as in a signal handler: it would deadlock."""
@@ -151,9 +151,9 @@ class Pool:
         with held_back():
             if self._processes is not None:
                 self._processes.stop()
-                self._let_go()
+                self._release()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         if self._finalize is not None:
             self._finalize()
         self._finalize = self._processes = None

@@ -1,7 +1,7 @@
-"""A backend without shared memory: forked processes that send each other all through pipes.
+"""A backend without shared memory: forked processes that exchange everything through pipes.
 
-It is slow and short. The tests of the primitives that run on it show that nothing above a
-port takes shared memory, or a single interpreter, for granted.
+It is slow and short. The tests of the primitives run on it, and so show that the code above
+the ports needs neither shared memory nor a single interpreter.
 """
 
 from __future__ import annotations
@@ -41,43 +41,44 @@ KINDS = ("sync", "oblsync")
 """Ways in which a superstep ends."""
 
 Key = tuple[tuple[int, int], ...]
-"""The partitions, and the sub-groups of them, that lead to a group; empty for the whole run."""
+"""Number and sub-group of each partition that led to a group; empty for the root group."""
 Payloads = dict[int, Room]
-"""What was staged, by the number in its ticket."""
+"""Staged payloads, by the number in their tickets."""
 
 
 class Letter(NamedTuple):
-    """What a process sends to another one at the end of a superstep, or of its group."""
+    """What a process sends to another one at the end of a superstep, or when it leaves a group."""
 
     key: Key
     kind: str
     """One of the ways in which a superstep ends, or ``left``: the sender has left the group."""
     number: int
-    """Counted over the exchanges, or the oblivious supersteps, of the group."""
+    """Number of the exchange, or of the oblivious superstep, of the group."""
     superstep: int
     content: Any
     payloads: Payloads
 
 
 class Mail:
-    """What has come for one process, and its pipes to the others.
+    """The letters that have come for one process, and its pipes to the others.
 
-    A thread empties the pipes at any time, so that nobody waits in the middle of sending.
+    A thread empties the pipes all the time, so that a sender never waits for the receiver's
+    program.
 
     Args:
-        pipes: to the other processes, by pid.
-        caller: to the caller, which sends something where the run is to stop.
+        pipes: pipes to the other processes, by pid.
+        caller: pipe to the caller, which sends something to stop the run.
     """
 
     def __init__(self, pipes: dict[int, Connection], caller: Connection) -> None:
         self.came = threading.Condition()
         self.posts: dict[tuple[Key, str, int], dict[int, Letter]] = defaultdict(dict)
-        """By group, kind and number: letters by the pid of their sender in the whole run."""
+        """By group, kind and number: letters by the pid of their sender in the root group."""
         self._latest: dict[tuple[Key, str, int], int] = defaultdict(lambda: -1)
         self.left: set[tuple[Key, int]] = set()
-        """Groups, and who has left them."""
+        """(group, pid in the root group) where that process has left that group."""
         self.left_over: list[LeftGroup] = []
-        """Groups that this process has left, and at whose letters it has still to look."""
+        """Groups that this process has left before all letters of the others had come."""
         self._pipes = pipes
         self._caller = caller
         self._is_stopped = False
@@ -89,11 +90,11 @@ class Mail:
             self._pipes[pid].send(letter)
 
     def has_ended(self, key: Key, pid: int, superstep: int, kinds: Sequence[str] = KINDS) -> bool:
-        """Tell whether a process has come to the end of a superstep of a group in such a way."""
+        """Tell whether a process has ended a superstep of a group in one of some ways."""
         return max(self._latest[key, kind, pid] for kind in kinds) >= superstep
 
     def wait(self, ready: Callable[[], bool], suspect: Callable[[], None]) -> None:
-        """Wait for letters until ``ready``; ``suspect`` raises where that will never be."""
+        """Wait for letters until ``ready``; ``suspect`` raises if that can never happen."""
         with self.came:
             while not ready():
                 if self._is_stopped:
@@ -110,7 +111,7 @@ class Mail:
                     letter = pipe.recv()  # type: ignore[union-attr]  # all are connections
                 except (EOFError, OSError):
                     if sources.pop(pipe) is None:
-                        os._exit(1)  # with its caller
+                        os._exit(1)  # the caller has ended
                     continue
                 with self.came:
                     self._keep(sources[pipe], letter)
@@ -127,7 +128,7 @@ class Mail:
 
 
 class PipesPort(Port):
-    """A process's door to its group: a letter to everybody at the end of every superstep."""
+    """The connection of a process to a group: it sends every other one a letter at each sync."""
 
     def __init__(
         self, mail: Mail, pid: int, members: Members, key: Key = (), parent: PipesPort | None = None
@@ -150,10 +151,10 @@ class PipesPort(Port):
 
     # -- memory and payloads ----------------------------------------------------------------
 
-    def allocate(self, nbytes: int, *, zero: bool) -> memoryview:  # always
-        room = bytearray(nbytes + _ALIGNMENT)
-        start = -np.frombuffer(room, np.uint8).ctypes.data % _ALIGNMENT
-        return memoryview(room)[start : start + nbytes]
+    def allocate(self, nbytes: int, *, zero: bool) -> memoryview:  # always zeroed
+        memory = bytearray(nbytes + _ALIGNMENT)
+        start = -np.frombuffer(memory, np.uint8).ctypes.data % _ALIGNMENT
+        return memoryview(memory)[start : start + nbytes]
 
     def release(self, memory: memoryview) -> None:
         pass
@@ -163,7 +164,7 @@ class PipesPort(Port):
         return self._ticket(room, to), room
 
     def lend(self, values: np.ndarray[Any, Any], to: int) -> Ticket:
-        return self._ticket(values.reshape(-1).view(np.uint8), to)  # until it is sent
+        return self._ticket(values.reshape(-1).view(np.uint8), to)  # copied when it is sent
 
     def _ticket(self, room: Room, to: int) -> Ticket:
         number = next(self._serials)
@@ -174,8 +175,8 @@ class PipesPort(Port):
         return self.pid, number, len(room)
 
     def fetch(self, ticket: Ticket) -> memoryview:
-        place = ticket[:2]
-        return (self._here[place] if place in self._here else self._here_before[place]).data
+        key = ticket[:2]
+        return (self._here[key] if key in self._here else self._here_before[key]).data
 
     def _open(self, source: int, letter: Letter) -> Any:
         """Keep the payloads of a letter, and return the rest."""
@@ -228,7 +229,7 @@ class PipesPort(Port):
                 self._raise_if(why, "sync", pid)
 
     def _why_absent(self, pid: int) -> str:
-        """Say where a process is that cannot come to the end of a superstep of this group."""
+        """Return why a process cannot come to the end of this superstep; empty if it can."""
         root, port = self.members[pid], self
         if (self._key, root) in self._mail.left:
             return has_left(self.members)
@@ -286,14 +287,15 @@ class PipesPort(Port):
 
         self._mail.wait(lambda: not roots.isdisjoint(letters), suspect)
 
-    def let_go(self) -> bool:
-        """See :meth:`LeftGroup.let_go`."""
+    def try_to_release(self) -> bool:
+        """See :meth:`LeftGroup.try_to_release`."""
         self._collector.read_late()
         return self._collector.has_read_all()
 
     def _look_at_late(self) -> None:
         self._collector.read_late()
-        self._mail.left_over = [group for group in self._mail.left_over if not group.let_go()]
+        left_over = self._mail.left_over
+        self._mail.left_over = [group for group in left_over if not group.try_to_release()]
 
     # -- groups -----------------------------------------------------------------------------
 
@@ -305,7 +307,7 @@ class PipesPort(Port):
     def close(self) -> None:
         if self._parent is not None:
             self._send_all("left", 0, dict.fromkeys(self._others))
-            if not self.let_go():
+            if not self.try_to_release():
                 self._mail.left_over.append(self)
 
 
@@ -354,7 +356,7 @@ class Started:
             end.close()
 
     def news(self, timeout: float) -> dict[int, Ended | Death]:
-        ready = wait(list(self._pipes.values()), timeout)  # those of the dead are ready, too
+        ready = wait(list(self._pipes.values()), timeout)  # so are pipes of processes that died
         return {pid: self._outcome(pid) for pid, pipe in [*self._pipes.items()] if pipe in ready}
 
     def _outcome(self, pid: int) -> Ended | Death:
@@ -378,7 +380,7 @@ class Started:
         pass
 
     def end(self) -> None:
-        """End those that are still there, and give everything back."""
+        """Kill the processes that still run, and free all resources."""
         for pipe in self._pipes.values():
             pipe.close()
         for pid, process in enumerate(self.processes):

@@ -626,7 +626,7 @@ def test_an_hpput_too_few_for_an_oblsync_is_an_error(run):
 
     with pytest.raises(
         bsplib.SyncMismatchError,
-        match=r"^oblsync waits for 2 messages .*: there are 1 \[process 0, ",
+        match=r"^oblsync waits for 2 messages .*: they sent 1 \[process 0, ",
     ):
         run(main)
 

@@ -53,7 +53,7 @@ class ProcessContext:
 
     def reclaim_left_groups(self) -> None:
         """Reclaim what belongs to groups that everybody has left."""
-        self.left_over[:] = [group for group in self.left_over if not group.let_go()]
+        self.left_over[:] = [group for group in self.left_over if not group.try_to_release()]
 
     def wait(
         self,

@@ -1,4 +1,4 @@
-"""A group that a process has left: what it still looks at, and what it gives back."""
+"""A group that a process has left: late posts, and giving back its block and outboxes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class Leaving(LeftGroup):
     """The end of a group for one process.
 
     Args:
-        members: of the group.
-        oblivious: its oblivious supersteps.
-        outboxes: of this process there.
+        members: processes of the group.
+        oblivious: oblivious supersteps of the group.
+        outboxes: outboxes of this process in the group.
     """
 
     def __init__(self, members: Membership, oblivious: Oblivious, outboxes: Outboxes) -> None:
@@ -28,11 +28,11 @@ class Leaving(LeftGroup):
             self._oblivious.leave()
             self._members.leave()
 
-    def let_go(self) -> bool:
-        """Give blocks and outboxes back if everybody has left; return whether so.
+    def try_to_release(self) -> bool:
+        """Give block and outboxes back if every process has left; return whether that is so.
 
         Raises:
-            SyncMismatchError: a message came that nobody waited for.
+            SyncMismatchError: a late post has a message that this process did not wait for.
         """
         if not self._members.closed:
             self.try_to_leave()

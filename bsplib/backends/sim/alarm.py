@@ -3,8 +3,8 @@
 All virtual processors share one thread of the caller, so that an exception has to be
 raised in that thread from outside. In the main thread a signal does it, which ends a
 sleep or another wait of the system, too. In any other thread the interpreter raises it
-before its next instruction: there a sleep is over first. In both a single long call of C
-code is over first.
+before its next instruction, hence after the end of a sleep. In both cases a long call of C
+code ends first.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 
 _AGAIN_S = 0.1
-"""A process that goes on, or the next one that takes too long, is interrupted again."""
+"""Seconds after which a process that still runs is interrupted again."""
 _SIGNAL = getattr(signal, "SIGRTMAX", 0) - 7
 """A realtime signal that nothing else uses; less than 1 where there are none."""
 
 
 class Overtime(BaseException):
-    """The run has taken longer than it may; raised in whatever is executed then."""
+    """The run has taken longer than it may; raised in the code that is being executed."""
 
 
 @contextlib.contextmanager
@@ -31,7 +31,7 @@ def alarm(seconds: float | None) -> Iterator[None]:
     """Raise :class:`Overtime` in this thread if the block takes longer, again and again.
 
     Args:
-        seconds: None for as long as it takes.
+        seconds: None where there is no limit.
     """
     if seconds is None:
         yield
@@ -44,7 +44,7 @@ def alarm(seconds: float | None) -> Iterator[None]:
                 yield
             finally:
                 watcher.end()
-    except Overtime:  # it came in the lines above
+    except Overtime:  # raised between the end of the block and watcher.end()
         watcher.end()
         raise
 
@@ -55,7 +55,7 @@ def without_alarm(stack: Sequence[tuple[str, int, str]]) -> Sequence[tuple[str, 
 
 
 class _Watcher:
-    """A thread that interrupts the one that made it."""
+    """A thread that interrupts the thread that made it."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -105,6 +105,6 @@ class _Watcher:
 
 
 def _raise_in(thread: int, error: type[BaseException] | None) -> None:
-    """Have a thread raise an exception before its next instruction; None: take that back."""
+    """Make a thread raise an exception before its next instruction; None cancels that."""
     raised = None if error is None else ctypes.py_object(error)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)

@@ -1,9 +1,9 @@
 """The virtual time of one process.
 
 A clock advances by the CPU time that the thread uses while the process computes, and
-by what communication costs. It stands while the process is inside a primitive and while
-another process runs, so that neither the work of the simulator nor a busy computer
-counts. From the first ``charge`` on it advances by charges alone.
+by the cost of communication. It is stopped while the process is inside a primitive and
+while another process runs, so that neither the work of the simulator nor other load of the
+computer counts. From the first ``charge`` on it advances by charges alone.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _PRELUDE_NS = 200_000
-"""CPU time in ns. Who computes no more than this, and then charges before it has read the
-clock or ended a superstep, has charged from its first line on."""
+"""CPU time in ns. A process that computes no longer than this before its first charge, and
+neither reads the clock nor ends a superstep before it, is taken to charge from its first line
+on: its CPU time is not counted, so that the virtual time is the same in every run."""
 
 
 class Clock:
-    """Nanoseconds of one virtual processor. A new clock stands.
+    """Nanoseconds of one virtual processor. A new clock is stopped.
 
     Args:
         scale: virtual seconds for each second of CPU time of this computer.
@@ -34,10 +35,10 @@ class Clock:
         self._inside = 1  # primitives that are being executed, one inside the other
         self._resumed_ns = 0  # CPU time at which the clock last began to run
         self.empty_ns = 0
-        """CPU time that a stretch is measured to take in which nothing is computed."""
+        """CPU time that the clock measures between two primitives with nothing in between."""
 
     def now(self) -> int:
-        """Return the virtual time at which the clock was stopped last."""
+        """Return the virtual time at which the clock was last stopped."""
         return self._ns
 
     def resume(self) -> None:
@@ -47,7 +48,7 @@ class Clock:
         self._inside -= 1
 
     def pause(self) -> None:
-        """Enter a primitive: the clock stands."""
+        """Enter a primitive: the clock is stopped."""
         self._inside += 1
         if self._inside == 1 and not self._charges:
             used_ns = time.thread_time_ns() - self._resumed_ns - self.empty_ns
@@ -63,7 +64,7 @@ class Clock:
             self._ns += round(used_ns * self._scale)
 
     def settle(self) -> None:
-        """Count what was measured so far: the time is read, or a superstep ends."""
+        """Count what was measured so far, before the time is read or a superstep ends."""
         if self._is_prelude:
             self._is_prelude = False
             self._ns += round(self._prelude_ns * self._scale)
@@ -80,13 +81,13 @@ class Clock:
             self._inside = inside
 
     def advance_to(self, moment_ns: int) -> None:
-        """Set the clock forward to the end of a superstep, which is no computation."""
+        """Set the clock forward to the end of a superstep, which does not count as computation."""
         if moment_ns > self._ns:
             self._skipped_ns += moment_ns - self._ns
             self._ns = moment_ns
 
     def restart(self) -> None:
-        """Set the clock to 0: the barrier before ``main`` has been passed."""
+        """Set the clock to 0, after the barrier before ``main``."""
         self._ns = self._skipped_ns = 0
 
     def computed_ns(self) -> int:
@@ -96,8 +97,8 @@ class Clock:
     def charge(self, seconds: float) -> None:
         """Advance by a charge, and from now on by charges alone.
 
-        What was measured before stays, but for the microseconds before a program charges
-        for the first time: they differ from run to run.
+        What was measured before is kept, except for the microseconds before the first charge
+        of a program, which differ from run to run.
         """
         self._charges = True
         self._is_prelude = False

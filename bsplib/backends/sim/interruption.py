@@ -1,4 +1,4 @@
-"""What ends a run on virtual processors from outside: its timeout, or Ctrl-C."""
+"""The end of a run on virtual processors by its timeout or by Ctrl-C."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bsplib.backends.whereabouts import Stack, Whereabouts, from_stack
 
 
 class Interruption:
-    """Runs all processes, and keeps where they were when the run was interrupted.
+    """Runs all processes, and records where they were when the run was interrupted.
 
     Args:
         world: all virtual processors.
@@ -33,7 +33,7 @@ class Interruption:
                 return
 
     def note(self, error: BaseException) -> None:
-        """Keep an error of the process that runs, if it is the first interruption."""
+        """Record an error of the running process, if it is the first interruption."""
         if self._error is None and isinstance(error, Overtime | KeyboardInterrupt):
             self._error = error
             self._rows = [self._place(process, error) for process in self._world.processes]
@@ -50,7 +50,7 @@ class Interruption:
         return from_stack(process.pid, process.superstep(), stack)
 
     def raise_it(self) -> None:
-        """Raise what interrupted the run, if anything did, with the places of all processes."""
+        """Raise the error of an interrupted run, with the places of all processes."""
         if isinstance(self._error, KeyboardInterrupt):
             raise Interrupted(self._error, self._rows)
         if self._error is not None:

@@ -15,7 +15,7 @@ from bsplib.backends.sim.world import Process, World
 
 def launch(work: Work, options: Options) -> Report:
     """Do some work on virtual processors; see :attr:`Backend.launch`."""
-    assert options.prices is not None  # of every backend whose time is virtual
+    assert options.prices is not None  # given to every backend whose time is virtual
     world = World(options.prices, options.seed, options.scale)
     inside = work.inside()
     outcomes: dict[int, Ended] = {}
@@ -29,7 +29,7 @@ def launch(work: Work, options: Options) -> Report:
 
         try:
             outcome = inside.run(process.pid, open_port)
-        except BaseException as error:  # noqa: BLE001  # whatever it is, it is the run's
+        except BaseException as error:  # noqa: BLE001  # the caller of run raises it
             interruption.note(error)
             outcome = inside.describe(error, process.pid)
         outcomes[process.pid] = outcome
@@ -46,7 +46,7 @@ def launch(work: Work, options: Options) -> Report:
 
 @contextmanager
 def _collector_uncounted(world: World) -> Iterator[None]:
-    """Stop the clock of a process while Python collects garbage, that of all processes."""
+    """Stop the clock of a process during garbage collection, which serves all processes."""
 
     def collect(phase: str, _: dict[str, int]) -> None:
         if world.current is not None:

@@ -1,4 +1,4 @@
-"""Meetings of virtual processors."""
+"""The port of virtual processors: the meetings of a group, in virtual time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bsplib.errors import UsageError
 from bsplib.sync_kinds import Kind
 
 _ALIGNMENT = 64
-_KIND = 3  # of a note: how the superstep ends
+_KIND = 3  # the bits of a note that say how the superstep ends
 
 
 class _Post(NamedTuple):
@@ -36,8 +36,8 @@ class _Post(NamedTuple):
     stamp: int
 
 
-class _Sent(NamedTuple):
-    """What a process sends at the end of an oblivious superstep."""
+class _ObliviousPost(NamedTuple):
+    """What a process brings to the end of an oblivious superstep."""
 
     parcels: Mapping[int, tuple[int, Parcel]]
     stamp: int
@@ -50,19 +50,19 @@ class _Oblivious:
     """One oblivious superstep of a group."""
 
     prices: Prices
-    posts: dict[int, _Sent] = field(default_factory=dict)
-    """By pid, of those that have come to its end."""
+    posts: dict[int, _ObliviousPost] = field(default_factory=dict)
+    """By pid, of the processes that have come to its end."""
     sources: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
-    """By receiver: who has sent it something."""
+    """By receiver: the processes that have sent it something."""
     count: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     """By receiver: messages that have come for it."""
     h_in: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     h_out: dict[int, int] = field(default_factory=lambda: defaultdict(int))
 
-    def add(self, pid: int, sent: _Sent) -> None:
-        """A process comes to the end of the superstep."""
-        self.posts[pid] = sent
-        for receiver, (count, parcel) in sent.parcels.items():
+    def add(self, pid: int, post: _ObliviousPost) -> None:
+        """Add the post of a process that comes to the end of the superstep."""
+        self.posts[pid] = post
+        for receiver, (count, parcel) in post.parcels.items():
             nbytes = traffic_of(parcel).sent_bytes
             self.sources[receiver].append(pid)
             self.count[receiver] += count
@@ -70,15 +70,15 @@ class _Oblivious:
             self.h_out[pid] += nbytes
 
     def is_complete(self, pid: int) -> bool:
-        """Tell whether all that a process waits for has come."""
+        """Tell whether all messages that a process waits for have come."""
         return self.count[pid] >= self.posts[pid].expected
 
     def is_priced(self, pid: int) -> bool:
-        """Tell whether the h of a process and of all that have sent to it is known."""
+        """Tell whether h is known of a process and of all processes that have sent to it."""
         return all(self.is_complete(each) for each in (pid, *self.sources[pid]))
 
     def price(self, pid: int) -> float:
-        """Return what the superstep costs a process, by its h and that of its sources."""
+        """Return the price of the superstep for a process, from its h and that of its sources."""
         pids = (pid, *self.sources[pid])
         return self.prices.oblivious((self.h_in[each], self.h_out[each]) for each in pids)
 
@@ -89,11 +89,11 @@ class _Meeting:
 
     posts: dict[int, _Post] = field(default_factory=dict)
     passing: list[int] = field(default_factory=list)
-    """Processes that bring nothing, and all the same note after as many supersteps."""
+    """Processes that bring nothing but a note, all the same one in the same superstep."""
     passes: tuple[int, int] = (0, 0)
-    """That superstep and note."""
+    """The superstep and the note of these processes."""
     latest_ns: int = 0
-    """When the last of them came."""
+    """Time at which the last of them came, in ns."""
     waiting: list[Process] = field(default_factory=list)
     released_ns: int = 0
     end_ns: int = 0
@@ -103,10 +103,10 @@ class _Meeting:
     """By receiver, in order of the sources."""
     nothing_new: bool = False
     together: bool = False
-    """All have come here by the same number of supersteps."""
+    """All processes have come here after the same number of supersteps."""
 
     def complete(self) -> None:
-        """Sort what all have brought, once for all."""
+        """Sort the posts by receiver, once for all processes."""
         if not self.posts:
             self.released_ns = self.end_ns = self.latest_ns
             self.nothing_new = self.together = True
@@ -129,34 +129,34 @@ class _Meeting:
 
 @dataclass
 class _Gathering:
-    """Where the processes of one group come together."""
+    """What the processes of one group share: their meeting and their oblivious supersteps."""
 
     meeting: _Meeting = field(default_factory=_Meeting)
     oblivious: dict[int, _Oblivious] = field(default_factory=dict)
     """By number of the oblivious superstep."""
     done_with: dict[int, int] = field(default_factory=dict)
-    """By the same number: how many processes will not look at it again."""
+    """By number of the oblivious superstep: how many processes will not look at it again."""
     waiting: list[Process] = field(default_factory=list)
-    """For messages."""
+    """Processes that wait for messages."""
     left: int = 0
     """Processes that have left the group."""
 
     def forget(self, number: int, nprocs: int) -> None:
-        """One of so many processes will not look at an oblivious superstep again."""
+        """Note that one more of the processes will not look at an oblivious superstep again."""
         self.done_with[number] = self.done_with.get(number, 0) + 1
         if self.done_with[number] == nprocs:
             del self.oblivious[number], self.done_with[number]
 
 
 class SimPort(Port):
-    """A virtual processor's door to its group.
+    """The connection of a virtual processor to the others of a group.
 
     Args:
-        world: all processors.
-        process: this one.
+        world: all virtual processors.
+        process: this virtual processor.
         pid: its number in the group.
         members: processes of the group in root numbering, by pid.
-        key: the partitions that led to the group; empty for the root.
+        key: number and sub-group of each partition that led to the group; empty for the root.
     """
 
     def __init__(
@@ -179,10 +179,10 @@ class SimPort(Port):
         self._superstep = 0
         self._span = f"the sub-group of {named(members)}" if key else named(members)
         self._in_sync = f"in a sync of {self._span}"
-        self._first_meeting = True  # of this superstep: the one that is priced
-        self._before_main = not key  # the first barrier of all is time 0
+        self._first_meeting = True  # of this superstep; only this one has a price
+        self._before_main = not key  # the barrier before main ends at time 0
         self._collector = Collector(members, pid, self)
-        self._looks_back = False  # at posts of oblivious supersteps
+        self._looks_back = False  # posts of oblivious supersteps have still to be looked at
         self._read = 0  # oblivious supersteps of which nothing is left to be read
 
     def now(self) -> int:
@@ -190,7 +190,7 @@ class SimPort(Port):
         return self.clock.now()
 
     def superstep(self) -> int:
-        """Return the superstep of the program; the barrier before ``main`` is none."""
+        """Return the superstep of the program, without the barrier before ``main``."""
         return max(self._superstep - 1, 0)
 
     def charge(self, seconds: float) -> None:
@@ -199,13 +199,13 @@ class SimPort(Port):
 
     # -- memory -----------------------------------------------------------------------
 
-    def allocate(self, nbytes: int, *, zero: bool) -> memoryview:  # noqa: ARG002  # always
+    def allocate(self, nbytes: int, *, zero: bool) -> memoryview:  # noqa: ARG002  # always zeroed
         """See :meth:`Port.allocate`."""
-        # No numpy array: a view of an array in it names that array as its base, as it does
-        # in shared memory.
-        room = bytearray(nbytes + _ALIGNMENT)
-        start = -np.frombuffer(room, np.uint8).ctypes.data % _ALIGNMENT
-        return memoryview(room)[start : start + nbytes]
+        # A bytearray and not a numpy array: the base of a view then is the array of the
+        # program, as in shared memory.
+        memory = bytearray(nbytes + _ALIGNMENT)
+        start = -np.frombuffer(memory, np.uint8).ctypes.data % _ALIGNMENT
+        return memoryview(memory)[start : start + nbytes]
 
     def release(self, memory: memoryview) -> None:
         """See :meth:`Port.release`."""
@@ -227,14 +227,14 @@ class SimPort(Port):
     ) -> Arrivals | None:
         """See :meth:`Port.exchange`."""
         self._check_current()
-        self.let_go()
+        self.try_to_release()
         meeting = self._gathering.meeting
         meeting.posts[self.pid] = _Post(self._superstep, note, parcels, common, stamp or self.now())
         self._stop_if_failed()
         ends = note & _KIND == Kind.END
         self._await_all(meeting, "at the end of main" if ends else self._in_sync)
         if self._process.left:  # groups whose other processes may have posted by now
-            self._process.left = [port for port in self._process.left if not port.let_go()]
+            self._process.left = [port for port in self._process.left if not port.try_to_release()]
         if not meeting.together:
             self._check_together(meeting.posts)
         if self._before_main:
@@ -247,7 +247,10 @@ class SimPort(Port):
     def sync_one_put(
         self, note: int, stamp: int, to: int = 0, small_put: SmallPut | None = None
     ) -> Arrivals | list[SmallPut] | None:
-        """See :meth:`Port.sync_one_put`: a meeting with all that is not needed left out."""
+        """See :meth:`Port.sync_one_put`.
+
+        If all processes come without transfers and with the same note, no posts are made.
+        """
         self._check_current()
         meeting = self._gathering.meeting
         passes = self._superstep, note
@@ -269,7 +272,7 @@ class SimPort(Port):
         return None
 
     def _await_all(self, meeting: _Meeting, doing: str) -> None:
-        """Wait for the others; who comes last prices the meeting and wakes them."""
+        """Wait for the others; the last process to arrive computes the price and wakes them."""
         if len(meeting.posts) + len(meeting.passing) < self.nprocs:
             meeting.waiting.append(self._process)
             self._world.wait(self._process, doing)
@@ -292,13 +295,13 @@ class SimPort(Port):
         return meeting.notes, meeting.parcels.get(self.pid, []), meeting.commons
 
     def _check_together(self, posts: dict[int, _Post]) -> None:
-        """Raise if not all have come here by the same number of supersteps."""
+        """Raise unless all processes have come here after the same number of supersteps."""
         for pid, post in sorted(posts.items()):
             if post.superstep != self._superstep:
                 raise are_apart(self.members[pid], self.members[self.pid])
 
     def _price(self, posts: dict[int, _Post]) -> int:
-        """Return the price of a superstep in ns: g h + l, or that of its pattern."""
+        """Return the price of a superstep in ns, by the prices of the run."""
         prices = self._world.prices
         if not posts:
             return _ns(prices.empty())
@@ -319,51 +322,44 @@ class SimPort(Port):
     ) -> list[Arrived]:
         """See :meth:`Port.exchange_oblivious`."""
         self._check_current()
-        self.let_go()
+        self.try_to_release()
         gathering, collector = self._gathering, self._collector
         number, stamp = collector.ended, stamp or self.now()
-        sent = gathering.oblivious.setdefault(number, _Oblivious(self._world.prices))
+        superstep = gathering.oblivious.setdefault(number, _Oblivious(self._world.prices))
         full = {pid: parcel for pid, parcel in parcels.items() if parcel[0]}
-        sent.add(self.pid, _Sent(full, stamp, expected))
+        superstep.add(self.pid, _ObliviousPost(full, stamp, expected))
         collector.end_superstep(stamp)
         self._stop_if_failed()
         self._world.wake(gathering.waiting)
         gathering.waiting = []
-        while not sent.is_priced(self.pid) and not self._is_in_vain(sent, expected):
+        while not superstep.is_priced(self.pid) and not self._is_in_vain(superstep, expected):
             self.wait(number, ())
         self._looks_back = True
         arrived = collector.collect(expected)
         self.released = collector.released
-        self.clock.advance_to(self.released + _ns(sent.price(self.pid)))
+        self.clock.advance_to(self.released + _ns(superstep.price(self.pid)))
         return arrived
 
-    def _is_in_vain(self, sent: _Oblivious, expected: int) -> bool:
-        """Tell whether no more messages can come."""
-        return len(sent.posts) == self.nprocs and sent.count[self.pid] < expected
+    def _is_in_vain(self, superstep: _Oblivious, expected: int) -> bool:
+        """Tell whether messages are missing and no more can come."""
+        return len(superstep.posts) == self.nprocs and superstep.count[self.pid] < expected
 
     def look(self, number: int, pids: Collection[int]) -> dict[int, Post]:
         """See :meth:`Posts.look`."""
         posts = self._gathering.oblivious[number].posts
         return {pid: self._post_of(posts[pid]) for pid in pids if pid in posts}
 
-    def _post_of(self, sent: _Sent) -> Post:
-        """Return what a process has sent to this one."""
-        return Post(*sent.parcels[self.pid], sent.stamp) if self.pid in sent.parcels else NOTHING
+    def _post_of(self, post: _ObliviousPost) -> Post:
+        """Return the part of a post that is for this process."""
+        return Post(*post.parcels[self.pid], post.stamp) if self.pid in post.parcels else NOTHING
 
-    def wait(self, number: int, pids: Sequence[int]) -> None:  # noqa: ARG002  # whoever it is
+    def wait(self, number: int, pids: Sequence[int]) -> None:  # noqa: ARG002  # any post may be the one
         """Wait until another process ends an oblivious superstep of the group."""
         self._gathering.waiting.append(self._process)
         self._world.wait(self._process, f"in an oblsync of {self._span}")
 
-    def let_go(self) -> bool:
-        """Look at those who posted late: they may have nothing for this process.
-
-        Returns:
-            Whether all have posted now.
-
-        Raises:
-            SyncMismatchError: one of them has sent it something.
-        """
+    def try_to_release(self) -> bool:
+        """See :meth:`LeftGroup.try_to_release`: forget oblivious supersteps that are read."""
         if self._looks_back:
             read = self._collector.read_late()
             for number in range(self._read, read):
@@ -387,14 +383,14 @@ class SimPort(Port):
 
     def close(self) -> None:
         """See :meth:`Port.close`."""
-        if not self.let_go():
+        if not self.try_to_release():
             self._process.left.append(self)
         self._gathering.left += 1
         if self._gathering.left == self.nprocs:
             del self._world.gatherings[self._key]
 
     def _check_current(self) -> None:
-        """Raise unless this virtual processor itself is running."""
+        """Raise unless this virtual processor is the one that runs."""
         if greenlet.getcurrent() is not self._process.greenlet:
             raise UsageError(
                 f"{call_site.operation()}: the group of process {self._process.pid} is used by "
@@ -402,13 +398,13 @@ class SimPort(Port):
             )
 
     def _stop_if_failed(self) -> None:
-        """Wait for the end where another process has failed already."""
+        """Wait for ever if another process has failed: the world then unwinds this one."""
         if self._world.failed:
             self._world.wait(self._process, "stopped")
 
 
 def _links(posts: Mapping[int, _Post]) -> Iterator[tuple[int, int]]:
-    """Yield who sends to whom; what is got is sent by the process that has it."""
+    """Yield (sender, receiver) pairs; the values of a get are sent by their owner."""
     for pid, post in posts.items():
         for partner, parcel in post.parcels.items():
             if parcel.puts is not None or parcel.messages is not None:

@@ -1,8 +1,8 @@
-"""The virtual processors of a run, and who of them computes when.
+"""The virtual processors of a run, and the order in which they run.
 
-Each is a greenlet that runs until it has to wait. Those that can go on are taken
-in rounds, and a seed permutes every round: what a program does may not depend on
-the order, and with the same seed it is the same order again.
+Each is a greenlet that runs until it has to wait. Those that can continue run in rounds,
+and a seed determines a permutation for every round: a program must not depend on the
+order, and the same seed gives the same order again.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Process:
         self.pid = pid
         self.clock = clock
         self.doing = "not started"
-        """What it waits for, in words."""
+        """What it does or waits for, as text for errors."""
         self.superstep: Callable[[], int] = int
-        """Superstep of the root group; 0 before it is known."""
+        """Returns its superstep in the root group; 0 before it has opened a port."""
         self.left: list[LeftGroup] = []
-        """Groups that it has left and in which somebody had not posted yet."""
+        """Groups that it has left before all other processes had posted there."""
         self.greenlet = greenlet.greenlet(lambda: body(self), hub)
 
 
@@ -41,8 +41,8 @@ class World:
     """All virtual processors of a run.
 
     Args:
-        prices: of their communication.
-        seed: of the order in which they run.
+        prices: prices of communication.
+        seed: seed of the order in which they run.
         scale: virtual seconds for each second of CPU time of this computer.
     """
 
@@ -51,9 +51,9 @@ class World:
         self._scale = scale
         self.gatherings: dict[tuple[int, ...], Any] = {}
         self.current: Process | None = None
-        """Who runs."""
+        """The virtual processor that runs; None before the first one does."""
         self.failed = False
-        """A process has ended by an error: the others go on to their next sync only."""
+        """A process has failed, so that the others run only up to their next sync."""
         self._random = np.random.default_rng(seed)
         self._hub = greenlet.getcurrent()
         self.processes: list[Process] = []
@@ -68,27 +68,27 @@ class World:
         self._next_round.append(process)
 
     def run(self) -> None:
-        """Run until all have ended; those that wait in vain are told so."""
+        """Run until all have ended; processes that wait for each other get an error."""
         while (process := self._pick()) is not None or self._unwind():
             if process is not None:
                 self._resume(process)
 
     def wait(self, process: Process, doing: str) -> None:
-        """Let others run until somebody wakes this process."""
+        """Let others run until one of them wakes this process."""
         process.doing = doing
         following = self._round[-1] if self._round else None
         if following is not None and following.greenlet:
             self.current = self._round.pop()
-            following.greenlet.switch()  # straight on
+            following.greenlet.switch()  # without a detour through the hub
         else:
-            self._hub.switch()  # what begins has to begin there, upon an empty stack
+            self._hub.switch()  # a greenlet has to be started by the hub, whose stack is empty
 
     def wake(self, processes: list[Process]) -> None:
-        """Let processes that wait run again."""
+        """Let waiting processes run again, in the next round."""
         self._next_round += processes
 
     def stop(self) -> None:
-        """Let no process run again but to unwind."""
+        """End the run: processes run again only to unwind."""
         self.failed = True
         self._round.clear()
         self._next_round.clear()
@@ -97,7 +97,7 @@ class World:
         if not self._round:
             waiting, self._next_round = self._next_round, []
             order = self._random.permutation(len(waiting)).tolist()
-            self._round = [waiting[place] for place in order]
+            self._round = [waiting[index] for index in order]
         return self._round.pop() if self._round else None
 
     def _resume(self, process: Process) -> None:
@@ -105,13 +105,13 @@ class World:
         process.greenlet.switch()
 
     def _unwind(self) -> bool:
-        """Nobody can go on: end a process that waits. Return whether there is one."""
+        """End a waiting process when none can continue; return whether there was one."""
         waiting = [process for process in self.processes if not process.greenlet.dead]
         if not waiting:
             return False
         first = self.current = waiting[0]
         if not first.greenlet:
-            first.greenlet.throw()  # it has not begun: it never will
+            first.greenlet.throw()  # it has not begun, and must not begin any more
         elif self.failed:
             first.greenlet.throw(Stopped)
         else:
@@ -119,7 +119,7 @@ class World:
         return True
 
     def _whereabouts(self) -> str:
-        """Say who waits where, and who has ended."""
+        """Return text for errors: which processes wait where, and which have ended."""
         places: dict[str, list[int]] = {}
         for process in self.processes:
             where = "returned from main" if process.greenlet.dead else process.doing
