@@ -21,8 +21,9 @@ from bsplib.backends.parcels import (
     IndexGet,
     IndexPut,
     Payload,
+    Puts,
     SmallPut,
-    StretchGet,
+    StretchGets,
     StretchPuts,
     WordsGet,
     WordsPut,
@@ -55,19 +56,26 @@ def read_sources(registry: Registry, gets: Gets, carrier: Carrier, to: int) -> l
         carrier: stages the values.
         to: the other process.
     """
-    values: list[Payload] = []
+    at = registry.at
+    values = [
+        _stretch(at(slot), first, nbytes, carrier, to)
+        for slot, first, nbytes in zip(gets.slots, gets.firsts, gets.sizes, strict=True)
+    ]
     indices = iter(gets.indices)
-    for get in gets.each():
-        registration = registry.at(get.slot)
-        if isinstance(get, StretchGet):
-            values.append(_stretch(registration, get, carrier, to))
+    for get in gets.others:
+        if isinstance(get, StretchGets):
+            values += [
+                _stretch(at(slot), first, nbytes, carrier, to)
+                for slot, first, nbytes in zip(*get, strict=True)
+            ]
         else:
-            values.append(pack(_selected(registration, get, indices, carrier), carrier.stage, to))
+            values.append(pack(_selected(at(get.slot), get, indices, carrier), carrier.stage, to))
     return values
 
 
-def _stretch(registration: Registration, get: StretchGet, carrier: Carrier, to: int) -> Payload:
-    _, first, nbytes = get
+def _stretch(
+    registration: Registration, first: int, nbytes: int, carrier: Carrier, to: int
+) -> Payload:
     room = registration.bytes
     if nbytes <= INLINE and room is not None:
         start = first * registration.itemsize
@@ -121,51 +129,61 @@ def _write_get(get: PendingGet, values: Array) -> None:
 
 def write_puts(registry: Registry, incoming: Iterable[Arrived], carrier: Carrier) -> None:
     """Write the puts of all processes, in order of source and program."""
-    at, fetch = registry.at, carrier.fetch
+    at = registry.at
     for _, parcel in incoming:
         puts = parcel.puts
         if puts is None:
             continue
-        values, indices = iter(puts.values), iter(puts.indices)
-        for slot, first, payload in zip(puts.slots, puts.firsts, values, strict=False):
+        slots, firsts, values, others, _ = puts
+        for slot, first, payload in zip(slots, firsts, values, strict=False):
             _write_stretch(at(slot), first, payload, carrier)
-        for put in puts.others:
-            if isinstance(put, StretchPuts):
-                for slot, first, payload in zip(*put, values, strict=False):
-                    _write_stretch(at(slot), first, payload, carrier)
-            elif isinstance(put, IndexPut):
-                _write_index(at(put.slot), put, unpack(next(values), fetch))
-            else:
-                where = unpack(next(indices), fetch)
-                _write_words(at(put.slot), put, where, unpack(next(values), fetch))
+        if others:
+            _write_others(registry, puts, carrier)
+
+
+def _write_others(registry: Registry, puts: Puts, carrier: Carrier) -> None:
+    """Write the puts that are not among the first stretches."""
+    at, fetch = registry.at, carrier.fetch
+    values, indices = iter(puts.values[len(puts.slots) :]), iter(puts.indices)
+    for put in puts.others:
+        if isinstance(put, StretchPuts):
+            for slot, first, payload in zip(*put, values, strict=False):
+                _write_stretch(at(slot), first, payload, carrier)
+        elif isinstance(put, IndexPut):
+            _write_index(at(put.slot), put, unpack(next(values), fetch))
+        else:
+            where = unpack(next(indices), fetch)
+            _write_words(at(put.slot), put, where, unpack(next(values), fetch))
 
 
 def write_small_puts(registry: Registry, small_puts: Iterable[SmallPut]) -> None:
     """Write small puts."""
     for slot, first, data in small_puts:
-        _write_bytes(registry.at(slot), first, data)
+        registration = registry.at(slot)
+        room = registration.bytes
+        if room is None:
+            _write_with_gaps(registration, first, data)
+        else:
+            start = first * registration.itemsize
+            room[start : start + len(data)] = data
 
 
 def _write_stretch(
     registration: Registration, first: int, payload: Payload, carrier: Carrier
 ) -> None:
     room = registration.bytes
+    if room is None:
+        _write_with_gaps(registration, first, unpack(payload, carrier.fetch))
+        return
+    start = first * registration.itemsize
     if isinstance(payload, bytes):
-        _write_bytes(registration, first, payload)
-    elif room is None:
-        _write_bytes(registration, first, carrier.fetch(payload))
+        room[start : start + len(payload)] = payload
     else:
-        start = first * registration.itemsize
         carrier.land(payload, room[start : start + payload[2]])
 
 
-def _write_bytes(registration: Registration, first: int, data: bytes | memoryview) -> None:
-    room = registration.bytes
-    if room is not None:
-        start = first * registration.itemsize
-        room[start : start + len(data)] = data
-        return
-    array = _array(registration)  # with gaps
+def _write_with_gaps(registration: Registration, first: int, data: bytes | memoryview) -> None:
+    array = _array(registration)
     values = np.frombuffer(data, array.dtype)
     array.flat[first : first + len(values)] = values
 

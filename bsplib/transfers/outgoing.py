@@ -60,7 +60,7 @@ class Outgoing:
     _get_indices: Sequence[Payload] = _NONE
 
     _has_puts = False
-    _lone: SmallPut | None = None  # the put that is the only one so far, of any size
+    _lone: SmallPut | None = None  # one word, where that is the only put so far
     _single: int | None = None  # slot of the last put, if that was one word
     _run: int | None = None  # slot of the array that a run is open for
     _run_firsts: list[int]
@@ -70,38 +70,29 @@ class Outgoing:
 
     def add_stretch(self, slot: int, first: int, payload: Payload) -> None:
         """Add a put of elements that follow each other, after all puts so far."""
-        if not self._has_puts:
+        if self._lone is not None or self._run is not None:
+            self._settle()
+        if self._other_puts:
+            self._add_late_stretch(slot, first, payload)
+        elif self._put_slots:
+            self._single = None
+            self._put_slots.append(slot)  # type: ignore[attr-defined]  # lists, made below
+            self._put_firsts.append(first)  # type: ignore[attr-defined]
+            self._values.append(payload)  # type: ignore[attr-defined]
+        else:
             self._has_puts = True
-            self._lone = _new(SmallPut, (slot, first, payload))
-            return
-        if self._run is not None:
-            self._close_run()
-        self._single = None
-        slots, firsts, values = self._columns()
-        slots.append(slot)
-        firsts.append(first)
-        values.append(payload)
+            self._put_slots, self._put_firsts, self._values = [slot], [first], [payload]
 
-    def _columns(self) -> tuple[list[int], list[int], list[Payload]]:
-        """Return the columns to which the next stretch belongs, and the values of all puts."""
-        if self._lone is not None:
-            self._fold_lone()
-        values = self._values = self._values or []
-        if not self._other_puts:
-            slots = self._put_slots = self._put_slots or []
-            firsts = self._put_firsts = self._put_firsts or []
-            return slots, firsts, values  # type: ignore[return-value]  # lists, made here
+    def _add_late_stretch(self, slot: int, first: int, payload: Payload) -> None:
+        """Add a stretch that comes after a put of another kind."""
+        self._single = None
         last = self._other_puts[-1]
         if not isinstance(last, StretchPuts):
             last = StretchPuts([], [])
-            self._other_puts.append(last)  # type: ignore[attr-defined]  # a list, see add_put
-        return *last, values  # type: ignore[return-value]  # likewise
-
-    def _fold_lone(self) -> None:
-        """Put the only put so far into columns."""
-        slot, first, payload = self._lone  # type: ignore[misc]  # the callers have looked
-        self._put_slots, self._put_firsts, self._values = [slot], [first], [payload]
-        self._lone = None
+            self._other_puts.append(last)  # type: ignore[attr-defined]  # lists, see _add_other
+        last.slots.append(slot)
+        last.firsts.append(first)
+        self._values.append(payload)  # type: ignore[attr-defined]
 
     def add_word(self, slot: int, first: int, word: bytes) -> None:
         """Add a put of one word."""
@@ -120,10 +111,22 @@ class Outgoing:
 
     def _open_run(self, slot: int, first: int, word: bytes) -> None:
         """Make a run of the single word that was put last, and of another one."""
-        slots, firsts, values = self._columns()
-        slots.pop()
+        before, value = self._take_last()
         self._run, self._single = slot, None
-        self._run_firsts, self._run_words = [firsts.pop(), first], [values.pop(), word]  # type: ignore[list-item]  # a word is carried as bytes
+        self._run_firsts, self._run_words = [before, first], [value, word]
+
+    def _take_last(self) -> tuple[int, Any]:
+        """Take back the last put, which is a stretch; return its first element and its values."""
+        if self._lone is not None:
+            _, first, value = self._lone
+            self._lone = None
+            return first, value
+        columns: Any = self._put_slots, self._put_firsts
+        if self._other_puts:
+            columns = self._other_puts[-1]
+        slots, firsts = columns
+        slots.pop()
+        return firsts.pop(), self._values.pop()  # type: ignore[attr-defined]  # a list by now
 
     def _close_run(self) -> None:
         slot, self._run = self._run, None
@@ -147,16 +150,17 @@ class Outgoing:
     def _add_other(self, put: IndexPut | WordsPut, payload: Payload) -> None:
         """Add a put that is not kept by columns."""
         self._settle()
-        self._has_puts = True
+        self._has_puts, self._single = True, None
         self._other_puts = _with(self._other_puts, put)
         self._values = _with(self._values, payload)
 
     def _settle(self) -> None:
         """Put what is kept apart where it belongs in the order of the program."""
-        self._single = None
         if self._lone is not None:
-            self._fold_lone()
-        if self._run is not None:
+            slot, first, word = self._lone
+            self._put_slots, self._put_firsts, self._values = [slot], [first], [word]
+            self._lone = self._single = None
+        elif self._run is not None:
             self._close_run()
 
     # -- gets and messages ------------------------------------------------------------------
@@ -164,18 +168,23 @@ class Outgoing:
     def add_stretch_get(self, slot: int, first: int, nbytes: int) -> None:
         """Add a get of elements that follow each other."""
         if self._other_gets:
-            last = self._other_gets[-1]
-            if not isinstance(last, StretchGets):
-                last = StretchGets([], [], [])
-                self._other_gets.append(last)  # type: ignore[attr-defined]  # a list, see add_get
-            columns = last[:]
+            self._add_late_get(slot, first, nbytes)
         elif self._get_slots:
-            columns = self._get_slots, self._get_firsts, self._get_sizes  # type: ignore[assignment]  # lists, made below
+            self._get_slots.append(slot)  # type: ignore[attr-defined]  # lists, made below
+            self._get_firsts.append(first)  # type: ignore[attr-defined]
+            self._get_sizes.append(nbytes)  # type: ignore[attr-defined]
         else:
             self._get_slots, self._get_firsts, self._get_sizes = [slot], [first], [nbytes]
-            return
-        for column, value in zip(columns, (slot, first, nbytes), strict=True):
-            column.append(value)
+
+    def _add_late_get(self, slot: int, first: int, nbytes: int) -> None:
+        """Add a stretch that comes after a get of another kind."""
+        last = self._other_gets[-1]
+        if not isinstance(last, StretchGets):
+            last = StretchGets([], [], [])
+            self._other_gets.append(last)  # type: ignore[attr-defined]  # a list, see _with
+        last.slots.append(slot)
+        last.firsts.append(first)
+        last.nbytes.append(nbytes)
 
     def add_get(self, get: StretchGet | IndexGet) -> None:
         """Add a get of any kind but single words."""
@@ -206,17 +215,24 @@ class Outgoing:
 
     def small_put(self) -> SmallPut | None:
         """Return the one small put that is all there is, if so it is."""
-        lone = self._lone
-        if lone is None or self.messages or self._get_slots or self._other_gets:
+        if self.messages or self._get_slots or self._other_gets:
             return None
-        data = lone[2]
-        return lone if data.__class__ is bytes and len(data) <= SMALL_PUT_BYTES else None
+        return self._lone or self._small_stretch()
+
+    def _small_stretch(self) -> SmallPut | None:
+        if len(self._put_slots) != 1 or self._other_puts or self._run is not None:
+            return None
+        [data] = self._values
+        if data.__class__ is not bytes or len(data) > SMALL_PUT_BYTES:
+            return None
+        return _new(SmallPut, (self._put_slots[0], self._put_firsts[0], data))
 
     def parcel(self) -> Parcel:
         """Return what travels."""
-        puts = gets = messages = None
-        if self._has_puts:
+        if self._lone is not None or self._run is not None:
             self._settle()
+        puts = gets = messages = None
+        if self._values:
             puts = _new(
                 Puts,
                 (
@@ -244,7 +260,7 @@ class Outgoing:
 
     def is_empty(self) -> bool:
         """Tell whether nothing travels."""
-        return not (self._has_puts or self._get_slots or self._other_gets or self.messages)
+        return not (self._has_puts or self.messages or self._get_slots or self._other_gets)
 
     def count(self) -> int:
         """Return for how many messages an oblsync there has to wait."""
