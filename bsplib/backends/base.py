@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends.members import Members
-from bsplib.backends.parcels import Parcel, SmallPut, Ticket
+from bsplib.backends.parcels import LonePut, Parcel, Ticket
 
 Room = NDArray[np.uint8]
 """Memory for a payload, as bytes."""
@@ -207,26 +207,26 @@ class Port(ABC):
         A superstep may take several exchanges; :meth:`end_superstep` ends it.
         """
 
-    def sync_empty(self, note: int) -> Arrivals | list[SmallPut] | None:
+    def sync_empty(self, note: int) -> Arrivals | list[LonePut] | None:
         """Do as :meth:`sync_one_put` in a superstep in which this process transfers nothing."""
         return self.sync_one_put(note, 0)
 
     def sync_one_put(
-        self, note: int, stamp: int, to: int = 0, small_put: SmallPut | None = None
-    ) -> Arrivals | list[SmallPut] | None:
-        """End a superstep in which this process transfers nothing or one small put.
+        self, note: int, stamp: int, to: int = 0, lone_put: LonePut | None = None
+    ) -> Arrivals | list[LonePut] | None:
+        """End a superstep in which this process transfers nothing or one lone put.
 
         Args:
             note: as for :meth:`exchange`.
             stamp: as for :meth:`exchange`.
             to: receiving pid, not this process.
-            small_put: the put; None if there is none.
+            lone_put: the put; None if there is none.
 
         Returns:
-            What came; a list of small puts where nothing else came. None where nothing came
+            What came; a list of lone puts where nothing else came. None where nothing came
             and all notes were the same: then :meth:`end_superstep` has been done, too.
         """
-        parcels = {} if small_put is None else {to: small_put.parcel()}
+        parcels = {} if lone_put is None else {to: lone_put.parcel()}
         arrivals = self.exchange(parcels, note, None, stamp)
         if arrivals is None:
             self.end_superstep()

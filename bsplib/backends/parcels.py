@@ -216,21 +216,25 @@ def _decoded(part: tuple[Any, ...], kinds: Sequence[type[Any]]) -> tuple[Any, ..
     return slots, firsts, values, [_new(kinds[each[0]], each[1:]) for each in others], indices
 
 
-SMALL_PUT_BYTES = 192
-"""Most bytes that the values of a :class:`SmallPut` may have."""
+LONE_PUT_BYTES = 192
+"""Most bytes that the values of a :class:`LonePut` may have if they are not staged."""
 
 
-class SmallPut(NamedTuple):
-    """A put of a stretch of few bytes. In many supersteps it is all that a process sends."""
+class LonePut(NamedTuple):
+    """A put of a stretch that is all that a process sends, as in many supersteps.
+
+    Its values are few or staged.
+    """
 
     slot: int
     first: int
     data: Any
-    """Bytes of the values, as ``bytes`` or a ``memoryview``."""
+    """Bytes of the values, as ``bytes`` or a ``memoryview``; or a ticket."""
 
     def parcel(self) -> Parcel:
         """Return a parcel with this put in it."""
-        return Parcel(Puts([self.slot], [self.first], [bytes(self.data)]))
+        data = self.data if isinstance(self.data, tuple) else bytes(self.data)
+        return Parcel(Puts([self.slot], [self.first], [data]))
 
 
 class Traffic(NamedTuple):

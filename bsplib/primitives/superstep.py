@@ -7,7 +7,7 @@ import operator
 from types import CodeType
 
 from bsplib.backends.base import Arrivals, Arrived
-from bsplib.backends.parcels import Parcel, SmallPut
+from bsplib.backends.parcels import LonePut, Parcel
 from bsplib.errors import ArgumentError, BspError, PendingTransferError, SyncMismatchError
 from bsplib.primitives.state import GroupState
 from bsplib.sync_kinds import Kind
@@ -16,8 +16,8 @@ from bsplib.transfers.delivery import (
     messages_of,
     read_sources,
     write_gets,
+    write_lone_puts,
     write_puts,
-    write_small_puts,
 )
 from bsplib.transfers.pending import pending_transfers
 from bsplib.transfers.target import check_arrivals
@@ -114,7 +114,7 @@ class Supersteps(GroupState):
     # -- the end of a superstep, step by step -----------------------------------------------
 
     def _try_short_sync(self, stamp: int) -> bool:
-        """End the superstep if this process has nothing for others, or only one small put.
+        """End the superstep if this process has nothing for others, or only a lone put.
 
         No registration may wait to be announced, no message of the superstep before may
         be in the queue, and ``check=True`` may not be on.
@@ -125,31 +125,31 @@ class Supersteps(GroupState):
         Returns:
             Whether the superstep has ended; False where there is more to send.
         """
-        to, small_put = 0, None
+        to, lone_put = 0, None
         if self._out:
             if len(self._out) > 1:
                 return False
             [(to, its)] = self._out.items()
-            small_put = its.small_put()
-            if small_put is None or to == self._pid:
+            lone_put = its.lone_put()
+            if lone_put is None or to == self._pid:
                 return False
         try:
-            came = self._port.sync_one_put(_SYNC, stamp, to, small_put)
+            came = self._port.sync_one_put(_SYNC, stamp, to, lone_put)
             if came is not None:
                 self._deliver_short(came)
         except BspError as error:
             self._fail_for_good(error)
         self._superstep += 1
-        if small_put is not None:
+        if lone_put is not None:
             self._out.clear()
         if self._early:
             self._early = {}
         return True
 
-    def _deliver_short(self, came: Arrivals | list[SmallPut]) -> None:
+    def _deliver_short(self, came: Arrivals | list[LonePut]) -> None:
         """Deliver what others sent to a process in a short sync; begin the next superstep."""
         if isinstance(came, list):
-            write_small_puts(self._registry, came)
+            write_lone_puts(self._registry, came, self._port)
         else:
             self._deliver_all(_SYNC, _SYNC, came)
         self._port.end_superstep()

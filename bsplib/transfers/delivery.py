@@ -20,9 +20,9 @@ from bsplib.backends.parcels import (
     Gets,
     IndexGet,
     IndexPut,
+    LonePut,
     Payload,
     Puts,
-    SmallPut,
     StretchGets,
     StretchPuts,
     WordsGet,
@@ -156,13 +156,13 @@ def _write_others(registry: Registry, puts: Puts, carrier: Carrier) -> None:
             _write_words(at(put.slot), put, where, unpack(next(values), fetch))
 
 
-def write_small_puts(registry: Registry, small_puts: Iterable[SmallPut]) -> None:
-    """Write small puts."""
-    for slot, first, data in small_puts:
+def write_lone_puts(registry: Registry, lone_puts: Iterable[LonePut], carrier: Carrier) -> None:
+    """Write puts that were each the only transfer of their process, in order of source."""
+    for slot, first, data in lone_puts:
         registration = registry.at(slot)
         room = registration.bytes
-        if room is None:
-            _write_with_gaps(registration, first, data)
+        if room is None or data.__class__ is tuple:
+            _write_stretch(registration, first, data, carrier)
         else:
             start = first * registration.itemsize
             room[start : start + len(data)] = data
@@ -173,13 +173,14 @@ def _write_stretch(
 ) -> None:
     room = registration.bytes
     if room is None:
-        _write_with_gaps(registration, first, unpack(payload, carrier.fetch))
+        data = carrier.fetch(payload) if isinstance(payload, tuple) else payload
+        _write_with_gaps(registration, first, data)
         return
     start = first * registration.itemsize
-    if isinstance(payload, bytes):
-        room[start : start + len(payload)] = payload
-    else:
+    if isinstance(payload, tuple):
         carrier.land(payload, room[start : start + payload[2]])
+    else:
+        room[start : start + len(payload)] = payload
 
 
 def _write_with_gaps(registration: Registration, first: int, data: bytes | memoryview) -> None:

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from bsplib.backends.parcels import (
-    SMALL_PUT_BYTES,
+    LONE_PUT_BYTES,
     Gets,
     IndexGet,
     IndexPut,
+    LonePut,
     MessageHead,
     Messages,
     OtherGet,
@@ -19,7 +20,6 @@ from bsplib.backends.parcels import (
     Payload,
     Puts,
     Site,
-    SmallPut,
     StretchGet,
     StretchGets,
     StretchPut,
@@ -60,7 +60,7 @@ class Outgoing:
     _get_indices: Sequence[Payload] = _NONE
 
     _has_puts = False
-    _lone: SmallPut | None = None  # one word, where that is the only put so far
+    _lone: LonePut | None = None  # one word, where that is the only put so far
     _single: int | None = None  # slot of the last put, if that was one word
     _run: int | None = None  # slot of the array that a run is open for
     _run_firsts: list[int]
@@ -99,7 +99,7 @@ class Outgoing:
         if not self._has_puts:
             self._has_puts = True
             self._single = slot
-            self._lone = _new(SmallPut, (slot, first, word))
+            self._lone = _new(LonePut, (slot, first, word))
         elif self._run == slot:
             self._run_firsts.append(first)
             self._run_words.append(word)
@@ -213,19 +213,19 @@ class Outgoing:
 
     # -- what travels -----------------------------------------------------------------------
 
-    def small_put(self) -> SmallPut | None:
-        """Return the one small put that is all there is, if so it is."""
+    def lone_put(self) -> LonePut | None:
+        """Return the put that is all there is; None if there is more, or nothing."""
         if self.messages or self._get_slots or self._other_gets:
             return None
         return self._lone or self._small_stretch()
 
-    def _small_stretch(self) -> SmallPut | None:
+    def _small_stretch(self) -> LonePut | None:
         if len(self._put_slots) != 1 or self._other_puts or self._run is not None:
             return None
         [data] = self._values
-        if data.__class__ is not bytes or len(data) > SMALL_PUT_BYTES:
+        if data.__class__ is bytes and len(data) > LONE_PUT_BYTES:
             return None
-        return _new(SmallPut, (self._put_slots[0], self._put_firsts[0], data))
+        return _new(LonePut, (self._put_slots[0], self._put_firsts[0], data))
 
     def parcel(self) -> Parcel:
         """Return what travels."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bsplib.backends.parcels import Parcel, SmallPut
+from bsplib.backends.parcels import LonePut, Parcel
 from bsplib.backends.shm import context, fences
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import (
@@ -202,8 +202,8 @@ def by_empty_syncs(port, _):
     return [port.sync_empty(NOTE) for _ in range(3)]
 
 
-def by_small_put(port, other):
-    return port.sync_one_put(NOTE, 7, other, SmallPut(0, 0, b"12345678"))
+def by_lone_put(port, other):
+    return port.sync_one_put(NOTE, 7, other, LonePut(0, 0, b"12345678"))
 
 
 def by_oblivious_exchange(port, other):
@@ -226,7 +226,7 @@ def in_a_sub_group(port, other):
         port.end_superstep()
 
 
-ACTS = [by_exchange, by_empty_syncs, by_small_put, by_oblivious_exchanges, in_a_sub_group]
+ACTS = [by_exchange, by_empty_syncs, by_lone_put, by_oblivious_exchanges, in_a_sub_group]
 REUSES = [by_oblivious_exchanges, in_a_sub_group]
 
 

@@ -1,4 +1,4 @@
-"""A single small put in a superstep takes the shortest path, whatever other processes send."""
+"""A single lone put in a superstep takes the shortest path, whatever other processes send."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import bsplib
-from bsplib.backends.parcels import SMALL_PUT_BYTES
+from bsplib.backends.parcels import LONE_PUT_BYTES
 from bsplib.recording.trace import read_trace
 
 pytestmark = pytest.mark.procs(2, 3)
 
-SIZE = 1024
+SIZE = 2048
 EARLY = 16
 """What is put at any time may be looked at in the end only: it has room of its own."""
 
@@ -25,15 +25,15 @@ def small(bsp, x, to, mark):
 
 
 def longest(bsp, x, to, mark):
-    bsp.put(to, np.full(SMALL_PUT_BYTES, mark, np.uint8), x, offset=4)
+    bsp.put(to, np.full(LONE_PUT_BYTES, mark, np.uint8), x, offset=4)
 
 
 def too_long(bsp, x, to, mark):
-    bsp.put(to, np.full(SMALL_PUT_BYTES + 1, mark, np.uint8), x, offset=4)
+    bsp.put(to, np.full(LONE_PUT_BYTES + 1, mark, np.uint8), x, offset=4)
 
 
 def staged(bsp, x, to, mark):
-    bsp.put(to, np.full(SIZE, mark, np.uint8), x[:SIZE])
+    bsp.put(to, np.full(SIZE, mark, np.uint8), x[:SIZE])  # more than INLINE
 
 
 def at_index(bsp, x, to, mark):
@@ -96,8 +96,8 @@ def expected(x, brings, to, marks):
         place = {
             small: slice(pid, pid + 3),
             put_and_message: slice(pid, pid + 3),
-            longest: slice(4, 4 + SMALL_PUT_BYTES),
-            too_long: slice(4, 5 + SMALL_PUT_BYTES),
+            longest: slice(4, 4 + LONE_PUT_BYTES),
+            too_long: slice(4, 5 + LONE_PUT_BYTES),
             staged: slice(0, SIZE),
             at_index: slice(1, 9, 2),
             to_itself: slice(pid, pid + 3),
@@ -149,7 +149,7 @@ def test_whatever_others_bring_it_comes_as_the_contract_says(run, nprocs, one):
 
 
 @pytest.mark.procs(3, 5)
-def test_small_puts_of_many_sources_to_one_place_are_written_in_the_order_of_sources(run, nprocs):
+def test_lone_puts_of_many_sources_to_one_place_are_written_in_the_order_of_sources(run, nprocs):
     def main(bsp):
         x = bsp.zeros(1, np.int64)
         bsp.sync()
@@ -165,7 +165,7 @@ def test_small_puts_of_many_sources_to_one_place_are_written_in_the_order_of_sou
     assert run(main)[0] == [highest] * highest + [highest - 1]
 
 
-def test_a_small_put_into_an_array_with_gaps_skips_them(run):
+def test_a_lone_put_into_an_array_with_gaps_skips_them(run):
     def main(bsp):
         x = np.zeros((4, 3))
         bsp.push_reg(x[:, 1])
@@ -193,7 +193,7 @@ def test_a_process_that_registers_meets_one_that_only_puts(run):
         run(main)
 
 
-def test_small_puts_go_on_in_a_sub_group_and_after_an_oblivious_superstep(run):
+def test_lone_puts_go_on_in_a_sub_group_and_after_an_oblivious_superstep(run):
     def main(bsp):
         x = bsp.zeros(4, np.int64)
         bsp.sync()
@@ -216,7 +216,7 @@ def test_small_puts_go_on_in_a_sub_group_and_after_an_oblivious_superstep(run):
     assert all(result == ([1, 2, 3, 4], [1, 2, 3, 4]) for result in run(main))
 
 
-def test_a_small_put_is_recorded_like_any_other(run, tmp_path, nprocs):
+def test_a_lone_put_is_recorded_like_any_other(run, tmp_path, nprocs):
     def main(bsp):
         x = bsp.zeros(SIZE, np.uint8)
         bsp.sync()
@@ -232,6 +232,6 @@ def test_a_small_put_is_recorded_like_any_other(run, tmp_path, nprocs):
         mine = records["pid"][traffic["record"]] == pid
         steps = records["superstep"][traffic["record"][mine]]
         assert steps.tolist() == [1, 3, 5, 7]
-        assert traffic["bytes"][mine].tolist() == [3, 3, SMALL_PUT_BYTES, SMALL_PUT_BYTES + 1]
+        assert traffic["bytes"][mine].tolist() == [3, 3, LONE_PUT_BYTES, LONE_PUT_BYTES + 1]
         assert set(traffic["partner"][mine].tolist()) == {(pid + 1) % nprocs}
         assert (records["released"] >= records["arrive"]).all()

@@ -8,16 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 from bsplib.backends.base import Arrivals, Arrived
-from bsplib.backends.parcels import Parcel, SmallPut
+from bsplib.backends.parcels import LonePut, Parcel
 from bsplib.backends.shm.control import INDEX, STAMP
 from bsplib.backends.shm.layout import (
     RECEIVER_SHIFT,
     inline_to,
     is_inline,
+    lone_put_to,
     open_row,
     read_inline,
-    read_small_put,
-    small_put_to,
+    read_lone_put,
 )
 from bsplib.backends.shm.segment import Segment
 
@@ -37,7 +37,7 @@ class Inbox:
         self._pid = pid
         self._nprocs = nprocs
         self._inline_to_me = inline_to(pid) >> RECEIVER_SHIFT
-        self._small_put_to_me = small_put_to(pid) >> RECEIVER_SHIFT
+        self._lone_put_to_me = lone_put_to(pid) >> RECEIVER_SHIFT
 
     def latest(self, stamp: int, slots: list[int]) -> int:
         """Return the latest stamp: this process's own, or one in the others' slots."""
@@ -48,25 +48,25 @@ class Inbox:
                 stamp = its
         return stamp
 
-    def small_puts(self, mine: int, slots: list[int]) -> list[SmallPut] | Arrivals:
-        """Read the small puts for this process, or all there is if that is more.
+    def lone_puts(self, mine: int, slots: list[int]) -> list[LonePut] | Arrivals:
+        """Read the lone puts for this process, or everything if there is more.
 
         Args:
             mine: this process's own slot.
             slots: those of the others, by pid.
         """
-        control, small_put_to_me = self._control, self._small_put_to_me
-        note, small_puts = control[mine] | 1, []
+        control, lone_put_to_me = self._control, self._lone_put_to_me
+        note, lone_puts = control[mine] | 1, []
         for slot in slots:
             if control[slot] | 1 != note:
                 return self.collect(mine, slots)
             if control[slot] & 1:
                 receiver = control[slot + INDEX] >> RECEIVER_SHIFT
-                if receiver == small_put_to_me:
-                    small_puts.append(read_small_put(self._segment, slot))
+                if receiver == lone_put_to_me:
+                    lone_puts.append(read_lone_put(self._segment, slot))
                 elif receiver == self._inline_to_me or not is_inline(control[slot + INDEX]):
                     return self.collect(mine, slots)
-        return small_puts
+        return lone_puts
 
     def collect(self, mine: int, slots: list[int]) -> Arrivals:
         """Read notes, parcels for this process and what is announced to all.

@@ -4,8 +4,8 @@ The index of a post is a table of (byte, length, messages), one row for each pro
 the group and a last one for what is announced to all; the parcels follow it, and bytes
 are counted from its beginning. A single small parcel needs none: it lies inline in the
 slot, and the word that would say where the index lies says who receives it, and its
-length. So does a single small put, in a form that is read faster: slot of the
-registration, first element, and the values.
+length. So does a put that is all a process sends, in a form that is read faster: slot of
+the registration, first element, and the values or, where they are staged, their place.
 """
 
 from __future__ import annotations
@@ -17,20 +17,23 @@ from functools import cache
 from struct import Struct
 from typing import Any
 
-from bsplib.backends.parcels import Parcel, SmallPut
+from bsplib.backends.parcels import LonePut, Parcel
 from bsplib.backends.shm.control import INDEX, INLINE, INLINE_BYTES, WORD
 from bsplib.backends.shm.segment import CHUNK_SHIFT, Segment
 
 _ROW = 3
 _ROW_BYTES = _ROW * WORD
 _IS_INLINE = 1 << 63
-_IS_SMALL_PUT = 1 << 62
+_IS_LONE_PUT = 1 << 62
 RECEIVER_SHIFT = 32
-_NBYTES = (1 << RECEIVER_SHIFT) - 1
-_PUT_BYTES = 2 * WORD  # of a small put: what stands before the values
+_IS_STAGED = 1 << RECEIVER_SHIFT - 1
+_NBYTES = _IS_STAGED - 1
+_PUT_BYTES = 2 * WORD  # of a lone put: what stands before the values
 _HEAD = WORD * INDEX
 _read_put = Struct("Qqq").unpack_from
 _new = tuple.__new__  # half the time of a call of a named tuple
+_write_staged = Struct("Qqqqqq").pack_into
+_read_staged = Struct("qqq").unpack_from  # a ticket
 _read_row = Struct("QQQ").unpack_from
 
 
@@ -39,30 +42,39 @@ def inline_to(receiver: int) -> int:
     return _IS_INLINE | receiver << RECEIVER_SHIFT
 
 
-def small_put_to(receiver: int) -> int:
-    """Return what stands in place of an index for an empty small put."""
-    return _IS_SMALL_PUT | inline_to(receiver)
+def lone_put_to(receiver: int) -> int:
+    """Return what stands in place of an index for an empty lone put."""
+    return _IS_LONE_PUT | inline_to(receiver)
 
 
 def is_inline(index: int) -> bool:
-    """Tell whether an index word stands for an inline parcel or small put."""
+    """Tell whether an index word stands for an inline parcel or lone put."""
     return index >= _IS_INLINE
 
 
-def write_small_put(segment: Segment, slot: int, receiver: int, small_put: SmallPut) -> None:
-    """Write a small put into the slot at a word, and what stands in place of an index."""
-    array, first, payload = small_put
-    nbytes = len(payload)
-    head = _IS_INLINE | _IS_SMALL_PUT | receiver << RECEIVER_SHIFT | nbytes
-    _writer(nbytes)(segment.buffer, WORD * slot + _HEAD, head, array, first, payload)
+def write_lone_put(segment: Segment, slot: int, receiver: int, lone_put: LonePut) -> None:
+    """Write a lone put into the slot at a word, and what stands in place of an index.
+
+    Values that are staged stay where they are: the slot says where.
+    """
+    array, first, data = lone_put
+    head = _IS_INLINE | _IS_LONE_PUT | receiver << RECEIVER_SHIFT
+    if data.__class__ is tuple:
+        head |= _IS_STAGED
+        _write_staged(segment.buffer, WORD * slot + _HEAD, head, array, first, *data)
+        return
+    nbytes = len(data)
+    _writer(nbytes)(segment.buffer, WORD * slot + _HEAD, head | nbytes, array, first, data)
 
 
-def read_small_put(segment: Segment, slot: int) -> SmallPut:
-    """Read a small put from the slot at a word; it is valid as long as the slot is."""
+def read_lone_put(segment: Segment, slot: int) -> LonePut:
+    """Read a lone put from the slot at a word; it is valid as long as the slot is."""
     buffer, start = segment.buffer, WORD * slot + _HEAD
     head, array, first = _read_put(buffer, start)
     start += WORD + _PUT_BYTES
-    return _new(SmallPut, (array, first, buffer[start : start + (head & _NBYTES)]))
+    if head & _IS_STAGED:
+        return LonePut(array, first, _read_staged(buffer, start))
+    return _new(LonePut, (array, first, buffer[start : start + (head & _NBYTES)]))
 
 
 @cache
@@ -85,12 +97,12 @@ def write_inline(segment: Segment, slot: int, receiver: int, parcel: Parcel) -> 
 def read_inline(segment: Segment, slot: int, receiver: int) -> Parcel | None:
     """Return what lies inline in the slot at a word; None if it is for another process."""
     head = segment.control[slot + INDEX]
-    to = head - (head & _NBYTES)
+    to = head & ~(_NBYTES | _IS_STAGED)
     if to == inline_to(receiver):
         start = WORD * (slot + INLINE)
         return Parcel.of_plain(marshal.loads(segment.buffer[start : start + (head & _NBYTES)]))
-    if to == small_put_to(receiver):
-        return read_small_put(segment, slot).parcel()
+    if to == lone_put_to(receiver):
+        return read_lone_put(segment, slot).parcel()
     return None
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends.base import Arrivals, Arrived, Port, Room
-from bsplib.backends.parcels import Parcel, SmallPut, Ticket
+from bsplib.backends.parcels import LonePut, Parcel, Ticket
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import (
     DELIVERED,
@@ -31,7 +31,7 @@ from bsplib.backends.shm.inbox import Inbox
 from bsplib.backends.shm.layout import (
     lay_out,
     write_inline,
-    write_small_put,
+    write_lone_put,
 )
 from bsplib.backends.shm.leaving import Leaving
 from bsplib.backends.shm.membership import Membership
@@ -147,14 +147,14 @@ class ShmPort(Port):
         """See :meth:`Port.exchange`."""
         return self._meet(note, stamp, outgoing=(parcels, common))  # type: ignore[return-value]
 
-    def _meet(  # noqa: C901  # a call for each part would cost a twentieth of a superstep
+    def _meet(  # noqa: C901, PLR0912  # a call for each part would cost a twentieth of a superstep
         self,
         note: int,
         stamp: int = 0,
         to: int = 0,
-        small_put: SmallPut | None = None,
+        lone_put: LonePut | None = None,
         outgoing: _Outgoing | None = None,
-    ) -> Arrivals | list[SmallPut] | None:
+    ) -> Arrivals | list[LonePut] | None:
         """Post what this process has, look at what everybody has posted.
 
         One function does this for all three ways to end a superstep by a sync, without
@@ -165,7 +165,7 @@ class ShmPort(Port):
             note: see :meth:`Port.exchange`.
             stamp: likewise.
             to: see :meth:`Port.sync_one_put`.
-            small_put: likewise.
+            lone_put: likewise.
             outgoing: parcels and announcement, of :meth:`exchange`; None otherwise.
         """
         if self._has_to_prepare:
@@ -174,8 +174,8 @@ class ShmPort(Port):
         mine, word = self._mine[parity], floor | note << 1
         if stamp:
             control[mine + STAMP] = stamp
-        if small_put is not None:
-            write_small_put(self._segment, mine, to, small_put)
+        if lone_put is not None:
+            write_lone_put(self._segment, mine, to, lone_put)
             word |= 1
         elif outgoing is not None:
             word |= self._write_parcels(mine, *outgoing)
@@ -196,8 +196,10 @@ class ShmPort(Port):
             self._after_posts(stamp, slots)
         inbox, came = self._inbox, None
         if not nothing_new:
-            came = (inbox.collect if outgoing else inbox.small_puts)(mine, slots)
+            came = (inbox.collect if outgoing else inbox.lone_puts)(mine, slots)
         if not (came or outgoing):  # the superstep ends here: nothing has to be delivered
+            if self._outboxes.current is not None:  # the values of a lone put lie in it
+                self._outboxes.put_aside(self._outboxes.current)
             members = self._members
             control[self._delivered] = superstep = members.superstep
             members.superstep = superstep + 1
