@@ -1,4 +1,4 @@
-"""The threads of the BLAS libraries: one in each process of a run, all in its caller."""
+"""The threads of the BLAS libraries: one in each process of a run, all of them in its caller."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from threadpoolctl import ThreadpoolController
 _VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def _is_told() -> bool:
-    """Tell whether the user has said how many threads there are to be."""
+def _is_set_by_user() -> bool:
+    """Tell whether the user has set the number of threads."""
     return any(name in os.environ for name in _VARIABLES)
 
 
 @contextlib.contextmanager
 def one_thread_where_loaded() -> Iterator[None]:
-    """Let processes started inside load BLAS with one thread, unless told otherwise."""
-    if _is_told():
+    """Let processes that start in the block load BLAS with one thread, unless the user set more."""
+    if _is_set_by_user():
         yield
         return
     os.environ.update(dict.fromkeys(_VARIABLES, "1"))
@@ -35,13 +35,13 @@ def one_thread_where_loaded() -> Iterator[None]:
 
 @contextlib.contextmanager
 def one_thread_where_forked() -> Iterator[None]:
-    """Let processes forked inside compute with one BLAS thread, unless told otherwise.
+    """Let processes forked in the block compute with one BLAS thread, unless the user set more.
 
     OpenBLAS ends its threads before a fork, and starts them again at the end of this
     block. Where the system does not allow that, it raises SIGINT: end the processes
-    first, or see that there is room for the threads.
+    before, or make sure that the threads can be started.
     """
-    if _is_told():
+    if _is_set_by_user():
         yield
         return
     with _thread_pools(len(sys.modules)).limit(limits=1):
@@ -49,18 +49,18 @@ def one_thread_where_forked() -> Iterator[None]:
 
 
 def threads_to_come() -> int:
-    """Return how many threads BLAS starts after a fork, at most."""
-    if _is_told():
+    """Return the greatest number of threads that BLAS starts after a fork."""
+    if _is_set_by_user():
         return 0
     pools = _thread_pools(len(sys.modules)).lib_controllers
     return sum(pool.num_threads - 1 for pool in pools)
 
 
 def check_room(threads: int) -> None:
-    """Make sure that so many threads can be started.
+    """Check that a number of threads can be started.
 
     Raises:
-        RuntimeError: they cannot.
+        RuntimeError: the system does not allow it.
     """
     over = threading.Event()
     started: list[threading.Thread] = []
@@ -77,5 +77,5 @@ def check_room(threads: int) -> None:
 
 @lru_cache(maxsize=1)
 def _thread_pools(modules: int) -> ThreadpoolController:  # noqa: ARG001  # part of the key
-    """Return the BLAS libraries; they are looked for again once more modules are there."""
+    """Return the BLAS libraries; they are searched again when more modules are loaded."""
     return ThreadpoolController()

@@ -19,14 +19,14 @@ from bsplib.backends.shm.segment import Segment
 from bsplib.backends.signals import keep_own_handlers
 
 READY = b"ready"
-"""Said once by a process that was not forked: it has mapped the segment."""
+"""Sent once by a process that was not forked, when it has mapped the segment."""
 
 RUNNER = b"r"
-"""Begins a message with the runner of the jobs that follow; a pickle never begins so."""
+"""First byte of a message with the runner of the jobs that follow; no pickle begins with it."""
 
 END = b"end"
-"""Told instead of a job: there are no more. (The pipe's own end would not be seen:
-processes forked later hold it open.)"""
+"""Sent in place of a job when there are no more. (To close the pipe would not be enough:
+processes that were forked later hold it open.)"""
 
 
 def be_process(

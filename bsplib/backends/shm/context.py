@@ -1,4 +1,4 @@
-"""What one process has of the run: its memory, its fences, its way of waiting."""
+"""What one process of a run uses in all its groups: memory, fences, waiting."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class ProcessContext:
         self.waiting = Waiting(self.control, pid, self._starts, doorbells, self.fences, wait_by)
         self._outboxes: list[Outbox] = []
         self.left_over: list[LeftGroup] = []
-        """Groups that this process has left and others may still be in."""
+        """Groups that this process has left, in which others may still be."""
         self.runs = 0
-        """Tasks that have ended here."""
+        """Number of tasks that have ended in this process."""
         self.control[self._starts[pid] + OS_PID] = os.getpid()
 
     def begin_anew(self) -> None:
-        """Forget all memory of a task that has ended in every process."""
+        """Release all memory of a task that has ended in every process."""
         self.runs += 1
         self.heap.clear()
         self._outboxes.clear()
@@ -52,7 +52,7 @@ class ProcessContext:
         self.waiting.begin_anew()
 
     def reclaim_left_groups(self) -> None:
-        """Reclaim what belongs to groups that everybody has left."""
+        """Release the groups that every process has left."""
         self.left_over[:] = [group for group in self.left_over if not group.try_to_release()]
 
     def wait(
@@ -65,8 +65,9 @@ class ProcessContext:
     ) -> None:
         """Wait as :meth:`Waiting.wait` does, and look at groups that this process has left.
 
-        It may have left one before the others had posted there. They cannot use the blocks
-        of such a group again before it has looked at their posts, and it may wait for them.
+        This process may have left a group before the others had posted there. They cannot use
+        the blocks of that group again before it has looked at their posts: without the look,
+        it and they could wait for each other.
         """
 
         def look() -> None:
@@ -82,7 +83,7 @@ class ProcessContext:
         return 0 in self.control[start : start + BLOCKS].tolist()
 
     def start_of(self, pid: int) -> int:
-        """Return the word at which the control words of a process begin."""
+        """Return the index of the first control word of a process."""
         return self._starts[pid]
 
     def take_outbox(self) -> Outbox:
@@ -90,6 +91,6 @@ class ProcessContext:
         return self._outboxes.pop() if self._outboxes else Outbox(self.heap)
 
     def give_outbox(self, outbox: Outbox) -> None:
-        """Take back an outbox that nobody reads any more."""
+        """Take back an outbox that no process reads any more."""
         outbox.clear()
         self._outboxes.append(outbox)

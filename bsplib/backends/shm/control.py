@@ -1,4 +1,4 @@
-"""The words by which processes see each other, in the first pages of the segment.
+"""The control words, by which processes see each other, in the first pages of the segment.
 
 PROTOCOL.md says who writes each word and when, and why each look at it is right.
 
@@ -8,8 +8,9 @@ A block holds, all counted in words of eight bytes::
     0   slot 0: word, stamp, index, inline   the two latest meetings of the whole
     32  slot 1: word, stamp, index, inline   group, alternating
     64  POSTED                        oblivious supersteps that this process ended
-    65  CONSUMED                      those of which it has read all it will read
-    66  CLOSED                        first partition of this group that it has not left
+    65  CONSUMED                      those whose posts it will not read again
+    66  CLOSED                        first partition of this group with a sub-group that
+                                      it has not left
     67  LATEST                        superstep of its latest oblivious sync
     72  DELIVERED                     last superstep that it has delivered
     80  ring: (index, stamp) x RING   its latest oblivious supersteps
@@ -20,8 +21,8 @@ index is the byte in the segment at which the parcels are listed, see
 and so does a put that is all there is; the index then says which of the two it is, and for whom.
 
 The blocks are found by their **labels**: the group's key, written before the first
-post of the process in the group. A block may serve another group once every process
-has left the first one, which is seen from CLOSED in the parent's blocks.
+post of the process in the group. A block can be used for another group once every process
+has left the first one, which CLOSED in the blocks of the parent shows.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ ABORT = 0
 """In the first page of the segment: set when all processes are to stop."""
 
 BLOCKS = 64
-"""Groups that a process can be in, or that have not been left by all, at a time."""
+"""Most groups that a process is in, or that not all processes have left, at a time."""
 
 ASLEEP = 64
-"""After the labels: this process waits for its semaphore."""
+"""Follows the labels. 1 while this process sleeps at its semaphore."""
 OS_PID = 65
 """Its number in the operating system."""
 STACK_FILE = 66
@@ -47,16 +48,16 @@ STACK_FILE = 66
 THREAD = 67
 """The thread that runs ``main``: its identifier in Python."""
 WAITED = 72
-"""On a cache line of its own: somebody sleeps until this process posts."""
+"""On a cache line of its own. 1 where another process sleeps until this one posts."""
 DOORBELL = 80
-"""On a cache line of its own: the semaphore that wakes this process."""
+"""On a cache line of its own. The semaphore that wakes this process."""
 FIRST_BLOCK = 128
 
 SLOTS = (0, 32)
 STAMP = 1
 INDEX = 2
 INLINE = 3
-"""Within a slot; inline data follows the word that says whose it is."""
+"""Within a slot; inline data follows the index, which says for which process it is."""
 INLINE_BYTES = (32 - INLINE) * WORD
 POSTED = 64
 CONSUMED = 65
@@ -66,13 +67,13 @@ DELIVERED = 72
 """On a cache line of its own, like each slot's beginning."""
 RING_START = 80
 RING = 64
-"""Oblivious supersteps that a process may be ahead of the slowest of its group."""
+"""Number of oblivious supersteps by which a process may be ahead of the slowest of its group."""
 BLOCK_WORDS = RING_START + 2 * RING
 
 CONTROL_BYTES = -(-(FIRST_BLOCK + BLOCKS * BLOCK_WORDS) * WORD // PAGE) * PAGE
-"""Of all control words of a process; those of further groups are reserved when needed."""
+"""Bytes for all control words of a process; the pages of blocks are reserved when needed."""
 
 ROOT_KEY = 1
-"""Of the first run; that of each further run of a pool is greater by 4."""
+"""Key of the root group of the first run; it grows by 4 with each further run of a pool."""
 SUPERSTEP_SHIFT = 24
 MEETING_SHIFT = 16

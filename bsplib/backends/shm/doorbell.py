@@ -1,7 +1,7 @@
-"""What a process that sleeps is woken by: a POSIX semaphore inside the segment.
+"""The doorbell of a process, which wakes it: a POSIX semaphore inside the segment.
 
-It has no name, takes no file descriptor, and is gone with the memory in which it lies,
-so that nothing has to be cleaned up when a process is killed. A semaphore of ``multiprocessing``
+It has no name and no file descriptor, and disappears with the memory in which it lies, so
+that nothing has to be cleaned up when a process is killed. A semaphore of ``multiprocessing``
 has a name and a page of its own in /dev/shm, and under ``spawn`` and ``forkserver`` the
 name stays until somebody removes it.
 """
@@ -16,7 +16,7 @@ from bsplib.backends.shm.control import DOORBELL, WORD
 from bsplib.backends.shm.segment import Segment
 
 SIZE_BYTES = 32
-"""Of a ``sem_t`` on every 64-bit Linux."""
+"""Size of a ``sem_t`` on every 64-bit Linux."""
 
 _CLOCK_MONOTONIC = 1
 
@@ -24,7 +24,7 @@ _CLOCK_MONOTONIC = 1
 _library = ctypes.CDLL(None)
 _init = _library.sem_init
 _init.argtypes = (ctypes.c_void_p, ctypes.c_int, ctypes.c_uint)
-_post = ctypes.PyDLL(None).sem_post  # never waits: it may keep the interpreter's lock
+_post = ctypes.PyDLL(None).sem_post  # never waits: no need to release the interpreter's lock
 _post.argtypes = (ctypes.c_void_p,)
 _has_clock = hasattr(_library, "sem_clockwait")  # glibc 2.30 and later
 if _has_clock:
@@ -43,7 +43,7 @@ class Doorbell:
     """The semaphore at an address of this process.
 
     Args:
-        address: of :data:`SIZE_BYTES` bytes of shared memory, aligned to eight.
+        address: address of :data:`SIZE_BYTES` bytes of shared memory, aligned to eight bytes.
     """
 
     __slots__ = ("_address", "_arguments", "_until")
@@ -59,14 +59,14 @@ class Doorbell:
         _init(self._address, 1, 0)
 
     def release(self) -> None:
-        """Wake the one who waits, or who will wait next."""
+        """Wake the process that waits, or let its next wait return at once."""
         _post(self._address)
 
     def acquire(self, timeout: float) -> None:
         """Wait to be woken.
 
-        It also returns after ``timeout`` seconds, and when a signal has come: whoever
-        waits looks again in any case.
+        It also returns after ``timeout`` seconds, and when a signal has come: the caller has to
+        look again in any case.
         """
         seconds, nanoseconds = divmod(_now_ns() + int(timeout * 1e9), 1_000_000_000)
         _write_time(self._until, 0, seconds, nanoseconds)
@@ -74,6 +74,6 @@ class Doorbell:
 
 
 def doorbells(segment: Segment, nprocs: int) -> list[Doorbell]:
-    """Return what wakes each process of a run."""
+    """Return the doorbells of all processes of a run, by pid."""
     base = ctypes.addressof(ctypes.c_char.from_buffer(segment.buffer)) + DOORBELL * WORD
     return [Doorbell(base + segment.control_start(pid)) for pid in range(nprocs)]

@@ -1,9 +1,9 @@
-"""Fences: what makes other processes see loads and stores in the order that they need.
+"""Fences: they make other processes see loads and stores in the order that is needed.
 
 Python has no fence instruction. A lock that is released and acquired again is one, since
 both are atomic instructions that no load or store passes; it takes some 70 ns. On x86 most
-places need none, because stores become visible in their order and loads are done in
-theirs. Only a load may be done before an *earlier store* is visible. PROTOCOL.md lists
+places need none, because stores become visible in program order and loads are done in
+program order. Only a load may be done before an *earlier store* is visible. PROTOCOL.md lists
 every fence and says what it is for.
 """
 
@@ -21,7 +21,7 @@ _MEMBARRIER = {"x86_64": 324, "aarch64": 283, "riscv64": 283}.get(platform.machi
 _GLOBAL_EXPEDITED = 1 << 1
 _REGISTER_GLOBAL_EXPEDITED = 1 << 2
 
-_system_call = ctypes.PyDLL(None).syscall  # never waits: it may keep the interpreter's lock
+_system_call = ctypes.PyDLL(None).syscall  # never waits: no need to release the interpreter's lock
 _system_call.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_long)
 _system_call.restype = ctypes.c_long
 
@@ -33,9 +33,9 @@ class Fences:
 
     def __init__(self) -> None:
         self.weak = not STORES_IN_ORDER
-        """:meth:`order` does something."""
+        """The machine may swap loads or stores, so that :meth:`order` has to do something."""
         self.posts_need_fence = not _can_fence_all()
-        """A store that is to be seen and the load of WAITED after it need :meth:`full`."""
+        """A store for which others may sleep and the next load of WAITED need :meth:`full`."""
         self._lock = threading.Lock()
         self._lock.acquire()
 
@@ -49,15 +49,15 @@ class Fences:
             self.full()
 
     def full(self) -> None:
-        """Do no load or store after this before all those before it are done and visible."""
+        """Complete all earlier loads and stores, visibly, before any later one."""
         self._lock.release()
         self._lock.acquire()
 
     def all_processes(self) -> None:
         """Fence here, and at some moment of this call in every process of the run, too.
 
-        The processes that post need no fence of their own then. Where the system call is
-        missing or forbidden each process notices that at its start, and fences at each post.
+        So the processes that post need no fence of their own. Where the system call is missing
+        or forbidden, each process notices that at its start, and fences at each post.
         """
         if self.posts_need_fence:
             self.full()
@@ -74,7 +74,7 @@ def full_fence() -> None:
 
 
 def _can_fence_all() -> bool:
-    """Let others fence this process; return whether it can fence others."""
+    """Register for the fences of others; return whether this process can fence others."""
     return _membarrier(_REGISTER_GLOBAL_EXPEDITED) and _membarrier(_GLOBAL_EXPEDITED)
 
 

@@ -1,6 +1,6 @@
-"""The warning that Python gives where a process with several threads is forked.
+"""The warning that Python gives when a process with several threads is forked.
 
-The threads are those of numpy's BLAS, which survives a fork. The caller hides this one
+The threads are those of numpy's BLAS, which a fork does not harm. The caller hides this one
 warning while it forks; its processes show every warning that the caller would show.
 """
 

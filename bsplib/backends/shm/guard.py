@@ -1,8 +1,8 @@
-"""Scripts that call run as they are imported: ``if __name__ == "__main__"`` is missing.
+"""Scripts that call ``run`` when they are imported: ``if __name__ == "__main__"`` is missing.
 
 A process that is not forked imports the script of its caller before anything else. If the
-script calls ``run`` outside the guard, each process would start a run of its own. It ends
-with a status instead by which its caller knows what to say.
+script calls ``run`` outside the guard, each process would start a run of its own. Instead,
+it exits with a special status, for which its caller raises an error that explains this.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import sys
 from bsplib.errors import UsageError
 
 STATUS = 97
-"""How a process ends that finds itself importing such a script."""
+"""Exit status of a process that imports such a script."""
 PREFIX = "bsp-"
-"""Names of processes of a run begin so."""
+"""Beginning of the names of processes of a run."""
 
 
 def check_guard() -> None:
-    """End this process, or raise, if it imports the script of its caller just now.
+    """End this process, or raise, if it is importing the script of its caller.
 
     Raises:
-        UsageError: it does, and its caller is another program than bsplib.
+        UsageError: it is, and was not started by bsplib.
     """
     process = multiprocessing.current_process()
     if not getattr(process, "_inheriting", False):

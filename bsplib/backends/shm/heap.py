@@ -1,8 +1,8 @@
-"""Memory for one process out of its own area of the segment.
+"""Allocates memory for one process in its own area of the segment.
 
-First fit over a short list of free ranges, neighbours merged. Blocks are few and
-large (registered arrays, outboxes), so that simple is also fast. The area consists of
-windows (:mod:`bsplib.backends.shm.segment`); a block lies in one of them as a whole.
+First fit over a short list of free ranges, where neighbours are merged. There are few and
+large blocks (registered arrays, outboxes), so that this simple method is also fast. The area
+consists of windows (:mod:`bsplib.backends.shm.segment`); a block never crosses their borders.
 """
 
 from __future__ import annotations
@@ -15,44 +15,44 @@ from bsplib.backends.shm.segment import Segment, full
 from bsplib.errors import OutOfSharedMemoryError
 
 ALIGNMENT = 64
-"""A cache line: no two blocks share one."""
+"""Bytes of a cache line: no two blocks share one."""
 
 _LEAST_STEP = 4 * PAGE
 _MOST_STEP = 64 * PAGE
-"""Reserved at a time: as much as there is already, within these bounds. A process that
-uses little takes little, so that hundreds fit into the /dev/shm of a container."""
+"""Bounds of the bytes reserved at a time, which are as many as are reserved already. A process
+that uses little reserves little: hundreds of processes fit into the /dev/shm of a container."""
 
 
-class _Room:
-    """A window of the area, of which blocks take the front."""
+class _Window:
+    """A window of the area; blocks are taken from its beginning."""
 
     __slots__ = ("fresh", "reserved", "start", "stop", "top")
 
     def __init__(self, start: int, stop: int) -> None:
         self.start = self.top = self.reserved = self.fresh = start
         self.stop = stop
-        # top: beyond all blocks; reserved: up to here pages may be touched;
+        # top: end of the last block; reserved: end of the pages that may be touched;
         # fresh: from here on nothing was ever written.
 
 
 class Heap:
-    """Blocks of shared memory, given out and taken back by one process.
+    """Blocks of shared memory, which one process allocates and releases.
 
     Args:
-        segment: where pages are reserved.
-        windows: where those of the area begin and end, the smallest first.
+        segment: shared memory in which pages are reserved.
+        windows: first byte and end of each window of the area, the smallest first.
     """
 
     def __init__(self, segment: Segment, windows: Iterable[tuple[int, int]]) -> None:
         self._segment = segment
-        self._rooms = [_Room(start, stop) for start, stop in windows]
-        self._borders = {room.start for room in self._rooms}
+        self._windows = [_Window(start, stop) for start, stop in windows]
+        self._borders = {window.start for window in self._windows}
         self._free: list[tuple[int, int]] = []  # (start, bytes), sorted, none adjacent
         self._used: dict[int, int] = {}
         self._reserved = 0
 
     def allocate(self, nbytes: int) -> tuple[int, bool]:
-        """Return where a block of ``nbytes`` begins, and whether it is known to be zero.
+        """Return the byte at which a new block begins, and whether it is known to be zero.
 
         Raises:
             OutOfSharedMemoryError: /dev/shm is too small, or no addresses are left.
@@ -71,15 +71,15 @@ class Heap:
         return start, is_fresh
 
     def clear(self) -> None:
-        """Take back all blocks at once."""
-        for room in self._rooms:
-            room.fresh = max(room.fresh, room.top)
-            room.top = room.start
+        """Release all blocks at once."""
+        for window in self._windows:
+            window.fresh = max(window.fresh, window.top)
+            window.top = window.start
         self._free.clear()
         self._used.clear()
 
     def release(self, start: int) -> None:
-        """Take back the block that begins at ``start``."""
+        """Release the block that begins at ``start``."""
         size = self._used.pop(start)
         position = bisect_left(self._free, (start, 0))
         after = start + size
@@ -95,26 +95,26 @@ class Heap:
         return position < len(self._free) and self._free[position][0] == start
 
     def _extend(self, size: int) -> tuple[int, bool]:
-        """Return where a block begins beyond all others, and whether it is zero."""
-        for room in self._rooms:
-            start = room.top
-            if start + size <= room.stop:
-                if start + size > room.reserved:
-                    self._reserve_up_to(start + size, room)
-                room.top = start + size
-                return start, start >= room.fresh
+        """Return where a block behind all others begins, and whether it is zero."""
+        for window in self._windows:
+            start = window.top
+            if start + size <= window.stop:
+                if start + size > window.reserved:
+                    self._reserve_up_to(start + size, window)
+                window.top = start + size
+                return start, start >= window.fresh
         raise full(size)
 
-    def _reserve_up_to(self, stop: int, room: _Room) -> None:
+    def _reserve_up_to(self, stop: int, window: _Window) -> None:
         step = min(max(self._reserved, _LEAST_STEP), _MOST_STEP)
-        missing = stop - room.reserved
+        missing = stop - window.reserved
         try:
-            self._reserve(max(missing, step), room)
+            self._reserve(max(missing, step), window)
         except OutOfSharedMemoryError:
-            self._reserve(missing, room)  # less than a whole step is left
+            self._reserve(missing, window)  # less than a whole step is left
 
-    def _reserve(self, nbytes: int, room: _Room) -> None:
-        nbytes = min(-(-nbytes // PAGE) * PAGE, room.stop - room.reserved)
-        self._segment.reserve(room.reserved, nbytes)
-        room.reserved += nbytes
+    def _reserve(self, nbytes: int, window: _Window) -> None:
+        nbytes = min(-(-nbytes // PAGE) * PAGE, window.stop - window.reserved)
+        self._segment.reserve(window.reserved, nbytes)
+        window.reserved += nbytes
         self._reserved += nbytes

@@ -1,6 +1,6 @@
-"""What the slots of a meeting bring to one process.
+"""Reads what the slots of a meeting have for one process.
 
-Everybody has posted, and the words are fenced from what they announce.
+All processes have posted, and the caller has put a fence after the loads of their words.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Inbox:
     """Reads the slots of a meeting for one process.
 
     Args:
-        segment: the memory.
+        segment: shared memory of the run.
         pid: this process, in the group.
-        nprocs: of the group.
+        nprocs: number of processes of the group.
     """
 
     def __init__(self, segment: Segment, pid: int, nprocs: int) -> None:
@@ -40,20 +40,20 @@ class Inbox:
         self._lone_put_to_me = lone_put_to(pid) >> RECEIVER_SHIFT
 
     def latest(self, stamp: int, slots: list[int]) -> int:
-        """Return the latest stamp: this process's own, or one in the others' slots."""
+        """Return the latest of this process's own stamp and those in the slots of others."""
         control = self._control
         for slot in slots:
-            its = control[slot + STAMP]
-            if its > stamp:  # noqa: PLR1730  # without a call
-                stamp = its
+            other = control[slot + STAMP]
+            if other > stamp:  # noqa: PLR1730  # faster than a call of max
+                stamp = other
         return stamp
 
     def lone_puts(self, mine: int, slots: list[int]) -> list[LonePut] | Arrivals:
-        """Read the lone puts for this process, or everything if there is more.
+        """Read the lone puts for this process; do as :meth:`collect` if there is anything else.
 
         Args:
-            mine: this process's own slot.
-            slots: those of the others, by pid.
+            mine: slot of this process.
+            slots: slots of the others, by pid.
         """
         control, lone_put_to_me = self._control, self._lone_put_to_me
         note, lone_puts = control[mine] | 1, []
@@ -69,11 +69,11 @@ class Inbox:
         return lone_puts
 
     def collect(self, mine: int, slots: list[int]) -> Arrivals:
-        """Read notes, parcels for this process and what is announced to all.
+        """Read all notes, the parcels for this process, and the announcements to all.
 
         Args:
-            mine: this process's own slot.
-            slots: those of the others, by pid.
+            mine: slot of this process.
+            slots: slots of the others, by pid.
         """
         control, segment, pid = self._control, self._segment, self._pid
         notes: list[int] = []

@@ -8,7 +8,7 @@ from bsplib.backends.signals import held_back
 
 
 def launch(work: Work, options: Options) -> Report:
-    """Do some work in processes of its own; see :attr:`Backend.launch`."""
+    """Do some work in new processes; see :attr:`Backend.launch`."""
     with held_back():
         processes = keep(options)
         try:

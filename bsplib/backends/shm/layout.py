@@ -1,11 +1,11 @@
-"""Parcels laid out in shared memory, and their index.
+"""The layout of parcels in shared memory, and their index.
 
-The index of a post is a table of (byte, length, messages), one row for each process of
-the group and a last one for what is announced to all; the parcels follow it, and bytes
-are counted from its beginning. A single small parcel needs none: it lies inline in the
-slot, and the word that would say where the index lies says who receives it, and its
-length. So does a put that is all a process sends, in a form that is read faster: slot of
-the registration, first element, and the values or, where they are staged, their place.
+The index of a post is a table of (byte, length, messages). It has one row for each process
+of the group, and a last one for the announcement to all. The parcels follow it, and bytes are
+counted from its beginning. A single small parcel needs no index: it lies inline in the slot,
+and in place of the position of the index the slot has the receiver and the length. A lone
+put lies in the slot, too, in a form that is read faster: slot of the registration, first
+element, and the values or, where they are staged, their ticket.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _IS_LONE_PUT = 1 << 62
 RECEIVER_SHIFT = 32
 _IS_STAGED = 1 << RECEIVER_SHIFT - 1
 _NBYTES = _IS_STAGED - 1
-_PUT_BYTES = 2 * WORD  # of a lone put: what stands before the values
+_PUT_BYTES = 2 * WORD  # of a lone put, before the values
 _HEAD = WORD * INDEX
 _read_put = Struct("Qqq").unpack_from
 _new = tuple.__new__  # half the time of a call of a named tuple
@@ -38,12 +38,12 @@ _read_row = Struct("QQQ").unpack_from
 
 
 def inline_to(receiver: int) -> int:
-    """Return what stands in place of an index for an empty inline parcel."""
+    """Return the index word of an inline parcel for a process, with length 0."""
     return _IS_INLINE | receiver << RECEIVER_SHIFT
 
 
 def lone_put_to(receiver: int) -> int:
-    """Return what stands in place of an index for an empty lone put."""
+    """Return the index word of a lone put for a process, with length 0."""
     return _IS_LONE_PUT | inline_to(receiver)
 
 
@@ -53,9 +53,9 @@ def is_inline(index: int) -> bool:
 
 
 def write_lone_put(segment: Segment, slot: int, receiver: int, lone_put: LonePut) -> None:
-    """Write a lone put into the slot at a word, and what stands in place of an index.
+    """Write a lone put, and its index word, into the slot that begins at a word.
 
-    Values that are staged stay where they are: the slot says where.
+    Of staged values the ticket is written.
     """
     array, first, data = lone_put
     head = _IS_INLINE | _IS_LONE_PUT | receiver << RECEIVER_SHIFT
@@ -68,7 +68,7 @@ def write_lone_put(segment: Segment, slot: int, receiver: int, lone_put: LonePut
 
 
 def read_lone_put(segment: Segment, slot: int) -> LonePut:
-    """Read a lone put from the slot at a word; it is valid as long as the slot is."""
+    """Read a lone put from the slot that begins at a word; valid until the slot is written."""
     buffer, start = segment.buffer, WORD * slot + _HEAD
     head, array, first = _read_put(buffer, start)
     start += WORD + _PUT_BYTES
@@ -83,7 +83,7 @@ def _writer(nbytes: int) -> Callable[..., None]:
 
 
 def write_inline(segment: Segment, slot: int, receiver: int, parcel: Parcel) -> bool:
-    """Write a parcel inline into the slot at a word; False if it is too long."""
+    """Write a parcel inline into the slot that begins at a word; False if it is too long."""
     blob = marshal.dumps(parcel.plain())
     nbytes = len(blob)
     if nbytes > INLINE_BYTES:
@@ -95,7 +95,7 @@ def write_inline(segment: Segment, slot: int, receiver: int, parcel: Parcel) -> 
 
 
 def read_inline(segment: Segment, slot: int, receiver: int) -> Parcel | None:
-    """Return what lies inline in the slot at a word; None if it is for another process."""
+    """Return the inline parcel of the slot at a word; None if it is for another process."""
     head = segment.control[slot + INDEX]
     to = head & ~(_NBYTES | _IS_STAGED)
     if to == inline_to(receiver):
@@ -112,9 +112,9 @@ def lay_out(
     """Write parcels, as plain values, and their index into the outbox of the superstep.
 
     Args:
-        segment: the memory.
-        room: returns the byte at which so many may be written.
-        rows: number of processes, and one.
+        segment: shared memory of the run.
+        room: called with a number of bytes; returns the byte at which they may be written.
+        rows: number of rows: one for each process, and one for the announcement.
         parcels: (row, messages, parcel).
 
     Returns:
@@ -133,7 +133,7 @@ def lay_out(
 
 
 def open_row(segment: Segment, index: int, row: int) -> tuple[int, Any]:
-    """Return the messages in a parcel, and the parcel; (0, None) where there is none."""
+    """Return number of messages and parcel of a row of an index; (0, None) where it is empty."""
     if not index:
         return 0, None
     first, buffer, _ = segment.windows[index >> CHUNK_SHIFT]

@@ -1,14 +1,14 @@
 """How the processes of a run end when its caller does, whatever they do at that moment.
 
-The caller holds the writing end of a pipe, alone: processes that it forks close theirs at
-once, and no other process ever receives it. When the caller ends, in whatever way, the
-system closes that end, and sends SIGKILL to every process that has bound itself to the
-other one. The signal cannot be blocked or handled, needs no thread, and reaches a process
-in a long call of C.
+Only the caller holds the writing end of a pipe: processes that it forks close their copy at
+once, and no other process receives it. When the caller ends, for any reason, the system
+closes that end, and sends SIGKILL to every process that has bound itself to the other end.
+The signal cannot be blocked or handled, needs no thread, and reaches a process in a long
+call of C.
 
 ``PR_SET_PDEATHSIG`` would be shorter, but it follows the *thread* that forked: a run that
 was started from a thread would be killed with that thread, and under ``forkserver`` it
-would tell of the death of the fork server instead of the caller's.
+would react to the end of the fork server and not to that of the caller.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class Lifeline:
         return lifeline
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel to a process that was not forked: the reading end goes, and nothing else."""
+        """Pickle for a process that is not forked: only the reading end is sent."""
         return self._received, (DupFd(self._reads),)
 
     def bind(self) -> None:
-        """End this process when the caller has ended."""
+        """Make this process end when the caller has ended."""
         if not _have_signal_sent(self._reads):
             threading.Thread(
                 target=_end_after, args=(self._reads,), name="bsp-lifeline", daemon=True
@@ -56,7 +56,7 @@ class Lifeline:
             self._writes = -1
 
     def close(self) -> None:
-        """Give the pipe back; processes that are bound to it end."""
+        """Close the pipe; processes that are bound to it end."""
         _held.discard(self)
         self.cut()
         if self._reads >= 0:
@@ -65,25 +65,25 @@ class Lifeline:
 
 
 _held: WeakSet[Lifeline] = WeakSet()
-"""Those whose writing end this process holds."""
+"""Lifelines whose writing end this process holds."""
 
 
-def _let_go_of_callers() -> None:
+def _cut_inherited() -> None:
     for lifeline in list(_held):
         lifeline.cut()
     _held.clear()
 
 
-os.register_at_fork(after_in_child=_let_go_of_callers)
+os.register_at_fork(after_in_child=_cut_inherited)
 
 
 def _have_signal_sent(reads: int) -> bool:
-    """Have the system kill this process once a pipe is closed; False where it cannot."""
+    """Let the system kill this process once a pipe is closed; return whether it can."""
     if not hasattr(fcntl, "F_SETSIG"):
         return False
     try:
-        # The owner who gets the signal belongs to the open file, which forked processes
-        # share: each process opens the pipe once more for itself.
+        # The process that gets the signal is a property of the open file, which forked
+        # processes share: each process opens the pipe again for itself.
         own = os.open(f"/proc/self/fd/{reads}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return False

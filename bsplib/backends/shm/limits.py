@@ -1,4 +1,4 @@
-"""What the system allows a run, and the errors that say so."""
+"""Limits of the system on a run, and the errors for exceeding them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from traceback import walk_tb
 from bsplib.errors import StartError
 
 _PER_PROCESS = 3
-"""File descriptors of the caller for each process: a pipe, and two of multiprocessing."""
+"""File descriptors that the caller needs for each process: a pipe, and two of multiprocessing."""
 _FOR_ALL = 12
-"""The segment, the lifeline, and what is open for a moment while a process starts."""
+"""File descriptors for the segment, the lifeline, and for a moment while a process starts."""
 
 
 def check_descriptors(nprocs: int) -> None:
-    """Make sure, before anything starts, that the caller may open as many files as needed.
+    """Check, before any process starts, that the caller may open enough files.
 
     Raises:
-        StartError: it may not.
+        StartError: the limit is too low.
     """
     needed = _PER_PROCESS * nprocs + _FOR_ALL
     taken: list[int] = []
@@ -51,17 +51,17 @@ def not_started(pid: int, nprocs: int, error: Exception) -> StartError:
     elif code == errno.ENOMEM:
         why = "there is no memory for it; ask for fewer processes"
     elif code is None or isinstance(error, ConnectionError):
-        why = "the fork server has ended, which starts it: see what it has printed, and run again"
+        why = "the fork server that starts it has ended; see what it has printed, and run again"
     else:
         why = str(error)
     return StartError(f"run: process {pid} of {nprocs} cannot be started: {why}")
 
 
 def no_threads(threads: int, nprocs: int) -> StartError:
-    """Return the error where processes leave no room for threads of their caller."""
+    """Return the error for threads of the caller that cannot be started beside its processes."""
     return StartError(
-        f"Pool: beside {nprocs} processes the {threads} threads with which BLAS computes in "
-        f"their caller cannot be started: {_no_more()}"
+        f"Pool: beside {nprocs} processes the {threads} BLAS threads of their caller cannot be "
+        f"started: {_no_more()}"
     )
 
 
@@ -75,7 +75,7 @@ def _no_more() -> str:
 
 
 def close_pipes(error: Exception) -> None:
-    """Close what multiprocessing leaves open where it could not fork: its pipes."""
+    """Close the pipes that multiprocessing leaves open when it cannot fork."""
     for frame, _ in walk_tb(error.__traceback__):
         if frame.f_code is popen_fork.Popen._launch.__code__:  # type: ignore[attr-defined]
             for name in ("parent_r", "child_w", "child_r", "parent_w"):

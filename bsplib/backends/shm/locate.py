@@ -1,9 +1,8 @@
-"""How the caller asks real processes where they are, whatever they do at that moment.
+"""How the caller finds out where real processes are, whatever they do at that moment.
 
-A process has the interpreter's fault handler write its stack into a file of its own in
-memory when a signal comes. That works in an endless loop, too, and in one of C code: it
-needs neither the interpreter's lock nor an allocation. The caller opens the file through
-``/proc``. Nothing is written before somebody asks.
+When a signal comes, the interpreter's fault handler writes the stack of a process into a file
+in memory. That works in an endless loop, too, even of C code: it needs neither the
+interpreter's lock nor an allocation. The caller opens the file through ``/proc``.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from bsplib.backends.shm.control import OS_PID, STACK_FILE, THREAD
 
 _NAME = "bsp-stack"
 _ANSWER_S = 0.5
-"""An answer takes a millisecond; a process that is stopped gives none."""
+"""Seconds to wait for stacks. A stack takes a millisecond; a stopped process writes none."""
 _LOOK_S = 0.005
 _FRAME = re.compile(r'  File "(.*)", line (\d+) in (.*)')
 _SIGNAL = getattr(signal, "SIGRTMAX", 0) - 6
@@ -32,11 +31,11 @@ Stack = list[tuple[str, int, str]]
 
 
 def answer(control: memoryview, start: int) -> None:
-    """In a process of a run: write the stack into a file when asked.
+    """In a process of a run: let the fault handler write the stack into a file on a signal.
 
     Args:
         control: the control words of the run.
-        start: the word at which those of this process begin.
+        start: index of the first control word of this process.
     """
     if _SIGNAL < 1 or not hasattr(os, "memfd_create"):
         return
@@ -44,19 +43,19 @@ def answer(control: memoryview, start: int) -> None:
     faulthandler.register(_SIGNAL, file=file, all_threads=True)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {_SIGNAL})
     control[start + THREAD] = threading.get_ident()
-    control[start + STACK_FILE] = file + 1  # 0: there is none
+    control[start + STACK_FILE] = file + 1  # 0 means that there is no file
 
 
 def stacks(control: memoryview, starts: Mapping[int, int]) -> dict[int, Stack]:
-    """Ask processes where they are.
+    """Ask processes for their stacks.
 
     Args:
         control: the control words of the run.
-        starts: by pid, the word at which those of the process begin.
+        starts: index of the first control word of each process to ask, by pid.
 
     Returns:
-        By pid the frames of the thread that runs ``main``, the innermost first; nothing
-        of processes that do not answer.
+        The frames of the thread that runs ``main``, the innermost first, by pid; without
+        processes that do not answer.
     """
     asked = {
         pid: path for pid, start in starts.items() if (path := _ask(control, start)) is not None
@@ -69,7 +68,7 @@ def stacks(control: memoryview, starts: Mapping[int, int]) -> dict[int, Stack]:
         for pid, path in [*asked.items()]:
             text = _read(path)
             stack = _stack(text, control[starts[pid] + THREAD])
-            if stack and texts.get(pid) == text:  # it has been written as a whole
+            if stack and texts.get(pid) == text:  # equal twice: it has been written completely
                 found[pid] = stack
                 del asked[pid]
             texts[pid] = text
@@ -81,7 +80,7 @@ def _ask(control: memoryview, start: int) -> Path | None:
     os_pid, file = control[start + OS_PID], control[start + STACK_FILE] - 1
     path = Path(f"/proc/{os_pid}/fd/{file}")
     with contextlib.suppress(OSError):
-        if _NAME in os.readlink(path):  # the program has not closed it
+        if _NAME in os.readlink(path):  # the program has not closed the file
             os.kill(os_pid, _SIGNAL)
             return path
     return None

@@ -1,4 +1,4 @@
-"""The processes of a group as one of them finds them: their blocks, their whereabouts."""
+"""The processes of a group from the view of one of them: their blocks and their progress."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _KEY_MASK = (1 << 62) - 1
 
 
 class Membership:
-    """A group: where the block of each process lies, and how far it has come.
+    """A group: where the block of each process lies, and which superstep it has reached.
 
     Args:
-        context: of this process.
-        above: the processes of the group in the numbering of the parent, by pid; of the
-            whole run their own numbers.
+        context: context of this process.
+        above: pids of the group's processes in the parent, by pid; for the root group their
+            own pids.
         pid: this process.
-        parent: the group that this one is a sub-group of; None for the whole run.
-        ordinal: which partition or split of the parent it is, counted over the run.
-        index: which sub-group of it.
+        parent: the group of which this one is a sub-group; None for the root group.
+        ordinal: number of the partition or split among those of the parent.
+        index: number of the sub-group in that partition.
     """
 
     def __init__(
@@ -58,28 +58,28 @@ class Membership:
         self.open_inside: set[int] = set()
         """Partitions in whose sub-groups this process is, or at whose posts it still looks."""
         self._come_to = 0
-        """Partitions that this process has come to."""
+        """Number of partitions of this group to which this process has come."""
         self._control = context.control
         self._parent = parent
         self._above = above
         self._ordinal = ordinal
         self._key = ROOT_KEY + 4 * context.runs
         if parent is not None:
-            # Equal on all members without asking: they came here by the same partitions.
+            # Equal on all members without communication: all came here by the same partitions.
             self._key = hash((parent._key, ordinal, index)) & _KEY_MASK | 2
             parent._come_to = ordinal + 1
             parent.open_inside.add(ordinal)
         self._blocks = [0] * nprocs
         self.block = 0
-        """Where the block of this process begins; 0 before :meth:`enter`."""
+        """First word of the block of this process; 0 before :meth:`enter`."""
 
     def enter(self) -> None:
         """Take a block, through which the others find this process in the group.
 
-        A process enters at its first post and not before: a block can serve another group
-        only when all have left this one, and nobody shall have to wait for that where
-        nothing is posted. It enters the parent, too, since it says in the parent's block
-        when it has left this group.
+        A process enters at its first post and not before: a block can be used for another
+        group only when all have left this one, and no process has to wait for that where
+        nothing is posted. It enters the parent, too, since the parent's block has the word
+        that tells when it has left this group.
 
         Raises:
             PartitionError: groups nest too deeply.
@@ -90,20 +90,20 @@ class Membership:
             self._parent.enter()
             self._wait_for_block()
         self.block = self._blocks[self.pid] = self._take_block()
-        self._say_what_is_left()
+        self._store_closed()
 
     def may_be_given_back(self) -> bool:
-        """Tell whether the block of this process may serve another group one day."""
+        """Tell whether the block of this process has to be given back when all have left."""
         return self.block != 0 and self._parent is not None
 
     def root(self, pid: int) -> int:
-        """Return a process's number in the root group."""
+        """Return the pid of a process in the root group."""
         return self.roots[pid]
 
     # -- blocks -------------------------------------------------------------------------
 
     def find(self, pid: int) -> int:
-        """Return the word at which a process's block begins; 0 if it has not come yet."""
+        """Return the first word of the block of a process; 0 if it has not entered the group."""
         return self._blocks[pid] or self._look_for(pid)
 
     def _look_for(self, pid: int) -> int:
@@ -117,7 +117,7 @@ class Membership:
         return block
 
     def _wait_for_block(self) -> None:
-        """Wait until everybody has left one of the groups that this process has left."""
+        """Wait until this process has a free block: all have left a group that it has left."""
         context = self.context
         context.reclaim_left_groups()
         if context.has_block():
@@ -133,12 +133,12 @@ class Membership:
         context.waiting.wait(has_block, others, lambda: None)
 
     def _take_block(self) -> int:
-        """Clear a free block of this process, of which there is one; label it with the key."""
+        """Clear a free block of this process, and label it with the key; there is a free one."""
         start = self.context.start_of(self.context.pid)
         labels = self._control[start : start + BLOCKS].tolist()
         number = 0 if self._parent is None else labels.index(0)
         block = start + FIRST_BLOCK + number * BLOCK_WORDS
-        if self._parent is not None:  # the root's was reserved before the start
+        if self._parent is not None:  # that of the root group was reserved before the start
             self.context.segment.reserve(block * WORD, BLOCK_WORDS * WORD)
         self._control[block : block + BLOCK_WORDS] = memoryview(bytes(BLOCK_WORDS * WORD)).cast("Q")
         self.context.fences.order()  # release: the cleared block, before its label
@@ -146,7 +146,7 @@ class Membership:
         return block
 
     def give_block(self) -> None:
-        """Let the block serve another group: nobody looks at it any more."""
+        """Mark the block as free for another group: no process looks at it any more."""
         start = self.context.start_of(self.context.pid)
         self._control[start + (self.block - start - FIRST_BLOCK) // BLOCK_WORDS] = 0
 
@@ -157,14 +157,14 @@ class Membership:
         self.closed = True
         if self._parent is not None:
             self._parent.open_inside.remove(self._ordinal)
-            self._parent._say_what_is_left()
+            self._parent._store_closed()
             self.context.waiting.wake_if_waited()
 
-    def _say_what_is_left(self) -> None:
-        """Tell the others up to which partition this process has left all sub-groups.
+    def _store_closed(self) -> None:
+        """Store in CLOSED up to which partition this process has left all sub-groups.
 
-        A process may leave a later sub-group before an earlier one, at whose posts it has
-        still to look; until then the word stands for the earlier one.
+        A process may leave a later sub-group before an earlier one, at whose posts it still
+        has to look; until it has done so the word stays at the earlier one.
         """
         if self.block:
             self.context.fences.order()  # release: what was read there, before CLOSED
@@ -176,19 +176,19 @@ class Membership:
         if parent is None:
             return False
         above = self._above[pid]
-        if parent.closed:  # its blocks may serve another group by now
+        if parent.closed:  # its blocks may be used for another group by now
             return parent.has_left(above)
         block = parent.find(above)
         return block != 0 and self._control[block + CLOSED] > self._ordinal
 
     def all_have_left(self) -> bool:
-        """Tell whether the blocks of this group may serve another."""
+        """Tell whether the blocks of this group can be used for another one."""
         left = all(self.has_left(pid) for pid in self.others)
         self.context.fences.order()  # acquire: CLOSED, before memory is used again
         return left
 
     def why_absent(self, pid: int) -> str | None:
-        """Say why a process will not come to a sync of this group; None if it may."""
+        """Return why a process will not come to a sync of this group; None if it may come."""
         if self.has_left(pid):
             return mismatch.has_left(self.roots)
         members, parent = self, self._parent
@@ -200,7 +200,7 @@ class Membership:
         return None
 
     def ended(self, pid: int) -> int:
-        """Return the latest superstep that a process has come to the end of."""
+        """Return the latest superstep of this group to whose end a process has come."""
         block = self.find(pid)
         if not block:
             return 0

@@ -2,7 +2,7 @@
 
 A process posts and goes on as soon as enough messages have come; it may be ahead
 of others by as many supersteps as the ring has entries. CONSUMED tells the others
-which of their posts it will not read again.
+which of their posts this process will not read again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bsplib.backends.shm.layout import open_row
 from bsplib.backends.shm.membership import Membership
 
 _GONE = 1 << 62
-"""CONSUMED of a process that has left: it holds nobody up."""
+"""CONSUMED of a process that has left: no other process waits for it."""
 
 
 class Oblivious:
@@ -29,23 +29,23 @@ class Oblivious:
         self._control = members.context.control
         self._collector = Collector(members.roots, members.pid, self)
         self.latest = 0
-        """The last superstep of the group that this process has ended so."""
+        """The last superstep of the group that this process has ended by oblsync."""
 
     @property
     def ended(self) -> int:
-        """How many this process has ended."""
+        """Number of oblivious supersteps that this process has ended."""
         return self._collector.ended
 
     @property
     def released(self) -> int:
-        """Latest arrival among those that the last one waited for, in ns."""
+        """See :attr:`Collector.released`."""
         return self._collector.released
 
     def post(self, lay_out: Callable[[], int], stamp: int) -> None:
-        """End the superstep for this process, once the ring has room.
+        """End the superstep for this process, once an entry of the ring is free.
 
         Args:
-            lay_out: writes the parcels, returns where their index is.
+            lay_out: writes the parcels, and returns the byte of their index.
             stamp: time of arrival in ns, or 0.
         """
         self.read_everything()
@@ -56,7 +56,7 @@ class Oblivious:
         control[entry + 1] = stamp
         members.context.fences.order()  # release: the entry and the parcels, before POSTED
         control[members.block + POSTED] = self.ended + 1
-        members.context.fences.order()  # release: who finds LATEST finds the post, too
+        members.context.fences.order()  # release: the post, before LATEST
         control[members.block + LATEST] = members.superstep
         members.context.waiting.wake_if_waited()
         self.latest = members.superstep
@@ -67,26 +67,25 @@ class Oblivious:
         return self._collector.collect(expected)
 
     def read_everything(self) -> None:
-        """Publish which posts of others this process will not read again.
+        """Look at late posts; store in CONSUMED which posts this process will not read again.
 
-        Those who had not posted when enough messages were there are looked at now:
-        a message from them would be one too many.
+        A message in a post that came after enough messages had come is an error.
         """
         if self.ended:
             self._consume(self._collector.read_late())
 
     def has_read_all(self) -> bool:
-        """Tell whether everybody's posts have come, as far as this process has."""
+        """Tell whether the others have posted in all supersteps that this process has ended."""
         self.read_everything()
         return self._collector.has_read_all()
 
     def leave(self) -> None:
-        """Hold nobody up from now on."""
+        """Let no other process wait for this one from now on."""
         if self.ended:
             self._consume(_GONE)
 
     def least_consumed(self) -> int:
-        """Return the number of this process's posts that nobody will read again."""
+        """Return how many posts of this process no process will read again."""
         least = self.ended
         for pid in self._members.others:
             block = self._members.find(pid)
@@ -95,7 +94,7 @@ class Oblivious:
         return least
 
     def is_ahead(self, pid: int) -> bool:
-        """Tell whether a process has ended by oblsync what this one has not ended."""
+        """Tell whether a process has ended more supersteps by oblsync than this one."""
         return self._has_posted(pid, self.ended)
 
     def _consume(self, number: int) -> None:
@@ -130,7 +129,7 @@ class Oblivious:
                 why = members.why_absent(pid)
                 if members.ended(pid) >= members.superstep:
                     why = ENDED_BY_SYNC
-                members.context.fences.order()  # acquire: what it did last, before what it posted
+                members.context.fences.order()  # acquire: its absence, before its post
                 if why and not self._has_posted(pid, number):
                     waiting, absent = members.root(members.pid), members.root(pid)
                     raise waits_in_vain("oblsync", waiting, absent, why)

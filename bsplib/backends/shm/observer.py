@@ -29,7 +29,7 @@ from bsplib.backends.shm.waiting import is_stopped
 from bsplib.backends.whereabouts import Whereabouts, from_stack
 
 _LOST = "was lost, since the fork server, which watches it, has ended"
-_UNTOLD = "ended, nobody knows how, since its caller does not wait for it (SIGCHLD)"
+_NO_STATUS = "ended with unknown status, since its caller ignores SIGCHLD or collected it"
 
 
 class Observer:
@@ -37,8 +37,8 @@ class Observer:
 
     Args:
         segment: shared memory of the run.
-        doorbells: that wake the processes.
-        by_fork_server: it starts them, and tells how they ended.
+        doorbells: doorbells of the processes, by pid.
+        by_fork_server: the fork server starts the processes, and reports their exit status.
     """
 
     def __init__(
@@ -46,29 +46,29 @@ class Observer:
     ) -> None:
         self.nprocs = len(doorbells)
         self.processes: list[BaseProcess] = []
-        """Those that have been started, by pid."""
+        """The processes that have been started, by pid."""
         self.pipes: list[Connection] = []
-        """Through which their outcomes come, by pid."""
+        """The pipes through which their outcomes come, by pid."""
         self._segment = segment
         self._doorbells = doorbells
         self._by_fork_server = by_fork_server
-        self._sources: dict[int, int] = {}  # pid, by the descriptor through which its news comes
+        self._sources: dict[int, int] = {}  # by file descriptor: the pid of its process
         self._said_stopped: set[int] = set()
         self._poll = select.poll()
         self._read: Callable[[bytes, int], Ended]
 
     def add(self, process: BaseProcess, pipe: Connection) -> None:
-        """Watch one more process, which has just been started."""
+        """Watch one more process that has just been started."""
         self.processes.append(process)
         self._watch(process)
         self._sources[pipe.fileno()] = self._sources[process.sentinel] = len(self.processes) - 1
 
     def _watch(self, process: BaseProcess) -> None:
-        """Let the sentinel of a process be the process itself, where the system can do that.
+        """Replace the sentinel of a process by a pidfd, where the system has them.
 
-        Otherwise it is a pipe, which processes that the program forks hold open, too: it
-        would tell of the end of the last one of them. (The fork server writes into its
-        pipe how a process ended, whoever else has it.)
+        Otherwise the sentinel is a pipe, which processes that the program forks hold open,
+        too: it would become ready only when the last of them ends. (The fork server writes the
+        exit status into its pipe, so that this does not matter there.)
         """
         if hasattr(os, "pidfd_open") and not self._by_fork_server:
             assert process.pid is not None  # it was started
@@ -80,7 +80,7 @@ class Observer:
     # -- outcomes ---------------------------------------------------------------------------
 
     def begin(self, read: Callable[[bytes, int], Ended]) -> None:
-        """Wait for one outcome of each process from now on, which ``read`` makes of bytes."""
+        """Expect one outcome of each process from now on; ``read`` decodes its bytes."""
         self._read = read
         for source in self._sources:
             self._poll.register(source, select.POLLIN)
@@ -100,7 +100,7 @@ class Observer:
         """See :meth:`Observed.tell_to_stop`."""
         control = self._segment.control
         control[ABORT] = 1
-        full_fence()  # who sleeps from now on finds ABORT set
+        full_fence()  # a process that goes to sleep from now on finds ABORT set
         for pid, bell in enumerate(self._doorbells):
             if control[self._segment.control_start(pid) // WORD + ASLEEP]:
                 bell.release()
@@ -108,8 +108,8 @@ class Observer:
     def report_stopped(self, ended: Collection[int]) -> None:
         """See :meth:`Observed.report_stopped`.
 
-        That is said once of each process, and only if no process waits for it: that
-        process says so itself.
+        It is printed once for each process, and only if all processes that have not ended are
+        stopped: otherwise one that waits for a stopped one prints it.
         """
         missing = [pid for pid in range(self.nprocs) if pid not in ended]
         if not all(map(self._is_stopped, missing)):
@@ -124,15 +124,15 @@ class Observer:
                 sys.stderr.flush()
 
     def death(self, pid: int) -> Death:
-        """Describe the end of a process that said nothing."""
+        """Describe the end of a process that sent no report."""
         status = end_of(self.processes[pid])
         superstep = self._superstep(pid)
         if self._is_lost(pid):
             return Death(pid, superstep, None, _LOST)
-        return Death(pid, superstep, status, _UNTOLD)
+        return Death(pid, superstep, status, _NO_STATUS)
 
     def _is_lost(self, pid: int) -> bool:
-        """Tell whether a process lives whose end is known: the fork server said nothing."""
+        """Tell whether a process still runs although its fork server has reported nothing more."""
         os_pid = self.processes[pid].pid
         if not self._by_fork_server or os_pid is None:
             return False
@@ -144,7 +144,7 @@ class Observer:
     # -- where they are ---------------------------------------------------------------------
 
     def whereabouts(self, ended: Collection[int]) -> list[Whereabouts]:
-        """See :meth:`Observed.whereabouts`: the processes are asked for their stacks."""
+        """See :meth:`Observed.whereabouts`; the places come from the stacks of the processes."""
         supersteps = [self._superstep_begun(pid) for pid in range(self.nprocs)]
         missing = [pid for pid in range(self.nprocs) if pid not in ended]
         controls = {pid: self._segment.control_start(pid) // WORD for pid in missing}
@@ -164,7 +164,7 @@ class Observer:
         return os_pid is not None and is_stopped(os_pid)
 
     def _superstep(self, pid: int) -> int:
-        """Return the superstep of the root group that a process was in."""
+        """Return the superstep of the root group in which a process was."""
         block = self._segment.control_start(pid) // WORD + FIRST_BLOCK
         control = self._segment.control
         ended = max(control[block + slot] >> SUPERSTEP_SHIFT for slot in SLOTS)
@@ -172,13 +172,13 @@ class Observer:
         return max(ended, control[block + LATEST], 1) - 1
 
     def _superstep_begun(self, pid: int) -> int:
-        """Return the superstep of the root group whose end a process has not passed."""
+        """Return the superstep of the root group that a process has begun and not ended."""
         block = self._segment.control_start(pid) // WORD + FIRST_BLOCK
         return max(self._segment.control[block + DELIVERED], 1) - 1  # the barrier is 1 there
 
 
 def received(pipe: Connection) -> bytes:
-    """Return what a process said; nothing where it ended before it had said all."""
+    """Return the report of a process; empty where the process ended before it was complete."""
     try:
         return pipe.recv_bytes()
     except (EOFError, OSError):
@@ -186,13 +186,13 @@ def received(pipe: Connection) -> bytes:
 
 
 def end_of(process: BaseProcess) -> int | None:
-    """Wait until a process has ended; return how, None where somebody else was told.
+    """Wait until a process has ended; return its exit status, or None where it is not known.
 
-    That is so where the program ignores SIGCHLD, or waits for any child itself.
+    It is not known where the program ignores SIGCHLD, or waits for any child itself.
     """
     process.join()
     status = process.exitcode
     if status is None:
         wait([process.sentinel])
-        process._popen.returncode = 0  # type: ignore[attr-defined]  # else it cannot be closed
+        process._popen.returncode = 0  # type: ignore[attr-defined]  # otherwise close() raises
     return status

@@ -11,15 +11,15 @@ from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
 
 Slots = tuple[list[int], list[int]]
-"""For each of the two slots the words at which those of the others begin, by pid."""
+"""For each of the two slots: its first word in the block of each other process, by pid."""
 
 
 class Others:
     """The other processes of a group, at its meetings.
 
     Args:
-        members: of the group.
-        oblivious: its oblivious supersteps.
+        members: processes of the group.
+        oblivious: oblivious supersteps of the group.
     """
 
     def __init__(self, members: Membership, oblivious: Oblivious) -> None:
@@ -42,13 +42,13 @@ class Others:
         return self._slots
 
     def look_at(self, slot: int, floor: int) -> int:
-        """Wait for what another process posts into a slot; return its word.
+        """Wait until another process has posted into a slot; return the word of the post.
 
         The caller has to fence before it reads what the word announces.
 
         Args:
-            slot: of the other process.
-            floor: the word has at least this value once it is posted.
+            slot: first word of the slot of the other process.
+            floor: least value of the word once it is posted.
 
         Raises:
             SyncMismatchError: it will never be posted, or is of a later meeting.
@@ -75,8 +75,8 @@ class Others:
             why = members.why_absent(pid)
             if self._oblivious.is_ahead(pid):
                 why = ENDED_BY_OBLSYNC
-            self._fences.order()  # acquire: what it did last, before what it posted
-            if why and not arrived():  # it may have come, and gone on, since it was looked for
+            self._fences.order()  # acquire: its absence, before its post
+            if why and not arrived():  # it may have come, and continued, since the last look
                 raise waits_in_vain("sync", members.root(members.pid), members.root(pid), why)
 
         members.context.wait(arrived, [members.root(pid)], suspect, spun=spun)

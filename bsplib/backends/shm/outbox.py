@@ -1,4 +1,4 @@
-"""Where a process lays out what others fetch at the end of a superstep."""
+"""The outbox: memory in which a process lays out what others fetch at the end of a superstep."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _FIRST_CHUNK = 1 << 13
 
 
 class Outbox:
-    """Room of one superstep, handed out front to back from chunks of the heap.
+    """Memory of one superstep, allocated from beginning to end in chunks of the heap.
 
-    It grows by whole chunks while the superstep lasts, since what is laid out may
-    not move any more; cleared, it comes back as one chunk of the size it had.
+    It grows by whole chunks during the superstep, since laid out data must not move. When it
+    is cleared, one chunk of the same total size replaces them.
     """
 
     def __init__(self, heap: Heap) -> None:
@@ -20,7 +20,7 @@ class Outbox:
         self._next = 0
         self._stop = 0
         self.has_messages = False
-        """Something in it is read after the end of the superstep, too."""
+        """It has messages, which are read after the end of the superstep, too."""
 
     def room(self, nbytes: int) -> int:
         """Return the byte at which ``nbytes`` may be written."""
@@ -31,7 +31,7 @@ class Outbox:
         return start
 
     def clear(self) -> None:
-        """Begin anew: nobody reads any more what was laid out."""
+        """Empty the outbox, when no process reads it any more."""
         self.has_messages = False
         if len(self._chunks) > 1:
             total = sum(size for _, size in self._chunks)
@@ -51,7 +51,9 @@ class Outbox:
         last = self._chunks[-1][1] if self._chunks else _FIRST_CHUNK // 2
         size = -(-max(nbytes, 2 * last) // ALIGNMENT) * ALIGNMENT
         if nbytes > last:
-            size = -(-nbytes // ALIGNMENT) * ALIGNMENT  # a large payload gets just its size
+            size = (
+                -(-nbytes // ALIGNMENT) * ALIGNMENT
+            )  # a large payload gets a chunk of its own size
         size = max(size, _FIRST_CHUNK)
         start, _ = self._heap.allocate(size)
         self._chunks.append((start, size))

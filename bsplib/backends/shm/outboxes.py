@@ -1,6 +1,6 @@
-"""The outboxes of one process in one group: that of this superstep, and those still read.
+"""The outboxes of one process in one group: that of this superstep, and earlier ones.
 
-PROTOCOL.md, section *Memory that is used again*, says when nobody reads an outbox any more.
+PROTOCOL.md, section *Memory that is used again*, argues when no process reads an outbox.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from bsplib.backends.shm.outbox import Outbox
 
 _NOT_YET = 1 << 62
 _LARGE = 1 << 18
-"""Bytes of a payload: larger than a core's typical share of the cache."""
+"""Bytes of a payload that is larger than a typical share of the L2 cache."""
 
 
 class _Laid(NamedTuple):
     """An outbox that others may still read."""
 
-    last_read: int  # superstep by whose sync all have read it
-    oblivious: int  # posts that all have to consume, if that comes first
+    last_read: int  # last superstep in which it may be read
+    oblivious: int  # it is free, too, as soon as all have consumed so many posts
     outbox: Outbox
 
 
 class Outboxes:
-    """Room for what others fetch at the end of a superstep.
+    """Memory for what others fetch at the end of a superstep.
 
     Args:
-        context: of this process.
-        members: of the group.
-        oblivious: its oblivious supersteps.
+        context: context of this process.
+        members: processes of the group.
+        oblivious: oblivious supersteps of the group.
         is_settled: see :meth:`Port.is_settled`.
     """
 
@@ -44,7 +44,7 @@ class Outboxes:
         is_settled: Callable[[int], bool],
     ) -> None:
         self.current: Outbox | None = None
-        """That of this superstep, once something is in it."""
+        """The outbox of this superstep; None while it is empty."""
         self.laid: list[_Laid] = []
         self._context = context
         self._members = members
@@ -60,19 +60,20 @@ class Outboxes:
         return self.current.room(nbytes)
 
     def keep_messages(self) -> None:
-        """Note that something of this superstep is read after its end, too."""
+        """Note that the outbox of this superstep has messages, which are read after its end."""
         assert self.current is not None  # the message is in it
         self.current.has_messages = True
 
     def put_aside(self, outbox: Outbox) -> None:
-        """End the superstep: keep what was laid out until all have read it.
+        """End the superstep: keep its outbox until all have read it.
 
-        What was laid out at a sync has been read when all come to the next one. A post
-        may be looked at until then, by those who did not wait for it.
+        An outbox of a sync has been read when all come to the next sync. So has that of an
+        oblsync, which late readers may look at until then; it is free earlier if all have
+        consumed the post.
 
-        What others have consumed is freed before this superstep's outbox is added: the
-        messages in it that this process sent to itself are in its queue now, and are
-        read until it ends the next superstep. Those of the supersteps before are gone.
+        Consumed outboxes are freed before that of this superstep is added. It may have
+        messages that this process has sent to itself: they are in its queue now, and are read
+        until it ends the next superstep. Those of earlier supersteps are no longer in the queue.
         """
         if len(self.laid) > 1:
             consumed = self._oblivious.least_consumed()
@@ -84,7 +85,7 @@ class Outboxes:
         self.current = None
 
     def reclaim(self) -> None:
-        """Free what was laid out in earlier supersteps: everybody has come to this sync."""
+        """Free outboxes of earlier supersteps: all processes have come to this sync."""
         superstep = self._members.superstep
         self._free(lambda laid: laid.last_read < superstep)
         self.laid[:] = [
@@ -93,20 +94,20 @@ class Outboxes:
         ]
 
     def free_current(self) -> None:
-        """Free what was laid out in a superstep that will not end."""
+        """Free the outbox of a superstep that will not end."""
         if self.current is not None:
             self._context.give_outbox(self.current)
             self.current = None
 
     def free_all(self) -> None:
-        """Free all that was laid out: everybody has left the group."""
+        """Free all outboxes: every process has left the group."""
         self._free(lambda _: True)
 
     def _free_delivered(self, nbytes: int) -> None:
-        """Free what was laid out at the last sync, if it has been delivered everywhere.
+        """Free the outbox of the last sync, if all processes have delivered that superstep.
 
-        A large payload is copied faster into memory that is still in the cache, since it
-        has just been read: that is worth to ask, and to wait a moment.
+        It is still in the cache, since it has just been read, and a large payload is copied
+        faster into memory in the cache: to wait a moment for this takes less time.
         """
         last = self._members.superstep - 1
 

@@ -1,8 +1,8 @@
-"""The port of shared memory: meetings of a group, and what else a backend owes.
+"""The port of shared memory: the meetings of a group, and its memory.
 
-One meeting is one post and one look at everybody: a process lays out its parcels in an
-outbox of its own, stores their index and then a word in its block, and waits until the
-words of all others have come that far. Two slots and at least two outboxes are used in
+A meeting is one post and one look at all others: a process lays out its parcels in an outbox
+of its own, stores their index and then a word in its block, and waits until the words of
+all others belong to this meeting. Two slots and at least two outboxes are used in
 turn, so that what a process reads after a meeting stays as it is until it comes to the
 next one; no second barrier is needed. PROTOCOL.md argues why this is right.
 """
@@ -46,14 +46,14 @@ _Outgoing = tuple[Mapping[int, Parcel], Any]
 
 
 class ShmPort(Port):
-    """What one process uses to reach the others of one group, in shared memory."""
+    """The connection of one process to the others of a group, over shared memory."""
 
     def __init__(self, context: ProcessContext, members: Membership) -> None:
         self.pid = members.pid
         self.nprocs = members.nprocs
         self.members = members.roots
         self.released = 0
-        self.now = time.perf_counter_ns  # type: ignore[method-assign]  # one call less
+        self.now = time.perf_counter_ns  # type: ignore[method-assign]  # saves a call
         self._context = context
         self._segment = context.segment
         self._control = context.control
@@ -62,7 +62,7 @@ class ShmPort(Port):
         self._fences = context.fences
         self._is_fenced = context.fences.weak or context.fences.posts_need_fence
         self._members = members
-        self._mine: list[int] = []  # words of this process's slots, once it has entered
+        self._mine: list[int] = []  # first words of this process's slots, once it has entered
         self._delivered = 0
         self._oblivious = Oblivious(members)
         self._others = Others(members, self._oblivious)
@@ -71,14 +71,14 @@ class ShmPort(Port):
         self._laid = self._outboxes.laid
         self._leaving = Leaving(members, self._oblivious, self._outboxes)
         self._left_over = context.left_over
-        self._has_to_prepare = True  # before a meeting: to enter, or to look back at posts
+        self._has_to_prepare = True  # before a meeting: to enter, or to look at late posts
         self._parity = 0
         self._floor = members.superstep << SUPERSTEP_SHIFT
         self._slots: Slots | None = None  # of others, once all are found
 
     @classmethod
     def of_root(cls, context: ProcessContext) -> ShmPort:
-        """Return the port of a process to the whole run."""
+        """Return the port of a process to the root group."""
         root = cls(context, Membership(context, range(context.nprocs), context.pid))
         root._enter()
         return root
@@ -96,7 +96,7 @@ class ShmPort(Port):
     def release(self, memory: memoryview) -> None:
         """See :meth:`Port.release`."""
         start = self._segment.byte_of(np.frombuffer(memory, np.uint8))
-        assert start is not None  # it was given out
+        assert start is not None  # it comes from allocate
         self._context.heap.release(start)
 
     def shared_address_of(self, array: NDArray[Any]) -> int | None:
@@ -113,7 +113,7 @@ class ShmPort(Port):
         if self._oblivious.latest == last:
             return False
         delivered = self._members.find(pid) + DELIVERED
-        # It may need a moment to write what it got at the last sync.
+        # It may need a moment to deliver what the last sync brought it.
         control = self._control
         if control[delivered] != last and not (
             self._waiting.arrives(delivered, last) and control[delivered] == last
@@ -155,18 +155,18 @@ class ShmPort(Port):
         lone_put: LonePut | None = None,
         outgoing: _Outgoing | None = None,
     ) -> Arrivals | list[LonePut] | None:
-        """Post what this process has, look at what everybody has posted.
+        """Make the post of this process, and look at the posts of all others.
 
-        One function does this for all three ways to end a superstep by a sync, without
-        calling another where nothing is to be done: an empty superstep takes less than a
-        microsecond, and a call more than a twentieth of that.
+        One function serves all three ways to end a superstep by a sync, and calls others only
+        where there is something to do: an empty superstep takes less than a microsecond, and
+        a call more than a twentieth of that.
 
         Args:
             note: see :meth:`Port.exchange`.
-            stamp: likewise.
+            stamp: see :meth:`Port.exchange`.
             to: see :meth:`Port.sync_one_put`.
-            lone_put: likewise.
-            outgoing: parcels and announcement, of :meth:`exchange`; None otherwise.
+            lone_put: see :meth:`Port.sync_one_put`.
+            outgoing: parcels and announcement of :meth:`exchange`; None for the other ways.
         """
         if self._has_to_prepare:
             self._prepare()
@@ -197,7 +197,7 @@ class ShmPort(Port):
         inbox, came = self._inbox, None
         if not nothing_new:
             came = (inbox.collect if outgoing else inbox.lone_puts)(mine, slots)
-        if not (came or outgoing):  # the superstep ends here: nothing has to be delivered
+        if not (came or outgoing):  # nothing has to be delivered: the superstep ends here
             if self._outboxes.current is not None:  # the values of a lone put lie in it
                 self._outboxes.put_aside(self._outboxes.current)
             members = self._members
@@ -209,19 +209,19 @@ class ShmPort(Port):
     sync_empty = sync_one_put = _meet
 
     def _store_fenced(self, mine: int, word: int) -> None:
-        """Store the word of a post where the machine or the system asks for fences."""
+        """Store the word of a post where the machine or the system needs fences for that."""
         self._fences.order()  # release: what the word announces, before it
         self._control[mine] = word
         if self._fences.posts_need_fence:
-            self._fences.full()  # the word, before the look at WAITED
+            self._fences.full()  # the store of the word, before the load of WAITED
 
     def _after_posts(self, stamp: int, slots: list[int]) -> None:
-        """Do once everybody has posted what few meetings need."""
+        """Do what only some meetings need, after all processes have posted."""
         self._fences.order()  # acquire: the words, before what they announce
         if stamp:
             self.released = self._inbox.latest(stamp, slots)
         if self._has_to_prepare:
-            self._oblivious.read_everything()  # all that was posted before is there now
+            self._oblivious.read_everything()  # all earlier posts are visible now
         if self._laid:
             self._outboxes.reclaim()
         if self._left_over:
@@ -232,7 +232,7 @@ class ShmPort(Port):
         return self._slots
 
     def _write_parcels(self, mine: int, parcels: Mapping[int, Parcel], common: Any) -> bool:
-        """Write what others are to read of this post; return whether there is anything."""
+        """Write parcels and announcement of a post; return whether there are any."""
         if common is None:
             if not parcels:
                 return False
@@ -261,7 +261,7 @@ class ShmPort(Port):
             return lay_out(self._segment, self._outboxes.room, self.nprocs + 1, rows)
 
         self._prepare()
-        self._has_to_prepare = True  # from now on: there are posts to look back at
+        self._has_to_prepare = True  # from now on: late posts have to be looked at
         self._oblivious.post(write, stamp)
         arrived = self._oblivious.collect(expected)
         self.released = self._oblivious.released
@@ -288,14 +288,14 @@ class ShmPort(Port):
         return ShmPort(self._context, members)
 
     def _prepare(self) -> None:
-        """Do what has to precede a post."""
+        """Enter the group before the first post, and look at late posts."""
         if not self._mine:
             self._enter()
         self._has_to_prepare = self._oblivious.ended > 0
         self._oblivious.read_everything()
 
     def _enter(self) -> None:
-        """Let the others find this process in the group, before its first post."""
+        """Take a block, by which the others find this process in the group."""
         self._members.enter()
         block = self._members.block
         self._mine = [block + slot for slot in SLOTS]

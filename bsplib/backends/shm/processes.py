@@ -1,4 +1,4 @@
-"""The processes of a run, seen from their parent: started, given work, brought to an end."""
+"""Starts the processes of a run or a pool, gives them work, and ends them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Processes:
     """The processes of one run, or of a pool.
 
     Args:
-        nprocs: how many.
+        nprocs: number of processes.
         start_method: of multiprocessing; None for fork where this process has one
             thread, else forkserver.
         wait_by: how they wait for each other: ``auto``, ``spin`` or ``block``.
@@ -46,7 +46,7 @@ class Processes:
         self._context = multiprocessing.get_context(start_method or _start_method())
         self._nprocs = nprocs
         self._wait_by = wait_by
-        self._runner: JobRunner | None = None  # that the processes were told
+        self._runner: JobRunner | None = None  # the one that the processes have
         self.busy = False
         """See :attr:`KeptProcesses.busy`."""
         with ExitStack() as given:
@@ -68,7 +68,10 @@ class Processes:
         return self._context.get_start_method() == "fork"
 
     def _reserve_control(self) -> list[Doorbell]:
-        """Reserve what is written before anything can be checked: labels, the root's block."""
+        """Reserve the first page of the control words of each process; make the doorbells.
+
+        Labels and the root group's block are read before their owner has started.
+        """
         self._segment.reserve(0, PAGE)
         for pid in range(self._nprocs):
             self._segment.reserve(self._segment.control_start(pid), PAGE)
@@ -84,7 +87,7 @@ class Processes:
 
         Raises:
             TimeIsOver: it took longer than ``timeout`` seconds.
-            Interrupted: Ctrl-C came.
+            Interrupted: Ctrl-C ended it.
         """
         limit = Limit(timeout)
         if not self._forks():
@@ -96,7 +99,7 @@ class Processes:
                 with let_through():
                     return self._finish(work, limit, last=True)
             except BaseException:
-                self.stop()  # gives room to the threads of BLAS
+                self.stop()  # so that the threads of BLAS can be started again
                 raise
 
     def start(self) -> None:
@@ -136,7 +139,7 @@ class Processes:
                 pipe.send_bytes(said)
 
     def _fork_all(self) -> None:
-        """Fork processes that wait for tasks; the threads of BLAS come back at once."""
+        """Fork processes that wait for tasks; the threads of BLAS are started again at once."""
         threads = threads_to_come()
         with one_thread_where_forked():
             try:
@@ -151,10 +154,10 @@ class Processes:
     def _start(self, work: Work | None) -> None:
         with one_thread_where_loaded(), fork_warning.hidden():
             if self._context.get_start_method() == "forkserver":
-                forkserver.ensure_running()  # not with SIGINT blocked: it serves others, too
+                forkserver.ensure_running()  # SIGINT not blocked: it serves other code, too
             for pid in range(self._nprocs):
                 with let_through():
-                    pass  # to start hundreds of processes takes seconds: Ctrl-C ends it here
+                    pass  # starting hundreds of processes takes seconds: handle Ctrl-C
                 try:
                     self._start_one(pid, work)
                 except (OSError, EOFError) as error:  # EOFError: the fork server has ended
@@ -182,7 +185,7 @@ class Processes:
         self._observer.add(process, ours)
 
     def _finish(self, work: Work, limit: Limit, *, last: bool) -> Report:
-        """Wait for all outcomes; stop everybody where one of them is a failure."""
+        """Wait for all outcomes; stop all processes if one of them is a failure."""
         self._observer.begin(work.read)
         outcomes = await_outcomes(self._observer, limit)
         if any(outcome.failed for outcome in outcomes.values()):
@@ -195,7 +198,7 @@ class Processes:
     # -- the end --------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """Bring all processes to an end, by force where they are not at one."""
+        """End all processes by force."""
         if self._processes:
             self._observer.tell_to_stop()
         self._lifeline.cut()
@@ -206,7 +209,7 @@ class Processes:
         self.busy = False
 
     def close(self) -> None:
-        """Give everything back; processes that wait for tasks end, others are stopped."""
+        """End processes that wait for tasks, stop the others, and free all resources."""
         if self.busy:
             self.stop()
         for pipe in self._pipes:

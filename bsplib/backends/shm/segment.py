@@ -1,20 +1,20 @@
-"""The one piece of shared memory that a run has, and how it is mapped as it grows.
+"""The shared memory of a run, which is one file, and how it is mapped as it grows.
 
-It is a file in /dev/shm that ``multiprocessing.shared_memory`` creates and whose name is
-removed at once: processes inherit its descriptor or are handed it, and a run that is
-killed leaves nothing behind.
+The file is in /dev/shm; ``multiprocessing.shared_memory`` creates it, and its name is
+removed at once: processes inherit its descriptor or receive it, and a run that is killed
+leaves nothing behind.
 
 Layout: a page for the whole run, then the control words of each process
-(:mod:`bsplib.backends.shm.control`), which everybody maps from the start. Far behind
+(:mod:`bsplib.backends.shm.control`), which every process maps from the start. Far behind
 them each process has an area of its own for its heap, of which it uses the beginning.
 The file has holes: pages are reserved with ``posix_fallocate`` before they are touched,
 so that a full /dev/shm is an error with numbers and never a SIGBUS.
 
 A process maps memory of an area, its own or another's, when it first uses it, by
 **windows**: the first window of an area has 1 MiB, each further one twice as much as
-the one before. No block of a heap crosses the border of a window. So where a window
-begins and ends follows from any byte in it, nobody has to be asked or told when an
-area grows, and what is mapped never moves. The addresses that a process takes are
+the one before. No block of a heap crosses the border of a window. So any byte
+determines its window, processes need no communication when an area grows, and mapped
+memory never moves. The addresses that a process takes are
 at most a few times the memory that it uses.
 """
 
@@ -39,22 +39,22 @@ from bsplib.backends.shm.control import CONTROL_BYTES, PAGE
 from bsplib.errors import OutOfSharedMemoryError
 
 CHUNK_SHIFT = 20
-"""Of the bytes of the first window: every window consists of whole chunks of so many."""
+"""Binary logarithm of the bytes of a chunk, and of the first window. Windows have whole chunks."""
 _AREA_SHIFT = 44
-"""Of the bytes of the file that belong to one process, most of them a hole."""
+"""Binary logarithm of the bytes of an area; most of it is a hole in the file."""
 _CHUNKS_SHIFT = _AREA_SHIFT - CHUNK_SHIFT
 _WINDOWS = _CHUNKS_SHIFT
-"""In an area; the last one has half of it, 8 TiB."""
+"""Number of windows in an area; the last one has half of the area, 8 TiB."""
 
 
 def free_shared_memory() -> int:
-    """Return the bytes that /dev/shm can still give."""
+    """Return the number of free bytes in /dev/shm."""
     stat = os.statvfs("/dev/shm")
     return stat.f_bavail * stat.f_frsize
 
 
 def full(nbytes: int) -> OutOfSharedMemoryError:
-    """Return the error for what does not fit."""
+    """Return the error for bytes that /dev/shm does not have."""
     return OutOfSharedMemoryError(
         f"shared memory is full: {nbytes} bytes more are needed and /dev/shm has "
         f"{free_shared_memory()} free; use smaller arrays or give it more room, for example "
@@ -72,17 +72,17 @@ def _no_addresses(nbytes: int) -> OutOfSharedMemoryError:
 
 
 _Window = tuple[int, memoryview, NDArray[np.uint8]]
-"""A part of the file as this process has it mapped: the number of its first byte in the
-file, and the memory twice. (A NamedTuple takes longer to unpack.)"""
+"""A mapped part of the file: its first byte in the file, and its memory as a memoryview and as
+an array. (A NamedTuple takes longer to unpack.)"""
 
 
 class _Windows(dict[int, _Window]):
-    """The window in which each chunk of 1 MiB lies; mapped where it is first asked for."""
+    """The window of each chunk of 1 MiB; it is mapped when it is first needed."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__()
         self.mapped: dict[int, tuple[int, _Window]] = {}
-        """Address and window, by the window's first byte."""
+        """Address and window, by the first byte of the window in the file."""
         self._descriptor = descriptor
 
     def __missing__(self, chunk: int) -> _Window:
@@ -105,7 +105,7 @@ class _Windows(dict[int, _Window]):
 
 
 def window_at(area: int, number: int) -> tuple[int, int]:
-    """Return where a window of the area at a byte begins, and its bytes."""
+    """Return first byte and size of a window, in the area that begins at a byte."""
     return area + ((1 << number) - 1 << CHUNK_SHIFT), 1 << number + CHUNK_SHIFT
 
 
@@ -125,11 +125,11 @@ _READ_WRITE = mmap.PROT_READ | mmap.PROT_WRITE
 
 
 class Segment:
-    """Shared memory of one run, as its parent or one of its processes sees it.
+    """Shared memory of one run, as its caller or one of its processes has it mapped.
 
     Args:
         nprocs: number of processes.
-        descriptor: of the file; None to make one.
+        descriptor: file descriptor; None to create the file.
 
     Raises:
         OutOfSharedMemoryError: /dev/shm has no room, or no addresses are left.
@@ -149,9 +149,9 @@ class Segment:
         self.buffer = memoryview(self._mapping)
         """The control words of all processes, as bytes."""
         self.control = self.buffer.cast("Q")
-        """The same, as words."""
+        """The control words of all processes, as words."""
         self.windows = _Windows(self.descriptor)
-        """By chunk, that is by the byte in the file shifted by CHUNK_SHIFT."""
+        """Windows by the number of a chunk: a byte of the file, shifted by CHUNK_SHIFT."""
 
     @classmethod
     def _received(cls, nprocs: int, descriptor: Any) -> Self:
@@ -159,7 +159,7 @@ class Segment:
         return cls(nprocs, descriptor.detach())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel to a process that was not forked, as a file descriptor."""
+        """Pickle for a process that is not forked, as a file descriptor."""
         return self._received, (self._nprocs, DupFd(self.descriptor))
 
     def control_start(self, pid: int) -> int:
@@ -167,7 +167,7 @@ class Segment:
         return PAGE + pid * CONTROL_BYTES
 
     def area(self, pid: int) -> Iterator[tuple[int, int]]:
-        """Return where the windows of a process's area begin and end, the smallest first."""
+        """Return first byte and end of each window of a process's area, the smallest first."""
         for number in range(_WINDOWS):
             first, nbytes = window_at(pid + 1 << _AREA_SHIFT, number)
             yield first, first + nbytes
@@ -199,7 +199,9 @@ class Segment:
             OutOfSharedMemoryError: /dev/shm is too small, or no addresses are left.
         """
         if start >= 1 << _AREA_SHIFT:
-            self.windows[start >> CHUNK_SHIFT]  # is mapped, or fails before pages are taken
+            self.windows[
+                start >> CHUNK_SHIFT
+            ]  # maps the window, or raises before pages are reserved
         try:
             os.posix_fallocate(self.descriptor, start, nbytes)
         except OSError as error:
@@ -208,7 +210,7 @@ class Segment:
             raise full(nbytes) from None
 
     def close(self) -> None:
-        """Let go of the control words and of the descriptor; windows stay mapped."""
+        """Unmap the control words and close the descriptor; windows stay mapped."""
         self.control.release()
         self.buffer.release()
         self._mapping.close()
@@ -216,17 +218,19 @@ class Segment:
 
 
 def _create(size: int) -> int:
-    """Return the descriptor of a new shared memory that has no name any more.
+    """Return the descriptor of a new file in shared memory whose name is removed.
 
     The resource tracker of multiprocessing, which removes what a process leaves behind,
-    is told of the name before it exists: at no moment can it stay.
+    gets the name before the file exists, so that it always removes the file.
     """
     name = f"bsp_{secrets.token_hex(8)}"
     resource_tracker.register(f"/{name}", "shared_memory")
     try:
         memory = SharedMemory(name, create=True, size=size)
     except OSError as error:
-        resource_tracker.register(f"/{name}", "shared_memory")  # it may have been forgotten
+        resource_tracker.register(
+            f"/{name}", "shared_memory"
+        )  # SharedMemory may have unregistered it
         resource_tracker.unregister(f"/{name}", "shared_memory")
         if error.errno not in (errno.ENOSPC, errno.ENOMEM):
             raise
@@ -234,5 +238,5 @@ def _create(size: int) -> int:
     try:
         return os.open(f"/dev/shm/{name}", os.O_RDWR | os.O_CLOEXEC)
     finally:
-        memory.unlink()  # tells the tracker, too
+        memory.unlink()  # and unregisters the name
         memory.close()

@@ -1,7 +1,7 @@
-"""How a process waits for others, and wakes those who wait for it.
+"""How a process waits for others, and wakes those that wait for it.
 
-It looks again and again, first without a pause, then yielding its core after each look,
-then asleep between two looks. PROTOCOL.md argues why no wake-up is lost.
+It looks again and again: first without a pause, then yielding its core after each look,
+then sleeping between two looks. PROTOCOL.md argues why no wake-up is lost.
 """
 
 from __future__ import annotations
@@ -18,23 +18,24 @@ from bsplib.backends.shm.doorbell import Doorbell
 from bsplib.backends.shm.fences import Fences
 
 _MOST_SPINS = 1000
-"""Looks before the first yield, about 50 us: longer than any meeting takes."""
+"""Looks before the first yield, about 50 us: longer than a meeting takes where all are there."""
 _LEAST_SPINS = 200
-"""Looks that remain where looking was in vain the last times."""
+"""Least number of these looks, after spinning was in vain several times."""
 _FIRST_TRIAL = 32
 _LAST_TRIAL = 1 << 10
-"""Waits between two trials: at first, and where they were in vain again and again."""
+"""Number of waits from one trial with all looks to the next: at first, and at most."""
 _YIELDS = 64
-"""Looks with a yield after each, before the time is looked at."""
+"""Looks with a yield after each, at most."""
 _YIELD_NS = 500_000
-"""A process yields for so long before it sleeps."""
+"""Longest time in ns for which a process yields before it sleeps."""
 _YIELDS_PER_LOOK_AT_CLOCK = 4
 _LOOK_NS = 10_000_000
 _LOOKS_PER_STATE = 200
-"""Where a process may not sleep: how often it asks what is wrong, and who is stopped."""
-_NAPS_PER_LOOK = 50  # about 2 s
+"""A process that may not sleep checks after each _LOOK_NS whether it waits in vain, and after
+so many of these checks whether a process that it waits for is stopped."""
+_NAPS_PER_LOOK = 50  # about 2 s, until it looks for stopped processes
 _NAPS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
-"""Time-outs of a sleeper, which looks again then. It also asks what is wrong, if anything."""
+"""Time-outs of a sleeping process, which then looks again, and checks whether it waits in vain."""
 
 _sched_yield = os.sched_yield
 
@@ -48,7 +49,8 @@ class Waiting:
         starts: by pid, the word at which the control words of the process begin.
         doorbells: by pid.
         fences: of this process.
-        wait_by: ``spin``: it never sleeps, ``block``: it sleeps at once, ``auto``: both.
+        wait_by: ``spin``: it never sleeps; ``block``: it sleeps at once; ``auto``: it spins, then
+            yields, then sleeps.
     """
 
     def __init__(
@@ -70,29 +72,29 @@ class Waiting:
         self._told: set[int] = set()
         has_core = len(starts) <= len(os.sched_getaffinity(0)) or wait_by == "spin"
         self._yields = wait_by != "block"
-        self._patience = _YIELDS  # halved each time that it ended asleep
+        self._patience = _YIELDS  # looks with a yield; halved after each wait that had to sleep
         self._sleeps = wait_by != "spin"
         self._most_spins = self._spins = _MOST_SPINS if has_core and self._yields else 0
         self._waits_to_trial = self._trial = _FIRST_TRIAL
 
     def begin_anew(self) -> None:
-        """Name processes again that are stopped: another task begins."""
+        """Report stopped processes again: another task begins."""
         self._told.clear()
 
     # -- waking -------------------------------------------------------------------------
 
     def wake_if_waited(self) -> None:
-        """Wake those who sleep until this process stores what it has just stored."""
+        """Wake processes that sleep until this one posts; called after each post."""
         if self._fences.posts_need_fence:
             self._fences.full()
         if self.control[self.waited]:
             self.wake()
 
     def wake(self) -> None:
-        """Wake all who sleep; called after a store that found WAITED set."""
+        """Wake all sleeping processes; called where WAITED is set after a post."""
         control = self.control
         control[self.waited] = 0
-        self._fences.full()  # who sets WAITED again before it is cleared is seen asleep
+        self._fences.full()  # the cleared WAITED, before the loads of ASLEEP
         for pid, start in enumerate(self._starts):
             if control[start + ASLEEP]:
                 self._doorbells[pid].release()
@@ -100,7 +102,7 @@ class Waiting:
     # -- waiting --------------------------------------------------------------------------
 
     def arrives(self, word: int, floor: int) -> bool:
-        """Spin, then yield, until a word has come to a floor; False where that was in vain.
+        """Spin, then yield, until a word has at least some value; return whether it has.
 
         The caller has to fence before it reads what the word announces.
         """
@@ -132,10 +134,10 @@ class Waiting:
         The caller has to fence before it reads what ``ready`` has found announced.
 
         Args:
-            ready: cheap; becomes and stays true by what one of ``whom`` does.
-            whom: root pids of the processes to be woken by.
-            suspect: called now and then, raises where ``ready`` never will be true.
-            spun: spinning has been in vain already.
+            ready: a fast function; what one of ``whom`` posts makes it true for good.
+            whom: pids in the root group of the processes that wake this one.
+            suspect: called from time to time; raises if ``ready`` can never become true.
+            spun: the caller has spun already.
 
         Raises:
             Stopped: the run ended while waiting.
@@ -155,10 +157,10 @@ class Waiting:
         return False
 
     def _spins_this_time(self) -> int:
-        """Return how often to look: fully if that helped last time, ever less if it did not.
+        """Return how often to look: less often each time that it was in vain.
 
-        Where another program has the core of whoever is waited for, spinning only
-        keeps it from being run; a full trial now and then finds out if that is over.
+        If another program has the core of the process that is waited for, spinning only delays
+        it. A trial with all looks from time to time finds out whether that has changed.
         """
         self._waits_to_trial -= 1
         if not self._waits_to_trial:
@@ -166,7 +168,7 @@ class Waiting:
         return self._spins
 
     def _give_up_spinning(self) -> None:
-        """Spin less the next time; after a full trial, look for another core."""
+        """Spin less the next time; after a trial with all looks, move to another core."""
         if self._spins == self._most_spins > 0:
             self._move_to_own_core()
             self._trial = min(2 * self._trial, _LAST_TRIAL)
@@ -174,10 +176,10 @@ class Waiting:
         self._spins = max(self._spins // 2, min(_LEAST_SPINS, self._most_spins))
 
     def _move_to_own_core(self) -> None:
-        """Leave a core that this process may share with the one it waits for.
+        """Leave a core that this process may share with the process that it waits for.
 
-        The system sees no reason to part two processes that yield to each other on one
-        core; after the move it is free to place them again.
+        The system may leave two processes that yield to each other on one core. After the
+        move it may place this process on any core again.
         """
         cores = os.sched_getaffinity(0)
         os.sched_setaffinity(0, {sorted(cores)[self._pid % len(cores)]})
@@ -213,14 +215,14 @@ class Waiting:
         waited = [self._starts[pid] + WAITED for pid in whom]
         naps = 0
         control[self._asleep] = 1
-        self._fences.order()  # who finds WAITED set finds ASLEEP set, too
+        self._fences.order()  # release: ASLEEP, before WAITED
         try:
             while True:
                 for word in waited:
                     control[word] = 1
-                self._fences.all_processes()  # who stores from now on finds WAITED set
+                self._fences.all_processes()  # a process that posts from now on finds WAITED set
                 aborted = control[ABORT]
-                if ready():  # even if aborted: what is complete is each process's own to judge
+                if ready():  # even if aborted: the wait is over, and this process may go on
                     return
                 if aborted:
                     raise Stopped
@@ -233,7 +235,7 @@ class Waiting:
             control[self._asleep] = 0
 
     def _say_who_is_stopped(self, whom: Sequence[int]) -> None:
-        """Tell, once, of processes that are waited for and have been stopped."""
+        """Print, once, which of the processes that this one waits for are stopped."""
         for pid in whom:
             os_pid = self.control[self._starts[pid] + OS_PID]
             if pid not in self._told and is_stopped(os_pid):
