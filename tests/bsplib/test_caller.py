@@ -232,7 +232,7 @@ if __name__ == "__main__":
     [
         (
             "server",
-            r"process \d was lost, since the fork server, which watches it, has en.*",
+            r"process \d was lost \(the fork server, which watches it, has en.*",
         ),
         ("tracker", r"'of process 1'"),
     ],

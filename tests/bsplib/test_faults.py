@@ -268,7 +268,7 @@ def test_a_caller_that_ignores_the_ends_of_its_children_can_run(execute, method)
     assert done.stderr == ""
     results, error = done.stdout.splitlines()
     assert results == "[0, 1]"
-    assert re.match(r"process 1 (was killed by SIGKILL|ended with unknown status, since)", error)
+    assert re.match(r"process 1 (was killed by SIGKILL|ended \(its status is unknown)", error)
 
 
 # -- one process is stopped ---------------------------------------------------------------------

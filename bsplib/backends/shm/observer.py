@@ -28,8 +28,8 @@ from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.waiting import is_stopped
 from bsplib.backends.whereabouts import Whereabouts, from_stack
 
-_LOST = "was lost, since the fork server, which watches it, has ended"
-_NO_STATUS = "ended with unknown status, since its caller ignores SIGCHLD or collected it"
+_LOST = "was lost (the fork server, which watches it, has ended)"
+_NO_STATUS = "ended (its status is unknown, since its caller handles SIGCHLD)"
 
 
 class Observer:
@@ -132,7 +132,7 @@ class Observer:
         return Death(pid, superstep, status, _NO_STATUS)
 
     def _is_lost(self, pid: int) -> bool:
-        """Tell whether a process still runs although its fork server has reported nothing more."""
+        """Tell whether a process still runs, so that only the fork server has ended."""
         os_pid = self.processes[pid].pid
         if not self._by_fork_server or os_pid is None:
             return False
