@@ -1,16 +1,16 @@
-"""What ``check=True`` looks for: calls that are legal and rarely meant.
+"""What ``check=True`` looks for: calls that are legal but probably a mistake.
 
-* Two puts of a superstep that write the same element: which one stays is defined,
-  and rarely wanted.
+* Two puts of a superstep that write the same element: the contract defines which value stays,
+  but rarely is that intended.
 * An hp-transfer that overlaps another transfer, in what it reads or in what it
-  writes: it takes effect at any time in the superstep.
+  writes: an hp-transfer takes effect at any time in the superstep.
 * A source of hpput, or a destination of get, that is changed before the sync, and a
   destination of get that is read before it (:mod:`bsplib.transfers.watch`).
 * A source of another process's hpget, or a destination of its hpput, that this process
   changes in the same superstep.
 
-Every report names the places of both calls. The process that owns the memory finds the
-overlaps, from the addresses of the elements, so that it does not matter by which view or
+Every error names the lines of both calls. The process that owns the memory finds the
+overlaps from the addresses of the elements, so that it does not matter by which view or
 registration they were named.
 """
 
@@ -50,12 +50,12 @@ from bsplib.transfers.watch import Watch
 class _Use(enum.IntFlag):
     """What a call does to an element, and when."""
 
-    READ = enum.auto()  # before anything is written: what a get names
-    ARRIVE = enum.auto()  # then: the destination of a get
-    PUT = enum.auto()  # in its turn among the puts
-    COMBINE = enum.auto()  # likewise, into what is there
-    HP_READ = enum.auto()  # at any time: what hpget names, the source of hpput
-    HP_WRITE = enum.auto()  # at any time: what hpput names, the destination of hpget
+    READ = enum.auto()  # read by a get, before anything is written
+    ARRIVE = enum.auto()  # written as the destination of a get, before all puts
+    PUT = enum.auto()  # written by a put, in the order of the puts
+    COMBINE = enum.auto()  # combined by put_at with op=, in the order of the puts
+    HP_READ = enum.auto()  # read at any time: source of an hpget or an hpput
+    HP_WRITE = enum.auto()  # written at any time: destination of an hpput or an hpget
 
 
 _HP = _Use.HP_READ | _Use.HP_WRITE
@@ -65,7 +65,7 @@ _EXCLUDES = {
     _Use.READ: _Use.HP_WRITE,
     _Use.ARRIVE: _HP,
     _Use.PUT: _HP | _Use.PUT | _Use.COMBINE,
-    _Use.COMBINE: _HP,  # nothing is lost of what a put before it has written
+    _Use.COMBINE: _HP,  # keeps what an earlier put has written
     _Use.HP_READ: _WRITES,
     _Use.HP_WRITE: _WRITES | _Use.READ | _Use.HP_READ,
 }
@@ -79,7 +79,7 @@ _HERE = {
 """What a call does to the array that it was given, which belongs to the calling process."""
 
 _AT_ANY_TIME = {"hpput": "destination", "hpget": "source"}
-"""What a call names on another process. That process may not change it before the sync."""
+"""What a call names on another process, which must not change it before the sync."""
 
 
 class _Call(NamedTuple):
@@ -87,10 +87,10 @@ class _Call(NamedTuple):
 
     use: _Use
     words: str
-    """Who called what, and where."""
+    """Text for errors: primitive, line and process of the call."""
     part: Array
     elements: NDArray[np.int64] | None
-    """Which elements of the part, in C order; None for all of them."""
+    """The elements of the part, by their number in C order; None for all."""
 
 
 def check_overlaps(
@@ -104,17 +104,18 @@ def check_overlaps(
     """Compare all that the transfers of a superstep do to the memory of this process.
 
     Args:
-        incoming: what all processes sent here, this one included.
-        watch: what was kept of the arrays of this process.
-        registry: of the group.
-        fetch: for what is in the parcels.
-        members: processes of the group in root numbering, by pid.
+        incoming: parcels of all processes for this one, its own included.
+        watch: what ``check=True`` knows of the arrays of this process.
+        registry: registry of the group.
+        fetch: returns the payloads of tickets in the parcels.
+        members: pids of the group's processes in the root group, by pid.
         pid: this process.
 
     Raises:
         OverlapError: two of them exclude each other, or this process has changed what
             another one reads or writes at any time in the superstep.
-        BoundsError: one leaves its array, which an oblivious superstep finds out here.
+        BoundsError: a put leaves its array, which is found only here in an oblivious
+            superstep.
     """
     for source, parcel in incoming:
         check_arrivals(registry, source, parcel, fetch)
@@ -127,8 +128,8 @@ def check_overlaps(
     for array, (operation, place) in watch.take():
         use, what = _HERE[operation]
         calls.append(_Call(use, _words(what, members[pid], place), array, None))
-    for together in _that_may_overlap(calls):
-        _compare(together)
+    for group in _overlap_candidates(calls):
+        _compare(group)
     for transfer in transfers:
         _check_unchanged(named, transfer, watch, members[pid])
 
@@ -157,14 +158,14 @@ class _Transfer(NamedTuple):
     what: StretchPut | IndexPut | WordsPut | StretchGet | IndexGet | WordsGet
     nbytes: int
     indices: Payload
-    """Of single words; empty for the other kinds."""
+    """Indices of single words; empty for the other kinds."""
     process: int
-    """Whose it is, in root numbering."""
+    """The process that called it, by its pid in the root group."""
     site: Site
     is_get: bool
 
     def words(self) -> str:
-        """Say who called what, and where."""
+        """Return text for errors: primitive, line and process of the call."""
         operation, place = self.site
         return _words(operation, self.process, place)
 
@@ -179,7 +180,7 @@ class _Transfer(NamedTuple):
 
 
 class _Named:
-    """What transfers name in the arrays of this process."""
+    """Finds the elements of this process's arrays that transfers name."""
 
     def __init__(self, registry: Registry, fetch: Fetch) -> None:
         self._registry = registry
@@ -212,7 +213,7 @@ class _Named:
     def _part(
         self, transfer: _Transfer, array: Array | None = None
     ) -> tuple[Array, NDArray[np.int64] | None]:
-        """Return an array, and which elements of it a transfer names; None for all."""
+        """Return a part of an array, and which elements of it a transfer names; None for all."""
         what = transfer.what
         array = self._registry.at(what.slot).array if array is None else array
         assert array is not None  # the sender has checked
@@ -229,7 +230,7 @@ class _Named:
         return array, np.arange(what.first, stop)
 
 
-def _that_may_overlap(calls: list[_Call]) -> list[list[_Call]]:
+def _overlap_candidates(calls: list[_Call]) -> list[list[_Call]]:
     """Return groups of calls whose stretches of memory overlap.
 
     Calls stay in order; a call that overlaps no other is left out.
@@ -248,7 +249,7 @@ def _that_may_overlap(calls: list[_Call]) -> list[list[_Call]]:
 
 
 class _Marks:
-    """One mark for each unit of a stretch of memory, which several arrays share."""
+    """One mark for each unit of bytes of a stretch of memory that several arrays share."""
 
     def __init__(self, parts: Iterable[Array]) -> None:
         parts = list(parts)
@@ -259,7 +260,7 @@ class _Marks:
         self.all = np.zeros((high - self._low) // self.unit, np.uint8)
 
     def _sizes(self, part: Array) -> Iterator[int]:
-        """Return the bytes of which the unit is a divisor."""
+        """Return numbers of bytes of which the unit is a divisor."""
         yield part.itemsize
         yield address(part) - self._low
         yield from (s for n, s in zip(part.shape, part.strides, strict=True) if n > 1)
@@ -288,7 +289,7 @@ def _compare(calls: list[_Call]) -> None:
 
 
 def _overlap(marks: _Marks, earlier: list[_Call], late: _Call) -> OverlapError:
-    """Return the error for the late call and the last earlier one that excludes it."""
+    """Return the error for a call and the last earlier call that excludes it."""
     marks.all[:] = 0
     view, index = marks.of(late)
     view[index] = 1

@@ -2,8 +2,8 @@
 
 The order is the contract of every backend: all gets read their sources, then
 their destinations are written in program order, then puts are written in the
-order (source, program), then messages become readable in that order. Pure: parcels
-come in, arrays of this process are read and written.
+order (source, program), then messages become readable in that order. The functions only take
+parcels, and read and write arrays of this process.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from bsplib.transfers.registry import Registration, Registry
 
 
 class PendingGet(NamedTuple):
-    """A get that this process asked for, to be written when the values are here."""
+    """A get of this process, to be written when its values have come."""
 
     pid: int
     destination: Array
     region: Region | None
-    """How the values are to be rearranged; None if they come as the destination is."""
+    """How to rearrange the values; None if they come in the order of the destination."""
     dtype: np.dtype[Any]
     nbytes: int
     positions: NDArray[np.int64] | None = None
@@ -111,7 +111,7 @@ def write_gets(
 
 
 def _takes_bytes(get: PendingGet) -> bool:
-    """Tell whether the bytes that come are those of the destination, in order."""
+    """Tell whether the bytes that come can be written to the destination as they are."""
     destination = get.destination
     plain = get.region is None and get.positions is None
     return plain and destination.flags.c_contiguous and destination.dtype == get.dtype

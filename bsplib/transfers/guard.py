@@ -1,10 +1,10 @@
-"""Arrays that ``check=True`` hands out: they notice when they are used at the wrong time.
+"""Arrays under ``check=True``: using them at the wrong time is an error.
 
 An array that the runtime allocates may not be used once it has been freed, and the
-destination of a get may not be read before the sync. A plain array cannot see either.
-Under ``check=True`` programs are given a :class:`GuardedArray` instead. A :class:`Lease`
-belongs to the memory of such arrays and knows whether it may be used; every access through
-numpy asks the lease first.
+destination of a get may not be read before the sync. A plain array cannot check this.
+Under ``check=True`` programs are given a :class:`GuardedArray` instead. The :class:`Lease` of
+a piece of memory stores whether it may be used; every access through numpy checks the lease
+first.
 
 An access that does not go through numpy is not noticed, such as ``memoryview(x)`` or one
 through an array that ``numpy.asarray`` made earlier.
@@ -20,8 +20,8 @@ import numpy as np
 from bsplib.transfers.place import Array, address
 
 Report = Callable[[bool, str], Exception]
-"""Makes the error of a wrong use: whether the memory was freed (otherwise a get will write
-it), and the text."""
+"""Makes the error of a wrong use. Arguments: True if the memory was freed, False if a get will
+write it; and the text."""
 
 _MOST_SITES = 255
 
@@ -50,7 +50,7 @@ class Lease:
         """Make every further use an error.
 
         Args:
-            how: what freed the memory, and where.
+            how: text for errors: what freed the memory, and where.
         """
         self._freed = how
 
@@ -95,7 +95,7 @@ class Lease:
 _METADATA = frozenset(
     ("_lease", "base", "dtype", "flags", "itemsize", "nbytes", "ndim", "shape", "size", "strides")
 )
-"""Attributes that are known without a look at the memory."""
+"""Attributes that do not access the memory."""
 
 _READS = frozenset(
     (
@@ -106,7 +106,7 @@ _READS = frozenset(
         *("std", "sum", "take", "tobytes", "tofile", "tolist", "trace", "var"),
     )
 )
-"""Attributes that read elements, or give access to them that is not checked."""
+"""Attributes that read elements, or allow to read them without a check."""
 
 
 class GuardedArray(np.ndarray[Any, Any]):
@@ -143,7 +143,7 @@ class GuardedArray(np.ndarray[Any, Any]):
         super().__setitem__(index, readable(value))
 
     def __iter__(self) -> Iterator[Any]:
-        return (self[place] for place in range(len(self)))
+        return (self[index] for index in range(len(self)))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **more: Any) -> Any:
         operands = [readable(each) for each in inputs]
@@ -234,7 +234,7 @@ def lease_of(array: Any) -> Lease | None:
 
 
 def _opened(value: Any, leases: list[Lease]) -> Any:
-    """Return arguments of a function with plain arrays in them; collect their leases."""
+    """Return the arguments of a function with plain arrays in them; collect their leases."""
     if type(value) is GuardedArray:
         if value._lease is not None:
             leases.append(value._lease)

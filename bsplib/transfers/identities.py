@@ -1,9 +1,9 @@
-"""Which registration an array object names, without a search.
+"""Finds the registration that an array object names, without a search.
 
-An array that lies inside one registered later is named through the later one. So an
-object is known by its identity only while no later registration contains its memory.
-The memory of those that are known is kept sorted by its first byte: to add or to
-remove one is a binary search, not a look at each of them.
+If an array lies inside another one that was registered later, it names the later
+registration. So an object can be found by its identity only while no later registration
+contains its memory. The memory of these objects is kept sorted by its first byte: adding or
+removing one is a binary search.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from bisect import bisect_left, insort
 from typing import Any, Generic, Protocol, TypeVar
 
 _Span = tuple[int, int, int]
-"""First byte of an array's memory, the first byte beyond it, id() of the object."""
+"""First byte of an array's memory, first byte behind it, id() of the object."""
 
 
 class Named(Protocol):
-    """A registration, as far as it matters here."""
+    """The part of a registration that this module uses."""
 
     slot: int
     handle: Any
     """The object that names it."""
     extent: tuple[int, int]
-    """First byte of its memory, and the first beyond it."""
+    """First byte of its memory, and first byte behind it."""
 
 
 _Registration = TypeVar("_Registration", bound=Named)
@@ -34,11 +34,13 @@ class Identities(Generic[_Registration]):
     def __init__(self) -> None:
         self.named: dict[int, _Registration] = {}
         """By id() of the object that names it."""
-        self._spans: list[_Span] = []  # sorted; of those that have any memory
-        self._covered: set[int] = set()  # slots of those that made others unknown
+        self._spans: list[_Span] = []  # sorted; without arrays of no elements
+        self._covered: set[int] = (
+            set()
+        )  # slots of registrations that contain the memory of earlier ones
 
     def add(self, registration: _Registration) -> None:
-        """Make a registration known; forget those whose memory it contains."""
+        """Add a registration; remove those whose memory it contains."""
         number = id(registration.handle)
         low, high = registration.extent
         if low < high:
@@ -60,11 +62,11 @@ class Identities(Generic[_Registration]):
                 del self.named[number]
 
     def remove(self, registration: _Registration) -> bool:
-        """Forget a registration.
+        """Remove a registration.
 
         Returns:
-            Whether nothing else changes by it; otherwise :meth:`clear` has to follow, and
-            every registration that remains has to be added once more, in order.
+            Whether no other registration can be found again because of this; otherwise
+            :meth:`clear` has to follow, and all that remain have to be added again, in order.
         """
         number = id(registration.handle)
         if self.named.get(number) is registration:
@@ -75,7 +77,7 @@ class Identities(Generic[_Registration]):
         return registration.slot not in self._covered
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all."""
         self.named.clear()
         self._spans.clear()
         self._covered.clear()

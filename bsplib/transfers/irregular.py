@@ -1,7 +1,7 @@
 """Irregular exchange: single words to or from many processes, in one call.
 
-The words of a call are sorted by process once, with numpy; what travels to each
-process is one list of indices and one of values.
+The words of a call are sorted by process once, with numpy; each process is sent one array
+of indices and one of values.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from bsplib.transfers.registry import Registration, Registry, decode_dtype
 Indices = NDArray[np.int64]
 
 _NEGATIVE = 1 << 63
-"""A negative number is read as one of at least this size when it is read as unsigned."""
+"""A negative number that is read as an unsigned one has at least this value."""
 _SCAN_MAX_PROCESSES = 16
 _SCAN_MIN_WORDS = 1000
 """Up to so many processes, and from so many words on, one scan of the pids for each process
@@ -41,31 +41,31 @@ class Batch(NamedTuple):
 
     pid: int
     all_indices: Indices
-    """Of the words of all processes, in the registered arrays there, C order."""
+    """Indices of the words of all processes in their registered arrays, in C order."""
     highest: int
-    """Of all these indices."""
+    """Greatest of these indices."""
     positions: Indices | None
-    """Which of them these are, in the arguments of the call, flattened; None for all."""
+    """Positions of this batch's words in the flattened arguments of the call; None for all."""
 
     def number(self) -> int:
-        """Return how many they are."""
+        """Return the number of words."""
         return len(self.all_indices if self.positions is None else self.positions)
 
     def indices(self) -> Indices:
-        """Return where they go, or come from."""
+        """Return the indices of the words in the array there."""
         return self.all_indices if self.positions is None else self.all_indices[self.positions]
 
     def pack_indices(self, stage: Stage) -> Payload:
-        """Return a payload of where they go, or come from."""
+        """Return a payload of the indices of the words."""
         return pick_values(self.all_indices, self.positions, stage, self.pid)
 
     def pack_values(self, values: Array, stage: Stage) -> Payload:
-        """Return a payload of their values, out of the flat values of all."""
+        """Return a payload of the words' values, taken from the flat values of the call."""
         return pick_values(values, self.positions, stage, self.pid)
 
 
 class UncheckedWords:
-    """Words of one call whose bounds can be checked at the sync only."""
+    """Words of one call whose bounds can only be checked at the sync."""
 
     def __init__(self, operation: str, registration: Registration, batches: list[Batch]) -> None:
         self._operation = operation
@@ -73,7 +73,7 @@ class UncheckedWords:
         self._batches = batches
 
     def resolve(self) -> None:
-        """Raise where a word lies outside the array there."""
+        """Raise if a word lies outside the array there."""
         check_there(self._operation, self._registration, self._batches)
 
 
@@ -115,7 +115,7 @@ def broadcast(operation: str, *arguments: ArrayLike) -> list[Array]:
     """Broadcast the arguments of a call against each other.
 
     Raises:
-        PlaceError: their shapes do not go together.
+        PlaceError: their shapes cannot be broadcast.
     """
     arrays = [np.asarray(argument) for argument in arguments]
     try:
@@ -126,13 +126,13 @@ def broadcast(operation: str, *arguments: ArrayLike) -> list[Array]:
 
 
 def sort_by_process(operation: str, pids: Array, indices: Array, nprocs: int) -> list[Batch]:
-    """Tell which words belong to which process, in the order of the call.
+    """Sort the words of a call by process, in the order of the call.
 
     Args:
-        operation: for errors.
-        pids: of the words, broadcast.
-        indices: of the words, broadcast alike.
-        nprocs: size of the group.
+        operation: name of the primitive, for errors.
+        pids: pid for each word.
+        indices: index for each word, of the same shape.
+        nprocs: number of processes of the group.
 
     Raises:
         ProcessRangeError: a pid is no process.
@@ -167,7 +167,7 @@ def _highest(numbers: Indices) -> int | None:
 
 
 def _wrong(numbers: Array) -> int:
-    """Return the least of some numbers if it is negative, or else the greatest."""
+    """Return a number out of range: the least one if it is negative, otherwise the greatest."""
     least = int(numbers.min())
     return least if least < 0 else int(numbers.max())
 
@@ -193,10 +193,10 @@ def pick_values(values: Array, positions: Indices | None, stage: Stage, to: int)
     """Copy the values at some positions, or all, into a payload for a process.
 
     Args:
-        values: in one dimension.
-        positions: from :class:`Batch`.
-        stage: gives room for large payloads.
-        to: the process.
+        values: array of one dimension.
+        positions: as in :class:`Batch`.
+        stage: returns memory for large payloads.
+        to: the process that receives the payload.
     """
     if positions is None:
         return pack(values, stage, to)
@@ -209,7 +209,7 @@ def pick_values(values: Array, positions: Indices | None, stage: Stage, to: int)
 
 
 def check_there(operation: str, registration: Registration, batches: list[Batch]) -> None:
-    """Raise where words lie outside the arrays of their processes.
+    """Raise if words lie outside the arrays of their processes.
 
     Raises:
         BoundsError: an index is beyond the array.
@@ -236,7 +236,7 @@ def check_there(operation: str, registration: Registration, batches: list[Batch]
 
 
 def encode_op(operation: str, op: Any, dtype: np.dtype[Any]) -> bytes | None:
-    """Return a combining ufunc as bytes; None for none.
+    """Return a combining ufunc as bytes; None if there is none.
 
     Raises:
         DtypeError: ``op`` is no binary ufunc, or cannot combine such values.
@@ -257,12 +257,12 @@ def encode_op(operation: str, op: Any, dtype: np.dtype[Any]) -> bytes | None:
 
 
 def combine(array: Array, op: bytes | None, indices: Indices, values: Array) -> None:
-    """Write words into an array of this process, the later over the earlier.
+    """Write or combine words into an array of this process, in order.
 
     Args:
-        array: of any strides.
-        op: from :func:`encode_op`; each value is combined into what is there.
-        indices: in C order.
+        array: array with any strides.
+        op: from :func:`encode_op`: combines each value with the element; None to overwrite it.
+        indices: of the elements, in C order.
         values: one for each index, of the array's dtype.
     """
     if array.flags.c_contiguous:
@@ -280,8 +280,8 @@ def pick(array: Array, indices: Indices) -> Array:
     """Return words of an array of this process.
 
     Args:
-        array: of any strides.
-        indices: in C order.
+        array: array with any strides.
+        indices: of the elements, in C order.
     """
     if array.flags.c_contiguous:
         return array.reshape(-1)[indices]

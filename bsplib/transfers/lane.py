@@ -1,9 +1,10 @@
-"""The quick way to an array on another process.
+"""Lanes: the fast path for repeated puts and gets of an array on another process.
 
 The first put or get of an array on a process goes through :mod:`bsplib.transfers.target`,
-which finds out and checks everything about it. What holds until registrations change is
-kept as a :class:`Lane`. Later puts and gets check only the dtype and the bounds of their
-values. On doubt a method returns False (or 0): target.py then checks again and raises.
+with all checks. The facts that hold until registrations change are kept as a :class:`Lane`,
+so that later puts and gets check only the dtype and the bounds of their values. Where these
+checks are not enough, a method returns False (or 0): target.py then does all checks, and
+raises the error if there is one.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from bsplib.transfers.place import Array
 from bsplib.transfers.registry import Registration
 
 Out = defaultdict[int, Outgoing]
-"""What a process has for others, by pid."""
+"""What a process sends to others, by pid."""
 
 _ndarray = np.ndarray
 _ONE, _EMPTY = (1,), (0,)
 _WAIT_SHIFT = 18
-"""For each 256 KiB of values the other process is asked once more whether it is settled: a
-short wait is faster than a second copy of the values."""
+"""For each 256 KiB of values it is checked once more whether the other process is settled: a
+short wait takes less time than a second copy of the values."""
 
 
 class Lane:
@@ -41,8 +42,8 @@ class Lane:
     Args:
         port: of the group.
         pid: the other process.
-        registration: of the array; announced, and with one here and there.
-        alone: no other registered array shares memory with it here.
+        registration: of the array; announced, and with an array on both processes.
+        alone: no other registered array of this process shares memory with it.
     """
 
     __slots__ = (
@@ -63,7 +64,7 @@ class Lane:
         array = registration.array
         there = registration.extent_on(pid)
         assert array is not None
-        assert there is not None  # both hold by the arguments' descriptions
+        assert there is not None  # see Args
         self._port = port
         self._pid = pid
         self._slot = registration.slot
@@ -79,13 +80,13 @@ class Lane:
         self._there: Array | None = None
 
     def put(self, out: Out, src: Any, first: Any, lent: bool = False) -> bool:
-        """Accept a put; return False on doubt.
+        """Accept a put; return False if it needs all checks.
 
         Args:
             out: where it is added.
             src: the values.
             first: element of the array there at which they begin; None for all of it.
-            lent: the values stay as they are until the superstep has ended, and need not be
+            lent: the values do not change until the superstep has ended, and need not be
                 copied.
         """
         if first.__class__ is not int:
@@ -113,20 +114,20 @@ class Lane:
         return True
 
     def _staged(self, src: Array, lent: bool) -> Payload | None:
-        """Return large values on their way; None where there is no room for them."""
+        """Return large values as a payload; None where there is no memory for them."""
         try:
             if lent:
                 return lend_or_pack(src, self._port, self._pid)
             return pack(src, self._port.stage, self._pid)
-        except BspError:  # target.py tries again, and the error names the place
+        except BspError:  # target.py tries again, and its error names the line
             return None
 
     def get(self, out: Out, dst: Any, first: Any) -> int:
-        """Ask for elements of the array there; return their bytes, or 0 on doubt.
+        """Accept a get; return its bytes, or 0 if it needs all checks.
 
         Args:
             out: where it is added.
-            dst: where they go.
+            dst: where the elements are written.
             first: as for :meth:`put`.
         """
         if dst.__class__ is not _ndarray or dst.dtype is not self._dtype:
@@ -146,7 +147,7 @@ class Lane:
 
         Args:
             out: as for :meth:`put`.
-            early: where it is counted if the values have been written.
+            early: where it is counted if the values were written at once.
             src: as for :meth:`put`.
             first: as for :meth:`put`.
         """
@@ -172,8 +173,8 @@ class Lane:
         return True
 
     def _reach(self) -> Array | None:
-        """Find out, once, whether this process can write to the array there directly."""
-        assert self._shared_address is not None  # as the caller has seen
+        """Find out, once, whether this process can write into the array there directly."""
+        assert self._shared_address is not None  # the caller has checked
         nbytes = self._size * self._dtype.itemsize
         room = self._port.reach(self._pid, self._shared_address, nbytes)
         self._there = None if room is None else np.frombuffer(room, self._dtype)
@@ -189,8 +190,8 @@ class Lane:
         """Return the element of the array at which a view begins.
 
         Returns:
-            Less than 0 on doubt: the view is no contiguous stretch of one axis, or the values
-            have another shape.
+            Less than 0 if all checks are needed: the view is no contiguous stretch of one
+            axis, or the values have another shape.
         """
         origin, step = self._address, self._step
         if origin is None or view.dtype is not self._dtype or view.strides != step:
@@ -200,12 +201,12 @@ class Lane:
             return -1
         try:
             first, rest = divmod(_address_of_line(view) - origin, step[0])
-        except (TypeError, ValueError):  # a read-only view, or a dtype that buffers lack
+        except (TypeError, ValueError):  # a read-only view, or a dtype without buffers
             return -1
         return -1 if rest else first
 
     def _first(self, src: Any, first: Any) -> int:
-        """Return the first element of a put whose offset is no int; less than 0 on doubt."""
+        """Return the first element of a put whose offset is no int; less than 0 as above."""
         if first is None:
             return 0 if src.__class__ is _ndarray and src.shape == self._shape else -1
         try:
@@ -220,7 +221,7 @@ def _address_of_line(view: Array) -> int:
 
 
 def _packs(dtype: np.dtype[Any]) -> dict[type, Callable[[Any], bytes]]:
-    """Return the functions that make bytes of a number, by its type, where no cast is needed."""
+    """Return functions from a number to its bytes, by its type; only where no cast is needed."""
     if dtype == np.float64 and dtype.isnative:
         return dict.fromkeys((float, np.float64), struct.Struct("=d").pack)
     if dtype == np.int64 and dtype.isnative:

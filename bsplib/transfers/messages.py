@@ -1,8 +1,8 @@
-"""Messages between processes: how payloads travel, and the queue they arrive in.
+"""Messages between processes: how payloads are encoded, and the queue of received messages.
 
-Arrays keep shape and dtype, bytes stay bytes, anything else is pickled with the
-arrays inside it out of band. What is small travels in the parcel, what is large
-stays where it was staged until it is read.
+Arrays keep shape and dtype, and bytes are sent as they are. Anything else is pickled, with
+the buffers of arrays inside it beside the pickle. Small payloads are part of the parcel;
+large ones are staged, and stay there until the message is read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bsplib.transfers.guard import GuardedArray, readable
 from bsplib.transfers.registry import DtypeCode, decode_dtype, encode_dtype
 
 INLINE = 1024
-"""Bytes up to which a payload is carried along with its parcel."""
+"""Bytes up to which a payload is part of its parcel."""
 
 Stage = Callable[[int, int], tuple[Ticket, Room]]
 Fetch = Callable[[Ticket], memoryview]
@@ -31,25 +31,25 @@ Fetch = Callable[[Ticket], memoryview]
 _PLAIN = {type(None), bool, int, float, str, bytes}
 
 _BYTES, _ARRAY, _NUMBER, _PICKLE = "bytes", "array", "number", "pickle"
-"""What a payload is: the first part of the form that a message's head has. The shape and
-the dtype of an array follow, the dtype of a number, or the sizes of a pickle and of the
-buffers that belong to it."""
+"""Kinds of payloads. A kind is the first part of the form, which is part of a message's head.
+The other parts are shape and dtype of an array, the dtype of a number, or the sizes of a
+pickle and of its buffers."""
 _FORM_OF_BYTES = (_BYTES,)
 
 
 class CollectiveTag(NamedTuple):
-    """The tag of a message that a collective sends, apart from every tag of a program.
+    """The tag of a message of a collective, which differs from every tag of a program.
 
-    It travels as a plain tuple. A tuple that a program gives as tag is pickled.
+    It is sent as a plain tuple, while a tuple that a program uses as a tag is pickled.
     """
 
     operation: str
     header: Any = None
-    """What the receiver needs to know, in plain values."""
+    """What the receiver needs besides the payload, in plain values."""
 
 
 Message = tuple[int, MessageHead, Payload]
-"""A message as it waits to be read: its source, its head, its content."""
+"""A received message: the pid of its source, its head, its content."""
 
 
 def pack(values: NDArray[Any], stage: Stage, to: int) -> Payload:
@@ -62,7 +62,7 @@ def pack(values: NDArray[Any], stage: Stage, to: int) -> Payload:
 
 
 def lend_or_pack(values: NDArray[Any], carrier: Carrier, to: int) -> Payload:
-    """Do as :func:`pack` for values that stay as they are until the superstep has ended."""
+    """Do as :func:`pack` for values that do not change until the superstep has ended."""
     if values.nbytes > INLINE and values.flags.c_contiguous:
         ticket = carrier.lend(values, to)
         if ticket is not None:
@@ -97,7 +97,7 @@ def encode(payload: Any, tag: Any, stage: Stage, to: int) -> tuple[MessageHead, 
 
 @lru_cache(maxsize=256)
 def _form_of_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[Any, ...]:
-    """Return the form of an array: the same object each time, which travels once."""
+    """Return the form of an array: the same object each time, so that a parcel has it once."""
     return _ARRAY, shape, encode_dtype(dtype)
 
 
@@ -122,7 +122,7 @@ def _encode_pickle(payload: Any, stage: Stage, to: int) -> tuple[tuple[Any, ...]
 
 
 def is_plain(payload: Any) -> bool:
-    """Tell whether a payload travels as its bytes alone, without a pickle."""
+    """Tell whether a payload is sent as its bytes, without a pickle."""
     if type(payload) in (np.ndarray, GuardedArray):
         return not payload.dtype.hasobject
     return type(payload) is bytes or _is_number(payload)
@@ -182,14 +182,14 @@ def _decode_pickle(data: memoryview, sizes: tuple[int, ...]) -> Any:
     pickled, *parts = (
         data[stop - size : stop] for size, stop in zip(sizes, accumulate(sizes), strict=True)
     )
-    # Arrays inside are built upon these buffers, and may be written by their reader.
+    # Arrays inside use these buffers, and the program may write into them.
     return pickle.loads(pickled, buffers=[bytearray(part) for part in parts])
 
 
 def _array(
     data: bytes | memoryview, shape: tuple[int, ...], dtype: DtypeCode, *, copy: bool
 ) -> NDArray[Any]:
-    if copy and type(data) is bytes:  # small: the copy is a buffer of its own
+    if copy and type(data) is bytes:  # a small payload: the copy has a buffer of its own
         return np.ndarray(shape, decode_dtype(dtype), bytearray(data))
     values = np.ndarray(shape, decode_dtype(dtype), buffer=data)
     return values.copy() if copy else values
@@ -204,7 +204,7 @@ class Queue:
         self._next = 0
 
     def fill(self, messages: list[Message]) -> None:
-        """Replace what is there, read or not."""
+        """Replace all messages, read or not."""
         self.messages = messages
         self._next = 0
 
@@ -212,11 +212,11 @@ class Queue:
         return len(self.messages) - self._next
 
     def nbytes(self) -> int:
-        """Return the bytes of all payloads not read yet."""
+        """Return the bytes of all payloads that are not read yet."""
         return sum(size_of(content) for _, _, content in self.messages[self._next :])
 
     def peek(self) -> Message | None:
-        """Return the next message and leave it there; None if there is none."""
+        """Return the next message without removing it; None if there is none."""
         return self.messages[self._next] if len(self) else None
 
     def take(self) -> Message:
@@ -226,7 +226,7 @@ class Queue:
         return message
 
     def take_collective(self) -> list[Message]:
-        """Take the messages of collectives, and leave those of the program."""
+        """Remove and return the messages of collectives; keep those of the program."""
         left = self.messages[self._next :]
         taken = [message for message in left if _is_collective(message)]
         if taken:
@@ -234,7 +234,7 @@ class Queue:
         return taken
 
     def take_left(self, fetch: Fetch) -> list[Message]:
-        """Take the unread messages, with contents that stay valid after the next sync."""
+        """Remove and return the unread messages, with contents that stay valid after the sync."""
         left = self.messages[self._next :]
         self._next = len(self.messages)
         return [(source, head, bytes(unpack(content, fetch))) for source, head, content in left]

@@ -1,7 +1,7 @@
-"""The operations that combine values: by name, and on Python's own numbers.
+"""The operations that combine values: their names, and how they combine Python's own values.
 
-A ufunc turns Python's numbers into numpy's, which overflow. Two values of Python's own
-are therefore combined as Python does it: integers have any size, strings are joined.
+A ufunc converts Python's numbers to numpy's, which overflow. Two of Python's own values are
+therefore combined by Python: integers have any size, strings are joined.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ _PYTHON: dict[Any, Op] = {
     np.bitwise_or: operator.or_,
     np.bitwise_xor: operator.xor,
 }
-"""Python's function for each ufunc that has one."""
+"""The function of Python that does the same as a ufunc, where there is one."""
 
 _NUMBERS = (bool, int, float, complex)
 _OWN = (*_NUMBERS, str, bytes)
 
 
 def resolve(op: Any) -> Any:
-    """Return the operation that a name stands for; anything but a known name unchanged."""
+    """Return the operation of a name; anything else than a known name is returned unchanged."""
     return NAMED.get(op, op) if isinstance(op, str) else op
 
 
 def on_scalars(ufunc: np.ufunc) -> Op:
     """Return a ufunc as a function of two scalars, of Python or of numpy.
 
-    Two bools give a bool, two other values of Python's own give one of Python's own;
-    anything else gives what numpy makes of it.
+    The result is a bool for two bools, one of Python's own values for two others of these,
+    and numpy's result otherwise.
     """
     python = _PYTHON.get(ufunc)
 

@@ -1,4 +1,4 @@
-"""What one process has for another at the end of a superstep."""
+"""What one process collects for another during a superstep, until it sends a parcel."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _new = tuple.__new__
 class Outgoing:
     """Puts, gets and messages from one process to another, in program order.
 
-    Stretches are kept by columns, which costs less than an object for each. Single words
+    Stretches are kept by columns, which takes less time than an object for each. Single words
     that are put one after the other into the same array make a **run**, which travels as one
     :class:`WordsPut`.
     """
 
-    # One object is made for each process that anything is put to, in each superstep. These
-    # are defaults of the class, which cost nothing until they are assigned.
+    # One object is made in each superstep for each receiver. These are defaults of the class,
+    # which take no time until they are assigned.
     messages: Sequence[MessageHead] = _NONE
     contents: Sequence[Payload] = _NONE
     sites: tuple[list[Site], list[Site]] | tuple[()] = ()
@@ -61,8 +61,8 @@ class Outgoing:
 
     _has_puts = False
     _lone: LonePut | None = None  # one word, where that is the only put so far
-    _single: int | None = None  # slot of the last put, if that was one word
-    _run: int | None = None  # slot of the array that a run is open for
+    _single: int | None = None  # slot of the last put, if that put one word
+    _run: int | None = None  # slot of the array of the run to which words are added now
     _run_firsts: list[int]
     _run_words: list[bytes]
 
@@ -110,13 +110,13 @@ class Outgoing:
             self._single = slot
 
     def _open_run(self, slot: int, first: int, word: bytes) -> None:
-        """Make a run of the single word that was put last, and of another one."""
+        """Begin a run with the single word that was put last and with another one."""
         before, value = self._take_last()
         self._run, self._single = slot, None
         self._run_firsts, self._run_words = [before, first], [value, word]
 
     def _take_last(self) -> tuple[int, Any]:
-        """Take back the last put, which is a stretch; return its first element and its values."""
+        """Remove the last put, which is a stretch; return its first element and its values."""
         if self._lone is not None:
             _, first, value = self._lone
             self._lone = None
@@ -130,7 +130,7 @@ class Outgoing:
 
     def _close_run(self) -> None:
         slot, self._run = self._run, None
-        assert slot is not None  # as the callers have seen
+        assert slot is not None  # the callers have checked
         put = WordsPut(slot, None, len(self._run_firsts))
         indices = array("q", self._run_firsts).tobytes()
         self.add_words(put, indices, b"".join(self._run_words))
@@ -155,7 +155,7 @@ class Outgoing:
         self._values = _with(self._values, payload)
 
     def _settle(self) -> None:
-        """Put what is kept apart where it belongs in the order of the program."""
+        """Move a lone word or an open run to where the other puts are kept."""
         if self._lone is not None:
             slot, first, word = self._lone
             self._put_slots, self._put_firsts, self._values = [slot], [first], [word]
@@ -207,14 +207,14 @@ class Outgoing:
             self.messages, self.contents = [head], [content]
 
     def add_site(self, of_get: bool, site: Site) -> None:
-        """Keep where the latest put, or the latest get, was called."""
+        """Add where the latest put, or the latest get, was called."""
         self.sites = self.sites or ([], [])
         self.sites[of_get].append(site)
 
-    # -- what travels -----------------------------------------------------------------------
+    # -- what is sent -----------------------------------------------------------------------
 
     def lone_put(self) -> LonePut | None:
-        """Return the put that is all there is; None if there is more, or nothing."""
+        """Return the put that is the only transfer; None if there are more, or none."""
         if self.messages or self._get_slots or self._other_gets:
             return None
         return self._lone or self._small_stretch()
@@ -228,7 +228,7 @@ class Outgoing:
         return _new(LonePut, (self._put_slots[0], self._put_firsts[0], data))
 
     def parcel(self) -> Parcel:
-        """Return what travels."""
+        """Return the parcel to send."""
         if self._lone is not None or self._run is not None:
             self._settle()
         puts = gets = messages = None
@@ -259,11 +259,11 @@ class Outgoing:
         return _new(Parcel, (puts, gets, messages, _NONE, self.sites))
 
     def is_empty(self) -> bool:
-        """Tell whether nothing travels."""
+        """Tell whether there is nothing to send."""
         return not (self._has_puts or self.messages or self._get_slots or self._other_gets)
 
     def count(self) -> int:
-        """Return for how many messages an oblsync there has to wait."""
+        """Return how many messages an oblsync of the receiver has to count for it."""
         return self.number_of_puts() + len(self.messages)
 
     def number_of_puts(self) -> int:
@@ -292,7 +292,7 @@ def _with(items: Sequence[_Item], item: _Item) -> Sequence[_Item]:
 
 
 class Early:
-    """What one process has done to another's memory before the superstep ends."""
+    """The puts and gets of one process to another that were done before the superstep ends."""
 
     __slots__ = ("bytes_read", "bytes_written", "gets", "puts")
 

@@ -1,7 +1,7 @@
-"""What a group had not delivered when it ended, in words.
+"""The error text for transfers that no sync delivered before their group ended.
 
-The lines of transfers are kept under ``check=True`` only. Otherwise the calls that may have
-made them are searched in the code of the function that ended, which costs nothing unless
+The lines of transfers are known under ``check=True`` only. Otherwise the calls that may have
+made them are searched in the code of the function that ended, which takes time only where
 there is an error.
 """
 
@@ -27,13 +27,13 @@ def pending_transfers(
     members: Sequence[int],
     code: CodeType | None,
 ) -> str | None:
-    """Return words for transfers that no sync has ended; None if there are none.
+    """Return text that describes transfers no sync has delivered; None if there are none.
 
     Args:
-        out: what waits for a sync, by pid.
-        early: what has been done before it, by pid.
-        members: processes of the group in root numbering.
-        code: of the function that ended the group, if it is known.
+        out: transfers that wait for a sync, by pid.
+        early: transfers that were done at once, by pid.
+        members: pids of the group's processes in the root group, by pid.
+        code: code of the function that ended the group, if it is known.
     """
     parts: list[str] = []
     used: set[str] = set()
@@ -53,7 +53,7 @@ def pending_transfers(
 def _kinds(
     sent: Outgoing | None, done: Early | None
 ) -> Iterator[tuple[int, str, str, tuple[str, ...]]]:
-    """Return number, noun and direction of each kind of transfer, and what makes it."""
+    """Yield number, noun and direction of each kind of transfer, and its primitives."""
     messages = gets = puts = 0
     if sent is not None:
         messages, gets, puts = len(sent.messages), sent.number_of_gets(), sent.number_of_puts()
@@ -68,7 +68,7 @@ def _kinds(
 
 
 def _sites(out: Mapping[int, Outgoing]) -> str:
-    """Return where the transfers were called, where that has been kept."""
+    """Return the calls of the transfers, if ``check=True`` has kept them."""
     sites = [site for sent in out.values() for kind in sent.sites for site in kind]
     lines = dict.fromkeys(f"{operation} at {place}" for operation, place in sites)
     return f": {', '.join([*lines][:_LISTED])}" if lines else ""
@@ -77,7 +77,7 @@ def _sites(out: Mapping[int, Outgoing]) -> str:
 def _candidates(code: CodeType | None, names: set[str]) -> str:
     """Return the calls in a function that may have made the transfers.
 
-    Of several those that come after the last sync.
+    If some of them come after the last sync, only those are returned.
     """
     if code is None:
         return ""
@@ -91,7 +91,7 @@ def _candidates(code: CodeType | None, names: set[str]) -> str:
 
 
 def _calls(code: CodeType) -> Iterator[tuple[str, int]]:
-    """Return names of methods that a function asks for, with lines; inner functions too."""
+    """Yield the attributes that a function and its inner functions use, with their lines."""
     for instruction in dis.get_instructions(code):
         positions = instruction.positions
         if instruction.opname in ("LOAD_METHOD", "LOAD_ATTR") and positions and positions.lineno:

@@ -1,8 +1,8 @@
 """Which elements of a registered array a transfer names, here and on another process.
 
-A view is taken apart into start, step and count along each axis of the array that
-it is a view of; these name the same indices of the array elsewhere, whatever its
-shape is there. Pure arithmetic on addresses: nothing is read or written.
+A view is described by start, step and count along each axis of its array; these name the
+same indices of the array on another process, even if it has another shape there. The
+functions only compute with addresses: they do not read or write elements.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ class Region(NamedTuple):
 
     start: tuple[int, ...]
     step: tuple[int, ...]
-    count: tuple[int, ...]  # type: ignore[assignment]  # hides tuple.count, which nobody calls
+    count: tuple[int, ...]  # type: ignore[assignment]  # hides tuple.count, which is not used
     shape: tuple[int, ...]
     """Shape of the view that was given."""
     order: tuple[int, ...]
     """Axes of the view, without those of length 1, in the order of the array's axes."""
 
     def spread(self, values: Array) -> Array:
-        """Arrange values that broadcast to the view by the axes of the array."""
+        """Rearrange values that broadcast to the view, in the order of the array's axes."""
         if values.shape == self.shape and len(self.shape) == len(self.order) < 2:
             return values
         full = np.broadcast_to(values, self.shape)
         return full.squeeze(_ones(self.shape)).transpose(self.order)
 
     def gather(self, values: Array) -> Array:
-        """Arrange values by the axes of the array back into the shape of the view."""
+        """Rearrange values in the order of the array's axes into the shape of the view."""
         inverse = np.argsort(self.order)
         long = [self.count[axis] for axis in range(len(self.count)) if self.count[axis] > 1]
         return values.reshape(long).transpose(inverse).reshape(self.shape)
 
     def overshoot(self, shape: tuple[int, ...]) -> str | None:
-        """Say how the region leaves an array of another shape; None if it does not."""
+        """Return text on how the region leaves an array of another shape; None if it does not."""
         if len(shape) != len(self.start):
             return f"an array of {len(self.start)} axes here, of {len(shape)} there"
         for axis, size in enumerate(shape):
@@ -65,7 +65,7 @@ class Region(NamedTuple):
         return prod(self.count) - inside
 
     def flat(self, shape: tuple[int, ...]) -> int | None:
-        """Return its first element in C order, if it is one stretch of such an array."""
+        """Return its first element in C order, if it is one stretch of an array of a shape."""
         broken = False
         position, weight = 0, 1
         for axis in range(len(shape) - 1, -1, -1):
@@ -101,15 +101,15 @@ def whole(array: Array) -> Region:
 
 
 def address(array: Array) -> int:
-    """Return where the element of index 0, 0, ... lies."""
+    """Return the address of the element with index 0, 0, ..."""
     return int(array.__array_interface__["data"][0])
 
 
 def extent(array: Array, origin: int | None = None) -> tuple[int, int]:
-    """Return the first byte that belongs to an array, and the first beyond it.
+    """Return the first byte of an array in memory, and the first byte behind it.
 
     Args:
-        array: of any strides.
+        array: array with any strides.
         origin: its :func:`address`, if the caller knows it.
     """
     low = high = address(array) if origin is None else origin
@@ -124,10 +124,10 @@ def extent(array: Array, origin: int | None = None) -> tuple[int, int]:
 def region_of(
     array: Array, view: Array, base: int | None = None, origin: int | None = None
 ) -> Region | None:
-    """Return the region of an array that a view is; None if basic slices cannot make the view.
+    """Return the region of an array that is a view; None if basic slices cannot make the view.
 
     Args:
-        array: registered array, of any strides.
+        array: registered array, with any strides.
         view: array that has elements, whose memory lies in that of ``array``.
         base: :func:`address` of ``array``, if the caller knows it.
         origin: :func:`address` of ``view``, if the caller knows it.
@@ -160,7 +160,7 @@ def region_of(
 
 
 def _region_of_line(array: Array, view: Array, distance: int) -> Region | None:
-    """Do as :func:`region_of` for one axis, which is common and needs less arithmetic."""
+    """Do as :func:`region_of` for one axis: a common case that needs less arithmetic."""
     stride = array.strides[0]
     start, rest = divmod(distance, stride)
     step, rest_of_step = divmod(view.strides[0], stride) if len(view) > 1 else (1, 0)
@@ -239,7 +239,7 @@ def selected_shape(shape: tuple[int, ...], index: WireIndex) -> tuple[int, ...]:
     """Return the shape that an index selects from an array of the given shape.
 
     Raises:
-        IndexError: a number in it lies outside, or there are too many parts.
+        IndexError: an integer in it is out of range, or it has too many parts.
     """
     stand_in = np.lib.stride_tricks.as_strided(np.empty(0, np.uint8), shape, (0,) * len(shape))
     selected: tuple[int, ...] = stand_in[from_wire(index)].shape
