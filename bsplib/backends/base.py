@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends.members import Members
-from bsplib.backends.parcels import LonePut, Parcel, Ticket
+from bsplib.backends.parcels import LonePut, Parcel, Ticket, parcel_of
 
 Room = NDArray[np.uint8]
 """Memory for a payload, as bytes."""
@@ -226,7 +226,7 @@ class Port(ABC):
             What came; a list of lone puts where nothing else came. None where nothing came
             and all notes were the same: then :meth:`end_superstep` has been done, too.
         """
-        parcels = {} if lone_put is None else {to: lone_put.parcel()}
+        parcels = {} if lone_put is None else {to: parcel_of(lone_put)}
         arrivals = self.exchange(parcels, note, None, stamp)
         if arrivals is None:
             self.end_superstep()

@@ -99,7 +99,7 @@ class Outgoing:
         if not self._has_puts:
             self._has_puts = True
             self._single = slot
-            self._lone = _new(LonePut, (slot, first, word))
+            self._lone = slot, first, word
         elif self._run == slot:
             self._run_firsts.append(first)
             self._run_words.append(word)
@@ -225,7 +225,7 @@ class Outgoing:
         [data] = self._values
         if data.__class__ is bytes and len(data) > LONE_PUT_BYTES:
             return None
-        return _new(LonePut, (self._put_slots[0], self._put_firsts[0], data))
+        return self._put_slots[0], self._put_firsts[0], data
 
     def parcel(self) -> Parcel:
         """Return the parcel to send."""

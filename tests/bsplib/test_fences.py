@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bsplib.backends.parcels import LonePut, Parcel
+from bsplib.backends.parcels import Parcel
 from bsplib.backends.shm import context, fences
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import (
@@ -203,7 +203,7 @@ def by_empty_syncs(port, _):
 
 
 def by_lone_put(port, other):
-    return port.sync_one_put(NOTE, 7, other, LonePut(0, 0, b"12345678"))
+    return port.sync_one_put(NOTE, 7, other, (0, 0, b"12345678"))
 
 
 def by_oblivious_exchange(port, other):

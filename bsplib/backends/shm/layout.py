@@ -17,7 +17,7 @@ from functools import cache
 from struct import Struct
 from typing import Any
 
-from bsplib.backends.parcels import LonePut, Parcel
+from bsplib.backends.parcels import LonePut, Parcel, parcel_of
 from bsplib.backends.shm.control import INDEX, INLINE, INLINE_BYTES, WORD
 from bsplib.backends.shm.segment import CHUNK_SHIFT, Segment
 
@@ -31,7 +31,6 @@ _NBYTES = _IS_STAGED - 1
 _PUT_BYTES = 2 * WORD  # of a lone put, before the values
 _HEAD = WORD * INDEX
 _read_put = Struct("Qqq").unpack_from
-_new = tuple.__new__  # half the time of a call of a named tuple
 _write_staged = Struct("Qqqqqq").pack_into
 _read_staged = Struct("qqq").unpack_from  # a ticket
 _read_row = Struct("QQQ").unpack_from
@@ -73,8 +72,8 @@ def read_lone_put(segment: Segment, slot: int) -> LonePut:
     head, array, first = _read_put(buffer, start)
     start += WORD + _PUT_BYTES
     if head & _IS_STAGED:
-        return LonePut(array, first, _read_staged(buffer, start))
-    return _new(LonePut, (array, first, buffer[start : start + (head & _NBYTES)]))
+        return array, first, _read_staged(buffer, start)
+    return array, first, buffer[start : start + (head & _NBYTES)]
 
 
 @cache
@@ -102,7 +101,7 @@ def read_inline(segment: Segment, slot: int, receiver: int) -> Parcel | None:
         start = WORD * (slot + INLINE)
         return Parcel.of_plain(marshal.loads(segment.buffer[start : start + (head & _NBYTES)]))
     if to == lone_put_to(receiver):
-        return read_lone_put(segment, slot).parcel()
+        return parcel_of(read_lone_put(segment, slot))
     return None
 
 
