@@ -1,7 +1,7 @@
 """A recorded group that measures CPU time, too: for runs with more processes than cores.
 
-There a process may wait for a core while it computes, and the wall clock alone cannot
-tell this from computation. It is a subclass, chosen when the run starts, since reading
+There a process may wait for a core while it computes, and the wall clock alone does not
+show how long it computed. It is a subclass, chosen when the run starts, since reading
 the clock of CPU time takes ten times as long as reading the wall clock.
 """
 
@@ -17,7 +17,7 @@ class CpuRecordedGroup(RecordedGroup):
     """A :class:`RecordedGroup` whose records have the CPU time of the calling thread.
 
     The time of a superstep is counted from the return of one sync to the call of the next
-    one. What sub-groups used meanwhile is subtracted.
+    one. The CPU time of sub-groups in between is subtracted.
     """
 
     def __init__(self, *args: Any) -> None:
@@ -31,9 +31,8 @@ class CpuRecordedGroup(RecordedGroup):
     def _stamp_with_cpu(self) -> int:
         arrive = self._now()
         used = thread_time_ns() - self._cpu_start_ns - self._cpu_sub_ns
-        self._cpu_ns = max(
-            used, 0
-        )  # each thread has a clock of its own: another one may have begun
+        # Each thread has a clock of its own: the superstep may have begun in another thread.
+        self._cpu_ns = max(used, 0)
         return arrive
 
     def _write(self, *record: Any) -> None:

@@ -1,8 +1,8 @@
 """A group that records every superstep that it ends.
 
-Recording is a subclass, chosen when the run starts: a group that does not record
-pays nothing for it. Times are taken before and after the runtime does its work; a
-record is written after the sync, before the next superstep begins.
+It is a subclass, chosen when the run starts: a run without records spends no time for them.
+Times are taken before and after the runtime does its work; a record is written after the
+sync, before the next superstep begins.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class RecordedGroup(Group):
     _now: Callable[[], int]
     """Returns the time in ns."""
     _stamp_arrival: Callable[[], int]
-    """Returns the time in ns at the end of a superstep; a subclass measures more then."""
+    """Returns the time in ns at the end of a superstep; a subclass measures CPU time, too."""
 
     def __init__(
         self,
@@ -74,11 +74,11 @@ class RecordedGroup(Group):
     ) -> None:
         super().__init__(port, terms, parent)
         self._recorder = recorder
-        """Where the records of this process go."""
+        """Writes the records of this process."""
         self._number = recorder.define_group(info)
-        """What stands for this group in the records."""
+        """Number of this group in the records of this process."""
         self._now = self._stamp_arrival = port.now
-        self._is_plain = False  # so that Group.sync comes to _end_superstep here
+        self._is_plain = False  # so that Group.sync calls _end_superstep, which records
         self._comm_ns = 0
         """Time spent in communication calls of this superstep. Every primitive adds to it."""
         self._sub_ns = 0
@@ -182,8 +182,8 @@ class RecordedGroup(Group):
 
     # -- communication calls ------------------------------------------------------------------
 
-    # The most frequent primitives name their arguments: passing on *args and **kwargs, as
-    # _timed does, takes longer.
+    # The most frequent primitives have their arguments written out: to pass *args and **kwargs,
+    # as _timed does, takes longer.
 
     def put(
         self, pid: int, src: ArrayLike, dst: Any, *, offset: Offset = None, at: Any = None
@@ -242,10 +242,10 @@ def _count(out: dict[int, Outgoing], early: dict[int, Early]) -> tuple[_Amounts,
     """Return what was sent to each process, and what was got from each."""
     sent: _Amounts = {}
     got: _Amounts = {}
-    for pid, its in out.items():
-        traffic = traffic_of(its.parcel())
-        sent[pid] = traffic.sent_bytes, its.count()
-        got[pid] = traffic.asked_bytes, its.number_of_gets()
+    for pid, outgoing in out.items():
+        traffic = traffic_of(outgoing.parcel())
+        sent[pid] = traffic.sent_bytes, outgoing.count()
+        got[pid] = traffic.asked_bytes, outgoing.number_of_gets()
     for pid, done in early.items():
         nbytes, count = sent.get(pid, _NOTHING)
         sent[pid] = nbytes + done.bytes_written, count + done.puts

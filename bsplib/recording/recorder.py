@@ -14,10 +14,10 @@ class Recorder:
     """The records of one process, of all its groups.
 
     Args:
-        spool: where they go.
-        pid: of the process, in root numbering.
-        outermost: code of the function that calls ``main``, where stacks begin.
-        main: code of ``main``, where it is a function; otherwise the first sync finds it.
+        spool: files to which the records are written.
+        pid: pid of the process in the root group.
+        outermost: code of the function that calls ``main``; stacks begin above it.
+        main: code of ``main`` if it is a function; otherwise the first sync finds it.
     """
 
     def __init__(self, spool: Spool, pid: int, outermost: CodeType, main: CodeType | None) -> None:
@@ -28,9 +28,9 @@ class Recorder:
         self._main = main
         self._groups = 0
         self.append = spool.records.append
-        """Adds a record of a superstep; its traffic has to be written before it."""
+        """Appends the record of a superstep; its traffic has to be written before."""
         self.pid = pid
-        """Of the process, in root numbering."""
+        """Pid of the process in the root group."""
         self.began_ns = 0
         """Time 0 of the records. Set once, before ``main`` runs."""
 
@@ -41,11 +41,10 @@ class Recorder:
         return self._groups - 1
 
     def stack_of_sync(self) -> int:
-        """Return the number for the call stack of the sync that calls this.
+        """Return the number of the call stack of the sync that calls this.
 
-        The key begins above the method of bsplib that calls this. It may contain further
-        frames of bsplib below the primitive: :meth:`_define` leaves them out, once for
-        each stack.
+        The key begins with the caller of the method of bsplib that calls this. It may contain
+        more frames of bsplib: :meth:`_define` leaves them out, once for each stack.
         """
         frame: FrameType | None = sys._getframe(2)
         key: list[int] = []
@@ -58,7 +57,7 @@ class Recorder:
         return self._define(whole, inner) if number is None else number
 
     def stack_of_end(self) -> int:
-        """Return the number for the end of ``main``; its last line is taken for the line."""
+        """Return the number of a stack for the end of ``main``, with the last line of ``main``."""
         code = self._main
         if code is None:  # main is no function, and has returned without a sync
             return self._number((), (Frame("", "main", 0, 0),))
@@ -87,7 +86,7 @@ class Recorder:
         return number
 
     def traffic(self, partner: int, direction: Direction, nbytes: int, messages: int) -> None:
-        """Add what the superstep whose record follows has exchanged with a partner."""
+        """Append what this process has exchanged with a partner in the superstep recorded next."""
         spool = self._spool
         spool.traffic.append(spool.records.count, partner, direction, nbytes, messages)
 

@@ -206,7 +206,7 @@ class Lane:
         return -1 if rest else first
 
     def _first(self, src: Any, first: Any) -> int:
-        """Return the first element of a put whose offset is no int; less than 0 as above."""
+        """Return the first element of a put whose offset is no int; see :meth:`first_of`."""
         if first is None:
             return 0 if src.__class__ is _ndarray and src.shape == self._shape else -1
         try:

@@ -1,8 +1,8 @@
 """The registrations of a group, as one of its processes sees them.
 
-Every push and pop is numbered and announced to all at the next global sync, so
-that the processes find out whether they did the same and how large the arrays of
-the others are. What an array is registered as is called its slot.
+Every push and pop is numbered and announced to all at the next global sync, so that the
+processes can check that they did the same, and know how large the arrays of the others
+are. The number of a registration is called its slot.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ DtypeCode = str | bytes
 
 
 class Extent(NamedTuple):
-    """What a process registered: nothing else of its array is known elsewhere."""
+    """What the other processes know of a registered array: its shape, dtype and address."""
 
     shape: tuple[int, ...]
     dtype: DtypeCode
     shared_address: int | None = None
-    """Where it lies for every process, if others can reach it."""
+    """Its address for all processes; None if others cannot reach it."""
 
     @property
     def size(self) -> int:
@@ -37,7 +37,7 @@ class Extent(NamedTuple):
         return prod(self.shape)
 
     def is_like(self, other: Extent | None) -> bool:
-        """Tell whether another array has the same indices and values of the same kind."""
+        """Tell whether another array has the same shape and dtype."""
         return other is not None and self[:2] == other[:2]
 
 
@@ -50,7 +50,7 @@ def encode_dtype(dtype: np.dtype[Any]) -> DtypeCode:
 
 @lru_cache(maxsize=256)
 def decode_dtype(code: DtypeCode) -> np.dtype[Any]:
-    """Return the dtype that :func:`encode_dtype` was given."""
+    """Return the dtype of a code that :func:`encode_dtype` made."""
     if isinstance(code, str):
         return np.dtype(code)
     dtype: np.dtype[Any] = pickle.loads(code)  # from a process of the same run
@@ -58,7 +58,7 @@ def decode_dtype(code: DtypeCode) -> np.dtype[Any]:
 
 
 class StandIn:
-    """What names a registration on a process that registered None."""
+    """Names a registration, in place of an array, on a process that registered None."""
 
 
 class Registration:
@@ -75,26 +75,26 @@ class Registration:
         self._shared_address = shared_address
         self.array: Array | None = plain(array)
         self.handle: Any = StandIn() if array is None else array
-        """What the program has: an array, or what stands for None."""
+        """The object that the program uses to name it: an array or a stand-in."""
         self.memory = memory
         """Shared memory that the runtime allocated for it."""
         self.freed_by: str | None = None
-        """What popped it, and where, if that is to be checked."""
+        """Under ``check=True``: the call that popped it, as text for errors."""
         self.extents: list[Extent | None] | None = None
         """By pid, once announced: None where a process registered None."""
         self.alike = False
         """Shape and dtype are the same on all processes."""
         self.address = 0 if array is None else address(array)
         self.extent = (0, 0) if array is None else extent(array)
-        """First byte of the array in memory, and the first beyond it."""
+        """First byte of the array in memory, and first byte behind it."""
         self.itemsize = 0 if array is None else array.itemsize
         self.key = _key(self.handle)
-        """What every array object has that names the same elements; see :meth:`is_of`."""
+        """Equal for all array objects that name the same elements; see :meth:`is_of`."""
         self.bytes = _bytes_of(self.array)
-        """The elements in C order, where the array has no gaps."""
+        """The elements in C order, as bytes; None if they are not contiguous."""
 
     def announcement(self) -> Extent | None:
-        """Return what the others get to know."""
+        """Return what is announced to the other processes; None if None is registered."""
         if self.array is None:
             return None
         return Extent(self.array.shape, encode_dtype(self.array.dtype), self._shared_address)
@@ -104,15 +104,15 @@ class Registration:
         return None if self.extents is None else self.extents[pid]
 
     def is_of(self, handle: Any) -> bool:
-        """Tell whether it registered this very array, or handed out this stand-in."""
+        """Tell whether an array or a stand-in names all elements of this registration."""
         return handle is self.handle or _key(handle) == self.key
 
 
 def _key(handle: Any) -> tuple[Any, ...]:
-    """Return what tells the elements that an array or a stand-in names from others."""
+    """Return a key that is equal for objects that name the same elements."""
     if not isinstance(handle, np.ndarray):
         return (id(handle),)
-    # Only the strides of axes longer than 1 mean something.
+    # Strides of axes of length 1 have no meaning.
     steps = tuple(s for s, n in zip(handle.strides, handle.shape, strict=True) if n > 1)
     return address(handle), handle.shape, steps, handle.dtype
 
@@ -124,26 +124,26 @@ def _bytes_of(array: Array | None) -> memoryview | None:
 
 
 class Found(NamedTuple):
-    """What an array or view names."""
+    """The registration that an array or view names."""
 
     registration: Registration
     region: Region | None
-    """Which part of it; None where it is the whole, or no part that has a name."""
+    """The part of it; None if it is the whole array, or no basic slice makes the view."""
 
 
 class Registry:
-    """What is registered in a group: a stack of registrations, and what is to change."""
+    """The registrations of a group, and the changes that the next global sync makes to them."""
 
     def __init__(self) -> None:
-        self._active: dict[int, Registration] = {}  # by slot; the latest last
+        self._active: dict[int, Registration] = {}  # effective ones, by slot; the latest last
         self._identities: Identities[Registration] = Identities()
-        self._pushed: dict[int, Registration] = {}  # by slot, as all that follow
+        self._pushed: dict[int, Registration] = {}  # by slot, as the next two
         self._popped: dict[int, Registration] = {}
         self._unannounced: dict[int, Registration] = {}
         self._stacks: dict[tuple[Any, ...], list[Registration]] = {}
-        """By key: what is active or pushed and not popped, the latest last."""
+        """By key: the registrations that are active or pushed, and not popped; the latest last."""
         self.changes: list[tuple[Any, ...]] = []
-        """What is to be announced at the next global sync."""
+        """The operations to announce at the next global sync."""
         self._next_slot = 0
 
     def push(self, array: Array | None, shared_address: int | None = None) -> Registration:
@@ -155,19 +155,19 @@ class Registry:
     def allocate(
         self, array: Array, memory: memoryview, shared_address: int | None = None
     ) -> Registration:
-        """Register an array that the runtime made; it may be named at once."""
+        """Register an array that the runtime made; it is effective at once."""
         registration = self._new("allocation", array, memory, shared_address)
         self._activate(registration)
         return registration
 
     def pop(self, handle: Any) -> Registration:
-        """Take back the latest registration of an array at the next global sync.
+        """Remove the latest registration of an array at the next global sync.
 
         Returns:
             The registration.
 
         Raises:
-            RegistrationError: it has none.
+            RegistrationError: the array has none.
         """
         stack = self._stacks.get(_key(handle)) or self._stack_of_object(handle)
         registration = stack.pop()
@@ -178,14 +178,14 @@ class Registry:
         return registration
 
     def _stack_of_object(self, handle: Any) -> list[Registration]:
-        """Find an array whose shape the program has changed since it was registered."""
+        """Return the stack of an array whose shape has changed since it was registered."""
         for stack in self._stacks.values():
             if stack[-1].handle is handle:
                 return stack
         raise RegistrationError("pop_reg: the array is not registered")
 
     def note(self, *operation: Any) -> None:
-        """Announce something else on which all processes have to agree."""
+        """Announce another operation that all processes have to do alike."""
         self.changes.append(operation)
 
     def at(self, slot: int) -> Registration:
@@ -195,7 +195,8 @@ class Registry:
     def find(self, handle: Any) -> Found | None:
         """Return the latest effective registration that contains an array or view.
 
-        Where none does as basic slices go, that is the latest around it.
+        A registration of which basic slices can make the view comes first; if there is none,
+        it is the latest one whose memory surrounds the view.
         """
         registration = self._identities.named.get(id(handle))
         if registration is not None:
@@ -230,7 +231,7 @@ class Registry:
         ]
 
     def named_by(self, array: Any) -> Registration | None:
-        """Return the registration that this very object names, if it does."""
+        """Return the registration that an array object names by its identity, or None."""
         return self._identities.named.get(id(array))
 
     def is_alone(self, registration: Registration) -> bool:
@@ -258,7 +259,7 @@ class Registry:
         )
 
     def agree(self, announcements: list[Any]) -> None:
-        """Compare what all processes announced; learn the extents of their arrays.
+        """Compare the announcements of all processes; store the extents of their arrays.
 
         Args:
             announcements: by pid, those of :meth:`announcement`.
@@ -283,12 +284,12 @@ class Registry:
         self.changes.clear()
 
     def drop_popped(self) -> list[Registration]:
-        """Let the pops of this superstep take effect; return those whose memory is free now."""
+        """Let the pops of this superstep take effect; return those whose memory is free."""
         simple = True
         for registration in self._popped.values():
             del self._active[registration.slot]
             simple &= self._identities.remove(registration)
-        if not simple:  # what lay in a popped array may be named by itself again
+        if not simple:  # arrays inside a popped one can be found by identity again
             self._identities.clear()
             for registration in self._active.values():
                 self._identities.add(registration)
@@ -297,7 +298,7 @@ class Registry:
         return freed
 
     def allocated(self) -> list[Registration]:
-        """Return what the runtime made and nobody has popped, the latest last."""
+        """Return the arrays of the runtime that the program has not popped, the latest last."""
         return [
             registration
             for slot, registration in self._active.items()
@@ -340,7 +341,7 @@ def _extent(plain: Any) -> Extent | None:
 
 
 def _compare(mine: tuple[Any, ...], theirs: tuple[Any, ...], pid: int) -> None:
-    """Raise where two processes did not register the same things in the same order."""
+    """Raise if two processes did not announce the same operations in the same order."""
     for here, there in zip(mine, theirs, strict=False):
         if here[:2] != there[:2]:
             raise SyncMismatchError(

@@ -1,4 +1,4 @@
-"""What a put or get names on another process, and whether it is there.
+"""The elements that a put or get names on another process, and the checks of their bounds.
 
 A :class:`Target` is made when the primitive is called. Where the other process
 announced its array in an earlier superstep everything is checked at once;
@@ -52,7 +52,7 @@ def cast_values(operation: str, src: ArrayLike, dtype: np.dtype[Any]) -> Array:
     integers = values.dtype.kind in "iu" and dtype.kind in "iu"
     if integers and not isinstance(src, np.ndarray | np.generic):
         try:
-            values = np.asarray(src, dtype)  # Python integers fit or they do not
+            values = np.asarray(src, dtype)  # raises if an integer does not fit
         except (OverflowError, TypeError, ValueError):
             raise _cannot_cast(operation, values.dtype, dtype) from None
     elif not _can_cast(values.dtype, dtype):
@@ -78,7 +78,7 @@ def _cuts_strings(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
 def check_out(
     operation: str, out: Array | None, shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> Array:
-    """Return where values of a shape and dtype go: ``out``, or a new array.
+    """Return the array for values of a shape and dtype: ``out``, or a new one.
 
     Raises:
         PlaceError: ``out`` cannot be written, or has another shape.
@@ -112,19 +112,19 @@ def _cannot_cast(operation: str, source: np.dtype[Any], target: np.dtype[Any]) -
 def target_of(
     operation: str, registry: Registry, pid: int, place: Any, offset: int | None, at: Any
 ) -> Target:
-    """Find out what a primitive names.
+    """Find the elements that a primitive names.
 
     Args:
-        operation: ``put`` or ``get``, for errors.
-        registry: of the group.
+        operation: name of the primitive.
+        registry: registry of the group.
         pid: the other process.
         place: registered array, view of one, or stand-in.
         offset: as in :meth:`Group.put`.
-        at: likewise.
+        at: as in :meth:`Group.put`.
 
     Raises:
         RegistrationError: ``place`` is not registered, or None there.
-        PlaceError: nothing is named.
+        PlaceError: the arguments name no elements.
         BoundsError: ``offset`` is negative.
     """
     found = registry.find(place)
@@ -155,11 +155,11 @@ def _not_registered(operation: str, registry: Registry, place: Any) -> Exception
         return RegistrationError(
             f"{operation}: the registration of {name} takes effect at the next sync"
         )
-    words = "get_at" if operation.endswith("get") else "put_at"
+    primitive = "get_at" if operation.endswith("get") else "put_at"
     return RegistrationError(
         f"{operation}: {name} is not in a registered array; push_reg it first. Or was it made by "
         f"x + 1 or by an index with a list or a mask, such as x[[0, 2]]? Those make a copy: write "
-        f"x[:] = x + 1, and name single elements with {words}"
+        f"x[:] = x + 1, and name single elements with {primitive}"
     )
 
 
@@ -178,7 +178,7 @@ class Target:
         self._count = 0
         self._shape: tuple[int, ...] = ()
         self.rearranged: Region | None = None
-        """How values of a get are to be rearranged when they come."""
+        """How to rearrange the values of a get when they come; None if that is not needed."""
         self.resolved = registration.extents is not None
         there = self._there() if self.resolved else registration.announcement()
         if there is None:
@@ -213,7 +213,7 @@ class Target:
         array = self._registration.array
         if array is None or not isinstance(view, np.ndarray):
             raise PlaceError(
-                f"{self._operation}: this process registered None there; say offset= or at="
+                f"{self._operation}: this process registered None there; give offset= or at="
             )
         self._shape = view.shape
         self._region = region
@@ -223,16 +223,16 @@ class Target:
             else:
                 raise PlaceError(
                     f"{self._operation}: the view of shape {view.shape} is no basic slice of the "
-                    f"registered array of shape {array.shape}; say offset= or at="
+                    f"registered array of shape {array.shape}; give offset= or at="
                 )
 
-    # -- what travels -------------------------------------------------------------------
+    # -- the transfers ------------------------------------------------------------------
 
     def for_put(self, values: Array) -> tuple[StretchPut | IndexPut, Array]:
-        """Return the put, and the values in the order they travel.
+        """Return the put, and the values in the order in which they are sent.
 
         Args:
-            values: not empty, of the dtype there.
+            values: not empty, of the dtype of the array there.
         """
         slot = self._registration.slot
         if self._offset is not None:
@@ -253,10 +253,10 @@ class Target:
         return IndexPut(slot, region.wire(), arranged.shape), arranged
 
     def for_get(self, destination: Array) -> StretchGet | IndexGet:
-        """Return the get as it travels.
+        """Return the get.
 
         Args:
-            destination: not empty, of the shape of what is named.
+            destination: not empty, of the shape that is named.
         """
         slot = self._registration.slot
         self._count, self._shape = destination.size, destination.shape
@@ -276,16 +276,16 @@ class Target:
         return IndexGet(slot, region.wire(), nbytes)
 
     def extent(self) -> Extent | None:
-        """Return the array that is named, if it has been announced."""
+        """Return the extent of the array that is named; None if it is not announced yet."""
         return self._there() if self.resolved else None
 
     def read(self, memory: memoryview, get: StretchGet | IndexGet, destination: Array) -> None:
-        """Do at once what the end of the superstep would do for a get.
+        """Do a get at once, and not at the end of the superstep.
 
         Args:
-            memory: of the whole array there, in C order.
+            memory: memory of the whole array there, in C order.
             get: from :meth:`for_get`.
-            destination: likewise.
+            destination: the array that was given to :meth:`for_get`.
         """
         values: Array = np.frombuffer(memory, self.dtype)
         if isinstance(get, StretchGet):
@@ -297,7 +297,7 @@ class Target:
         destination[...] = values.reshape(destination.shape)
 
     def destination(self, dst: Array | None) -> Array:
-        """Return where the values of a get go: ``dst``, or a new array.
+        """Return the array for the values of a get: ``dst``, or a new one.
 
         Raises:
             PlaceError: ``dst`` cannot be written, or has another shape.
@@ -307,13 +307,13 @@ class Target:
         if shape is None:
             if dst is None:
                 raise PlaceError(
-                    f"{self._operation}: say dst=, which tells how many elements to get"
+                    f"{self._operation}: give dst=, whose shape says how many elements to get"
                 )
             shape = dst.shape if isinstance(dst, np.ndarray) else np.shape(dst)
         return check_out(self._operation, dst, shape, self.dtype)
 
     def _shape_named(self) -> tuple[int, ...] | None:
-        """Return the shape that is named, None where the other argument decides."""
+        """Return the shape that is named; None if the destination determines it."""
         if self._offset is not None:
             return None
         if self._index is None:
@@ -322,7 +322,7 @@ class Target:
         return None if there is None else self._selected(there.shape)
 
     def _flat(self, region: Region) -> int | None:
-        """Return where a region begins, if it is one stretch on the other process too."""
+        """Return the first element of a region, if it is one stretch on the other process, too."""
         array = self._registration.array
         assert array is not None
         if array.ndim == 1 or self._registration.alike:
@@ -350,7 +350,7 @@ class Target:
     # -- checks against the array there -----------------------------------------------------
 
     def resolve(self) -> None:
-        """Check at the sync what could not be checked at the call."""
+        """Do the checks at the sync that could not be done at the call."""
         self._there()
         self._check_dtype()
         self.resolved = True
@@ -378,7 +378,7 @@ class Target:
             )
 
     def _check(self) -> None:
-        """Raise where the transfer would leave the array there."""
+        """Raise if the transfer would leave the array there."""
         if not self.resolved:
             return
         shape = self._there().shape
@@ -430,9 +430,9 @@ class Target:
 
 
 def check_arrivals(registry: Registry, source: int, parcel: Parcel, fetch: Fetch) -> None:
-    """Check puts into arrays whose extents their sender could not know yet.
+    """Check puts into arrays whose extents their sender did not know yet.
 
-    Only an oblivious superstep lets such puts arrive unchecked.
+    Such puts arrive without a check in oblivious supersteps only.
 
     Raises:
         BoundsError: one would leave the array here.
@@ -458,7 +458,7 @@ def check_arrivals(registry: Registry, source: int, parcel: Parcel, fetch: Fetch
 def _misfit(
     put: StretchPut | IndexPut | WordsPut, array: Array, nbytes: int, where: bytes | memoryview
 ) -> str | None:
-    """Say what a put names if that is not in the array; None if it is."""
+    """Return text for what a put names outside the array; None if it stays inside."""
     if isinstance(put, StretchPut):
         count = nbytes // array.itemsize
         fits = put.first + count <= array.size

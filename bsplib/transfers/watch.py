@@ -1,4 +1,4 @@
-"""What ``check=True`` keeps of the arrays of one process from sync to sync."""
+"""What ``check=True`` stores about the arrays of one process from sync to sync."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from bsplib.transfers.place import Array
 from bsplib.transfers.registry import Registration, Registry
 
 _QUARANTINE_BYTES = 64 * 2**20
-"""Freed memory that is kept back, filled with rubbish, so that later reads are noticed."""
-_RUBBISH = 0xFF
+"""Bytes of freed memory that is not given back but filled with 0xFF, so that a program which
+still reads it gets wrong values at once."""
+_FILLER = 0xFF
 
 
 class Site(NamedTuple):
@@ -29,25 +30,25 @@ class Site(NamedTuple):
 
 
 class _Watched(NamedTuple):
-    """An array that is to stay as it is until the sync."""
+    """An array that must not change until the sync."""
 
     array: Array
     checksum: int
     site: Site
     content: Array | None
-    """What stands in the destination of a get, which holds rubbish until the sync."""
+    """Values of the destination of a get, which is filled with 0xFF until the sync; else None."""
 
 
 def here(operation: str) -> tuple[str, str]:
-    """Return the place of the call that is being made, as plain values."""
+    """Return primitive and line of the present call, as plain values."""
     return operation, call_site.place()
 
 
 class Quarantine:
-    """Freed memory of one process that nobody may use again yet.
+    """Freed memory of one process that is not used again for a while.
 
     Args:
-        release: gives memory back.
+        release: called with memory to give back.
     """
 
     def __init__(self, release: Callable[[memoryview], None]) -> None:
@@ -56,8 +57,8 @@ class Quarantine:
         self._nbytes = 0
 
     def keep(self, memory: memoryview) -> None:
-        """Fill memory with rubbish and keep it for a while; give the oldest back."""
-        _fill_with_rubbish(np.frombuffer(memory, np.uint8))
+        """Fill memory with 0xFF and keep it; give the oldest back if that is too much."""
+        _fill(np.frombuffer(memory, np.uint8))
         self._kept.append(memory)
         self._nbytes += memory.nbytes
         while self._nbytes > _QUARANTINE_BYTES:
@@ -70,8 +71,8 @@ class Watch:
     """The arrays of one process in one group, as ``check=True`` watches them.
 
     Args:
-        error: makes an error that says where it happened.
-        quarantine: of this process.
+        error: makes an error with process, superstep and line.
+        quarantine: freed memory of this process.
     """
 
     def __init__(
@@ -82,15 +83,15 @@ class Watch:
         self._watched: list[_Watched] = []
         self._verified: list[_Watched] = []
         self._expecting: list[Lease] = []
-        self._before: dict[int, Array] = {}  # by slot: what stood there when the superstep began
+        self._before: dict[int, Array] = {}  # by slot: copies from the beginning of the superstep
 
     # -- arrays of this process in its own transfers ----------------------------------------
 
     def source(self, array: Any, operation: str) -> Any:
-        """Return values as a plain array to read from; watch them if they are an hpput's.
+        """Return values as a plain array to read from; watch them if they are of an hpput.
 
         Raises:
-            OverlapError: they are the destination of a get, whose values are not there yet.
+            OverlapError: they are the destination of a get, which is not written yet.
         """
         values = readable(array)
         if isinstance(values, np.ndarray):
@@ -105,12 +106,12 @@ class Watch:
     def destination(self, given: Array, operation: str, *, new: bool) -> Array:
         """Watch the destination of a get; return the array that the program is given.
 
-        A program that reads it before the sync gets an error, where it is an array of
-        the runtime, or rubbish.
+        To read an array of the runtime before the sync is an error; another array is filled
+        with 0xFF until then.
 
         Args:
-            given: where the values go.
-            operation: which kind of get.
+            given: where the values are written.
+            operation: name of the primitive.
             new: the array was made by this call.
         """
         site, array = Site(*here(operation)), plain(given)
@@ -122,7 +123,7 @@ class Watch:
             self._expecting.append(lease)
         else:
             content = array.copy()
-            _fill_with_rubbish(array)
+            _fill(array)
         self._watched.append(_Watched(array, _checksum(array), site, content))
         return given
 
@@ -137,8 +138,8 @@ class Watch:
             lease.settle()
         self._expecting.clear()
         changed: Site | None = None
-        # In reverse order: an array may overlap one that was filled with rubbish later, and is
-        # compared after that one has its content back.
+        # In reverse order: an array may overlap one that was filled later, and is compared after
+        # that one has its content back.
         for array, checksum, site, content in reversed(self._verified):
             if _checksum(array) != checksum:
                 changed = site
@@ -152,7 +153,7 @@ class Watch:
             )
 
     def take(self) -> list[tuple[Array, Site]]:
-        """Return the arrays that stayed as they were, and forget them."""
+        """Return the watched arrays that did not change, and forget them."""
         verified, self._verified = self._verified, []
         return [(each.array, each.site) for each in verified]
 
@@ -163,7 +164,7 @@ class Watch:
         return guarded(array, Lease(array, self._report))
 
     def begin(self, registry: Registry) -> None:
-        """Keep what stands in all registered arrays when a superstep begins."""
+        """Copy all registered arrays when a superstep begins."""
         self._before = {
             slot: registration.array.copy()
             for slot, registration in registry.active()
@@ -171,11 +172,11 @@ class Watch:
         }
 
     def before(self, slot: int) -> Array | None:
-        """Return what stood in an array; None where it was made in this superstep."""
+        """Return the copy of an array; None if the array was made in this superstep."""
         return self._before.get(slot)
 
     def free(self, registrations: Iterable[Registration]) -> None:
-        """Make the use of freed arrays an error, and keep their memory back for a while."""
+        """Make every use of freed arrays an error, and put their memory into the quarantine."""
         for registration in registrations:
             lease = lease_of(registration.handle)
             if lease is not None and registration.memory is not None:
@@ -185,17 +186,17 @@ class Watch:
     # -- messages -------------------------------------------------------------------------------
 
     def warn_of_unread(self, messages: int, source: int, process: int) -> None:
-        """Warn of messages that nobody can read any more.
+        """Warn of messages that cannot be read any more.
 
         Args:
-            messages: how many there are.
+            messages: number of messages.
             source: process that sent the first of them.
             process: this process.
         """
         frame = call_site.caller()
         text = (
             f"{messages} messages to process {process}, the first from process {source}, were "
-            f"not read before the superstep ended at {call_site.place()}, and are gone"
+            f"not read before the superstep ended at {call_site.place()}, and are lost"
         )
         file, line = (frame.f_code.co_filename, frame.f_lineno) if frame else ("end of main", 0)
         warnings.warn_explicit(text, CheckWarning, file, line)
@@ -207,8 +208,8 @@ class Watch:
 def not_there_yet(operation: str, place: str) -> str:
     """Return the text of the error for a destination of a get that is read too early."""
     return (
-        f"the destination of {operation} at {place} is read before the sync, which is when it "
-        f"gets its values"
+        f"the destination of {operation} at {place} is read before the sync, which writes its "
+        f"values"
     )
 
 
@@ -216,7 +217,7 @@ def _checksum(array: Array) -> int:
     return zlib.crc32(np.ascontiguousarray(array).view(np.uint8).reshape(-1).data)
 
 
-def _fill_with_rubbish(array: Array) -> None:
+def _fill(array: Array) -> None:
     if array.itemsize:
-        rubbish = np.full(array.itemsize, _RUBBISH, np.uint8).view(array.dtype)
-        array[...] = True if array.dtype.kind == "b" else rubbish[0]
+        filler = np.full(array.itemsize, _FILLER, np.uint8).view(array.dtype)
+        array[...] = True if array.dtype.kind == "b" else filler[0]

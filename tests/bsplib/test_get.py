@@ -267,7 +267,7 @@ def test_a_get_with_an_offset_needs_a_destination_for_its_length(run):
     def main(bsp):
         bsp.get(0, bsp.zeros(3), offset=1)
 
-    with pytest.raises(bsplib.PlaceError, match=r"get: say dst=, which tells how many"):
+    with pytest.raises(bsplib.PlaceError, match=r"get: give dst=, whose shape says how many"):
         run(main)
 
 

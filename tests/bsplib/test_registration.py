@@ -430,7 +430,7 @@ def test_a_stand_in_alone_names_no_place(run):
         if bsp.pid == 1:
             bsp.put(0, 5, x)
 
-    with pytest.raises(bsplib.PlaceError, match=r"registered None there; say offset= or at="):
+    with pytest.raises(bsplib.PlaceError, match=r"registered None there; give offset= or at="):
         run(main)
 
 
