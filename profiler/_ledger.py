@@ -1,6 +1,6 @@
 """The records of a run, arranged so that the cost of any part of them takes one pass.
 
-A part is a set of *sites*. A site is a call stack together with the kind of sync at its
+A part is a set of *origins*. An origin is a call stack together with the kind of sync at its
 end. Each node, edge and path of the call graph is such a set.
 """
 
@@ -30,53 +30,53 @@ class Ledger:
     def __init__(self, run: Run) -> None:
         records = run.records
         pairs = records["stack"].astype(np.int64) * len(Kind) + records["kind"]
-        keys, site = np.unique(pairs, return_inverse=True)
-        self.site = site
-        """Position in ``sites`` of the site of each record."""
-        self.sites = [(int(key) // len(Kind), Kind(key % len(Kind))) for key in keys]
-        """Stack (position in ``run.stacks``) and kind of each site."""
+        keys, origin = np.unique(pairs, return_inverse=True)
+        self.origin = origin
+        """Position in ``origins`` of the origin of each record."""
+        self.origins = [(int(key) // len(Kind), Kind(key % len(Kind))) for key in keys]
+        """Stack (position in ``run.stacks``) and kind of each origin."""
         self._nprocs = run.nprocs
         self._groups = _Groups(run)
         self.levels = self._groups.levels
         """Greatest number of sub-groups that are nested in one another."""
         step = superstep_numbers(run)
         costs = record_costs(run, step)
-        self._sum_cells(run, step, site, costs)
-        self._sum_pies(run, site, costs)
+        self._sum_cells(run, step, origin, costs)
+        self._sum_pies(run, origin, costs)
         by_start = np.argsort(records["start"])
-        self._spans = site[by_start], records["start"][by_start], records["end"][by_start]
+        self._spans = origin[by_start], records["start"][by_start], records["end"][by_start]
         self._known: dict[frozenset[int], Cost] = {}
 
     def _sum_cells(
-        self, run: Run, step: NDArray[np.int64], site: NDArray[np.intp], costs: Stats
+        self, run: Run, step: NDArray[np.int64], origin: NDArray[np.intp], costs: Stats
     ) -> None:
-        """Sum the records into cells: a cell is what one superstep has at one site."""
-        order = np.lexsort((site, step))
-        step, site, costs = step[order], site[order], costs[:, order]
-        starts = _starts(step, site)
+        """Sum the records into cells: a cell is what one superstep has of one origin."""
+        order = np.lexsort((origin, step))
+        step, origin, costs = step[order], origin[order], costs[:, order]
+        starts = _starts(step, origin)
         counts = run.records["kind"][order] != Kind.END
         self._cells = _merge(np.vstack([costs, counts]), costs, starts)
         self._cell_records = np.diff(starts, append=len(step))
-        self._cell_site = site[starts]
+        self._cell_origin = origin[starts]
         self._cell_step = step[starts]
         self._cell_group = run.records["group"][order][starts]
 
-    def _sum_pies(self, run: Run, site: NDArray[np.intp], costs: Stats) -> None:
-        """Sum the records into slices of pies: a slice is what one process has at one site."""
-        keys, slices = np.unique(site * run.nprocs + run.records["pid"], return_inverse=True)
-        self._slice_site, self._slice_pid = np.divmod(keys, run.nprocs)
+    def _sum_pies(self, run: Run, origin: NDArray[np.intp], costs: Stats) -> None:
+        """Sum the records into slices of pies: a slice is what one process has of one origin."""
+        keys, slices = np.unique(origin * run.nprocs + run.records["pid"], return_inverse=True)
+        self._slice_origin, self._slice_pid = np.divmod(keys, run.nprocs)
         self._slices = np.stack([np.bincount(slices, cost, len(keys)) for cost in costs])
 
-    def cost(self, sites: frozenset[int]) -> Cost:
-        """Return the cost of the records at these sites (positions in ``self.sites``)."""
-        if sites not in self._known:
-            chosen = np.zeros(len(self.sites), bool)
-            chosen[list(sites)] = True
-            self._known[sites] = self._cost_of(chosen)
-        return self._known[sites]
+    def cost(self, origins: frozenset[int]) -> Cost:
+        """Return the cost of the records of these origins (positions in ``self.origins``)."""
+        if origins not in self._known:
+            chosen = np.zeros(len(self.origins), bool)
+            chosen[list(origins)] = True
+            self._known[origins] = self._cost_of(chosen)
+        return self._known[origins]
 
     def _cost_of(self, chosen: NDArray[np.bool_]) -> Cost:
-        """Compute the cost of the chosen sites, in seconds and bytes."""
+        """Compute the cost of the chosen origins, in seconds and bytes."""
         stats = self._groups.total(*self._group_sums(chosen))
         pies = self._pies(chosen)
         summaries = {}
@@ -94,7 +94,7 @@ class Ledger:
 
         A process without a chosen record in a superstep counts as 0 there.
         """
-        cells = np.flatnonzero(chosen[self._cell_site])
+        cells = np.flatnonzero(chosen[self._cell_origin])
         stats = self._cells[:, cells]
         starts = _starts(self._cell_step[cells])
         stats = _merge(stats[TOP], stats[LOW], starts)
@@ -106,14 +106,14 @@ class Ledger:
 
     def _pies(self, chosen: NDArray[np.bool_]) -> Stats:
         """Return the sum of each metric for each process, in nanoseconds and bytes."""
-        slices = np.flatnonzero(chosen[self._slice_site])
+        slices = np.flatnonzero(chosen[self._slice_origin])
         pids = self._slice_pid[slices]
         return np.stack([np.bincount(pids, cost[slices], self._nprocs) for cost in self._slices])
 
     def _elapsed_ns(self, chosen: NDArray[np.bool_]) -> int:
         """Return the length of the union of the intervals from start to end."""
-        site, start, end = self._spans
-        rows = np.flatnonzero(chosen[site])
+        origin, start, end = self._spans
+        rows = np.flatnonzero(chosen[origin])
         if len(rows) == 0:
             return 0
         begins, latest = start[rows], np.maximum.accumulate(end[rows])

@@ -1,7 +1,7 @@
 """The call graph of a run: one node for each function and each cost centre.
 
-Every record belongs to a site: a call stack with the kind of sync at its end. The cost of
-a node, an edge or a path is the cost of the records whose sites pass through it. Nothing
+Every record belongs to an origin: a call stack with the kind of sync at its end. The cost of
+a node, an edge or a path is the cost of the records whose origins pass through it. Nothing
 is estimated, and nothing is divided among callers. Functions of bsplib itself are left
 out by default, so that a cost centre is a line of the program.
 """
@@ -67,9 +67,9 @@ class CallGraph:
     run: Run
     _ledger: Ledger = field(repr=False)
     _chains: tuple[tuple[str, ...], ...] = field(repr=False)
-    """For each site of the ledger, its call chain: the nodes from the root to its leaf."""
+    """For each origin of the ledger, its call chain: the nodes from the root to its leaf."""
     _passing: dict[str, frozenset[int]] = field(repr=False)
-    """For each node, the sites of the ledger that pass through it."""
+    """For each node, the origins of the ledger that pass through it."""
 
     def onward(self, chain: Sequence[str]) -> dict[str, Cost]:
         """Return the costs that passed through a call chain, by the next node below it.
@@ -81,11 +81,11 @@ class CallGraph:
             Cost by id of the next node; empty if the chain ends at a leaf.
         """
         depth = len(chain)
-        sites: defaultdict[str, set[int]] = defaultdict(set)
-        for site, nodes in enumerate(self._chains):
+        origins: defaultdict[str, set[int]] = defaultdict(set)
+        for origin, nodes in enumerate(self._chains):
             if len(nodes) > depth and nodes[:depth] == tuple(chain):
-                sites[nodes[depth]].add(site)
-        return {node: self._ledger.cost(frozenset(through)) for node, through in sites.items()}
+                origins[nodes[depth]].add(origin)
+        return {node: self._ledger.cost(frozenset(through)) for node, through in origins.items()}
 
 
 class _Key(NamedTuple):
@@ -104,7 +104,7 @@ class _Key(NamedTuple):
 
 
 _Callers = dict[_Key, _Key | None]
-"""The nodes of a site, from ``main`` to the leaf, each with its caller."""
+"""The nodes of an origin, from ``main`` to the leaf, each with its caller."""
 
 
 def build(run: Run, *, library: bool = False) -> CallGraph:
@@ -125,25 +125,25 @@ def build(run: Run, *, library: bool = False) -> CallGraph:
     Source: Jarvis et al. 2002, sections 3.1 and 3.3.
     """
     ledger = Ledger(run)
-    callers = [_callers(run.stacks[stack], kind, library) for stack, kind in ledger.sites]
+    callers = [_callers(run.stacks[stack], kind, library) for stack, kind in ledger.origins]
     root, callers = _rooted(callers)
     passing: defaultdict[_Key, set[int]] = defaultdict(set, {root: set()})
     parts: defaultdict[tuple[_Key, _Key], set[int]] = defaultdict(set)
-    for site, nodes in enumerate(callers):
+    for origin, nodes in enumerate(callers):
         for key, caller in nodes.items():
-            passing[key].add(site)
+            passing[key].add(origin)
             if caller is not None:
-                parts[caller, key].add(site)
+                parts[caller, key].add(origin)
 
     check_graph(len(passing) + len(parts), run, ledger.levels)
     graph = networkx.DiGraph()
     for key in _down_the_tree(root, parts):
         cost = ledger.cost(frozenset(passing[key]))
         graph.add_node(key.id(), node=Node(key.id(), *key), cost=cost)
-    for (caller, key), sites in parts.items():
-        graph.add_edge(caller.id(), key.id(), cost=ledger.cost(frozenset(sites)))
+    for (caller, key), origins in parts.items():
+        graph.add_edge(caller.id(), key.id(), cost=ledger.cost(frozenset(origins)))
     chains = tuple(tuple(key.id() for key in _chain(nodes)) for nodes in callers)
-    under = {key.id(): frozenset(sites) for key, sites in passing.items()}
+    under = {key.id(): frozenset(origins) for key, origins in passing.items()}
     return CallGraph(graph, root.id(), run, ledger, chains, under)
 
 

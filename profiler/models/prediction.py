@@ -99,22 +99,22 @@ def predict(
         bookings[model] = replay(timeline, model, prices)
         progress()
     callgraph = build(run)
-    sites = _Sites(callgraph)
+    origins = _Origins(callgraph)
     return Prediction(
         callgraph,
         prices,
-        {name: sites.total(booking) for name, booking in bookings.items()},
-        {name: sites.by_node(booking) for name, booking in bookings.items()},
+        {name: origins.total(booking) for name, booking in bookings.items()},
+        {name: origins.by_node(booking) for name, booking in bookings.items()},
     )
 
 
-class _Sites:
+class _Origins:
     """Adds up the booked times of the records of a run, in total and for each node."""
 
     def __init__(self, callgraph: CallGraph) -> None:
-        self._site = callgraph._ledger.site
-        self._count = len(callgraph._ledger.sites)
-        self._under = {node: sorted(sites) for node, sites in callgraph._passing.items()}
+        self._origin = callgraph._ledger.origin
+        self._count = len(callgraph._ledger.origins)
+        self._under = {node: sorted(origins) for node, origins in callgraph._passing.items()}
 
     def total(self, booking: Booking) -> Parts:
         """Return the sum over all records."""
@@ -124,10 +124,11 @@ class _Sites:
         """Return for each node the sum over the records whose call chain contains it."""
         sums = self._sums(booking)
         return {
-            node: Parts(*sums[:, sites].sum(axis=1).tolist()) for node, sites in self._under.items()
+            node: Parts(*sums[:, origins].sum(axis=1).tolist())
+            for node, origins in self._under.items()
         }
 
     def _sums(self, booking: Booking) -> NDArray[np.float64]:
-        """Return the sum of each part for each site (a call stack with the kind of its sync)."""
+        """Return the sum of each part for each origin (a call stack with the kind of its sync)."""
         parts = booking.comp_s, booking.comm_s, booking.sync_s, booking.waiting_s
-        return np.stack([np.bincount(self._site, part, self._count) for part in parts])
+        return np.stack([np.bincount(self._origin, part, self._count) for part in parts])
