@@ -14,6 +14,7 @@ PAGES = [
     for path in sorted(ROOT.glob(pattern))
 ]
 LINK = re.compile(r"\]\(([^)#]+)[^)]*\)")
+LINKED_NAME = re.compile(r"\[`([\w.]+)`\]\(([^)#]+\.py)\)")
 NAMED = re.compile(r"`((?:bsplib|profiler|webui|apps|tests|benchmarks|docs)/[\w./-]*[\w/])`")
 
 
@@ -32,3 +33,13 @@ def test_the_architecture_page_names_every_room_of_the_runtime():
     rooms = [path.parent.name for path in (ROOT / "bsplib").glob("*/__init__.py")]
     assert rooms
     assert [room for room in rooms if f"bsplib/{room}" not in text] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_function_and_class_that_a_page_links_is_defined_in_that_file(page):
+    missing = []
+    for name, link in LINKED_NAME.findall(page.read_text(encoding="utf-8")):
+        code = (page.parent / link).read_text(encoding="utf-8")
+        parts = [] if name.endswith(".py") else name.split(".")
+        missing += [name for part in parts if not re.search(rf"(?:def|class) {part}\b", code)]
+    assert missing == []
