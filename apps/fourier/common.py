@@ -52,7 +52,7 @@ class LocalTransform:
         columns = size // _ROWS
         self._turns, self._work = _matrix(columns), _matrix(columns)
         self._turns[:] = roots_of_unity(size, np.outer(np.arange(_ROWS), np.arange(columns)))
-        np.fft.fft(np.zeros(columns, np.complex128))  # likewise
+        np.fft.fft(np.zeros(columns, np.complex128))  # so that numpy caches the roots
 
     def __call__(self, values: Values, out: Values) -> None:
         """Transform ``values`` into ``out``; both have the length that was prepared.

@@ -60,9 +60,9 @@ def blocks_of(
     Args:
         table: rows in a row of a relation.
         block: as for :func:`read_blocks`.
-        pid: likewise.
-        nprocs: likewise.
-        first: where the first of them stands in the relation.
+        pid: as for :func:`read_blocks`.
+        nprocs: as for :func:`read_blocks`.
+        first: position of the first row in the relation.
     """
     places = np.arange(first, first + table.num_rows)
     mine = places // block % nprocs == pid

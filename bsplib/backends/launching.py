@@ -81,11 +81,11 @@ class InsideWork(Protocol):
     def describe(self, error: BaseException, pid: int) -> Ended:
         """Return how a process ended from what :meth:`run` raised."""
 
-    def whole_lines(self, who: Callable[[], int | None]) -> AbstractContextManager[None]:
+    def whole_lines(self, current_pid: Callable[[], int | None]) -> AbstractContextManager[None]:
         """Write what processes print inside the block in whole lines.
 
         Args:
-            who: returns the pid of the process that prints; None outside every process.
+            current_pid: returns the pid of the process that prints; None outside every process.
         """
 
 

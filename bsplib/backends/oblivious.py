@@ -66,7 +66,7 @@ class Collector:
         self._members = members
         self._pid = pid
         self._posts = posts
-        self._unseen: list[tuple[int, list[int]]] = []  # (superstep, who had not posted)
+        self._unseen: list[tuple[int, list[int]]] = []  # (superstep, pids not posted)
 
     def end_superstep(self, stamp: int) -> None:
         """Note that this process has posted."""

@@ -14,7 +14,7 @@ GRACE_S = 0.5
 """Seconds from the first failure until processes that have not come to a sync are killed: they
 may fail by themselves before that, and are reported, too."""
 _LOOK_S = 2.0
-"""After so many seconds without an outcome the caller asks whether a process is stopped."""
+"""After so many seconds without an outcome the caller checks whether processes are stopped."""
 
 Outcomes = dict[int, Ended | Death]
 """How processes ended, by pid."""

@@ -46,11 +46,11 @@ class GroupState:
     """
 
     def __init__(self, port: Port, terms: Terms, parent: GroupState | None = None) -> None:
-        # What never changes.
+        # These attributes never change.
         self._pid = port.pid
         """This process; copied from the port, as reading it there takes longer."""
         self._nprocs = port.nprocs
-        """Number of processes of the group; likewise."""
+        """Number of processes of the group; copied from the port, too."""
         self._port = port
         """The connection to the other processes, which the backend has made."""
         self._terms = terms

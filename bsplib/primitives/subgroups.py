@@ -98,7 +98,7 @@ class SubGroups(Combinations):
             OverlapError: with ``check=True``, an array that belongs to a transfer was
                 changed before its time.
 
-        Cost: nothing; it waits for nobody.
+        Cost: nothing; it does not wait for other processes.
         Source: PUB, bsp_done.
         """
         self._check_usable()

@@ -120,7 +120,7 @@ class Supersteps(GroupState):
         be in the queue, and ``check=True`` may not be on.
 
         Args:
-            stamp: time of arrival in ns; 0 where nobody records.
+            stamp: time of arrival in ns; 0 where the run is not recorded.
 
         Returns:
             Whether the superstep has ended; False where there is more to send.

@@ -72,8 +72,8 @@ def failure_of(error: BaseException, pid: int, superstep: int) -> Failure:
         pid: process of the root group.
         superstep: in which it was, if the error does not have an attribute that says so.
     """
-    said = getattr(error, "superstep", None)
-    superstep = said if isinstance(said, int) else superstep
+    own = getattr(error, "superstep", None)
+    superstep = own if isinstance(own, int) else superstep
     place = call_site.place_of_error(error.__traceback__)
     if isinstance(error, SystemExit):
         status = 0 if error.code is None else error.code
@@ -127,9 +127,11 @@ def _portable(error: BaseException) -> BaseException:
         if isinstance(again, BaseException):
             return error
         problem = f"unpickles to {type(again).__name__}, which is no exception"
-    said = BspError(f"{type(error).__qualname__}: {text_of(error)} (the error itself {problem})")
-    said.__cause__ = error
-    return said
+    portable = BspError(
+        f"{type(error).__qualname__}: {text_of(error)} (the error itself {problem})"
+    )
+    portable.__cause__ = error
+    return portable
 
 
 # -- the error that run raises --------------------------------------------------------------

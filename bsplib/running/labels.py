@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, TextIO
 
-WhoPrints = Callable[[], int | None]
+CurrentPid = Callable[[], int | None]
 
 
 class WholeLines(io.TextIOBase):
@@ -26,21 +26,21 @@ class WholeLines(io.TextIOBase):
 
     Args:
         stream: to which the lines are written.
-        who: returns the pid of the process that prints; None outside every process, where
+        current_pid: returns the pid of the process that prints; None outside every process, where
             lines get no label.
         label: whether the pid stands in front of a line.
     """
 
-    def __init__(self, stream: TextIO, who: WhoPrints, *, label: bool) -> None:
+    def __init__(self, stream: TextIO, current_pid: CurrentPid, *, label: bool) -> None:
         self._stream = stream
-        self._who = who
+        self._current_pid = current_pid
         self._label = label
         self._begun: dict[int | None, list[str]] = {}  # lines without an end yet, by pid
         self._lock = _lock_of(stream)
 
     def write(self, text: str) -> int:
         """Write the lines that are complete, and keep the rest."""
-        pid = self._who()
+        pid = self._current_pid()
         begun = self._begun.setdefault(pid, [])
         lines, end, rest = text.rpartition("\n")
         if end:
@@ -58,7 +58,7 @@ class WholeLines(io.TextIOBase):
 
     def flush(self) -> None:
         """Write the line that is not complete yet, if lines have no labels."""
-        if not self._label and (rest := "".join(self._begun.pop(self._who(), []))):
+        if not self._label and (rest := "".join(self._begun.pop(self._current_pid(), []))):
             self._write(rest, None)
         self._stream.flush()
 
@@ -131,16 +131,16 @@ def _held(lock: int | None) -> Iterator[None]:
 
 
 @contextmanager
-def whole_lines(who: WhoPrints, *, label: bool) -> Iterator[None]:
+def whole_lines(current_pid: CurrentPid, *, label: bool) -> Iterator[None]:
     """Write what is printed inside the block to standard output and error in whole lines.
 
     Args:
-        who: returns the pid of the process that prints; None outside every process.
+        current_pid: returns the pid of the process that prints; None outside every process.
         label: whether the pid stands in front of a line.
     """
     before = sys.stdout, sys.stderr
     # A program without a terminal may have no streams at all.
-    made = [stream and WholeLines(stream, who, label=label) for stream in before]
+    made = [stream and WholeLines(stream, current_pid, label=label) for stream in before]
     sys.stdout, sys.stderr = made
     try:
         yield

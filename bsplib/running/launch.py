@@ -41,7 +41,7 @@ class Overrides:
     timeout: float | None = None
     label: bool = False
     records: bool = True
-    """False: nothing is recorded, whatever the script says."""
+    """False: nothing is recorded, even if the script asks for it."""
     report_times: Callable[[Times], None] | None = None
     """Called with the virtual times of each run."""
 
@@ -80,7 +80,7 @@ def run(  # noqa: PLR0913  # callers pass the options by keyword
             makes the trace from the records, which lie beside it in a folder
             ``.bsp-records-...``. Nothing is recorded if None.
         machine: prices the communication of virtual processors, scales their computation
-            where it has a speed, and tells ``broadcast`` when two stages pay: a
+            where it has a speed, and determines when ``broadcast`` uses two stages: a
             :class:`bsplib.Machine`, the name of one, or a TOML file;
             ``"shared-memory"`` and ``"ideal"`` if None.
         check: report what is legal but probably a mistake, with the lines of both calls:

@@ -144,7 +144,7 @@ def _name(main: Callable[..., Any]) -> str:
 
 
 def _brief(value: Any) -> str:
-    """Return a value in a few characters, whatever its ``repr`` does."""
+    """Return a value in a few characters, even if its ``repr`` is long or raises."""
     try:
         text = repr(value)
     except Exception:  # noqa: BLE001  # anything may go wrong in a foreign __repr__

@@ -17,7 +17,7 @@ import numpy as np
 from bsplib.backends.base import Stopped
 from bsplib.backends.launching import Ended, OpenPort
 from bsplib.running.failures import Failure, Halt, halt_of, read_outcome, unpicklable_result
-from bsplib.running.labels import WhoPrints, whole_lines
+from bsplib.running.labels import CurrentPid, whole_lines
 from bsplib.running.seeds import seed_generators
 from bsplib.running.task import Conditions, Task, describe_failure, run_task
 
@@ -152,6 +152,6 @@ class InsideTask:
         """See :meth:`InsideWork.describe`."""
         return _describe(error, pid)
 
-    def whole_lines(self, who: WhoPrints) -> AbstractContextManager[None]:
+    def whole_lines(self, current_pid: CurrentPid) -> AbstractContextManager[None]:
         """See :meth:`InsideWork.whole_lines`."""
-        return whole_lines(who, label=self._task.conditions.label)
+        return whole_lines(current_pid, label=self._task.conditions.label)

@@ -65,11 +65,11 @@ def be_process(
         return
     pipe.send_bytes(READY)
     runner: JobRunner | None = None
-    while (said := pipe.recv_bytes()) != END:
-        if said[:1] == RUNNER:
-            runner = pickle.loads(said[1:])  # from the parent, as all that follows
+    while (message := pipe.recv_bytes()) != END:
+        if message[:1] == RUNNER:
+            runner = pickle.loads(message[1:])  # from the parent, as all that follows
             continue
-        pipe.send_bytes(_do(said, context, runner))
+        pipe.send_bytes(_do(message, context, runner))
         context.begin_anew()
 
 

@@ -18,7 +18,7 @@ A block holds, all counted in words of eight bytes::
 A slot's word is ``superstep << 24 | meeting << 16 | note << 1 | has an index``. An
 index is the byte in the segment at which the parcels are listed, see
 :mod:`bsplib.backends.shm.layout`. A single small parcel lies inline in the slot itself,
-and so does a put that is all there is; the index then says which of the two it is, and for whom.
+and so does a lone put; the index then tells which of the two it is, and for which process.
 
 The blocks are found by their **labels**: the group's key, written before the first
 post of the process in the group. A block can be used for another group once every process

@@ -3,7 +3,7 @@
 It has no name and no file descriptor, and disappears with the memory in which it lies, so
 that nothing has to be cleaned up when a process is killed. A semaphore of ``multiprocessing``
 has a name and a page of its own in /dev/shm, and under ``spawn`` and ``forkserver`` the
-name stays until somebody removes it.
+name stays until it is removed explicitly.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class Leaving(LeftGroup):
         self._outboxes = outboxes
 
     def try_to_leave(self) -> None:
-        """Leave once this process has seen that nobody sent it a message too many."""
+        """Leave the group if all late posts have come, in it and in its sub-groups."""
         if not self._members.open_inside and self._oblivious.has_read_all():
             self._oblivious.leave()
             self._members.leave()

@@ -90,8 +90,8 @@ class Observer:
         news: dict[int, Ended | Death] = {}
         for pid in {self._sources[source] for source, _ in self._poll.poll(1000 * timeout)}:
             pipe = self.pipes[pid]
-            said = received(pipe) if pipe.poll() else b""
-            news[pid] = self._read(said, pid) if said else self.death(pid)
+            report = received(pipe) if pipe.poll() else b""
+            news[pid] = self._read(report, pid) if report else self.death(pid)
             self._poll.unregister(pipe.fileno())
             self._poll.unregister(self.processes[pid].sentinel)
         return news

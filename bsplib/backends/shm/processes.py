@@ -133,10 +133,10 @@ class Processes:
             self.busy = False
         return report
 
-    def _send(self, said: bytes) -> None:
+    def _send(self, message: bytes) -> None:
         for pipe in self._pipes:
             with contextlib.suppress(OSError):  # a dead process is found by its sentinel
-                pipe.send_bytes(said)
+                pipe.send_bytes(message)
 
     def _fork_all(self) -> None:
         """Fork processes that wait for tasks; the threads of BLAS are started again at once."""
