@@ -40,6 +40,9 @@ from bsplib.errors import OutOfSharedMemoryError
 
 CHUNK_SHIFT = 20
 """Binary logarithm of the bytes of a chunk, and of the first window. Windows have whole chunks."""
+_TRIES = 3
+"""While one process reserves pages in vain, which the system then takes back, another one may
+find too few: where there is room afterwards, it tries again."""
 _AREA_SHIFT = 44
 """Binary logarithm of the bytes of an area; most of it is a hole in the file."""
 _CHUNKS_SHIFT = _AREA_SHIFT - CHUNK_SHIFT
@@ -202,12 +205,17 @@ class Segment:
             self.windows[
                 start >> CHUNK_SHIFT
             ]  # maps the window, or raises before pages are reserved
-        try:
-            os.posix_fallocate(self.descriptor, start, nbytes)
-        except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.ENOMEM):
-                raise
-            raise full(nbytes) from None
+        for _ in range(_TRIES):
+            try:
+                os.posix_fallocate(self.descriptor, start, nbytes)
+            except OSError as error:
+                if error.errno not in (errno.ENOSPC, errno.ENOMEM):
+                    raise
+                if free_shared_memory() < nbytes:
+                    break
+            else:
+                return
+        raise full(nbytes)
 
     def close(self) -> None:
         """Unmap the control words and close the descriptor; windows stay mapped."""
