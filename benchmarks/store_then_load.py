@@ -2,20 +2,30 @@
 
 This is what a poster and a sleeper do, see ``bsplib/backends/shm/PROTOCOL.md``. Shown is in
 how many of many tries both read old values, so that a wake-up would have been lost: without
-fences, with a fence in both, and with one in the sleeper that fences the poster, too.
+fences, with a fence in both, and with one in the sleeper that fences the poster, too. The
+figures are written to ``benchmarks/store_then_load.json``, with what the fences cost.
 """
 
 from __future__ import annotations
 
+import json
 import mmap
 import os
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
 
 import click
 import numpy as np
 
+from benchmarks import provenance
+from benchmarks.harness import summary
 from bsplib.backends.shm.control import WORD
 from bsplib.backends.shm.fences import Fences
 
+_FILE = Path(__file__).with_suffix(".json")
+_CALLS, _SAMPLES = 1000, 25
 _LINE = 8
 """Words of a cache line."""
 _WAYS = {
@@ -59,12 +69,42 @@ def _store_then_load(words: memoryview, me: int, tries: int, fence: str) -> None
         words[loaded + number - 1] = words[other]
 
 
+def seconds_of(call: Callable[[], object]) -> dict[str, float]:
+    """Return what a call takes in seconds: median, quartiles and extremes."""
+    samples = []
+    for _ in range(_SAMPLES):
+        began = time.perf_counter()
+        for _ in range(_CALLS):
+            call()
+        samples.append((time.perf_counter() - began) / _CALLS)
+    return summary(samples)
+
+
 @click.command(help=__doc__)
 @click.option("--tries", default=400_000, help="How often, for each way.")
-def main(tries: int) -> None:
-    """Print a line for each way."""
-    for name, fences in _WAYS.items():
-        print(f"{name}: both old in {both_old(tries, fences)} of {tries} tries")
+@click.option("--rounds", default=5, help="How many times all ways are tried.")
+def main(tries: int, rounds: int) -> None:
+    """Print a line for each way, and keep the figures."""
+    fences = Fences()
+    document = {
+        "measured": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": provenance.commit(),
+        "versions": provenance.versions(),
+        "machine": provenance.machine(),
+        "tries": tries,
+        "both_old": {
+            name: [both_old(tries, ways) for _ in range(rounds)] for name, ways in _WAYS.items()
+        },
+        "membarrier": not fences.posts_need_fence,
+        "seconds": {
+            "Fences.full": seconds_of(fences.full),
+            "Fences.all_processes": seconds_of(fences.all_processes),
+        },
+    }
+    for name, counts in document["both_old"].items():  # type: ignore[attr-defined]  # a dict, above
+        print(f"{name}: both old in {', '.join(map(str, counts))} of {tries} tries")
+    _FILE.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    print(f"wrote {_FILE}")
 
 
 if __name__ == "__main__":
