@@ -118,18 +118,18 @@ def operation() -> str:
     return {"__exit__": "done", "__enter__": "with"}.get(name, name)
 
 
-def place() -> str:
+def line() -> str:
     """Return file and line of the call, such as ``sort.py:31``."""
     frame = caller()
     return END if frame is None else _words(frame.f_code.co_filename, frame.f_lineno)
 
 
-def place_of_error(traceback: TracebackType | None) -> str:
+def line_of_error(traceback: TracebackType | None) -> str:
     """Return file and line of the user's frame in which an error was raised."""
-    return place_in(stack_of_error(traceback))
+    return line_in(stack_of_error(traceback))
 
 
-def place_in(stack: Iterable[tuple[str, int, str]]) -> str:
+def line_in(stack: Iterable[tuple[str, int, str]]) -> str:
     """Return file and line of the user's frame of a stack.
 
     Args:

@@ -16,7 +16,7 @@ class Whereabouts(NamedTuple):
 
     pid: int
     superstep: int
-    place: str
+    line: str
     """File and line of the innermost frame of the program; empty if it is not known."""
     doing: str
     """What it does there: whether it waits or computes."""
@@ -24,4 +24,4 @@ class Whereabouts(NamedTuple):
 
 def from_stack(pid: int, superstep: int, stack: Stack) -> Whereabouts:
     """Return where a process is, from its stack."""
-    return Whereabouts(pid, superstep, call_site.place_in(stack), call_site.activity(stack))
+    return Whereabouts(pid, superstep, call_site.line_in(stack), call_site.activity(stack))

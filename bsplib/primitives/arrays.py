@@ -90,7 +90,7 @@ class Arrays(Supersteps):
         except BspError as error:
             self._fail(error)
         if self._watch is not None:
-            registration.freed_by = f"pop_reg at {call_site.place()}"
+            registration.freed_by = f"pop_reg at {call_site.line()}"
 
     def zeros(self, shape: int | Sequence[int], dtype: DTypeLike = float) -> Array:
         """Allocate an array of zeros in shared memory and register it.
@@ -213,7 +213,7 @@ class Arrays(Supersteps):
             if registration.slot not in before:
                 self._registry.pop(registration.handle)
                 if self._watch is not None:
-                    registration.freed_by = f"the end of the scope at {call_site.place()}"
+                    registration.freed_by = f"the end of the scope at {call_site.line()}"
 
     def _dtype(self, operation: str, dtype: DTypeLike) -> np.dtype[Any]:
         try:

@@ -184,7 +184,7 @@ class GroupState:
     def _error(self, kind: type[BspError], text: str) -> BspError:
         """Return an error that says where it happened."""
         process = self._port.members[self._pid]
-        place = call_site.place()
+        place = call_site.line()
         error = kind(f"{text} [process {process}, superstep {self._superstep}, {place}]")
         error.pid, error.superstep = process, self._root_superstep()
         return error

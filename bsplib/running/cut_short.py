@@ -24,10 +24,10 @@ def interrupted(rows: Iterable[Whereabouts]) -> str:
 
 
 def _table(rows: Iterable[Whereabouts]) -> str:
-    """Return a table of where processes are; processes at the same place share a line."""
+    """Return a table of where processes are; those at the same line of the program share a row."""
     alike: dict[tuple[str, str, str], list[int]] = {}
-    for pid, superstep, place, doing in sorted(rows):
-        alike.setdefault((str(superstep), place, doing), []).append(pid)
+    for pid, superstep, line, doing in sorted(rows):
+        alike.setdefault((str(superstep), line, doing), []).append(pid)
     lines = [_HEADINGS, *((_ranges(pids), *row) for row, pids in alike.items())]
     widths = [max(len(line[column]) for line in lines) for column in range(len(_HEADINGS))]
     return "\n".join(

@@ -40,7 +40,7 @@ class Failure:
     pid: int
     superstep: int
     error: BaseException
-    place: str = ""
+    line: str = ""
     """File and line at which it was raised; empty where that is not known."""
     traceback: str = ""
 
@@ -59,7 +59,7 @@ class Failure:
 class Halt:
     """Where a process waited when the run ended because of another one."""
 
-    place: str
+    line: str
 
     failed: ClassVar[bool] = False
 
@@ -74,7 +74,7 @@ def failure_of(error: BaseException, pid: int, superstep: int) -> Failure:
     """
     own = getattr(error, "superstep", None)
     superstep = own if isinstance(own, int) else superstep
-    place = call_site.place_of_error(error.__traceback__)
+    line = call_site.line_of_error(error.__traceback__)
     if isinstance(error, SystemExit):
         status = 0 if error.code is None else error.code
         died = ProcessDiedError(
@@ -82,13 +82,13 @@ def failure_of(error: BaseException, pid: int, superstep: int) -> Failure:
             f"main"
         )
         died.pid, died.superstep = pid, superstep
-        return Failure(pid, superstep, died, place)
-    return Failure(pid, superstep, _portable(error), place, _text(error))
+        return Failure(pid, superstep, died, line)
+    return Failure(pid, superstep, _portable(error), line, _text(error))
 
 
 def halt_of(stopped: BaseException) -> Halt:
     """Describe where a process was stopped, from the exception that stopped it."""
-    return Halt(call_site.place_of_error(stopped.__traceback__))
+    return Halt(call_site.line_of_error(stopped.__traceback__))
 
 
 def unpicklable_result(pid: int, reason: Exception) -> MessageError:
@@ -150,7 +150,7 @@ def raise_first(outcomes: Mapping[int, Any]) -> None:
     error = first.error
     others = sum(f is not first and not isinstance(f.error, SyncMismatchError) for f in failures)
     if isinstance(error, SyncMismatchError):
-        _name_places(error, outcomes)
+        _name_lines(error, outcomes)
     note = _note(first, others)
     if note:
         with contextlib.suppress(Exception):  # a foreign __setattr__ may forbid it
@@ -171,29 +171,29 @@ def _note(failure: Failure, others: int) -> str:
         return f"[{more}]" if more else ""
     at = f"process {failure.pid}, "
     at += call_site.END if failure.superstep == _AFTER_ALL else f"superstep {failure.superstep}"
-    if failure.place and failure.superstep != _AFTER_ALL:
-        at += f", {failure.place}"
+    if failure.line and failure.superstep != _AFTER_ALL:
+        at += f", {failure.line}"
     return f"[{at}; {more}]" if more else f"[{at}]"
 
 
-def _name_places(error: SyncMismatchError, outcomes: Mapping[int, Any]) -> None:
+def _name_lines(error: SyncMismatchError, outcomes: Mapping[int, Any]) -> None:
     """Add to a mismatch where every process waited, if they waited at several places."""
     at: dict[str, list[int]] = {}
     for pid, outcome in sorted(outcomes.items()):
-        if isinstance(outcome, Failure | Halt) and outcome.place:
-            at.setdefault(outcome.place, []).append(pid)
+        if isinstance(outcome, Failure | Halt) and outcome.line:
+            at.setdefault(outcome.line, []).append(pid)
     if len(at) < 2:
         return
-    text, bracket, place = str(error).partition(" [process ")
+    text, bracket, line = str(error).partition(" [process ")
     waiting = ", ".join(
-        f"{named(pids)} {'wait' if len(pids) > 1 else 'waits'} at {_article(place)}"
-        for place, pids in at.items()
+        f"{named(pids)} {'wait' if len(pids) > 1 else 'waits'} at {_article(line)}"
+        for line, pids in at.items()
     )
-    error.args = (f"{text}; {waiting}{bracket}{place}", *error.args[1:])
+    error.args = (f"{text}; {waiting}{bracket}{line}", *error.args[1:])
 
 
-def _article(place: str) -> str:
-    return f"the {place}" if place == call_site.END else place
+def _article(line: str) -> str:
+    return f"the {line}" if line == call_site.END else line
 
 
 # -- tracebacks -----------------------------------------------------------------------------

@@ -125,9 +125,9 @@ def check_overlaps(
     ]
     transfers.sort(key=lambda transfer: transfer.is_get)  # puts are named first in a report
     calls = [named.call(transfer) for transfer in transfers]
-    for array, (operation, place) in watch.take():
+    for array, (operation, line) in watch.take():
         use, what = _HERE[operation]
-        calls.append(_Call(use, _words(what, members[pid], place), array, None))
+        calls.append(_Call(use, _words(what, members[pid], line), array, None))
     for group in _overlap_candidates(calls):
         _compare(group)
     for transfer in transfers:
@@ -144,12 +144,12 @@ def _check_unchanged(named: _Named, transfer: _Transfer, watch: Watch, process: 
     if now.tobytes() != named.values(transfer, before).tobytes():
         raise OverlapError(
             f"process {process} has changed the {_AT_ANY_TIME[operation]} of {transfer.words()} in "
-            f"the superstep that ends at {call_site.place()}"
+            f"the superstep that ends at {call_site.line()}"
         )
 
 
-def _words(operation: str, process: int, place: str) -> str:
-    return f"{operation} ({place}, process {process})"
+def _words(operation: str, process: int, line: str) -> str:
+    return f"{operation} ({line}, process {process})"
 
 
 class _Transfer(NamedTuple):
@@ -166,8 +166,8 @@ class _Transfer(NamedTuple):
 
     def words(self) -> str:
         """Return text for errors: primitive, line and process of the call."""
-        operation, place = self.site
-        return _words(operation, self.process, place)
+        operation, line = self.site
+        return _words(operation, self.process, line)
 
     def use(self) -> _Use:
         """Return what it does to each element."""

@@ -70,7 +70,7 @@ def _kinds(
 def _sites(out: Mapping[int, Outgoing]) -> str:
     """Return the calls of the transfers, if ``check=True`` has kept them."""
     sites = [site for sent in out.values() for kind in sent.sites for site in kind]
-    lines = dict.fromkeys(f"{operation} at {place}" for operation, place in sites)
+    lines = dict.fromkeys(f"{operation} at {line}" for operation, line in sites)
     return f": {', '.join([*lines][:_LISTED])}" if lines else ""
 
 

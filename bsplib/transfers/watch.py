@@ -26,7 +26,7 @@ class Site(NamedTuple):
     """Where a transfer was called."""
 
     operation: str
-    place: str
+    line: str
 
 
 class _Watched(NamedTuple):
@@ -41,7 +41,7 @@ class _Watched(NamedTuple):
 
 def here(operation: str) -> tuple[str, str]:
     """Return primitive and line of the present call, as plain values."""
-    return operation, call_site.place()
+    return operation, call_site.line()
 
 
 class Quarantine:
@@ -148,8 +148,8 @@ class Watch:
         if changed is not None:
             what = "source" if changed.operation == "hpput" else "destination"
             raise OverlapError(
-                f"the {what} of {changed.operation} at {changed.place} was changed before the "
-                f"sync at {call_site.place()}"
+                f"the {what} of {changed.operation} at {changed.line} was changed before the "
+                f"sync at {call_site.line()}"
             )
 
     def take(self) -> list[tuple[Array, Site]]:
@@ -180,7 +180,7 @@ class Watch:
         for registration in registrations:
             lease = lease_of(registration.handle)
             if lease is not None and registration.memory is not None:
-                lease.free(registration.freed_by or f"the end of its group at {call_site.place()}")
+                lease.free(registration.freed_by or f"the end of its group at {call_site.line()}")
                 self.quarantine.keep(registration.memory)
 
     # -- messages -------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ class Watch:
         frame = call_site.caller()
         text = (
             f"{messages} messages to process {process}, the first from process {source}, were "
-            f"not read before the superstep ended at {call_site.place()}, and are lost"
+            f"not read before the superstep ended at {call_site.line()}, and are lost"
         )
         file, line = (frame.f_code.co_filename, frame.f_lineno) if frame else ("end of main", 0)
         warnings.warn_explicit(text, CheckWarning, file, line)
@@ -205,11 +205,10 @@ class Watch:
         return self._error(RegistrationError if freed else OverlapError, text)
 
 
-def not_there_yet(operation: str, place: str) -> str:
+def not_there_yet(operation: str, line: str) -> str:
     """Return the text of the error for a destination of a get that is read too early."""
     return (
-        f"the destination of {operation} at {place} is read before the sync, which writes its "
-        f"values"
+        f"the destination of {operation} at {line} is read before the sync, which writes its values"
     )
 
 
