@@ -154,7 +154,9 @@ class Lane:
         there = self._there
         if there is None and self._shared_address is not None:
             there = self._reach()
-        if there is None or src.__class__ is not _ndarray or not self._is_settled(src.nbytes):
+        if there is None or src.__class__ is not _ndarray:
+            return self.put(out, src, first, True)
+        if not self._port.is_settled(self._pid) and not self._settles_soon(src.nbytes):
             return self.put(out, src, first, True)
         if first.__class__ is not int:
             first = self._first(src, first)
@@ -181,10 +183,10 @@ class Lane:
         self._shared_address = None
         return self._there
 
-    def _is_settled(self, nbytes: int) -> bool:
-        """Tell whether the values can be written now; wait a little for that if they are large."""
+    def _settles_soon(self, nbytes: int) -> bool:
+        """Wait a little until the values can be written, if they are large; tell whether so."""
         is_settled, pid = self._port.is_settled, self._pid
-        return is_settled(pid) or any(is_settled(pid) for _ in range(nbytes >> _WAIT_SHIFT))
+        return any(is_settled(pid) for _ in range(nbytes >> _WAIT_SHIFT))
 
     def first_of(self, view: Array, src: Any) -> int:
         """Return the element of the array at which a view begins.

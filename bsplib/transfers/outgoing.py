@@ -60,7 +60,7 @@ class Outgoing:
     _get_indices: Sequence[Payload] = _NONE
 
     _has_puts = False
-    _lone: LonePut | None = None  # one word, where that is the only put so far
+    _lone: LonePut | None = None  # the put that is the only one so far
     _single: int | None = None  # slot of the last put, if that put one word
     _run: int | None = None  # slot of the array of the run to which words are added now
     _run_firsts: list[int]
@@ -70,18 +70,19 @@ class Outgoing:
 
     def add_stretch(self, slot: int, first: int, payload: Payload) -> None:
         """Add a put of elements that follow each other, after all puts so far."""
+        if not self._has_puts:
+            self._has_puts = True
+            self._lone = slot, first, payload
+            return
         if self._lone is not None or self._run is not None:
             self._settle()
         if self._other_puts:
             self._add_late_stretch(slot, first, payload)
-        elif self._put_slots:
-            self._single = None
-            self._put_slots.append(slot)  # type: ignore[attr-defined]  # lists, made below
-            self._put_firsts.append(first)  # type: ignore[attr-defined]
-            self._values.append(payload)  # type: ignore[attr-defined]
-        else:
-            self._has_puts = True
-            self._put_slots, self._put_firsts, self._values = [slot], [first], [payload]
+            return
+        self._single = None
+        self._put_slots.append(slot)  # type: ignore[attr-defined]  # lists, see _settle
+        self._put_firsts.append(first)  # type: ignore[attr-defined]
+        self._values.append(payload)  # type: ignore[attr-defined]
 
     def _add_late_stretch(self, slot: int, first: int, payload: Payload) -> None:
         """Add a stretch that comes after a put of another kind."""
@@ -214,18 +215,12 @@ class Outgoing:
     # -- what is sent -----------------------------------------------------------------------
 
     def lone_put(self) -> LonePut | None:
-        """Return the put that is the only transfer; None if there are more, or none."""
-        if self.messages or self._get_slots or self._other_gets:
+        """Return the put that is all there is; None if there is more, or nothing."""
+        lone = self._lone
+        if lone is None or self.messages or self._get_slots or self._other_gets:
             return None
-        return self._lone or self._small_stretch()
-
-    def _small_stretch(self) -> LonePut | None:
-        if len(self._put_slots) != 1 or self._other_puts or self._run is not None:
-            return None
-        [data] = self._values
-        if data.__class__ is bytes and len(data) > LONE_PUT_BYTES:
-            return None
-        return self._put_slots[0], self._put_firsts[0], data
+        data = lone[2]
+        return None if data.__class__ is bytes and len(data) > LONE_PUT_BYTES else lone
 
     def parcel(self) -> Parcel:
         """Return the parcel to send."""
