@@ -181,7 +181,7 @@ def _meta(task: Task, setting: Setting) -> dict[str, Any]:
     is_virtual = backends.find(setting.backend).is_virtual
     scaling = {"virtual_time": _scaling(setting.machine)} if is_virtual else {}
     return scaling | {
-        "program": os.path.basename(sys.argv[0]) or "python",
+        "program": _program(),
         "main": getattr(task.main, "__qualname__", repr(task.main)),
         "arguments": sys.argv[1:],
         "backend": setting.backend,
@@ -195,6 +195,15 @@ def _meta(task: Task, setting: Setting) -> dict[str, Any]:
         "numpy": np.__version__,
         "bsplib": __version__,
     }
+
+
+def _program() -> str:
+    """Return the name of the program: its file, or the package after ``python -m``."""
+    file = os.path.basename(sys.argv[0])
+    if file == "__main__.py":  # so every package would be called
+        spec = getattr(sys.modules["__main__"], "__spec__", None)
+        return (spec and spec.parent) or os.path.basename(os.path.dirname(sys.argv[0]))
+    return file or "python"
 
 
 def _scaling(machine: Machine) -> dict[str, Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections import defaultdict
 
 import numpy as np
@@ -490,3 +492,25 @@ def test_a_run_that_broke_off_in_a_sub_group_keeps_what_was_whole(run, tmp_path)
 def test_a_run_that_broke_off_at_once_has_a_trace_without_records(run, tmp_path):
     recorded = crash(run, tmp_path / "file.bsp", lambda bsp: {}["missing"])
     assert len(recorded.records) == 0
+
+
+def test_a_package_that_is_run_is_recorded_by_its_name_and_not_as_main(tmp_path):
+    package = tmp_path / "halo"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "__main__.py").write_text(
+        "import bsplib\n\ndef main(bsp):\n    bsp.sync()\n\nif __name__ == '__main__':\n"
+        "    bsplib.run(main, nprocs=2, backend='sim', profile='halo.bsp')\n"
+    )
+    for called in (["-m", "halo"], ["halo"]):
+        subprocess.run([sys.executable, *called], cwd=tmp_path, check=True, timeout=60)
+        (run,) = read_trace(tmp_path / "halo.bsp").runs
+        assert run.meta["program"] == "halo"
+
+
+@pytest.mark.parametrize("file", ["sort.py", "-c", ""])
+def test_a_program_that_is_no_package_is_recorded_by_its_file(tmp_path, monkeypatch, file):
+    monkeypatch.setattr(sys, "argv", [file and f"/home/{file}"])
+    bsplib.run(step, nprocs=1, backend="sim", profile=tmp_path / "a.bsp")
+    (run,) = read_trace(tmp_path / "a.bsp").runs
+    assert run.meta["program"] == (file or "python")
