@@ -10,7 +10,6 @@ for a backend that packs a parcel by :mod:`marshal`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from typing import Any, NamedTuple
 
 _new = tuple.__new__
@@ -170,16 +169,6 @@ class Parcel(NamedTuple):
     sites: tuple[Sequence[Site], Sequence[Site]] | tuple[()] = ()
     """Where the puts and where the gets were called; empty without ``check=True``."""
 
-    def payloads(self) -> Iterator[Payload]:
-        """Return all payloads."""
-        if self.puts is not None:
-            yield from chain(self.puts.values, self.puts.indices)
-        if self.gets is not None:
-            yield from self.gets.indices
-        if self.messages is not None:
-            yield from self.messages.contents
-        yield from self.replies
-
     def plain(self) -> tuple[Any, ...]:
         """Return the parcel in plain values, for :meth:`of_plain`."""
         puts, gets, messages, replies, sites = self
@@ -239,8 +228,6 @@ class Traffic(NamedTuple):
     """Payload of its puts and messages."""
     asked_bytes: int
     """Payload that comes back for its gets."""
-    sends: bool
-    asks: bool
 
 
 def traffic_of(parcel: Parcel) -> Traffic:
@@ -253,7 +240,7 @@ def traffic_of(parcel: Parcel) -> Traffic:
         sent += sum(map(size_of, messages.contents))
     if gets is not None:
         asked = sum(gets.sizes) + sum(map(_asked, gets.others))
-    return Traffic(sent, asked, puts is not None or messages is not None, gets is not None)
+    return Traffic(sent, asked)
 
 
 def size_of(payload: Payload) -> int:

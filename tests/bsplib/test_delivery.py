@@ -200,7 +200,7 @@ def test_puts_and_messages_count_for_an_oblivious_sync_and_gets_do_not():
     out.add_get(StretchGet(0, 0, 8))
     out.add_message(*encode(b"123", None, Post().stage, HERE))
     assert out.count() == 2
-    assert traffic_of(out.parcel()) == (8 + 3, 8, True, True)
+    assert traffic_of(out.parcel()) == (8 + 3, 8)
 
 
 def test_puts_of_all_kinds_keep_their_order_whatever_they_are_kept_in(registry, post):

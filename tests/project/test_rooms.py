@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from .imports_of import import_statements
+
 ROOT = Path(__file__).parents[2]
 
 MAY_IMPORT = {
@@ -30,20 +32,12 @@ def files(room):
 
 def imports(path):
     """(module, whether inside a function) of every import, types-only ones included."""
-    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
-    inside = {
-        id(node)
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-        for node in ast.walk(function)
-    }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield alias.name, id(node) in inside
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: a relative import"
-            yield node.module, id(node) in inside
+    for statement, lazily in import_statements(path):
+        if isinstance(statement, ast.Import):
+            for alias in statement.names:
+                yield alias.name, lazily
+        else:
+            yield statement.module, lazily
 
 
 def rooms_imported(path):

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from .imports_of import import_statements
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "bsplib"
 
@@ -83,27 +85,17 @@ def room_of(name):
 
 def imports(name):
     """(module, whether inside a function) for every import of another module of bsplib."""
-    tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
-    inside = {
-        id(node)
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-        for node in ast.walk(function)
-    }
-    for node in ast.walk(tree):
-        for module in imported(node):
-            yield module, id(node) in inside
+    for statement, lazily in import_statements(MODULES[name]):
+        for module in imported(statement):
+            yield module, lazily
 
 
 def imported(node):
     """Names of the modules of bsplib that a statement imports."""
     if isinstance(node, ast.Import):
         names = [alias.name for alias in node.names]
-    elif isinstance(node, ast.ImportFrom):
-        assert node.level == 0, "a relative import"
-        names = [f"{node.module}.{alias.name}" for alias in node.names]
     else:
-        names = []
+        names = [f"{node.module}.{alias.name}" for alias in node.names]
     for name in names:
         package, _, module = name.partition(".")
         if package == "bsplib":
