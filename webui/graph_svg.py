@@ -6,18 +6,15 @@ by the page, which shades the same drawing for each of the seventeen critical pa
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
 import unicodedata
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import graphviz
 
-from bsplib.errors import BspError
 from profiler import format as fmt
 from profiler.costs import METRICS
+from profiler.dot import LayoutError, run_dot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,28 +53,6 @@ _KEPT = {
 }
 """The elements and attributes of dot's output that are kept; all others are removed."""
 
-LAYOUT_SECONDS = 20
-"""Time limit of a layout: for some graphs dot would take hours."""
-_MEMORY_BYTES = 2 << 30
-_LIMITED = f"""
-import os, resource, sys
-try:
-    resource.setrlimit(resource.RLIMIT_AS, ({_MEMORY_BYTES},) * 2)
-except (OSError, ValueError):
-    pass  # this system has no such limit
-os.execv(sys.argv[1], sys.argv[1:])
-"""
-_BUNDLED = """
-import sys, pygraphviz
-graph = pygraphviz.AGraph(string=sys.stdin.buffer.read().decode())
-sys.stdout.buffer.write(graph.draw(format="svg", prog="dot"))
-"""
-"""Uses the Graphviz inside pygraphviz, in a separate process that can be ended."""
-
-
-class LayoutError(BspError):
-    """No layout of a call graph could be computed."""
-
 
 def draw(callgraph: CallGraph) -> str:
     """Lay out the call graph, from left to right.
@@ -93,7 +68,7 @@ def draw(callgraph: CallGraph) -> str:
         LayoutError: dot failed, or exceeded its time limit.
     """
     try:
-        return _bare(_layout(to_dot(callgraph)))
+        return _bare(run_dot(to_dot(callgraph)))
     except LayoutError as error:
         size = f"{len(callgraph.graph)} nodes and {callgraph.graph.number_of_edges()} edges"
         raise LayoutError(f"the call graph has {size}, and {error}: see bsp report") from None
@@ -163,33 +138,6 @@ def _fitting(text: str, columns: int) -> str:
 
 def _columns(char: str) -> int:
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
-
-
-def _layout(dot: str) -> bytes:
-    """Run the system's dot, or the one inside pygraphviz, with limited time and memory.
-
-    Raises:
-        LayoutError: dot failed or exceeded its time limit; the text continues a sentence.
-    """
-    executable = shutil.which("dot")
-    bundled = [sys.executable, "-P", "-c", _BUNDLED]
-    line = bundled if executable is None else [executable, "-Tsvg"]
-    try:
-        done = subprocess.run(
-            [sys.executable, "-S", "-I", "-c", _LIMITED, *line],
-            input=dot.encode(),
-            capture_output=True,
-            check=False,
-            timeout=LAYOUT_SECONDS,
-        )
-    except subprocess.TimeoutExpired:
-        raise LayoutError(f"dot did not finish within {LAYOUT_SECONDS} s") from None
-    if done.returncode or not done.stdout:
-        *_, last = done.stderr.decode(errors="replace").strip().splitlines() or [""]
-        raise LayoutError(
-            f"dot failed (status {done.returncode}) {fmt.visible(last[-200:])}".rstrip()
-        )
-    return done.stdout
 
 
 def _bare(svg: bytes) -> str:

@@ -9,8 +9,10 @@ import pytest
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import read_trace, write_trace
 from bsplib.sync_kinds import Kind
+from profiler import dot
 from profiler import format as fmt
 from profiler.callgraph import build
+from profiler.dot import LayoutError
 from webui import graph_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -159,15 +161,15 @@ def test_the_dot_on_the_path_lays_out_where_there_is_one(callgraph, system_dot):
 
 def test_a_dot_that_fails_is_quoted(callgraph, system_dot):
     system_dot("echo 'dot: no libraries' >&2; exit 3")
-    with pytest.raises(graph_svg.LayoutError, match=r"dot failed \(status 3\) dot: no libraries"):
+    with pytest.raises(LayoutError, match=r"dot failed \(status 3\) dot: no libraries"):
         graph_svg.draw(callgraph)
 
 
 @pytest.mark.lengthy
 def test_a_dot_that_is_busy_for_ever_is_ended_and_named(callgraph, system_dot, monkeypatch):
-    monkeypatch.setattr(graph_svg, "LAYOUT_SECONDS", 1)
+    monkeypatch.setattr(dot, "LAYOUT_SECONDS", 1)
     system_dot("while :; do :; done")
-    with pytest.raises(graph_svg.LayoutError) as caught:
+    with pytest.raises(LayoutError) as caught:
         graph_svg.draw(callgraph)
     assert str(caught.value) == (
         "the call graph has 9 nodes and 9 edges, and dot did not finish within 1 s: see bsp report"
@@ -178,7 +180,7 @@ def test_a_dot_that_is_busy_for_ever_is_ended_and_named(callgraph, system_dot, m
 def test_a_small_trace_whose_graph_is_a_tangle_is_refused_in_time(
     run_maker, frame, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(graph_svg, "LAYOUT_SECONDS", 1)
+    monkeypatch.setattr(dot, "LAYOUT_SECONDS", 1)
     random = np.random.default_rng(0)
     maker = run_maker(2)
     for _ in range(400):
@@ -187,7 +189,7 @@ def test_a_small_trace_whose_graph_is_a_tangle_is_refused_in_time(
     path = tmp_path / "tangle.bsp"
     write_trace(path, Trace((maker.run(),)))
     assert path.stat().st_size < 200_000
-    with pytest.raises(graph_svg.LayoutError, match="not finish within 1 s"):
+    with pytest.raises(LayoutError, match="not finish within 1 s"):
         graph_svg.draw(build(read_trace(path).runs[0]))
 
 

@@ -1,0 +1,69 @@
+"""Run dot of Graphviz in a process of its own, with limited time and memory.
+
+The system's dot is used where there is one, otherwise the one inside the package pygraphviz.
+For some graphs dot would take hours or all memory, so neither is left to it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+
+from bsplib.errors import BspError
+from profiler import format as fmt
+
+LAYOUT_SECONDS = 20
+"""Time limit of a layout."""
+_MEMORY_BYTES = 2 << 30
+_LIMITED = f"""
+import os, resource, sys
+try:
+    resource.setrlimit(resource.RLIMIT_AS, ({_MEMORY_BYTES},) * 2)
+except (OSError, ValueError):
+    pass  # this system has no such limit
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+_BUNDLED = """
+import sys, pygraphviz
+graph = pygraphviz.AGraph(string=sys.stdin.buffer.read().decode())
+sys.stdout.buffer.write(graph.draw(format=sys.argv[1], prog="dot"))
+"""
+"""Uses the Graphviz inside pygraphviz, in a separate process that can be ended."""
+
+
+class LayoutError(BspError):
+    """No layout of a call graph could be computed."""
+
+
+def run_dot(source: str, output: str = "svg", *, limit_s: float | None = None) -> bytes:
+    """Lay out a graph and return the drawing.
+
+    Args:
+        source: the graph in DOT.
+        output: format of the drawing, one of those of dot, such as ``svg`` or ``pdf``.
+        limit_s: time limit in seconds; default: ``LAYOUT_SECONDS``.
+
+    Raises:
+        LayoutError: dot failed or exceeded its time limit; the text continues a sentence.
+    """
+    limit_s = LAYOUT_SECONDS if limit_s is None else limit_s
+    executable = shutil.which("dot")
+    bundled = [sys.executable, "-P", "-c", _BUNDLED, output]
+    line = bundled if executable is None else [executable, f"-T{output}"]
+    try:
+        done = subprocess.run(
+            [sys.executable, "-S", "-I", "-c", _LIMITED, *line],
+            input=source.encode(),
+            capture_output=True,
+            check=False,
+            timeout=limit_s,
+        )
+    except subprocess.TimeoutExpired:
+        raise LayoutError(f"dot did not finish within {limit_s:g} s") from None
+    if done.returncode or not done.stdout:
+        *_, last = done.stderr.decode(errors="replace").strip().splitlines() or [""]
+        raise LayoutError(
+            f"dot failed (status {done.returncode}) {fmt.visible(last[-200:])}".rstrip()
+        )
+    return done.stdout

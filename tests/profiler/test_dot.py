@@ -1,0 +1,37 @@
+"""dot draws in every format asked for, and never longer than allowed."""
+
+import shutil
+
+import pytest
+
+from profiler.dot import LayoutError, run_dot
+
+STARTS = {"svg": b"<?xml", "png": b"\x89PNG\r\n", "pdf": b"%PDF-"}
+
+
+@pytest.mark.parametrize("output", STARTS)
+def test_the_dot_inside_pygraphviz_draws_each_format(output, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert run_dot("digraph { a -> b }", output).startswith(STARTS[output])
+
+
+def test_the_dot_on_the_path_is_asked_for_the_format(tmp_path, monkeypatch):
+    program = tmp_path / "dot"
+    program.write_text(f'#!{shutil.which("sh")}\necho "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert run_dot("digraph {}", "pdf") == b"-Tpdf\n"
+
+
+def test_a_limit_given_to_one_layout_is_the_one_that_ends_it(tmp_path, monkeypatch):
+    program = tmp_path / "dot"
+    program.write_text(f"#!{shutil.which('sh')}\nwhile :; do :; done\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(LayoutError, match=r"^dot did not finish within 0\.3 s$"):
+        run_dot("digraph {}", limit_s=0.3)
+
+
+def test_a_graph_that_dot_cannot_read_is_an_error():
+    with pytest.raises(LayoutError, match=r"^dot failed \(status 1\)"):
+        run_dot("graph of nothing {")
