@@ -16,12 +16,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import networkx
 
-from profiler._ledger import Ledger
+from profiler._sums import Sums
 from profiler.limits import check_graph
 from profiler.summary import Cost, Summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from bsplib.recording.records import Run, Stack
     from bsplib.sync_kinds import Kind
@@ -50,6 +53,17 @@ class Node:
     """For a cost centre ``sync``, ``oblsync`` or ``end`` (the end of ``main``), else empty."""
 
 
+class Origin(NamedTuple):
+    """A call stack with the kind of sync at its end, as nodes and edges of the call graph."""
+
+    chain: tuple[str, ...]
+    """The call chain: ids of the nodes from the root to the leaf, without recursive calls."""
+    nodes: tuple[str, ...]
+    """Ids of all nodes on the stack, each once."""
+    edges: tuple[tuple[str, str], ...]
+    """Caller and callee of all edges on the stack, each once."""
+
+
 @dataclass(frozen=True)
 class CallGraph:
     """The functions that lead to syncs, and their costs."""
@@ -65,11 +79,15 @@ class CallGraph:
     root: str
     """Id of ``main``."""
     run: Run
-    _ledger: Ledger = field(repr=False)
-    _chains: tuple[tuple[str, ...], ...] = field(repr=False)
-    """For each origin of the ledger, its call chain: the nodes from the root to its leaf."""
+    origins: tuple[Origin, ...] = field(repr=False)
+    """What each record belongs to; see :meth:`origin_of_records`."""
+    _sums: Sums = field(repr=False)
     _passing: dict[str, frozenset[int]] = field(repr=False)
-    """For each node, the origins of the ledger that pass through it."""
+    """For each node, the positions in ``origins`` of those that pass through it."""
+
+    def origin_of_records(self) -> NDArray[np.intp]:
+        """Return for each record of the run the position in ``origins`` of its origin."""
+        return self._sums.origin
 
     def onward(self, chain: Sequence[str]) -> dict[str, Cost]:
         """Return the costs that passed through a call chain, by the next node below it.
@@ -82,10 +100,10 @@ class CallGraph:
         """
         depth = len(chain)
         origins: defaultdict[str, set[int]] = defaultdict(set)
-        for origin, nodes in enumerate(self._chains):
-            if len(nodes) > depth and nodes[:depth] == tuple(chain):
-                origins[nodes[depth]].add(origin)
-        return {node: self._ledger.cost(frozenset(through)) for node, through in origins.items()}
+        for number, origin in enumerate(self.origins):
+            if len(origin.chain) > depth and origin.chain[:depth] == tuple(chain):
+                origins[origin.chain[depth]].add(number)
+        return {node: self._sums.cost(frozenset(through)) for node, through in origins.items()}
 
 
 class _Key(NamedTuple):
@@ -124,8 +142,8 @@ def build(run: Run, *, library: bool = False) -> CallGraph:
 
     Source: Jarvis et al. 2002, sections 3.1 and 3.3.
     """
-    ledger = Ledger(run)
-    callers = [_callers(run.stacks[stack], kind, library) for stack, kind in ledger.origins]
+    sums = Sums(run)
+    callers = [_callers(run.stacks[stack], kind, library) for stack, kind in sums.origins]
     root, callers = _rooted(callers)
     passing: defaultdict[_Key, set[int]] = defaultdict(set, {root: set()})
     parts: defaultdict[tuple[_Key, _Key], set[int]] = defaultdict(set)
@@ -135,16 +153,23 @@ def build(run: Run, *, library: bool = False) -> CallGraph:
             if caller is not None:
                 parts[caller, key].add(origin)
 
-    check_graph(len(passing) + len(parts), run, ledger.levels)
+    check_graph(len(passing) + len(parts), run, sums.levels)
     graph = networkx.DiGraph()
     for key in _down_the_tree(root, parts):
-        cost = ledger.cost(frozenset(passing[key]))
+        cost = sums.cost(frozenset(passing[key]))
         graph.add_node(key.id(), node=Node(key.id(), *key), cost=cost)
     for (caller, key), origins in parts.items():
-        graph.add_edge(caller.id(), key.id(), cost=ledger.cost(frozenset(origins)))
-    chains = tuple(tuple(key.id() for key in _chain(nodes)) for nodes in callers)
+        graph.add_edge(caller.id(), key.id(), cost=sums.cost(frozenset(origins)))
+    through = tuple(_origin(nodes) for nodes in callers)
     under = {key.id(): frozenset(origins) for key, origins in passing.items()}
-    return CallGraph(graph, root.id(), run, ledger, chains, under)
+    return CallGraph(graph, root.id(), run, through, sums, under)
+
+
+def _origin(callers: _Callers) -> Origin:
+    """Return an origin by the ids of its nodes."""
+    chain = tuple(key.id() for key in _chain(callers))
+    edges = ((caller.id(), key.id()) for key, caller in callers.items() if caller is not None)
+    return Origin(chain, tuple(key.id() for key in callers), tuple(edges))
 
 
 def _callers(stack: Stack, kind: Kind, library: bool) -> _Callers:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from profiler.costs import METRICS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from profiler.callgraph import CallGraph, Cost
 
 MEASURES = ("abs", "imb", "rel", "weighted")
@@ -14,6 +17,11 @@ MEASURES = ("abs", "imb", "rel", "weighted")
 
 PATHS = ("sync", *(f"{metric}-{measure}" for metric in METRICS for measure in MEASURES))
 """Names of the critical paths; ``sync`` is the number of supersteps."""
+
+LOSS = "loss"
+"""Name of the view of losses, in seconds; see :mod:`profiler.losses`."""
+VIEWS = (LOSS, *PATHS)
+"""The views of a call graph: the losses, with which a page opens, and the critical paths."""
 
 METRIC_TITLES = {
     "comp": "computation",
@@ -77,17 +85,44 @@ def score(cost: Cost, path: str) -> float:
 
 
 def shades(callgraph: CallGraph, path: str) -> dict[str, float]:
-    """Return how red each node is: its score divided by the greatest score in the graph.
+    """Return how red each node is: the square root of its score on the scale of the path.
+
+    The scale means something for every program, so that a balanced one is white in its
+    imbalance views, however its nodes rank among each other.
 
     Returns:
-        By node id, 0 (white) to 1 (red); all 0 if all scores are 0.
+        By node id, 0 (white) to 1 (red); all 0 if the scale is 0.
 
     Raises:
         ValueError: there is no such path.
     """
-    scores = {name: score(cost, path) for name, cost in callgraph.graph.nodes(data="cost")}
-    greatest = max(scores.values())
-    return {name: value / greatest if greatest else 0.0 for name, value in scores.items()}
+    costs = dict(callgraph.graph.nodes(data="cost"))
+    greatest = scale(costs.values(), path)
+    return {
+        name: math.sqrt(score(cost, path) / greatest) if greatest else 0.0
+        for name, cost in costs.items()
+    }
+
+
+def scale(costs: Iterable[Cost], path: str) -> float:
+    """Return the score that is shown as red.
+
+    Args:
+        costs: the costs of all nodes.
+        path: one of ``PATHS``.
+
+    Returns:
+        For ``rel`` 1; for ``sync`` the greatest count; otherwise the greatest maximum of
+        the metric among the nodes, in seconds or bytes, also for the imbalances.
+
+    Raises:
+        ValueError: there is no such path.
+    """
+    check_path(path)
+    if path.endswith("-rel"):
+        return 1.0
+    size = "sync" if path == "sync" else f"{path.partition('-')[0]}-abs"
+    return max(score(cost, size) for cost in costs)
 
 
 def critical_path(callgraph: CallGraph, path: str) -> list[str]:

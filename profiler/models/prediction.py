@@ -112,8 +112,8 @@ class _Origins:
     """Adds up the booked times of the records of a run, in total and for each node."""
 
     def __init__(self, callgraph: CallGraph) -> None:
-        self._origin = callgraph._ledger.origin
-        self._count = len(callgraph._ledger.origins)
+        self._origin = callgraph.origin_of_records()
+        self._count = len(callgraph.origins)
         self._under = {node: sorted(origins) for node, origins in callgraph._passing.items()}
 
     def total(self, booking: Booking) -> Parts:

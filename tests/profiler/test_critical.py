@@ -58,15 +58,30 @@ def lively(script):
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_shades_are_the_share_of_the_greatest_score(lively, path):
+def test_shades_are_square_roots_on_a_scale_that_means_something(lively, path):
     callgraph = lively.reading().callgraph
+    costs = dict(callgraph.graph.nodes(data="cost"))
+    metric, _, measure = path.partition("-")
+    greatest = max(
+        cost.count if path == "sync" else cost[metric].maximum for cost in costs.values()
+    )
+    whole = 1 if measure == "rel" else greatest
     shade = shades(callgraph, path)
-    scores = {name: score(cost, path) for name, cost in callgraph.graph.nodes(data="cost")}
     assert set(shade) == set(callgraph.graph)
-    assert max(shade.values()) == 1
-    assert min(shade.values()) >= 0
+    assert 0 < max(shade.values()) <= 1
     for name, value in shade.items():
-        assert value == pytest.approx(scores[name] / max(scores.values()))
+        assert value == pytest.approx((score(costs[name], path) / whole) ** 0.5)
+
+
+def test_a_balanced_program_is_white_in_its_imbalance_views(script):
+    program = script(4)
+    for _ in range(10):
+        program.step("main sort:15", w=[100, 99, 100, 100], puts=[(0, 1, 8), (1, 0, 8)])
+        program.step("main merge:25", w=[300, 300, 299, 300])
+    callgraph = program.reading().callgraph
+    for path in ("comp-imb", "comp-rel", "comp-weighted"):
+        assert max(shades(callgraph, path).values()) < 0.1
+    assert max(shades(callgraph, "comp-abs").values()) == 1
 
 
 @pytest.mark.parametrize("path", PATHS)

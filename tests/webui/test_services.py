@@ -59,8 +59,7 @@ def test_all_seventeen_paths_are_there_with_shades_and_way(run, callgraph):
     for path, shown in run["paths"].items():
         assert [step["node"] for step in shown["chain"]] == critical.critical_path(callgraph, path)
         assert shown["shades"] == pytest.approx(critical.shades(callgraph, path), abs=1e-3)
-        assert max(shown["shades"].values()) == 1
-        assert shown["shades"][shown["at"]] == 1
+        assert shown["shades"][shown["at"]] == max(shown["shades"].values()) > 0
 
 
 def test_the_way_says_what_came_along_it_and_not_what_came_through_others(run):

@@ -24,7 +24,7 @@ LOW = slice(5, 9)
 _ROWS = 9
 
 
-class Ledger:
+class Sums:
     """Costs of the parts of one run."""
 
     def __init__(self, run: Run) -> None:
