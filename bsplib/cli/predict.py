@@ -1,0 +1,74 @@
+"""``bsp predict``: how long a recorded run would take on a Machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bsplib.cli.options import TRACE, run_option
+from bsplib.cli.traces import position_of, read
+from bsplib.machine import load_machine
+
+
+@click.command("predict")
+@click.option(
+    "--machine", metavar="NAME", help="Machine to predict for.  [default: that of the run]"
+)
+@click.option(
+    "--speed",
+    metavar="X",
+    help="Speed of a process of the Machine: in flop/s, or as in 0.5x compared with the run.",
+)
+@click.option(
+    "--l",
+    "latency_s",
+    metavar="SECONDS",
+    type=click.FloatRange(0, 1),
+    help="Latency l of the Machine: the time to end a superstep.",
+)
+@click.option("--pattern", metavar="NAME", help="Use g and L of this pattern; see above.")
+@click.option(
+    "--model",
+    "names",
+    multiple=True,
+    type=click.Choice(["bsp", "bspwb", "mpm", "obsp"], case_sensitive=False),
+    help="Cost model; may be given several times.  [default: all]",
+)
+@run_option
+@click.argument("file", type=TRACE)
+def command(
+    machine: str | None,
+    speed: str | None,
+    latency_s: float | None,
+    pattern: str | None,
+    names: tuple[str, ...],
+    number: int | None,
+    file: Path,
+) -> None:
+    """Predict how long the run in the trace FILE would take on a Machine.
+
+    The trace is replayed under the cost models BSP, BSPWB, MPM and OBSP*. The table
+    shows the total beside the measured time, and the part of it that each function and
+    cost centre has on the path that determines the total.
+
+    A Machine is the set of parameters of a computer. NAME is one that comes with
+    bsplib, or a .toml file as bsp probe writes it. Figures that it lacks can be given
+    by options, or after the name, as in cray-t3e-mpi:l=1e-5,speed=3e8.
+
+    The patterns of communication are exchange, ping-pong, one-to-all,
+    personalised-one-to-all, all-to-one and all-to-all; auto recognises the pattern of
+    each superstep.
+    """
+    from profiler.models.prices import choose_prices  # noqa: PLC0415  # imported late
+    from profiler.models.replay import MODELS  # noqa: PLC0415
+    from profiler.models.report import predict_all, print_predictions  # noqa: PLC0415
+
+    trace = read(file)
+    position = position_of(trace, number)
+    runs = trace.runs if position is None else trace.runs[position : position + 1]
+    there = None if machine is None else load_machine(machine)
+    figures = {"speed": speed, "latency_s": latency_s, "pattern": pattern}
+    chosen = [(run, choose_prices(run, there, **figures)) for run in runs]  # type: ignore[arg-type]
+    models = [name for name in MODELS if not names or name.lower().rstrip("*") in names]
+    print_predictions(predict_all(chosen, models), number=position)

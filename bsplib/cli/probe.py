@@ -1,0 +1,48 @@
+"""``bsp probe``: measure this computer."""
+
+from __future__ import annotations
+
+import platform
+import re
+from pathlib import Path
+
+import click
+
+from bsplib.backends import table as backends
+from bsplib.cli.options import TRACE
+
+
+@click.command("probe")
+@click.option(
+    "-n",
+    "--nprocs",
+    type=click.IntRange(2, backends.find(backends.DEFAULT).most_processes),
+    help="Number of processes.  [default: the number of cores]",
+)
+@click.option("--name", help="Name of the Machine.  [default: the name of this computer]")
+@click.option(
+    "--out", type=TRACE, help="File to write.  [default: NAME.toml in the current folder]"
+)
+def command(nprocs: int | None, name: str | None, out: Path | None) -> None:
+    """Measure this computer and write its parameters to a Machine file.
+
+    A Machine is the set of parameters of a computer. This command measures the speed
+    of a process, and g and L of six patterns of communication over shared memory; it
+    takes some seconds. Every --machine option takes the file:
+    bsp predict --machine FILE.toml.
+    """
+    from rich.console import Console  # noqa: PLC0415  # imported late
+
+    from bsplib.running.probe_table import probe_with_progress, table  # noqa: PLC0415
+
+    name = name or platform.node() or "this computer"
+    out = out or Path(re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") + ".toml")
+    if not out.absolute().parent.is_dir():
+        raise click.ClickException(f"out: there is no folder {out.absolute().parent}")
+    probed = probe_with_progress(nprocs or max(2, backends.own_cores()), name)
+    try:
+        out.write_text(probed.machine.text(), encoding="utf-8")
+    except OSError as error:
+        raise click.ClickException(f"{out} cannot be written: {error.strerror}") from None
+    Console().print(table(probed))
+    click.echo(f"wrote {out}: bsp predict --machine {out} TRACE")

@@ -1,0 +1,30 @@
+"""``bsp recover``: save the trace of a run that was killed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bsplib.cli.options import FOLDER, TRACE
+from bsplib.recording.recording import recover as rescue
+from bsplib.visible import visible
+
+
+@click.command("recover")
+@click.option(
+    "--out", type=TRACE, help="Trace file to write.  [default: the file given for the run]"
+)
+@click.argument("folder", type=FOLDER)
+def command(out: Path | None, folder: Path) -> None:
+    """Save the trace of a run that was killed.
+
+    While a program runs with --profile, its records are kept in a folder named
+    .bsp-records-... beside the trace file. If the program is killed, the folder
+    remains; give it as FOLDER. The trace has the supersteps that all processes had
+    recorded. FOLDER is removed afterwards.
+    """
+    target, run = rescue(folder, out)
+    number = len(set(run.records["superstep"][run.records["group"] == 0].tolist()))
+    path = visible(str(target))
+    click.echo(f"wrote {path}: {run.nprocs} processes, {number} supersteps: bsp report {path}")

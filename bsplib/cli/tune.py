@@ -1,0 +1,49 @@
+"""``bsp tune``: the best value of a parameter of an application."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bsplib.cli.options import FOLDER, TRACE, backend_option, machine_option
+
+
+@click.command("tune")
+@click.option(
+    "--parameter",
+    "sweep",
+    required=True,
+    metavar="NAME=A:B:xK",
+    help="Integer option of APP and its values from A to B: all (A:B), with step K "
+    "(A:B:+K), or each K times the one before (A:B:xK).",
+)
+@click.option("-n", "--nprocs", type=click.IntRange(1), help="Number of processes.")
+@backend_option
+@machine_option
+@click.option(
+    "--repeats",
+    default=3,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Runs with each value; the fastest of them counts.",
+)
+@click.option("--keep", type=FOLDER, help="Keep the traces in this folder.")
+@click.option("--plot", type=TRACE, help="Plot the costs over the values into this file.")
+@click.argument("app")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def command(sweep: str, plot: Path | None, app: str, **options: Any) -> None:
+    """Find the best value of a parameter of APP.
+
+    APP is a module or a file with a click command named "command", such as
+    apps.sorting.sample_sort; ARGUMENTS, after --, are further options of APP. It is run and
+    recorded with each value of the parameter.
+
+    The output shows which cost centres take longer as the parameter grows and which
+    become more balanced. It names the best value for the Machine of the runs and for
+    each Machine that comes with bsplib, where a superstep costs max w + g h + l.
+    """
+    from profiler.tune.session import tune_and_print  # noqa: PLC0415  # imported late
+
+    tune_and_print(app, sweep, plot=plot, **options)
