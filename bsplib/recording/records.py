@@ -140,8 +140,9 @@ class Run:
     complete: bool = True
     """False where the run ended in an error."""
     meta: dict[str, Any] = field(default_factory=dict)
-    """Values for JSON: program, arguments, backend, host, cores, versions, started
-    (ISO 8601), error, machine; cpu_measured: whether records have CPU time."""
+    """Values for JSON: program, arguments, folder (the working directory), backend, host,
+    cores, versions, started (ISO 8601), error, machine; cpu_measured: whether records have
+    CPU time."""
 
 
 @dataclass(frozen=True)

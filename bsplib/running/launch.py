@@ -184,6 +184,7 @@ def _meta(task: Task, setting: Setting) -> dict[str, Any]:
         "program": _program(),
         "main": getattr(task.main, "__qualname__", repr(task.main)),
         "arguments": sys.argv[1:],
+        "folder": _folder(),
         "backend": setting.backend,
         "machine": asdict(setting.machine),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -204,6 +205,14 @@ def _program() -> str:
         spec = getattr(sys.modules["__main__"], "__spec__", None)
         return (spec and spec.parent) or os.path.basename(os.path.dirname(sys.argv[0]))
     return file or "python"
+
+
+def _folder() -> str:
+    """Return the working directory, at which relative names of files begin."""
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed
+        return ""
 
 
 def _scaling(machine: Machine) -> dict[str, Any]:

@@ -407,6 +407,7 @@ def test_the_metadata_say_what_ran(record, backend):
     assert meta["bsplib"] == bsplib.__version__
     assert meta["numpy"] == np.__version__
     assert meta["cores"] == len(os.sched_getaffinity(0))
+    assert meta["folder"] == os.getcwd()
     assert {"program", "arguments", "started", "host", "system", "python"} <= set(meta)
     assert "error" not in meta
 

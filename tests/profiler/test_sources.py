@@ -1,0 +1,206 @@
+"""Source files beside the runs that were recorded from them."""
+
+import os
+import platform
+from datetime import UTC, datetime
+
+import pytest
+
+from bsplib.recording.records import Frame
+from profiler import sources
+from profiler.callgraph import build
+from profiler.sources import read_sources
+
+PROGRAM = """\
+import bsplib
+
+
+def relax(bsp):
+    for _ in range(3):
+        bsp.sync()
+
+
+@cached
+def main(bsp):
+    relax(bsp)
+    helper = lambda: bsp.sync()
+    def inner():
+        bsp.sync()
+    inner()
+    bsp.sync()
+"""
+CHANGED = "The file has changed since the run, so its lines may have moved."
+
+
+@pytest.fixture
+def program(tmp_path):
+    path = tmp_path / "solve.py"
+    path.write_text(PROGRAM, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def read(script):
+    """The excerpt around a line of a file; ``meta`` is that of the run."""
+
+    def read(file, line, **meta):
+        maker = script(1)
+        frame = Frame(str(file), "main", 1, line)
+        maker.stacks = {(frame,): 0}
+        maker._parse = lambda _: (frame,)
+        maker.step("", 1)
+        callgraph = build(maker.run(meta=meta))
+        found = read_sources(callgraph)
+        _function, centre = callgraph.graph
+        return found.excerpts[found.of[centre]]
+
+    return read
+
+
+def started(path, after_s):
+    """When a run began that many seconds after a file was written."""
+    begun = datetime.fromtimestamp(path.stat().st_mtime + after_s, UTC)
+    return {"started": begun.isoformat(timespec="seconds"), "host": platform.node()}
+
+
+def test_the_lines_of_a_cost_centre_are_the_innermost_function_around_it(program, read):
+    assert read(program, 6)[:3] == (str(program), 4, tuple(PROGRAM.split("\n")[3:6]))
+    assert read(program, 14)[1:3] == (13, tuple(PROGRAM.split("\n")[12:14]))
+
+
+def test_a_function_begins_with_its_decorators_and_ends_with_its_last_line(program, read):
+    for line in (9, 10, 11, 15, 16):
+        assert read(program, line)[1:3] == (9, tuple(PROGRAM.split("\n")[8:16]))
+
+
+def test_a_lambda_is_shown_inside_the_function_around_it(program, read):
+    assert read(program, 12).first == 9
+
+
+def test_a_line_in_no_function_is_shown_with_its_surroundings(tmp_path, read):
+    path = tmp_path / "long.py"
+    path.write_text("".join(f"x = {number}\n" for number in range(1, 101)))
+    excerpt = read(path, 50)
+    assert (excerpt.first, excerpt.lines[0], excerpt.lines[-1]) == (30, "x = 30", "x = 70")
+    assert read(path, 3).first == 1
+
+
+def test_of_a_long_function_the_lines_around_the_node_are_shown(tmp_path, read):
+    path = tmp_path / "long.py"
+    path.write_text("def f():\n" + "    pass\n" * 5000)
+    excerpt = read(path, 3000)
+    assert excerpt.first == 3000 - sources.MAX_EXCERPT_LINES // 2
+    assert len(excerpt.lines) == sources.MAX_EXCERPT_LINES + 1
+
+
+def test_nodes_of_one_function_share_an_excerpt(program, script):
+    maker = script(1)
+    maker.first_lines |= {"main": 10, "relax": 4}
+    for line in (11, 15, 16):
+        maker.step(f"{program}/main:{line}", 1)
+    maker.step(f"{program}/main:11 {program}/relax:6", 1)
+    callgraph = build(maker.run())
+    found = read_sources(callgraph)
+    assert [excerpt.first for excerpt in found.excerpts] == [9, 4]
+    assert set(found.of) == set(callgraph.graph)
+
+
+def test_a_file_that_changed_since_the_run_says_so(program, read):
+    assert read(program, 6, **started(program, after_s=-10)).note == CHANGED
+    assert read(program, 6, **started(program, after_s=10)).note == ""
+
+
+def test_a_file_written_in_the_second_of_the_start_has_not_changed(program, read):
+    assert read(program, 6, **started(program, after_s=0)).note == ""
+
+
+@pytest.mark.parametrize("value", [{}, {"started": 7}, {"started": "soon"}])
+def test_a_run_that_does_not_tell_its_start_is_not_doubted(program, read, value):
+    assert read(program, 6, **value).note == ""
+
+
+def test_a_run_of_another_computer_says_so(program, read):
+    assert read(program, 6, host="far\x1baway").note == (
+        r"The run was recorded on far\x1baway: this is the file of the same name on this computer."
+    )
+
+
+def test_a_relative_name_begins_at_the_folder_of_the_run(program, read, monkeypatch):
+    assert read("solve.py", 6).note == "solve.py is not on this computer."
+    assert read("solve.py", 6, folder=str(program.parent)).first == 4
+    monkeypatch.chdir(program.parent)
+    assert read("solve.py", 6).first == 4
+    assert read("solve.py", 6, folder=["no", "text"]).first == 4
+
+
+def test_a_missing_file_says_so(tmp_path, read):
+    excerpt = read(tmp_path / "gone\x1b.py", 6)
+    shown = f"{tmp_path}/gone\\x1b.py"
+    assert excerpt == (shown, 6, (), f"{shown} is not on this computer.")
+
+
+def test_a_line_that_is_gone_says_so(program, read):
+    assert read(program, 99).note == "Line 99 is missing: the file has 16 lines now."
+
+
+def test_only_python_files_are_read(tmp_path, read):
+    secret = tmp_path / "id_rsa"
+    secret.write_text("secret\n")
+    excerpt = read(secret, 1)
+    assert excerpt.lines == ()
+    assert excerpt.note == f"{secret} cannot be read: its name does not end in .py."
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_only_regular_files_are_read(tmp_path, read, make):
+    path = tmp_path / "x.py"
+    make(path)
+    kind = "a named pipe" if make is os.mkfifo else "a folder"
+    assert read(path, 1).note == f"{path} cannot be read: it is {kind}."
+
+
+def test_a_file_of_gigabytes_is_not_read(tmp_path, read):
+    path = tmp_path / "x.py"
+    with path.open("wb") as file:
+        file.truncate(2**33)
+    assert read(path, 1).note == f"{path} cannot be read: it is longer than 4 MiB."
+
+
+@pytest.mark.parametrize("content", [b"x = '\xff'\n", b"# coding: klingon\n"])
+def test_a_file_that_is_no_text_says_so(tmp_path, read, content):
+    path = tmp_path / "x.py"
+    path.write_bytes(content)
+    assert read(path, 1).note == f"{path} cannot be read: it is not a text."
+
+
+def test_a_name_with_a_nul_is_no_crash(read):
+    assert read("x\0.py", 1).note.startswith(r"x\x00.py ")
+
+
+@pytest.mark.parametrize("text", ["def (:\n", "(" * 5000 + "\n", "-" * 50_000 + "1\n", "\0\n"])
+def test_a_file_that_is_no_python_is_shown_all_the_same(tmp_path, read, text):
+    path = tmp_path / "x.py"
+    path.write_text(text)
+    assert read(path, 1).lines[0] == text.rstrip("\n")
+
+
+def test_a_file_in_its_own_encoding_is_read(tmp_path, read):
+    path = tmp_path / "x.py"
+    path.write_bytes("# coding: latin-1\nname = 'Größe'\n".encode("latin-1"))
+    assert read(path, 2).lines[1] == "name = 'Größe'"
+
+
+def test_the_lines_of_a_run_are_limited(program, script, monkeypatch):
+    monkeypatch.setattr(sources, "MAX_LINES", 8)
+    maker = script(1)
+    maker.first_lines |= {"main": 10, "relax": 4}
+    maker.step(f"{program}/main:11 {program}/relax:6", 1)
+    found = read_sources(build(maker.run()))
+    assert [len(excerpt.lines) for excerpt in found.excerpts] == [8, 0]
+    assert found.excerpts[1].note == "The source is left out: only 8 lines of a run are shown."
+
+
+def test_the_root_of_a_run_without_records_has_no_source(script):
+    callgraph = build(script(1).run())
+    (excerpt,) = read_sources(callgraph).excerpts
+    assert excerpt.note == "The trace names no file for this function."
