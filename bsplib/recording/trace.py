@@ -48,7 +48,7 @@ import reprlib
 import struct
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -57,18 +57,16 @@ from bsplib.errors import TraceError
 from bsplib.recording.output_file import special_kind, written_whole
 from bsplib.recording.records import (
     MAX_NUMBER,
-    NO_CPU,
     RECORD,
     TRAFFIC,
-    Direction,
     Frame,
     GroupInfo,
     Run,
     Stack,
     Trace,
 )
+from bsplib.recording.sound import check_records, check_traffic
 from bsplib.recording.stacks import MAX_STACK, MAX_TEXT, shortened
-from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,6 +79,9 @@ FORMAT_VERSION = 2
 MAX_JSON_BYTES = 64 * 2**20
 MAX_META_NESTING = 32
 MAX_NPROCS = 2**16
+
+_PIECE = 2**18
+"""Bytes of an array that are read at once: few enough to stay in the cache of a core."""
 
 _DAMAGE = (
     zipfile.BadZipFile,
@@ -135,10 +136,18 @@ def write_archive(path: Path, trace: Trace) -> None:
         archive.writestr(zipfile.ZipInfo("trace.json"), document)
         for number, run in enumerate(trace.runs):
             for name, array in (("records", run.records), ("traffic", run.traffic)):
-                member = zipfile.ZipInfo(f"run-{number}/{name}.npy")
-                stored = array.astype(array.dtype.newbyteorder("<"), copy=False)
-                header = _npy_header(array.dtype, len(array))
-                archive.writestr(member, header + stored.tobytes())
+                _write_array(archive, f"run-{number}/{name}.npy", array)
+
+
+def _write_array(archive: zipfile.ZipFile, name: str, array: NDArray[np.void]) -> None:
+    """Write an array as a member, without a copy of it."""
+    header = _npy_header(array.dtype, len(array))
+    stored = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    member = zipfile.ZipInfo(name)
+    member.file_size = len(header) + stored.nbytes  # beyond 2 GiB, zip has another header
+    with archive.open(member, "w") as file:
+        file.write(header)
+        file.write(stored.view(np.uint8).data)
 
 
 def _json(trace: Trace) -> str:
@@ -272,29 +281,44 @@ class _Reader:
             complete=complete,
             meta=meta,
         )
-        _check_records(run)
-        _check_traffic(run)
+        check_records(run)
+        check_traffic(run)
         return run
 
     def _array(self, name: str, dtype: np.dtype[np.void], length: object) -> NDArray[np.void]:
         """Return the array of one npy member, of the length that the document declares."""
         count = _int(length, f"length of {name}", 0, MAX_NUMBER)
         header = _npy_header(dtype, count)
-        size = len(header) + count * dtype.itemsize
-        content = self._content(name, size)
-        if len(content) != size or not content.startswith(header):
-            raise TraceError(f"{name} is not an array of the {count} elements declared")
-        stored = np.frombuffer(content, dtype.newbyteorder("<"), count, len(header))
-        return stored.astype(dtype, copy=False)
+        member = self._member(name)
+        if member.file_size == len(header) + count * dtype.itemsize:
+            with self._archive.open(member) as file:
+                if file.read(len(header)) == header:
+                    return _elements(file, dtype, count)
+        raise TraceError(f"{name} is not an array of the {count} elements declared")
 
     def _content(self, name: str, limit: int) -> bytes:
         """Return the bytes of one member; zipfile verifies their checksum."""
+        member = self._member(name)
+        if member.file_size > limit:
+            raise TraceError(f"{name} has {member.file_size} bytes, more than {limit}")
+        return self._archive.read(member)
+
+    def _member(self, name: str) -> zipfile.ZipInfo:
         if name not in self._members:
             raise TraceError(f"has no member {name}")
-        size = self._members[name].file_size
-        if size > limit:
-            raise TraceError(f"{name} has {size} bytes, more than {limit}")
-        return self._archive.read(self._members[name])
+        return self._members[name]
+
+
+def _elements(file: IO[bytes], dtype: np.dtype[np.void], count: int) -> NDArray[np.void]:
+    """Read the rest of a member into an array, in pieces; zipfile verifies the checksum."""
+    stored = np.empty(count, dtype.newbyteorder("<"))
+    content = stored.view(np.uint8)
+    for first in range(0, len(content), _PIECE):
+        piece = content[first : first + _PIECE]
+        piece[:] = np.frombuffer(file.read(len(piece)), np.uint8)
+    array: NDArray[np.void] = stored.astype(dtype, copy=False)
+    array.setflags(write=False)
+    return array
 
 
 def _parse(content: bytes) -> dict[str, Any]:
@@ -396,83 +420,6 @@ def _stacks(value: object, frames: list[Frame]) -> tuple[Stack, ...]:
             raise TraceError(f"{what} is empty")
         stacks.append(tuple(frames[position] for position in positions))
     return tuple(stacks)
-
-
-def _check_records(run: Run) -> None:
-    """Check that numbers are in range, times in order, and no superstep is recorded twice."""
-    records = run.records
-    ends = {"pid": run.nprocs, "group": len(run.groups)}
-    ends |= {"kind": len(Kind), "stack": len(run.stacks)}
-    for name in RECORD.fields or ():
-        least = NO_CPU if name == "cpu" else 0
-        _check_range("record", records, name, least, ends.get(name, MAX_NUMBER + 1))
-    outside = ~_are_members(run, records["group"], records["pid"])
-    _refuse("record", records, outside, "a process outside its group")
-    start, arrive, end = records["start"], records["arrive"], records["end"]
-    disorder = (start > arrive) | (arrive > records["released"]) | (records["released"] > end)
-    _refuse("record", records, disorder, "times that are not in order")
-    excess = records["comm_calls"] + records["sub"] > arrive - start
-    _refuse("record", records, excess, "more time in calls and sub-groups than it lasts")
-    waiting = (records["kind"] == Kind.END) & (arrive != end)
-    _refuse("record", records, waiting, "an end of main that waits")
-    _check_rising(records, ("pid",), "end", 0)
-    _check_rising(records, ("pid", "group"), "superstep", 1)
-
-
-def _check_rising(records: NDArray[np.void], keys: tuple[str, ...], name: str, step: int) -> None:
-    """Check that among records of equal keys each value is at least ``step`` above the last."""
-    order = np.lexsort([records[key] for key in keys])
-    same = np.logical_and.reduce([np.diff(records[key][order]) == 0 for key in keys])
-    wrong = np.zeros(len(records), bool)
-    wrong[order[1:]] = same & (np.diff(records[name][order]) < step)
-    _refuse("record", records, wrong, f"a {name} out of order")
-
-
-def _check_traffic(run: Run) -> None:
-    """Check that each traffic row has a record, and a partner of the same group."""
-    traffic = run.traffic
-    ends = {"record": len(run.records), "partner": run.nprocs, "direction": len(Direction)}
-    for name in TRAFFIC.fields or ():
-        _check_range("traffic row", traffic, name, 0, ends.get(name, MAX_NUMBER + 1))
-    caller, partner = run.records[traffic["record"]], traffic["partner"]
-    wrong = ~_are_members(run, caller["group"], partner) | (partner == caller["pid"])
-    _refuse("traffic row", traffic, wrong, "a partner that is not another process of its group")
-
-
-def _are_members(run: Run, groups: NDArray[np.int32], pids: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Tell for each pair of a group and a pid whether the process belongs to the group."""
-    evenly = [_rising(group.members) for group in run.groups]
-    first, last, step = np.array(evenly, np.int64)[groups].T
-    found: NDArray[np.bool_] = (first <= pids) & (pids <= last) & ((pids - first) % step == 0)
-    order = np.argsort(groups, kind="stable")
-    bounds = np.searchsorted(groups[order], np.arange(len(run.groups) + 1))
-    for position, group in enumerate(run.groups):
-        rows = order[bounds[position] : bounds[position + 1]]
-        if len(rows) and isinstance(group.members, tuple):
-            found[rows] = np.isin(pids[rows], group.members)
-    return found
-
-
-def _rising(members: Members) -> tuple[int, int, int]:
-    """Return first, last and step of a range in rising order, or of a range around a list."""
-    if isinstance(members, range):
-        return min(members[0], members[-1]), max(members[0], members[-1]), abs(members.step)
-    return min(members), max(members), 1
-
-
-def _check_range(what: str, rows: NDArray[np.void], name: str, least: int, end: int) -> None:
-    """Check that the values of a field are in least .. end - 1."""
-    values = rows[name]
-    fault = f"a {name} outside {least} .. {end - 1}"
-    _refuse(what, rows, (values < least) | (values >= end), fault)
-
-
-def _refuse(what: str, rows: NDArray[np.void], wrong: NDArray[np.bool_], fault: str) -> None:
-    """Raise TraceError for the first row that is marked as wrong, if any."""
-    if wrong.any():
-        position = int(wrong.argmax())
-        fields = dict(zip(rows.dtype.names or (), rows[position].item(), strict=True))
-        raise TraceError(f"{what} {position} has {fault}: {fields}")
 
 
 def _list(value: object, what: str, length: int | None = None) -> list[Any]:

@@ -1,0 +1,197 @@
+"""Whether the records of a run can be true: ranges, order of times, membership of groups.
+
+The records are checked in blocks, so that the columns of a block stay in the cache and the
+checks take little memory beside the records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsplib.backends.members import Members
+from bsplib.errors import TraceError
+from bsplib.recording.records import MAX_NUMBER, NO_CPU, Direction, Run
+from bsplib.sync_kinds import Kind
+
+_BLOCK = 2**14
+"""Rows that are checked at once."""
+_TABLE = 2**16
+"""Length that a table may have in any case; a longer one only in proportion to the file."""
+
+_Numbers = NDArray[np.integer]
+
+
+class _Block(NamedTuple):
+    """Successive rows of a table."""
+
+    what: str
+    first: int
+    """Position of its first row."""
+    rows: NDArray[np.void]
+    columns: dict[str, _Numbers]
+    """The fields of the rows, each contiguous."""
+
+    def check_ranges(self, ends: dict[str, int]) -> None:
+        """Check that values are at least 0 and less than an end, by field."""
+        for name, values in self.columns.items():
+            least = NO_CPU if name == "cpu" else 0
+            end = ends.get(name, MAX_NUMBER + 1)
+            if values.min() < least or values.max() >= end:
+                fault = f"a {name} outside {least} .. {end - 1}"
+                self.refuse((values < least) | (values >= end), fault)
+
+    def refuse(self, wrong: NDArray[np.bool_], fault: str) -> None:
+        """Raise TraceError for the first row that is marked as wrong, if any."""
+        if wrong.any():
+            position = int(wrong.argmax())
+            fields = dict(zip(self.columns, self.rows[position].item(), strict=True))
+            raise TraceError(f"{self.what} {self.first + position} has {fault}: {fields}")
+
+
+def _blocks(what: str, table: NDArray[np.void]) -> Iterator[_Block]:
+    for first in range(0, len(table), _BLOCK):
+        rows = table[first : first + _BLOCK]
+        names = table.dtype.names or ()
+        yield _Block(what, first, rows, {name: np.ascontiguousarray(rows[name]) for name in names})
+
+
+def check_records(run: Run) -> None:
+    """Check that numbers are in range, times in order, and no superstep is recorded twice.
+
+    Raises:
+        TraceError: a record cannot be true.
+    """
+    ends = {"pid": run.nprocs, "group": len(run.groups)}
+    ends |= {"kind": len(Kind), "stack": len(run.stacks)}
+    membership = _Membership(run)
+    time, superstep = _Rising(run.nprocs, 0), _Supersteps(run)
+    for block in _blocks("record", run.records):
+        block.check_ranges(ends)
+        columns = block.columns
+        outside = ~membership.contains(columns["group"], columns["pid"])
+        block.refuse(outside, "a process outside its group")
+        _check_times(block)
+        block.refuse(time.wrong(columns["pid"], columns["end"]), "a end out of order")
+        block.refuse(superstep.wrong(block), "a superstep out of order")
+
+
+def _check_times(block: _Block) -> None:
+    """Check the times within each record of a block."""
+    columns = block.columns
+    start, arrive, end = columns["start"], columns["arrive"], columns["end"]
+    disorder = (start > arrive) | (arrive > columns["released"]) | (columns["released"] > end)
+    block.refuse(disorder, "times that are not in order")
+    excess = columns["comm_calls"] + columns["sub"] > arrive - start
+    block.refuse(excess, "more time in calls and sub-groups than it lasts")
+    waiting = (columns["kind"] == Kind.END) & (arrive != end)
+    block.refuse(waiting, "an end of main that waits")
+
+
+def check_traffic(run: Run) -> None:
+    """Check that each traffic row has a record, and a partner of the same group.
+
+    Raises:
+        TraceError: a traffic row cannot be true.
+    """
+    ends = {"record": len(run.records), "partner": run.nprocs, "direction": len(Direction)}
+    membership = _Membership(run)
+    group, pid = run.records["group"], run.records["pid"]
+    for block in _blocks("traffic row", run.traffic):
+        block.check_ranges(ends)
+        caller, partner = block.columns["record"], block.columns["partner"]
+        wrong = ~membership.contains(group[caller], partner) | (partner == pid[caller])
+        block.refuse(wrong, "a partner that is not another process of its group")
+
+
+class _Rising:
+    """Whether the values of each key rise, from one block to the next."""
+
+    def __init__(self, keys: int, step: int) -> None:
+        """Begin with ``keys`` keys; a value is at least ``step`` above the last of its key."""
+        self._step = step
+        self._last = np.full(keys, -step, np.int64)
+        self._digits = np.uint16 if keys <= 2**16 else np.int64  # numpy sorts uint16 by radix
+
+    def wrong(self, keys: _Numbers, values: _Numbers) -> NDArray[np.bool_]:
+        """Mark the rows of a block whose value is too small."""
+        if (keys[1:] >= keys[:-1]).all():
+            return self._wrong(keys, values)
+        order = np.argsort(keys.astype(self._digits), kind="stable")
+        wrong = np.empty(len(keys), bool)
+        wrong[order] = self._wrong(keys[order], values[order])
+        return wrong
+
+    def _wrong(self, keys: _Numbers, values: _Numbers) -> NDArray[np.bool_]:
+        """Mark the rows whose value is too small, where equal keys are neighbours."""
+        changes = np.flatnonzero(keys[1:] != keys[:-1])
+        begins = np.append(0, changes + 1)
+        before = np.empty_like(values)
+        before[1:] = values[:-1]
+        before[begins] = self._last[keys[begins]]
+        ends = np.append(changes, len(keys) - 1)
+        self._last[keys[ends]] = values[ends]
+        return values < before + self._step
+
+
+class _Supersteps:
+    """Whether the numbers of the supersteps of each process in each group rise."""
+
+    def __init__(self, run: Run) -> None:
+        self._groups = len(run.groups)
+        pairs = run.nprocs * self._groups
+        self._numbers = None
+        if pairs > max(_TABLE, 2 * len(run.records)):
+            keys = run.records["pid"] * np.int64(self._groups) + run.records["group"]
+            found, self._numbers = np.unique(keys, return_inverse=True)
+            pairs = len(found)
+        self._rising = _Rising(pairs, 1)
+
+    def wrong(self, block: _Block) -> NDArray[np.bool_]:
+        """Mark the records of a block whose superstep is not above the last."""
+        if self._numbers is None:
+            keys = block.columns["pid"] * np.int64(self._groups) + block.columns["group"]
+        else:
+            keys = self._numbers[block.first : block.first + len(block.rows)]
+        return self._rising.wrong(keys, block.columns["superstep"])
+
+
+class _Membership:
+    """Which processes belong to which group."""
+
+    def __init__(self, run: Run) -> None:
+        evenly = [_rising(group.members) for group in run.groups]
+        self._first, self._last, self._step = np.array(evenly, np.int64).T.copy()
+        listed = [isinstance(group.members, tuple) for group in run.groups]
+        self._listed = np.array(listed)
+        self._nprocs = run.nprocs
+        keys = [
+            position * run.nprocs + np.array(run.groups[position].members, np.int64)
+            for position in np.flatnonzero(self._listed)
+        ]
+        self._keys = np.sort(np.concatenate([np.empty(0, np.int64), *keys]))
+        """Group and process, of the groups whose processes are not evenly spaced."""
+
+    def contains(self, groups: _Numbers, pids: _Numbers) -> NDArray[np.bool_]:
+        """Tell for each pair of a group and a pid whether the process belongs to the group."""
+        if not groups.any():
+            return np.ones(len(groups), bool)  # the root has all processes
+        first, last = self._first[groups], self._last[groups]
+        found: NDArray[np.bool_] = (first <= pids) & (pids <= last)
+        found &= (pids - first) % self._step[groups] == 0
+        rows = np.flatnonzero(found & self._listed[groups])
+        if len(rows):
+            wanted = groups[rows] * np.int64(self._nprocs) + pids[rows]
+            near = np.searchsorted(self._keys, wanted).clip(max=len(self._keys) - 1)
+            found[rows] = self._keys[near] == wanted
+        return found
+
+
+def _rising(members: Members) -> tuple[int, int, int]:
+    """Return first, last and step of a range in rising order, or of a range around a list."""
+    if isinstance(members, range):
+        return min(members[0], members[-1]), max(members[0], members[-1]), abs(members.step)
+    return min(members), max(members), 1
