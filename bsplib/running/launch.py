@@ -187,6 +187,7 @@ def _meta(task: Task, setting: Setting) -> dict[str, Any]:
         "folder": _folder(),
         "backend": setting.backend,
         "machine": asdict(setting.machine),
+        "machine_given": setting.machine_given,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "host": platform.node(),
         "cores": cores,

@@ -23,6 +23,7 @@ class Setting:
     backend: str
     nprocs: int
     machine: Machine
+    machine_given: bool
     check: bool
     wait: str
     start_method: str | None
@@ -59,6 +60,7 @@ def choose(
         backend=backend,
         nprocs=_count(nprocs, found),
         machine=chosen,
+        machine_given=machine is not None,
         check=check,
         wait=wait,
         start_method=start_method,

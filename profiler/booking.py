@@ -1,0 +1,192 @@
+"""The books of a run: what its supersteps cost and lose, at which origins, before any price.
+
+The computation of a superstep and its l are booked where the process with the greatest w
+ended it, and its g h where the process with the greatest h did (of equal processes, the
+one of the lowest pid). The losses ``w_max - w_mean`` and ``h_max - h_mean``, over all
+processes of the group, are booked at the same places. Everything is booked once, so that
+it adds up. Since the rates are not known here, the books hold nanoseconds, supersteps and
+bytes; :mod:`profiler.losses` and the page price them.
+
+Source: the cost of a superstep, ``w + g h + l`` (Jarvis et al. 2002, section 2.1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from bsplib.sync_kinds import Kind
+from profiler.costs import computation_ns, h_relation, superstep_numbers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from bsplib.recording.records import Run
+    from profiler.callgraph import CallGraph
+
+    Floats = NDArray[np.float64]
+    Positions = NDArray[np.intp]
+
+RULES = ("max", "sum")
+"""The rules for h: the greater of the bytes in and out of a process, or their sum."""
+
+
+class Leaders(NamedTuple):
+    """A quantity in each superstep: its greatest value, its mean, and whose it was."""
+
+    greatest: Floats
+    mean: Floats
+    """Over all processes of the group; one without a record counts as 0."""
+    record: Positions
+    """Position in ``run.records`` of the greatest value; of equals, of the lowest pid."""
+
+    @property
+    def lost(self) -> Floats:
+        """What the other processes wait for the greatest, on average."""
+        return self.greatest - self.mean
+
+
+@dataclass(frozen=True)
+class Supersteps:
+    """The supersteps of all groups of a run, by group and number."""
+
+    group: Positions
+    """Position in ``run.groups``."""
+    number: NDArray[np.int64]
+    """Number within its group."""
+    ended: Floats
+    """1 where the superstep ended with a sync, 0 for the stretch after the last one."""
+    w: Leaders
+    """Computation in nanoseconds."""
+    h: dict[str, Leaders]
+    """Bytes of the h-relation, by each of ``RULES``."""
+    of_record: NDArray[np.int64]
+    """For each record of the run the position of its superstep."""
+
+
+class Cells(NamedTuple):
+    """What is booked for each group at each origin; the arrays have equal lengths."""
+
+    group: Positions
+    origin: Positions
+    """Position in ``CallGraph.origins``."""
+    w: Floats
+    w_lost: Floats
+    steps: Floats
+    h: dict[str, Floats]
+    h_lost: dict[str, Floats]
+
+
+class Partitions(NamedTuple):
+    """The sets of sub-groups that ran side by side; the arrays have equal lengths."""
+
+    parent: Positions
+    """Group that was divided."""
+    origin: Positions
+    """Origin at which the superstep of the parent ended; -1 if it did not end."""
+
+
+@dataclass(frozen=True)
+class Books:
+    """What a run cost and lost, before any price."""
+
+    supersteps: Supersteps
+    cells: Cells
+    partitions: Partitions
+    partition_of: Positions
+    """For each group the position of its partition; -1 for the root."""
+    parent: Positions
+    size: Positions
+    """Number of processes of each group."""
+
+
+def keep_books(callgraph: CallGraph) -> Books:
+    """Book all supersteps of the run of a call graph."""
+    run = callgraph.run
+    supersteps = _supersteps(run)
+    origin = callgraph.origin_of_records()
+    size = np.array([group.size for group in run.groups], np.intp)
+    parent = np.array([group.parent for group in run.groups], np.intp)
+    partitions, partition_of = _partitions(run, supersteps, origin)
+    cells = _cells(supersteps, origin, len(callgraph.origins))
+    return Books(supersteps, cells, partitions, partition_of, parent, size)
+
+
+def _supersteps(run: Run) -> Supersteps:
+    records = run.records
+    of_record = superstep_numbers(run)
+    by_step = np.lexsort((records["pid"], of_record))
+    starts = np.flatnonzero(np.diff(of_record[by_step], prepend=-1))
+    first = by_step[starts]
+    group = records["group"][first].astype(np.intp)
+    size = np.array([entry.size for entry in run.groups], np.float64)[group]
+    ended = np.zeros(len(starts))
+    np.maximum.at(ended, of_record, records["kind"] != Kind.END)
+
+    def leaders(values: Floats) -> Leaders:
+        ordered = values[by_step]
+        if len(starts) == 0:
+            return Leaders(np.empty(0), np.empty(0), starts)
+        greatest = np.maximum.reduceat(ordered, starts)
+        reached = np.flatnonzero(ordered == greatest[of_record[by_step]])
+        _, lowest = np.unique(of_record[by_step[reached]], return_index=True)
+        mean = np.add.reduceat(ordered, starts) / size
+        return Leaders(greatest, np.minimum(mean, greatest), by_step[reached[lowest]])
+
+    h_out, h_in = h_relation(run, of_record)
+    h = {"max": leaders(np.maximum(h_in, h_out)), "sum": leaders(h_in + h_out)}
+    number = records["superstep"][first].astype(np.int64)
+    return Supersteps(group, number, ended, leaders(computation_ns(run)), h, of_record)
+
+
+def _cells(steps: Supersteps, origin: Positions, origins: int) -> Cells:
+    """Sum the supersteps of each group at each origin."""
+    keys = {name: steps.group * origins + origin[entry.record] for name, entry in steps.h.items()}
+    w_keys = steps.group * origins + origin[steps.w.record]
+    found = np.unique(np.concatenate([w_keys, *keys.values()]))
+    group, at = np.divmod(found, max(origins, 1))
+
+    def total(by: Positions, values: Floats) -> Floats:
+        return np.bincount(np.searchsorted(found, by), values, len(found)).astype(np.float64)
+
+    return Cells(
+        group,
+        at,
+        total(w_keys, steps.w.greatest),
+        total(w_keys, steps.w.lost),
+        total(w_keys, steps.ended),
+        {name: total(by, steps.h[name].greatest) for name, by in keys.items()},
+        {name: total(by, steps.h[name].lost) for name, by in keys.items()},
+    )
+
+
+def _partitions(run: Run, steps: Supersteps, origin: Positions) -> tuple[Partitions, Positions]:
+    """Find the groups that ran side by side, and where the superstep of their parent ended."""
+    partition_of = np.full(len(run.groups), -1, np.intp)
+    found: dict[tuple[int, int], int] = {}
+    opened: list[tuple[int, int]] = []
+    for position, group in enumerate(run.groups[1:], start=1):
+        which = found.setdefault((group.parent, group.ordinal), len(found))
+        partition_of[position] = which
+        if which == len(opened):
+            opened.append((group.parent, group.superstep))
+    parent, number = np.array(opened, np.int64).reshape(-1, 2).T
+    step = _positions(steps, parent, number)
+    at = np.full(len(opened), -1, np.intp)
+    at[step >= 0] = origin[steps.w.record[step[step >= 0]]]
+    return Partitions(parent.astype(np.intp), at), partition_of
+
+
+def _positions(steps: Supersteps, group: NDArray[np.int64], number: NDArray[np.int64]) -> Positions:
+    """Return the positions of supersteps; -1 where there is none."""
+    distinct = np.unique(steps.number)
+    keys = steps.group * len(distinct) + np.searchsorted(distinct, steps.number)
+    rank = np.searchsorted(distinct, number).clip(max=max(len(distinct) - 1, 0))
+    if len(keys) == 0:
+        return np.full(len(group), -1, np.intp)
+    wanted = group * len(distinct) + rank
+    position = np.searchsorted(keys, wanted).clip(max=len(keys) - 1)
+    sound = (keys[position] == wanted) & (distinct[rank] == number)
+    return np.where(sound, position, -1)

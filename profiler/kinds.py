@@ -1,0 +1,305 @@
+"""The kinds of losses: who is waited for at a place of the program, and how often.
+
+A *spot* is a cost centre with the function that contains it and the caller of that
+function. At each spot the losses of computation, of bytes, of sub-groups and the price of
+supersteps are entries of their own. Their kinds do not depend on the rates; their seconds
+do, and :mod:`profiler.losses` computes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from profiler.booking import RULES
+from profiler.costs import computation_ns, h_relation
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from profiler.booking import Books, Floats, Leaders, Positions
+    from profiler.callgraph import CallGraph
+    from profiler.pricing import Priced
+
+FIXED, ROTATING, ONE_OFF = "fixed", "rotating", "one-off"
+FAN_IN, FAN_OUT, UNEVEN = "fan-in", "fan-out", "uneven exchange"
+GROUPS, STEPS, CORE = "unequal sub-groups", "too many supersteps", "waiting for a core"
+KINDS = (FIXED, ROTATING, ONE_OFF, FAN_IN, FAN_OUT, UNEVEN, GROUPS, STEPS, CORE)
+"""Kinds of losses: of computation the first three, of bytes the next three."""
+
+COMP, COMM, SUB_GROUPS, SYNC = "comp", "comm", "groups", "sync"
+"""What is lost: waiting for the greatest w, for the greatest h, for a sub-group; or l paid."""
+
+_MOST_SPOTS = 40
+"""Of each sort of loss the greatest so many are described."""
+_REPEATED = 5
+"""A spot that is passed at least so often can have a loss that happens once."""
+_HALF = 0.5
+_FAR_MORE = 1.5
+
+
+class Spot(NamedTuple):
+    """A cost centre, the function that contains it, and the caller of that function."""
+
+    leaf: str
+    """Id of the node."""
+    function: str
+    """Id of the node; empty if the cost centre is the root."""
+    caller: str
+    """Id of the node; empty if the function is the root."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A loss at a spot, without its seconds."""
+
+    source: str
+    """``comp``, ``comm``, ``groups`` or ``sync``."""
+    rule: str
+    """For ``comm`` the rule for h to which the entry belongs, otherwise empty."""
+    spot: int
+    """Position in the list of spots."""
+    chain: tuple[str, ...]
+    """The call chain to the cost centre that loses most at the spot."""
+    kind: str
+    """One of ``KINDS``."""
+    habit: str
+    """``fixed``, ``rotating`` or ``one-off``: whether it is always the same process."""
+    pids: tuple[int, ...]
+    """The process, or the processes of the sub-group, that the others wait for."""
+    superstep: int | None = None
+    """For ``one-off`` its number in its group."""
+    group: int = 0
+    """Position in ``run.groups`` of the group of that superstep."""
+    count: int = 0
+    """Number of supersteps."""
+    sharing: int = 0
+    """How many processes end these supersteps at the cost centre; 0: all."""
+
+
+def spots_of(callgraph: CallGraph) -> tuple[list[Spot], Positions]:
+    """Return the spots of a call graph, and for each origin the position of its spot."""
+    found: dict[Spot, int] = {}
+    of_origin = []
+    for origin in callgraph.origins:
+        caller, function, leaf = ("", "", *origin.chain)[-3:]
+        of_origin.append(found.setdefault(Spot(leaf, function, caller), len(found)))
+    return list(found), np.array(of_origin, np.intp)
+
+
+def find_entries(callgraph: CallGraph, books: Books, priced: Priced) -> list[Entry]:
+    """Return the losses of a run at all spots where they may matter at any rates.
+
+    Args:
+        callgraph: the call graph.
+        books: its books.
+        priced: the groups that are booked; others have no influence on the kinds.
+    """
+    return _Finder(callgraph, books, priced).entries()
+
+
+class _Finder:
+    """Finds the entries of a run."""
+
+    def __init__(self, callgraph: CallGraph, books: Books, priced: Priced) -> None:
+        self._callgraph = callgraph
+        self._run = callgraph.run
+        self._books = books
+        self._priced = priced
+        self._steps = books.supersteps
+        self._booked = priced.booked[self._steps.group]
+        self._origin = callgraph.origin_of_records()
+        self._spots, self._spot_of_origin = spots_of(callgraph)
+
+    def entries(self) -> list[Entry]:
+        """Return all entries."""
+        if len(self._steps.group) == 0:
+            return []
+        found = self._computation()
+        h_out, h_in = h_relation(self._run, self._steps.of_record)
+        for rule in RULES:
+            found += self._bytes(rule, h_in, h_out)
+        return found + self._sub_groups() + self._supersteps()
+
+    def _computation(self) -> list[Entry]:
+        leaders = self._steps.w
+        ranked = self._ranked(leaders)
+        habits = self._habits(leaders, ranked, computation_ns(self._run))
+        sharing = self._sharing(ranked)
+        return [
+            self._entry(COMP, "", ranked, rank, habit, habit.habit, sharing=sharing[rank])
+            for rank, habit in enumerate(habits)
+        ]
+
+    def _bytes(self, rule: str, h_in: Floats, h_out: Floats) -> list[Entry]:
+        leaders = self._steps.h[rule]
+        ranked = self._ranked(leaders)
+        relation = np.maximum(h_in, h_out) if rule == "max" else h_in + h_out
+        habits = self._habits(leaders, ranked, relation)
+        excess = [self._excess(leaders, ranked, values) for values in (h_in, h_out)]
+        return [
+            self._entry(COMM, rule, ranked, rank, habit, _direction(*(by[rank] for by in excess)))
+            for rank, habit in enumerate(habits)
+        ]
+
+    def _sub_groups(self) -> list[Entry]:
+        at = self._books.partitions.origin
+        spot = np.where(at >= 0, self._spot_of_origin[at.clip(min=0)], -1)
+        ranked = _Ranked(spot, self._priced.lost_s)
+        entries = []
+        for rank in range(len(ranked.spots)):
+            mine = np.flatnonzero(ranked.rank == rank)
+            worst = mine[np.argmax(self._priced.lost_s[mine])]
+            group = self._run.groups[self._priced.costliest[worst]]
+            entries.append(
+                Entry(
+                    SUB_GROUPS,
+                    "",
+                    int(ranked.spots[rank]),
+                    self._callgraph.origins[at[worst]].chain,
+                    GROUPS,
+                    FIXED,
+                    tuple(group.members),
+                    count=len(mine),
+                )
+            )
+        return entries
+
+    def _supersteps(self) -> list[Entry]:
+        spot = self._spot_of_origin[self._origin[self._steps.w.record]]
+        ended = self._steps.ended * self._booked
+        ranked = _Ranked(spot, ended)
+        return [
+            Entry(
+                SYNC,
+                "",
+                int(ranked.spots[rank]),
+                self._chain(self._steps.w, ranked, rank),
+                STEPS,
+                FIXED,
+                (),
+                count=int(ended[ranked.rank == rank].sum()),
+            )
+            for rank in range(len(ranked.spots))
+        ]
+
+    def _ranked(self, leaders: Leaders) -> _Ranked:
+        """Rank the spots by what the others wait there for the leaders."""
+        spot = self._spot_of_origin[self._origin[leaders.record]]
+        return _Ranked(spot, leaders.lost * self._booked)
+
+    def _entry(  # what an entry consists of
+        self,
+        source: str,
+        rule: str,
+        ranked: _Ranked,
+        rank: int,
+        habit: _Habit,
+        kind: str,
+        *,
+        sharing: int = 0,
+    ) -> Entry:
+        leaders = self._steps.h[rule] if rule else self._steps.w
+        step = habit.worst
+        once = habit.habit == ONE_OFF
+        return Entry(
+            source,
+            rule,
+            int(ranked.spots[rank]),
+            self._chain(leaders, ranked, rank),
+            kind,
+            habit.habit,
+            (habit.pid,),
+            superstep=int(self._steps.number[step]) if once else None,
+            group=int(self._steps.group[step]),
+            count=habit.passed,
+            sharing=sharing,
+        )
+
+    def _chain(self, leaders: Leaders, ranked: _Ranked, rank: int) -> tuple[str, ...]:
+        """Return the call chain that loses most at a spot."""
+        mine = np.flatnonzero(ranked.rank == rank)
+        origin = self._origin[leaders.record[mine]]
+        worst = int(np.argmax(np.bincount(origin, ranked.lost[mine])))
+        return self._callgraph.origins[worst].chain
+
+    def _habits(self, leaders: Leaders, ranked: _Ranked, values: Floats) -> list[_Habit]:
+        """Tell for each of the ranked spots whether it is always the same process."""
+        nprocs = self._run.nprocs
+        rank = ranked.rank[self._steps.of_record]
+        rows = np.flatnonzero(rank >= 0)
+        keys = rank[rows] * nprocs + self._run.records["pid"][rows]
+        by_pid = np.bincount(keys, values[rows], len(ranked.spots) * nprocs)
+        by_pid = by_pid.reshape(len(ranked.spots), nprocs)
+        habits = []
+        for number, of_pids in enumerate(by_pid):
+            mine = np.flatnonzero(ranked.rank == number)
+            lost = ranked.lost[mine]
+            worst = mine[np.argmax(lost)]
+            pid = int(np.argmax(of_pids))
+            fixed = of_pids[pid] - leaders.mean[mine].sum()
+            if len(mine) >= _REPEATED and lost.max() > _HALF * lost.sum():
+                pid, habit = int(self._run.records["pid"][leaders.record[worst]]), ONE_OFF
+            else:
+                habit = FIXED if fixed >= _HALF * lost.sum() else ROTATING
+            habits.append(_Habit(habit, pid, int(worst), len(mine)))
+        return habits
+
+    def _excess(self, leaders: Leaders, ranked: _Ranked, values: Floats) -> Floats:
+        """Return by how much the leading processes exceed the mean, for each ranked spot."""
+        steps = self._steps
+        size = self._books.size[steps.group]
+        mean = np.bincount(steps.of_record, values, len(steps.group)) / size
+        mine = np.flatnonzero(ranked.rank >= 0)
+        above = (values[leaders.record] - mean)[mine]
+        return np.bincount(ranked.rank[mine], above, len(ranked.spots)).astype(np.float64)
+
+    def _sharing(self, ranked: _Ranked) -> list[int]:
+        """Return how many processes end the supersteps of a spot there; 0 for most of them."""
+        number = {node: position for position, node in enumerate(self._callgraph.graph)}
+        leaf = np.array([number[origin.chain[-1]] for origin in self._callgraph.origins])
+        leaf = leaf[self._origin]
+        steps = self._steps
+        same = leaf == leaf[steps.w.record][steps.of_record]
+        there = np.bincount(steps.of_record, same, len(steps.group))
+        sharing = []
+        for rank in range(len(ranked.spots)):
+            mine = np.flatnonzero(ranked.rank == rank)
+            mean, size = there[mine].mean(), self._books.size[steps.group[mine]].mean()
+            sharing.append(max(1, round(mean)) if mean <= _HALF * size else 0)
+        return sharing
+
+
+class _Habit(NamedTuple):
+    """Who is waited for at a spot."""
+
+    habit: str
+    pid: int
+    worst: int
+    """Position of the superstep that loses most."""
+    passed: int
+    """Number of supersteps."""
+
+
+class _Ranked:
+    """The spots that lose most."""
+
+    def __init__(self, spot: Positions, lost: Floats) -> None:
+        sums = np.bincount(spot[spot >= 0], lost[spot >= 0])
+        order = np.argsort(-sums, kind="stable")[:_MOST_SPOTS]
+        self.lost = lost
+        self.spots: Positions = order[sums[order] > 0]
+        """Positions of the spots, the greatest loss first."""
+        place = np.full(len(sums) + 1, -1, np.intp)  # the last element is for no spot
+        place[self.spots] = np.arange(len(self.spots))
+        self.rank: NDArray[np.intp] = place[spot]
+        """For each element given the rank of its spot; -1 for others."""
+        self.rank = np.where(lost > 0, self.rank, -1)
+
+
+def _direction(in_excess: float, out_excess: float) -> str:
+    if in_excess > _FAR_MORE * out_excess:
+        return FAN_IN
+    return FAN_OUT if out_excess > _FAR_MORE * in_excess else UNEVEN

@@ -1,0 +1,159 @@
+"""The g, l and rule for h by which the losses of a run are priced."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bsplib.errors import UsageError
+from bsplib.sync_kinds import Kind
+from profiler.costs import h_relation, record_costs, superstep_numbers
+from profiler.models.prices import choose_prices, recorded_machine
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from bsplib.machine import Machine
+    from bsplib.recording.records import Run
+
+    Values = NDArray[np.float64]
+
+FITTED = "fitted to this run"
+"""Source of rates that were fitted to the run itself."""
+
+_COMM = 1
+_MOST_POINTS = 1000
+"""Supersteps are summed up in at most so many points for a fit."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What computation, bytes and supersteps cost: a superstep costs ``ratio w + g h + l``."""
+
+    g: float
+    """Seconds for each byte of the h-relation."""
+    l: float  # noqa: E741  # the name in the field
+    """Seconds for each superstep."""
+    rule: str = "max"
+    """h of a process: ``max`` or ``sum`` of the bytes in and the bytes out."""
+    ratio: float = 1.0
+    """Time of a computation, divided by the recorded time."""
+    source: str = ""
+    """Where the figures come from: the name of a Machine, or ``FITTED``."""
+    note: str = ""
+    """A sentence where figures are missing, otherwise empty."""
+
+
+def rates_of_run(run: Run) -> Rates:
+    """Return the rates of a run by default.
+
+    These are the figures of the Machine that was given to the run, and for virtual
+    processors of the Machine whose time they kept. Otherwise g and l are fitted to the
+    communication times of the run.
+    """
+    machine = recorded_machine(run)
+    if machine is not None and (run.meta.get("machine_given") is True or _is_virtual(run)):
+        try:
+            return rates_on(machine, run)
+        except UsageError:  # it has no l, so that a fit says more
+            pass
+    return _fitted(run)
+
+
+def rates_on(machine: Machine, run: Run, *, speed: str | None = None) -> Rates:
+    """Return the rates of a run on a Machine.
+
+    Args:
+        machine: the Machine.
+        run: the run, for the speed of the computer that recorded it.
+        speed: speed of a process of the Machine: in flop/s, as ``3e8``, or as a multiple
+            of the speed of the computer that recorded the run, as ``0.5x``.
+
+    Raises:
+        UsageError: the Machine has no l, or one of the speeds is not known.
+    """
+    prices = choose_prices(run, machine, speed=speed)
+    g, latency = prices.machine.costs()
+    return Rates(g, latency, machine.h, prices.ratio, machine.label)
+
+
+def _is_virtual(run: Run) -> bool:
+    return "virtual_time" in run.meta or run.meta.get("backend") == "sim"
+
+
+def _fitted(run: Run) -> Rates:
+    """Fit g and l to the supersteps of a run, by the median time of supersteps of equal h."""
+    h, comm_s = _syncs(run)
+    if len(h) == 0:
+        return Rates(0.0, 0.0, source="none", note=f"g and l are 0: the run has {_NO_SYNC}.")
+    h, comm_s, count = _points(h, comm_s)
+    if len(h) == 1 and h[0] > 0:
+        note = f"g and l are 0: every superstep moves {h[0]:.0f} bytes, {_INSEPARABLE}."
+        return Rates(0.0, 0.0, source="none", note=note)
+    g, latency = fit_line(h, comm_s, count)
+    return Rates(g, latency, source=FITTED)
+
+
+_NO_SYNC = "no superstep that ended with a sync"
+_INSEPARABLE = "so that the cost of bytes cannot be told from that of a superstep"
+
+
+def _syncs(run: Run) -> tuple[Values, Values]:
+    """Return h and the time of communication of each superstep with a sync, in bytes and s.
+
+    Both are the greatest among the processes of the superstep.
+    """
+    step = superstep_numbers(run)
+    rows = np.flatnonzero(run.records["kind"] != Kind.END)
+    if len(rows) == 0:
+        return np.empty(0), np.empty(0)
+    h, comm = np.zeros((2, int(step.max()) + 1))
+    np.maximum.at(h, step[rows], np.maximum(*h_relation(run, step))[rows])
+    np.maximum.at(comm, step[rows], record_costs(run, step)[_COMM][rows])
+    present = np.unique(step[rows])
+    return h[present], comm[present] / 1e9
+
+
+def _points(h: Values, comm_s: Values) -> tuple[Values, Values, Values]:
+    """Sum up supersteps of similar h: their median h, median time and number.
+
+    Medians, since a process that waits for a core communicates a thousand times longer.
+    """
+    order = np.argsort(h, kind="stable")
+    h, comm_s = h[order], comm_s[order]
+    distinct = np.flatnonzero(np.diff(h, prepend=-1.0))
+    if len(distinct) > _MOST_POINTS:
+        distinct = np.unique(np.linspace(0, len(h), _MOST_POINTS, endpoint=False).astype(int))
+    pieces = np.split(np.arange(len(h)), distinct[1:])
+    medians = [(np.median(h[piece]), np.median(comm_s[piece]), len(piece)) for piece in pieces]
+    h, comm_s, count = np.array(medians, np.float64).T
+    return h, comm_s, count
+
+
+def fit_line(h: Values, comm_s: Values, count: Values) -> tuple[float, float]:
+    """Fit g h + l to times, with g and l not negative, by the least relative errors.
+
+    Args:
+        h: bytes.
+        comm_s: seconds.
+        count: how often each pair was measured.
+
+    Returns:
+        g in seconds per byte and l in seconds.
+    """
+    weight = np.sqrt(count) / np.maximum(comm_s, comm_s.max() * 1e-6 or 1.0)
+    columns = np.stack([h, np.ones_like(h)]) * weight
+    target = comm_s * weight
+    fits = []
+    for chosen in ([0, 1], [0], [1]):
+        part = columns[chosen]
+        if np.linalg.matrix_rank(part) < len(chosen):
+            continue
+        values = np.zeros(2)
+        values[chosen] = np.linalg.lstsq(part.T, target, rcond=None)[0]
+        if values.min() >= 0:
+            error = float(((values @ columns - target) ** 2).sum())
+            fits.append((error, float(values[0]), float(values[1])))
+    return min(fits)[1:]

@@ -1,0 +1,192 @@
+"""The verdict on a run: at most five sentences that name what is lost, and who loses it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from profiler import format as fmt
+from profiler.kinds import (
+    COMM,
+    COMP,
+    CORE,
+    FAN_IN,
+    FAN_OUT,
+    FIXED,
+    GROUPS,
+    ONE_OFF,
+    ROTATING,
+    STEPS,
+)
+
+if TYPE_CHECKING:
+    from profiler.callgraph import CallGraph
+    from profiler.kinds import Entry
+    from profiler.losses import Ledger, Loss
+
+LEAST_SHARE = 0.05
+"""A loss that is a smaller share of the cost of the run has no sentence."""
+MOST_SENTENCES = 5
+BALANCED = "balanced"
+"""Kind of the sentence of a run without losses worth a sentence."""
+
+_BALANCED_TEXT = (
+    "Balanced: {lost} of {cost} ({share}) are lost in waiting for other processes, and no place "
+    "in the program loses 5% or more."
+)
+_NOTHING = "Nothing was recorded that takes time."
+
+
+class Sentence(NamedTuple):
+    """A sentence of a verdict."""
+
+    text: str
+    seconds: float
+    """What the sentence is about, in seconds."""
+    kind: str
+    """One of ``profiler.kinds.KINDS``, or ``BALANCED``."""
+    node: str | None = None
+    """Id of the cost centre; None if the sentence is about the whole run."""
+    superstep: int | None = None
+    """Its number in the root group, where the sentence is about one superstep."""
+
+
+class Verdict(NamedTuple):
+    """What is wrong with the balance of a run."""
+
+    balanced: bool
+    sentences: tuple[Sentence, ...]
+    """The greatest loss first; waiting for a core is last, since it is no imbalance."""
+
+    def __str__(self) -> str:
+        return "\n".join(sentence.text for sentence in self.sentences)
+
+
+def judge(ledger: Ledger) -> Verdict:
+    """Return the verdict on the run of a ledger."""
+    cost_s = ledger.cost_s
+    if cost_s == 0:
+        return Verdict(True, (Sentence(_NOTHING, 0.0, BALANCED),))
+    worth = [loss for loss in ledger.losses if loss.seconds >= LEAST_SHARE * cost_s]
+    core = [loss for loss in worth if loss.kind == CORE]
+    others = [loss for loss in worth if loss.kind != CORE][: MOST_SENTENCES - len(core)]
+    sentences = [_sentence(loss, cost_s) for loss in (*others, *core)]
+    if not others:
+        text = filled(_BALANCED_TEXT, ledger.lost_s, cost_s)
+        sentences.insert(0, Sentence(text, ledger.lost_s, BALANCED))
+    return Verdict(not others, tuple(sentences))
+
+
+def _sentence(loss: Loss, cost_s: float) -> Sentence:
+    node = loss.chain[-1] if loss.chain else None
+    superstep = loss.superstep if loss.group == 0 else None
+    text = filled(loss.text, loss.seconds, cost_s)
+    return Sentence(text, loss.seconds, loss.kind, node, superstep)
+
+
+def filled(template: str, seconds: float, cost_s: float) -> str:
+    """Fill the figures into the template of a sentence.
+
+    Args:
+        template: a text with ``{lost}``, ``{cost}`` and ``{share}``; other braces stay.
+        seconds: for ``{lost}``.
+        cost_s: the whole cost of the run.
+    """
+    lost, cost = fmt.seconds(seconds), fmt.seconds(cost_s)
+    number, _, unit = lost.partition(" ")
+    values = {
+        "{lost}": number if unit == cost.partition(" ")[2] else lost,
+        "{cost}": cost,
+        "{share}": f"{100 * seconds / cost_s:.0f}%",
+    }
+    for name, value in values.items():
+        template = template.replace(name, value, 1)
+    return template
+
+
+# -- templates ------------------------------------------------------------------------------------
+
+
+def template(entry: Entry, callgraph: CallGraph) -> str:
+    """Return the sentence about a loss, with ``{lost}``, ``{cost}`` and ``{share}``.
+
+    These come before all names, which may contain braces of their own.
+    """
+    where = _where(entry.chain, callgraph)
+    if entry.source == COMP:
+        return _of_computation(entry, where)
+    if entry.source == COMM:
+        return _of_bytes(entry, where)
+    if entry.kind == GROUPS:
+        who = _processes(entry.pids)
+        text = f"waiting for the sub-group of {who} {where}, which costs most ({GROUPS})"
+        return f"{_LOST} ({{share}}) {text}; equal sub-groups would save it."
+    supersteps = "1 superstep" if entry.count == 1 else f"{entry.count} supersteps"
+    text = f"for the end of {supersteps} {where}, more than for their work ({STEPS})"
+    return f"{{lost}} of {{cost}} ({{share}}) are spent {text}; half as many would save half of it."
+
+
+_LOST = "{lost} of {cost}"
+_EVEN = "an even share would save it"
+"""What balance would save: the loss is measured against an even share of the same work."""
+
+
+def _of_computation(entry: Entry, where: str) -> str:
+    (pid,) = entry.pids
+    if entry.habit == ROTATING:
+        text = f"waiting for another process each time {where} (rotating straggler)"
+    elif entry.habit == ONE_OFF:
+        once = f"most of it in {_superstep(entry)} for process {pid}"
+        text = f"waiting {where}, {once} (one-off straggler)"
+    else:
+        text = f"waiting for process {pid} {where} (fixed straggler{_branch(entry)})"
+    return f"{_LOST} ({{share}}) are lost {text}; {_EVEN}."
+
+
+def _of_bytes(entry: Entry, where: str) -> str:
+    (pid,) = entry.pids
+    way = {FAN_IN: "to", FAN_OUT: "from"}.get(entry.kind, "to and from")
+    who = "another process each time" if entry.habit == ROTATING else f"process {pid}"
+    kind = entry.kind if entry.habit == FIXED else f"{entry.habit} {entry.kind}"
+    once = f", most of it in {_superstep(entry)}" if entry.habit == ONE_OFF else ""
+    text = f"waiting for the transfers {way} {who} {where}{once} ({kind})"
+    return f"{_LOST} ({{share}}) are lost {text}; even transfers would save it."
+
+
+def _branch(entry: Entry) -> str:
+    if not entry.sharing:
+        return ""
+    return (
+        f" in a branch that only {entry.sharing} of the processes take{'s' * (entry.sharing == 1)}"
+    )
+
+
+def _superstep(entry: Entry) -> str:
+    return f"superstep {entry.superstep}" + (" of a sub-group" if entry.group else "")
+
+
+def _processes(pids: tuple[int, ...]) -> str:
+    if len(pids) == 1:
+        return f"process {pids[0]}"
+    if pids == tuple(range(pids[0], pids[-1] + 1)):
+        return f"processes {pids[0]} to {pids[-1]}"
+    shown = ", ".join(map(str, pids[:4]))
+    return f"processes {shown}" + (", ..." if len(pids) > 4 else "")
+
+
+def _where(chain: tuple[str, ...], callgraph: CallGraph) -> str:
+    """Return the function, line and caller of a cost centre."""
+    names = [fmt.visible(callgraph.graph.nodes[node]["node"].name) for node in chain[-3:]]
+    if len(names) == 1:
+        return f"in {names[0]}"
+    *callers, function, leaf = names
+    called = f", called by {callers[0]}" if callers else ""
+    return f"in {function} ({leaf}){called}"
+
+
+def waiting_template(nprocs: int, cores: object) -> str:
+    """Return the sentence about waiting for a core."""
+    where = f" of {cores}" if isinstance(cores, int) else ""
+    return (
+        f"Each process waited {{lost}} on average for a core{where}, beside the cost of {{cost}}, "
+        f"since {nprocs} processes are more than the cores; this is no imbalance of the program."
+    )
