@@ -9,6 +9,7 @@ from benchmarks import (
     bench_registration,
     bench_start,
     bench_virtual,
+    bench_work,
 )
 from benchmarks.command import run
 
@@ -22,6 +23,7 @@ if __name__ == "__main__":
             bench_programs.BENCHMARK,
             bench_profiler.BENCHMARK,
             bench_virtual.BENCHMARK,
+            bench_work.BENCHMARK,
             bench_faults.BENCHMARK,
         ]
     )

@@ -311,7 +311,7 @@ def _prepare_sort(bsp: bsplib.Group, shape: Shape) -> Program:
     turns = itertools.cycle(blocks)
 
     def program(group: Any) -> None:
-        sample_sort.sort_blocks(group, next(turns), oversampling=shape.oversampling)
+        sample_sort.sort_blocks(group, next(turns), oversampling=shape.oversampling, charged=False)
 
     return program
 

@@ -28,6 +28,7 @@ processes have partners and p divides n.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -38,6 +39,7 @@ import bsplib
 from apps.command import Place, place_options
 from apps.progress import Step, steps, unseen
 from apps.sorting.keys import Keys, all_keys, block_of, keys_options, number_of_keys
+from apps.work import charge_sort
 
 
 def main(
@@ -81,7 +83,13 @@ def main(
 
 
 def merge_sort(
-    bsp: bsplib.Group, block: Keys, length: int, *, descending: bool, begin: Step = unseen
+    bsp: bsplib.Group,
+    block: Keys,
+    length: int,
+    *,
+    descending: bool,
+    charged: bool = False,
+    begin: Step = unseen,
 ) -> Keys:
     """Merge lists of blocks until there is one: k (k + 1)/2 supersteps, h = m c each.
 
@@ -91,33 +99,31 @@ def merge_sort(
         length: most keys of a block; processes that come after one with fewer may
             have any number up to it.
         descending: the first process is to get the greatest keys.
+        charged: whether virtual processors count the work by :mod:`apps.work`; otherwise
+            they measure it.
         begin: is called with the name of each split as it begins.
     """
     span = 1
     while span < bsp.nprocs:
         span *= 2
-        block = merge_lists(bsp, block, length, span, descending=descending, begin=begin)
+        for partner in partners(bsp.pid, span):
+            begin(f"merge {span} blocks")
+            block = split(bsp, block, partner, length, descending=descending)
+            if charged:
+                charge_sort(bsp, len(block), 2)
     return block
 
 
-def merge_lists(
-    bsp: bsplib.Group,
-    block: Keys,
-    length: int,
-    span: int,
-    *,
-    descending: bool,
-    begin: Step = unseen,
-) -> Keys:
-    """Merge two sorted lists of span/2 blocks into one: log2(span) supersteps."""
-    begin(f"merge {span} blocks")
-    block = split(bsp, block, bsp.pid ^ (span - 1), length, descending=descending)
+def partners(pid: int, span: int) -> Iterator[int]:
+    """Return with whom a process splits blocks to merge two sorted lists of span/2 blocks.
+
+    These are log2(span) processes; some may not exist.
+    """
+    yield pid ^ (span - 1)
     distance = span // 4
     while distance:
-        begin(f"merge {span} blocks")
-        block = split(bsp, block, bsp.pid ^ distance, length, descending=descending)
+        yield pid ^ distance
         distance //= 2
-    return block
 
 
 def split(bsp: bsplib.Group, block: Keys, partner: int, length: int, *, descending: bool) -> Keys:

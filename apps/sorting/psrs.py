@@ -145,14 +145,14 @@ def sort_blocks(
     counts = [-(-length // every) for length in sizes]
     begin("2 sort and sample")
     room = Room.like(block)
-    work = sort_locally(block, room, method)
+    work = sort_locally(bsp, block, room, method)
     sample = collect(bsp, regular_sample(bsp, work, method.order, every))
     begin("3 pivots")
     pivots = broadcast_pivots(bsp, sort_sample(bsp, sample, counts, method))
     begin("4 cut")
     parts = partition(bsp, work, room, pivots, method)
     begin("5 exchange")
-    gathered = exchange(bsp, room, parts)
+    gathered = exchange(bsp, room, parts, method)
     begin("6 merge")
     return merge(bsp, gathered, method)
 

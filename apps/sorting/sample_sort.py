@@ -35,6 +35,8 @@ In a second variant the partition comes before the sort: stage 1 does nothing, s
 unsorted keys, w = O(m log p), and stage 7 sorts them. It costs one sort instead of a sort
 and a merge, is not stable, and works for plain numbers only.
 
+On virtual processors the stages charge this w, by :mod:`apps.work`.
+
 Source: Jarvis et al. 2002, sections 4.2 and 4.3, after Gerbessiotis and Siniolakis
 1996; partition before sort as in Blelloch et al. 1991.
 """
@@ -60,6 +62,7 @@ from apps.sorting.oversampling import Factor, factor_of, sample_sizes
 from apps.sorting.pivots import Sample, cut, in_order, regular, sample_at
 from apps.sorting.room import Room
 from apps.sorting.unsorted import KINDS, cut_unsorted, rare_first
+from apps.work import charge_search, charge_sort, charge_values
 
 OVERSAMPLING = 64
 SAMPLE_SORTS = ("one", "bitonic")
@@ -73,6 +76,8 @@ class Method:
     sample_sort: str = "one"
     partition_first: bool = False
     seed: int = 0
+    charged: bool = False
+    """Whether virtual processors count the work instead of measuring it."""
 
 
 def main(
@@ -99,6 +104,8 @@ def main(
     Source: Jarvis et al. 2002, section 4.2.
     """
     made = {name: how.pop(name) for name in ("distribution", "dtype") if name in how}
+    if how.get("charged", True):
+        charge_values(bsp, -(-number_of_keys(values) // bsp.nprocs))
     block = block_of(values, bsp.pid, bsp.nprocs, seed=how.get("seed", 0), **made)
     with steps(bsp, 7, shown=progress) as begin:
         return sort_blocks(bsp, block, begin=begin, **how)
@@ -114,6 +121,7 @@ def sort_blocks(  # noqa: PLR0913  # each has a name at the call
     sample_sort: str = "one",
     partition_first: bool = False,
     seed: int = 0,
+    charged: bool = True,
     begin: Step = unseen,
 ) -> Records:
     """Sort records that are distributed already, in blocks of any lengths.
@@ -135,6 +143,8 @@ def sort_blocks(  # noqa: PLR0913  # each has a name at the call
         partition_first: whether to cut the blocks before they are sorted; not stable, and
             for integers, floats and truth values only.
         seed: seed of the sample.
+        charged: whether virtual processors count the work by :mod:`apps.work`; otherwise
+            they measure it. Without effect on real processes.
         begin: is called with the name of each stage as it begins.
 
     Returns:
@@ -148,7 +158,7 @@ def sort_blocks(  # noqa: PLR0913  # each has a name at the call
     Source: Jarvis et al. 2002, sections 4.2 and 4.3.
     """
     order = order_of(block.dtype, key, stable=stable)
-    method = Method(order, sample_sort, partition_first, seed)
+    method = Method(order, sample_sort, partition_first, seed, charged)
     check(block, method)
     sizes = agree(bsp, block)
     if not sum(sizes):
@@ -156,7 +166,7 @@ def sort_blocks(  # noqa: PLR0913  # each has a name at the call
     counts = sample_sizes(sizes, factor_of(oversampling, sum(sizes), bsp.nprocs), bsp.nprocs)
     begin("1 sort")
     room = Room.like(block)
-    work = sort_locally(block, room, method)
+    work = sort_locally(bsp, block, room, method)
     begin("2 sample")
     sample = collect_sample(bsp, work, counts, method)
     begin("3 sort the sample")
@@ -166,7 +176,7 @@ def sort_blocks(  # noqa: PLR0913  # each has a name at the call
     begin("5 partition")
     parts = partition(bsp, work, room, pivots, method)
     begin("6 exchange")
-    gathered = exchange(bsp, room, parts)
+    gathered = exchange(bsp, room, parts, method)
     begin("7 merge")
     return merge(bsp, gathered, method)
 
@@ -213,7 +223,7 @@ def agree(bsp: bsplib.Group, block: Records) -> list[int]:
 # -- the seven stages -----------------------------------------------------------------------
 
 
-def sort_locally(block: Records, room: Room, method: Method) -> Records:
+def sort_locally(bsp: bsplib.Group, block: Records, room: Room, method: Method) -> Records:
     """Stage 1: sort a copy of the block and return it; with partition_first, return the block.
 
     The copy is in private memory of the process. This may have huge pages, which shared
@@ -221,6 +231,8 @@ def sort_locally(block: Records, room: Room, method: Method) -> Records:
     """
     if method.partition_first:
         return block
+    if method.charged:
+        charge_sort(bsp, len(block))
     method.order.sort(block, room.block)
     return room.block
 
@@ -241,6 +253,9 @@ def collect_sample(
     Returns:
         The part of the sample on this process: sorted parts, one after another.
     """
+    if method.charged:
+        charge_values(bsp, counts[bsp.pid])
+        charge_sort(bsp, counts[bsp.pid])
     random = np.random.default_rng([method.seed, bsp.pid])
     positions = random.choice(len(work), counts[bsp.pid], replace=False, shuffle=False)
     sample = in_order(sample_at(work, method.order, bsp.pid, np.sort(positions)))
@@ -266,9 +281,9 @@ def sort_sample(bsp: bsplib.Group, sample: Sample, counts: Sequence[int], method
     first = 0
     if method.sample_sort == "bitonic":
         first = bsp.pid * max(counts)  # all blocks of the network but the last are full
-        sample = merge_sort(bsp, sample, max(counts), descending=False)
+        sample = merge_sort(bsp, sample, max(counts), descending=False, charged=method.charged)
     else:
-        sample = in_order(sample)
+        sample = _in_order(bsp, sample, method)
     if method.partition_first:
         sample = rare_first(sample)
     ranks = regular(sum(counts), bsp.nprocs) - first
@@ -303,6 +318,8 @@ def partition(
     Returns:
         The position of the part for each process in the room's block.
     """
+    if method.charged:
+        _charge_partition(bsp, len(work), method)
     if method.partition_first:
         ends = cut_unsorted(work, room.block, bsp.pid, pivots)
     else:
@@ -310,7 +327,7 @@ def partition(
     return [slice(start, stop) for start, stop in pairwise([0, *ends.tolist()])]
 
 
-def exchange(bsp: bsplib.Group, room: Room, parts: Sequence[slice]) -> Records:
+def exchange(bsp: bsplib.Group, room: Room, parts: Sequence[slice], method: Method) -> Records:
     """Stage 6: send part i to process i: 1 superstep, h = max(m, m') c.
 
     Returns:
@@ -321,14 +338,31 @@ def exchange(bsp: bsplib.Group, room: Room, parts: Sequence[slice]) -> Records:
         bsp.send(pid, room.block[parts[pid]])
     bsp.sync()
     come = [view for _, view in iter(bsp.hpmove, None)]
+    if method.charged:
+        charge_values(bsp, sum(map(len, come)))
     return room.around(parts[bsp.pid], come[: bsp.pid], come[bsp.pid :])
 
 
 def merge(bsp: bsplib.Group, gathered: Records, method: Method) -> Records:
     """Stage 7: merge the parts if they are sorted, otherwise sort them."""
     runs = 0 if method.partition_first else bsp.nprocs
+    if method.charged:
+        charge_sort(bsp, len(gathered), runs or None)
     method.order.sort(gathered, gathered, runs)
     return gathered
+
+
+def _in_order(bsp: bsplib.Group, sample: Sample, method: Method) -> Sample:
+    if method.charged:
+        charge_sort(bsp, len(sample), bsp.nprocs)
+    return in_order(sample)
+
+
+def _charge_partition(bsp: bsplib.Group, rows: int, method: Method) -> None:
+    if method.partition_first:
+        charge_search(bsp, rows, bsp.nprocs)
+    else:
+        charge_search(bsp, bsp.nprocs, rows)
 
 
 def _arrived(bsp: bsplib.Group, like: Records) -> Records:

@@ -26,6 +26,10 @@ The primitives that sort (``order_by``, ``sorted_join``, and optionally ``group_
 ``distinct``) use :mod:`apps.sorting.sample_sort`; its oversampling factor and the method of
 sorting its sample can be chosen.
 
+On virtual processors the primitives that take the group charge for the rows they handle
+(:mod:`apps.work`), so that the time of a plan is the same in every run. ``filter_rows`` and
+``project`` have no group; who calls them charges.
+
 Columns are integers, floats, dates or strings, with NULLs as in SQL: a comparison with NULL
 is unknown, aggregates ignore it, it joins nothing, groups and duplicates treat it as a value,
 and it is ordered last unless it is requested first. :mod:`apps.sql.expression` calculates

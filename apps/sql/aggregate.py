@@ -9,6 +9,7 @@ import bsplib
 from apps.sql.aggregates import Aggregate, accumulate, check, combine, finish, parts_of
 from apps.sql.exchange import exchange
 from apps.sql.relation import Relation
+from apps.work import charge_sums
 
 
 def aggregate(bsp: bsplib.Group, relation: Relation, **aggregates: Aggregate) -> Relation:
@@ -33,6 +34,7 @@ def aggregate(bsp: bsplib.Group, relation: Relation, **aggregates: Aggregate) ->
     """
     check(relation, aggregates, "aggregate")
     parts = parts_of(aggregates)
+    charge_sums(bsp, relation.rows * len(parts))
     made = accumulate(_all_in_one, relation.rows, relation, parts, 1).null_where_absent()
     mine = Relation({f"part {number}": made[part] for number, part in enumerate(parts)})
     (come,) = exchange(bsp, [mine, *[mine.take(slice(0))] * (bsp.nprocs - 1)])

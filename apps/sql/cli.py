@@ -21,7 +21,7 @@ from apps.sql.arrow import pa
 from apps.sql.errors import QueryError
 from apps.sql.files import FORMATS, to_arrow, write_tables
 from apps.sql.generate import PAPER_SIZE, Generator
-from apps.sql.plan import EXPERIMENTAL, PLANS
+from apps.sql.plan import EXPERIMENTAL, PLANS, STAGES
 from apps.sql.program import Source, files_in, main
 from apps.sql.queries import INPUTS, SQL
 from apps.sql.reference import difference, reference
@@ -247,7 +247,6 @@ def schema() -> None:
     type=click.IntRange(1),
     help="Oversampling factor of the first two stages, found by experiment.",
 )
-@click.option("--repeats", default=7, show_default=True, type=click.IntRange(1))
 @click.option(
     "--out", default=Path("out"), show_default=True, type=_FOLDER, help="Folder for the traces."
 )
@@ -260,8 +259,8 @@ def story(generator: Generator, out: Path, block: int | None, machine: str, **ho
         setting.machine.need("l")
     except bsplib.UsageError as error:
         raise click.ClickException(visible_lines(str(error))) from None
-    with _one_sentence(), drawn("running four stages in turn") as told:
+    with _one_sentence(), drawn("running four stages") as told:
         _make(out)
         done = itertools.count(1)
-        figures = tell(setting, out, lambda: told(next(done) / setting.runs))
+        figures = tell(setting, out, lambda: told(next(done) / len(STAGES)))
     story_table.show(setting, figures)

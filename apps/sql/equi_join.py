@@ -17,6 +17,7 @@ from apps.sql.exchange import replicate, to_owners
 from apps.sql.keys import agree
 from apps.sql.match import Pairs, equal_pairs
 from apps.sql.relation import Relation, beside, without_nulls
+from apps.work import charge_values
 
 
 def equi_join(bsp: bsplib.Group, left: Relation, right: Relation, names: Sequence[str]) -> Relation:
@@ -47,7 +48,7 @@ def equi_join(bsp: bsplib.Group, left: Relation, right: Relation, names: Sequenc
     left, right = _together(bsp, left, right, names, sizes)
     keys = [encoding.keys(side.among(names)) for side in (left, right)]
     pairs = equal_pairs(encoding, *keys)
-    return paired(left, right, pairs, names, "equi_join")
+    return paired(bsp, left, right, pairs, names, "equi_join")
 
 
 def comparable(
@@ -81,11 +82,17 @@ def _together(
 
 
 def paired(
-    left: Relation, right: Relation, pairs: Pairs, names: Sequence[str], what: str
+    bsp: bsplib.Group,
+    left: Relation,
+    right: Relation,
+    pairs: Pairs,
+    names: Sequence[str],
+    what: str,
 ) -> Relation:
     """Lay out pairs of rows: what they agree in, the columns of one, those of the other."""
     common = left.only(names)
     first = left.only([name for name in left.columns if name not in names])
     second = right.only([name for name in right.columns if name not in names])
     whole = beside(beside(common, first, what).take(pairs.left), second.take(pairs.right), what)
+    charge_values(bsp, left.rows + right.rows + whole.values)  # found, and laid out
     return replace(whole, placed_by=left.placed_by or right.placed_by)

@@ -14,6 +14,7 @@ import bsplib
 from apps.sql.column import Column
 from apps.sql.owner import owners
 from apps.sql.relation import Relation, stacked
+from apps.work import charge_values
 
 Parts = Sequence[Relation]
 """The rows for each process."""
@@ -33,8 +34,7 @@ def to_owners(
     wanted = tuple(names)
     moving = [relation for relation in relations if relation.placed_by != wanted]
     parts = [
-        by_goal(relation, owners(relation.among(names), bsp.nprocs), bsp.nprocs)
-        for relation in moving
+        by_goal(bsp, relation, owners(relation.among(names), bsp.nprocs)) for relation in moving
     ]
     moved = iter(exchange(bsp, *parts) if parts else [])
     return [
@@ -48,13 +48,14 @@ def replicate(bsp: bsplib.Group, relation: Relation) -> Relation:
     return exchange(bsp, [relation] * bsp.nprocs)[0]
 
 
-def by_goal(relation: Relation, goal: NDArray[np.intp], nprocs: int) -> Parts:
+def by_goal(bsp: bsplib.Group, relation: Relation, goal: NDArray[np.intp]) -> Parts:
     """Divide rows by the process that is named for each; they keep their order."""
-    if nprocs == 1:
+    if bsp.nprocs == 1:
         return [relation]
-    narrow = goal.astype(np.uint8 if nprocs <= 256 else np.uint16)  # sorted by radix
+    charge_values(bsp, relation.values + relation.rows)
+    narrow = goal.astype(np.uint8 if bsp.nprocs <= 256 else np.uint16)  # sorted by radix
     order = np.argsort(narrow, kind="stable")
-    ends = np.cumsum(np.bincount(goal, minlength=nprocs))
+    ends = np.cumsum(np.bincount(goal, minlength=bsp.nprocs))
     return by_bounds(relation.take(order), [0, *ends.tolist()])
 
 
@@ -79,7 +80,8 @@ def exchange(bsp: bsplib.Group, *outgoing: Parts) -> list[Relation]:
         source in the order that they had there.
 
     Supersteps: 1.
-    Cost: h = the bytes of the columns, one byte for each value of a column with NULLs.
+    Cost: h = the bytes of the columns, one byte for each value of a column with NULLs;
+        w = O(rows that come).
     """
     slots = [slot for number, parts in enumerate(outgoing) for slot in _slots(number, parts[0])]
     for pid in [*range(bsp.pid + 1, bsp.nprocs), *range(bsp.pid)]:
@@ -90,7 +92,9 @@ def exchange(bsp: bsplib.Group, *outgoing: Parts) -> list[Relation]:
         source, place = divmod(message[0], len(slots))
         number, name, is_mask = slots[place]
         come.setdefault((number, source), {})[name, is_mask] = message[1]
-    return [_received(bsp, number, parts, come) for number, parts in enumerate(outgoing)]
+    received = [_received(bsp, number, parts, come) for number, parts in enumerate(outgoing)]
+    charge_values(bsp, sum(relation.values for relation in received))
+    return received
 
 
 _Slot = tuple[int, str, bool]

@@ -60,13 +60,13 @@ def group_by(
     parts = parts_of(aggregates)
     if sort is not None:
         return groups.relation(sorted_groups(bsp, groups, relation, parts, sort), aggregates)
-    mine = groups.of_rows(relation, parts)
-    owned = groups.merged(_to_owners(bsp, groups, mine, parts))
+    mine = groups.of_rows(bsp, relation, parts)
+    owned = groups.merged(bsp, _to_owners(bsp, groups, mine, parts))
     return groups.relation(owned, aggregates, placed_by=tuple(names))
 
 
 def _to_owners(bsp: bsplib.Group, groups: Groups, mine: Partial, parts: Sequence[Part]) -> Partial:
     """Send the parts of each group to the process that owns it: 1 superstep."""
     goal = owners(groups.columns(mine.keys), bsp.nprocs)
-    (come,) = exchange(bsp, by_goal(groups.as_rows(mine), goal, bsp.nprocs))
+    (come,) = exchange(bsp, by_goal(bsp, groups.as_rows(mine), goal))
     return groups.from_rows(come, parts)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+import bsplib
 from apps.sql.aggregates import (
     Aggregate,
     Index,
@@ -20,6 +21,7 @@ from apps.sql.aggregates import (
 from apps.sql.column import CHUNK, Column
 from apps.sql.keys import Encoding, Keys
 from apps.sql.relation import Relation
+from apps.work import charge_sort, charge_sums
 
 _DENSE = 4
 """Groups are numbered by their key where there may be up to so many keys for each row."""
@@ -49,9 +51,10 @@ class Groups:
         """Return the columns that groups have in common."""
         return self.encoding.columns(keys, self._like)
 
-    def of_rows(self, relation: Relation, parts: Sequence[Part]) -> Partial:
+    def of_rows(self, bsp: bsplib.Group, relation: Relation, parts: Sequence[Part]) -> Partial:
         """Aggregate rows of this process: w = O(rows) where keys are dense."""
         columns = relation.among(self.names)
+        self._charge(bsp, relation.rows, parts, in_order=self._is_dense(relation.rows))
         if not self._is_dense(relation.rows):
             return self._of_keys(self.encoding.keys(columns), relation, parts)
 
@@ -61,17 +64,21 @@ class Groups:
 
         return self._of_all(accumulate(index, relation.rows, relation, parts, self.encoding.span))
 
-    def of_runs(self, keys: Keys, relation: Relation, parts: Sequence[Part]) -> Partial:
+    def of_runs(
+        self, bsp: bsplib.Group, keys: Keys, relation: Relation, parts: Sequence[Part]
+    ) -> Partial:
         """Aggregate rows of this process that are in the order of their keys."""
+        self._charge(bsp, len(keys), parts, in_order=True)
         first = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
         index = np.cumsum(first) - 1
         distinct = keys[first]
         made = accumulate(slices_of(index), len(keys), relation, parts, len(distinct))
         return Partial(distinct, made)
 
-    def merged(self, partial: Partial) -> Partial:
+    def merged(self, bsp: bsplib.Group, partial: Partial) -> Partial:
         """Combine the parts of groups from several processes."""
         keys, parts = partial.keys, partial.made.parts
+        self._charge(bsp, len(keys), list(parts), in_order=self._is_dense(len(keys)))
         if self._is_dense(len(keys)):
             return self._of_all(combine(keys.astype(np.int64), parts, self.encoding.span))
         distinct, index = np.unique(keys, return_inverse=True)
@@ -98,6 +105,14 @@ class Groups:
         """Return one row for each group: its common columns, and the aggregates."""
         common = dict(zip(self.names, self.columns(partial.keys), strict=True))
         return Relation({**common, **finish(aggregates, partial.made.parts)}, placed_by)
+
+    def _charge(
+        self, bsp: bsplib.Group, rows: int, parts: Sequence[Part], *, in_order: bool
+    ) -> None:
+        """Charge for the aggregates of rows, and for sorting them if they are in no order."""
+        if not in_order:
+            charge_sort(bsp, rows)
+        charge_sums(bsp, rows * len(parts))
 
     def _of_keys(self, keys: Keys, relation: Relation, parts: Sequence[Part]) -> Partial:
         distinct, index = np.unique(keys, return_inverse=True)

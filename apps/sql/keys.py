@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 import bsplib
 from apps.sql.column import CHUNK, Column, Mask
 from apps.sql.errors import QueryError
+from apps.work import charge_values
 
 Keys = NDArray[Any]
 Ordinals = NDArray[np.uint64]
@@ -153,8 +154,9 @@ def agree(
         QueryError: a float is NaN.
 
     Supersteps: 1.
-    Cost: 24 bytes for each column and 8 for each relation to each process.
+    Cost: 24 bytes for each column and 8 for each relation to each process; w = O(rows).
     """
+    charge_values(bsp, sum(len(column) for columns in sides for column in columns))
     mine = [_range_of(columns) for columns in zip(*sides, strict=True)]
     counts = [len(columns[0]) for columns in sides]
     vector = [number for numbers in mine for number in numbers] + counts

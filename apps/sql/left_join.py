@@ -37,9 +37,10 @@ def left_join(bsp: bsplib.Group, left: Relation, right: Relation, names: Sequenc
     able = np.arange(left.rows) if known is None else np.flatnonzero(known)
     keys = [encoding.keys(side.among(names)) for side in (left.take(able), right)]
     pairs = equal_pairs(encoding, *keys)
-    joined = paired(left, right, pairs._replace(left=able[pairs.left]), names, "left_join")
+    pairs = pairs._replace(left=able[pairs.left])
+    joined = paired(bsp, left, right, pairs, names, "left_join")
     single = np.ones(left.rows, bool)
-    single[able[pairs.left]] = False
+    single[pairs.left] = False
     return Relation(stacked([joined, _alone(left.take(single), joined)]).columns, joined.placed_by)
 
 

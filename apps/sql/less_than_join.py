@@ -12,6 +12,7 @@ from apps.sql.keys import ordinals
 from apps.sql.match import runs
 from apps.sql.rebalance import rebalance
 from apps.sql.relation import Relation, beside, without_nulls
+from apps.work import charge_search, charge_sort, charge_values
 
 _UNEVEN = 1.1
 """Rows are moved before pairing if one process would have this many times the average."""
@@ -50,19 +51,28 @@ def less_than_join(
     beside(left.take(slice(0)), right.take(slice(0)), "less_than_join")  # names that clash
     sizes = bsp.allreduce(np.array([left.rows, right.rows]))
     if sizes[0] <= sizes[1]:
-        small = _ordered(replicate(bsp, left), lesser)
+        small = _ordered(bsp, replicate(bsp, left), lesser)
+        charge_search(bsp, right.rows, small.rows)
         counts = ordinals(small[lesser]).searchsorted(ordinals(right[greater]), "left")
         right, counts = _spread(bsp, right, counts)
         rows, others = _pairs(np.zeros_like(counts), counts)
-        return beside(small.take(others), right.take(rows), "less_than_join")
-    small = _ordered(replicate(bsp, right), greater)
+        return _beside(bsp, small.take(others), right.take(rows))
+    small = _ordered(bsp, replicate(bsp, right), greater)
+    charge_search(bsp, left.rows, small.rows)
     starts = ordinals(small[greater]).searchsorted(ordinals(left[lesser]), "right")
     left, counts = _spread(bsp, left, small.rows - starts)
     rows, others = _pairs(small.rows - counts, counts)
-    return beside(left.take(rows), small.take(others), "less_than_join")
+    return _beside(bsp, left.take(rows), small.take(others))
 
 
-def _ordered(relation: Relation, name: str) -> Relation:
+def _beside(bsp: bsplib.Group, left: Relation, right: Relation) -> Relation:
+    charge_values(bsp, left.values + right.values)
+    return beside(left, right, "less_than_join")
+
+
+def _ordered(bsp: bsplib.Group, relation: Relation, name: str) -> Relation:
+    charge_sort(bsp, relation.rows)
+    charge_values(bsp, relation.values)
     return relation.take(np.argsort(ordinals(relation[name]), kind="stable"))
 
 

@@ -12,6 +12,7 @@ import bsplib
 from apps.sql.errors import QueryError
 from apps.sql.keys import Ordinals, ordinals
 from apps.sql.relation import Relation, without_nulls
+from apps.work import charge_values
 
 _FEW = 4096
 """Number of values that may be sent to every process, whatever the number of rows."""
@@ -38,6 +39,7 @@ def lowest(bsp: bsplib.Group, relation: Relation, name: str, fraction: float = 0
     """
     if not 0 <= fraction <= 1:
         raise QueryError(f"lowest: the fraction is {fraction}; it is 0 to 1")
+    charge_values(bsp, relation.rows)
     known = without_nulls(relation, [name])
     values = ordinals(known[name])
     total = int(bsp.allreduce(np.int64(len(values))))
@@ -63,6 +65,7 @@ def select(bsp: bsplib.Group, values: Ordinals, rank: int) -> np.uint64:
     Source: Saukas and Song 1999, "A note on parallel selection on coarse-grained
         multicomputers", Algorithmica 24.
     """
+    charge_values(bsp, len(values))
     values = _least(values, rank)
     limit = None
     while True:
@@ -75,6 +78,7 @@ def select(bsp: bsplib.Group, values: Ordinals, rank: int) -> np.uint64:
                 np.partition(np.concatenate(bsp.allgather(values)), rank - 1)[rank - 1]
             )
         pivot = _weighted_median(told)
+        charge_values(bsp, len(values))
         less, equal = values < pivot, values == pivot
         below, same = map(int, bsp.allreduce(np.array([less.sum(), equal.sum()])))
         if below < rank <= below + same:

@@ -20,6 +20,7 @@ from apps.sql.queries import INPUTS, SQL, sql_process
 from apps.sql.rebalance import rebalance
 from apps.sql.relation import Relation
 from apps.sql.scan import BLOCK, scan
+from apps.work import charge_values
 
 Source = int | Generator | Mapping[str, "pa.Table | Path | str"]
 """Rows of TRAN to make; a generator; or a table or file for ITEM, QNT and TRAN each."""
@@ -70,6 +71,7 @@ def main(  # each has a name at the call
     Cost: of :func:`apps.sql.queries.sql_process`.
     Source: Jarvis et al. 2002, section 4.
     """
+    bsp.charge(0.0)  # from here on virtual time counts rows
     plan = _planned(stage, oversampling)
     inputs = read_inputs(bsp, source, block=block, seed=seed)
     if plan.balance:
@@ -144,4 +146,6 @@ def _made(bsp: bsplib.Group, generator: Generator, name: str, block: int) -> Rel
         raise QueryError(f"a block cannot have {block} rows; it has 1 or more")
     places = np.arange(generator.rows[name])
     mine = places[places // block % bsp.nprocs == bsp.pid]
-    return generator.relation(name, mine).only(INPUTS[name])
+    relation = generator.relation(name, mine).only(INPUTS[name])
+    charge_values(bsp, relation.values)
+    return relation

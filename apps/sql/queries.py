@@ -18,6 +18,7 @@ from apps.sql.plan import Plan
 from apps.sql.project import project
 from apps.sql.relation import Relation
 from apps.sql.sorted_join import sorted_join
+from apps.work import charge_values
 
 INPUTS = {
     "ITEM": ("item", "class", "price"),
@@ -84,6 +85,7 @@ def temp1(bsp: bsplib.Group, tran: Relation, plan: Plan) -> Relation:
 def temp2(bsp: bsplib.Group, temp1: Relation, item: Relation, plan: Plan) -> Relation:
     """Find class and price of each: an equality-join of TEMP1 and ITEM."""
     joined = _join(bsp, temp1, item, "item", plan)
+    charge_values(bsp, joined.rows)
     return project(joined, "item", "class", "units", value=col("units") * col("price"))
 
 
@@ -103,6 +105,7 @@ def temp5(bsp: bsplib.Group, temp4: Relation, item: Relation) -> Relation:
     floors = temp4.only(["class", "units", "floor"])
     pairs = less_than_join(bsp, floors, item.only(["item", "price"]), "floor", "price")
     kept = ("class", "units", "item", "price")
+    charge_values(bsp, pairs.rows)
     return project(pairs, *kept, gap=col("price") - col("floor"))
 
 

@@ -29,6 +29,11 @@ class Relation:
         """Number of rows on this process."""
         return next((len(column) for column in self.columns.values()), 0)
 
+    @property
+    def values(self) -> int:
+        """Number of values on this process: rows times columns."""
+        return self.rows * len(self.columns)
+
     def __getitem__(self, name: str) -> Column:
         """Return a column.
 

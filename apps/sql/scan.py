@@ -11,6 +11,7 @@ from apps.sql.column import union
 from apps.sql.errors import QueryError
 from apps.sql.files import blocks_of, check_columns, from_arrow, read_blocks
 from apps.sql.relation import Relation
+from apps.work import charge_values
 
 BLOCK = 1024
 """Rows of a block: with few rows for many processes some get a block more than others."""
@@ -54,7 +55,9 @@ def scan(
         path = Path(source)
         what = path.name
         table, places = read_blocks(path, columns, block, bsp.pid, bsp.nprocs)
-    return share_words(bsp, from_arrow(table, places, what))
+    rows = from_arrow(table, places, what)
+    charge_values(bsp, rows.values)
+    return share_words(bsp, rows)
 
 
 def share_words(bsp: bsplib.Group, relation: Relation) -> Relation:

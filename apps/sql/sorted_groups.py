@@ -9,7 +9,7 @@ from apps.sql.aggregates import Part
 from apps.sql.exchange import exchange
 from apps.sql.groups import Groups, Partial
 from apps.sql.keys import Keys
-from apps.sql.relation import Relation
+from apps.sql.relation import Relation, stacked
 from apps.sql.sorting import SampleSort, sort_rows
 
 
@@ -31,7 +31,7 @@ def sorted_groups(
     needed = relation.only([part.column for part in parts if part.column is not None])
     keys = groups.encoding.keys(relation.among(groups.names))
     keys, rows = sort_rows(bsp, keys, needed, how)
-    return settle(bsp, groups, groups.of_runs(keys, rows, parts), parts)
+    return settle(bsp, groups, groups.of_runs(bsp, keys, rows, parts), parts)
 
 
 def settle(bsp: bsplib.Group, groups: Groups, partial: Partial, parts: Sequence[Part]) -> Partial:
@@ -45,8 +45,13 @@ def settle(bsp: bsplib.Group, groups: Groups, partial: Partial, parts: Sequence[
     leaves = begins < bsp.pid
     outgoing = [rows.take(slice(int(leaves and pid == begins))) for pid in range(bsp.nprocs)]
     outgoing[bsp.pid] = rows.take(slice(int(leaves), None))
-    come = groups.from_rows(exchange(bsp, outgoing)[0], parts)
-    return groups.merged(come) if len(come.keys) > rows.rows - leaves else come
+    come = exchange(bsp, outgoing)[0]
+    last = max(rows.rows - leaves - 1, 0)
+    if come.rows > last + 1:  # all that has come belongs to the last group here
+        tail = groups.from_rows(come.take(slice(last, None)), parts)
+        whole = groups.as_rows(groups.merged(bsp, tail))
+        come = stacked([come.take(slice(last)), whole])
+    return groups.from_rows(come, parts)
 
 
 def owner_of_first(bsp: bsplib.Group, keys: Keys) -> int:

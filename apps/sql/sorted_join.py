@@ -13,6 +13,7 @@ from apps.sql.keys import Keys, agree
 from apps.sql.match import equal_pairs
 from apps.sql.relation import Relation, without_nulls
 from apps.sql.sorting import SampleSort, sort_rows
+from apps.work import charge_sort, charge_values
 
 
 def sorted_join(
@@ -40,7 +41,7 @@ def sorted_join(
     keys, left = sort_rows(bsp, encoding.keys(left.among(names)), left, sort)
     right = to_ranges_of(bsp, keys, encoding.keys(right.among(names)), right)
     pairs = equal_pairs(encoding, keys, encoding.keys(right.among(names)))
-    return paired(left, right, pairs, names, "sorted_join")
+    return paired(bsp, left, right, pairs, names, "sorted_join")
 
 
 def to_ranges_of(bsp: bsplib.Group, keys: Keys, others: Keys, rows: Relation) -> Relation:
@@ -55,6 +56,7 @@ def to_ranges_of(bsp: bsplib.Group, keys: Keys, others: Keys, rows: Relation) ->
     Supersteps: 2.
     """
     ends = bsp.allgather(keys[[0, -1]] if len(keys) else keys)
+    charge_sort(bsp, len(others))
     order = np.argsort(others, kind="stable")
     ordered = others[order]
     parts = []
@@ -65,4 +67,5 @@ def to_ranges_of(bsp: bsplib.Group, keys: Keys, others: Keys, rows: Relation) ->
             parts.append(rows.take(order[start:stop]))
         else:
             parts.append(rows.take(order[:0]))
+    charge_values(bsp, sum(part.values for part in parts))
     return exchange(bsp, parts)[0]

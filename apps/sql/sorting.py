@@ -11,6 +11,7 @@ from apps.sorting.sample_sort import OVERSAMPLING, sort_blocks
 from apps.sql.keys import Keys
 from apps.sql.records import KEY, Records, as_records, from_records
 from apps.sql.relation import Relation
+from apps.work import charge_values
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,9 @@ def sort_rows(
     Cost: of the sample sort, with records of a key and a row.
     """
     masked = _masked(bsp, relation)
+    charge_values(bsp, relation.values + relation.rows)
     records = bspsort(bsp, as_records(keys, relation, masked), how, stable=stable)
+    charge_values(bsp, len(records) * (1 + len(relation.columns)))
     return np.ascontiguousarray(records[KEY]), from_records(records, relation)
 
 

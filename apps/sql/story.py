@@ -1,14 +1,12 @@
 """The stages of the paper: the same queries, with better balance from stage to stage.
 
-Every stage is run several times on virtual processors and recorded. Each computation counts
-with its least time over the runs; the h-relations are equal in all runs. The cost of a part
-is that of the BSP model on a Machine: w + h g + l, summed over its supersteps.
+Every stage is run once on virtual processors and recorded. Its computation is counted by rows
+(:mod:`apps.work`), so that it is the same in every run, as the h-relations are. The cost of a
+part is that of the BSP model on a Machine: w + h g + l, summed over its supersteps.
 """
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,13 +16,11 @@ from apps.sql.generate import Generator
 from apps.sql.plan import STAGES
 from apps.sql.program import main
 from bsplib.machine import Machine
-from bsplib.recording.records import Run
 from bsplib.recording.trace import read_trace
 from profiler.callgraph import Node
 from profiler.models.prediction import Prediction, predict
 from profiler.models.prices import choose_prices
 from profiler.summary import Summary
-from profiler.tune.sweep import quietest
 
 MODEL = "BSP"
 SORT = "sample_sort.py"
@@ -44,12 +40,6 @@ class Setting:
     block: int
     oversampling: int
     """Oversampling factor of the first two stages, found by experiment."""
-    repeats: int
-
-    @property
-    def runs(self) -> int:
-        """How many times the program runs."""
-        return len(STAGES) * (self.repeats + 1)
 
 
 @dataclass(frozen=True)
@@ -83,32 +73,22 @@ def tell(
 ) -> list[Figures]:
     """Run all stages, and write a trace of each into a folder.
 
-    The stages take turns, so that disturbances of the computer affect all of them; the first
-    turn does not count.
-
     Args:
         setting: options of the stages.
         folder: existing folder for ``sql-1-original.bsp`` and so on.
-        advance: is called after each of :attr:`Setting.runs`.
+        advance: is called after each stage.
     """
-    traces: dict[str, list[Path]] = {stage: [] for stage in STAGES}
-    rows: dict[str, tuple[int, ...]] = {}
-    with tempfile.TemporaryDirectory(prefix=".sql-story-", dir=folder) as scratch:
-        for turn in range(setting.repeats + 1):
-            for stage, made in traces.items():
-                path = Path(scratch) / f"{stage}-{turn}.bsp"
-                rows[stage] = _run(setting, stage, path)
-                if turn:
-                    made.append(path)
-                advance()
-        return [
-            _figures(stage, _kept(made, folder / f"sql-{number}-{stage}.bsp"), rows[stage])
-            for number, (stage, made) in enumerate(traces.items(), 1)
-        ]
+    figures = []
+    for number, stage in enumerate(STAGES, 1):
+        path = folder / f"sql-{number}-{stage}.bsp"
+        rows = _run(setting, stage, path)
+        figures.append(_figures(stage, path, rows))
+        advance()
+    return figures
 
 
 def _run(setting: Setting, stage: str, path: Path) -> tuple[int, ...]:
-    """Run a stage once; return how many rows of TRAN each process has."""
+    """Run a stage; return how many rows of TRAN each process has."""
     sort = STAGES[stage].sort
     assert sort is not None
     answers = bsplib.run(
@@ -126,16 +106,8 @@ def _run(setting: Setting, stage: str, path: Path) -> tuple[int, ...]:
     return tuple(answer.rows["TRAN"] for answer in answers)
 
 
-def _kept(traces: list[Path], goal: Path) -> tuple[Run, Path]:
-    """Return the run with the least times; keep the trace of the fastest run."""
-    runs = [read_trace(trace).runs[0] for trace in traces]
-    took = [int(run.records["end"].max()) for run in runs]
-    shutil.move(traces[took.index(min(took))], goal)
-    return quietest(runs), goal
-
-
-def _figures(stage: str, kept: tuple[Run, Path], rows: tuple[int, ...]) -> Figures:
-    run, trace = kept
+def _figures(stage: str, trace: Path, rows: tuple[int, ...]) -> Figures:
+    (run,) = read_trace(trace).runs
     found = _Found(predict(run, choose_prices(run), [MODEL]))
     sample = "sort_sample" if stage == "bitonic" else "collect"
     return Figures(

@@ -88,7 +88,7 @@ def _title(setting: Setting, figures: Sequence[Figures]) -> str:
     return (
         f"{setting.nprocs} virtual processors. Rows: {sizes}, Zipf {generator.skew:g}, in blocks "
         f"of {setting.block:,}: a process has {min(rows):,} to {max(rows):,} of TRAN. Oversampling "
-        f"by experiment: {setting.oversampling}. Of {setting.repeats} runs the quietest.\n"
+        f"by experiment: {setting.oversampling}.\n"
     )
 
 

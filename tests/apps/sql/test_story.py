@@ -27,10 +27,10 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def told(folder):
     """The paper's 12,000 records on 16 processors."""
-    setting = Setting(Generator(), 16, load_machine("shared-memory"), 1024, 1, 1)
+    setting = Setting(Generator(), 16, load_machine("shared-memory"), 1024, 1)
     runs = []
     figures = tell(setting, folder, lambda: runs.append(1))
-    assert len(runs) == setting.runs
+    assert len(runs) == len(STAGES)
     return {found.stage: found for found in figures}
 
 
@@ -96,7 +96,7 @@ def test_a_gain_is_counted_as_in_the_papers_table():
 
 @pytest.mark.lengthy
 def test_the_story_is_told_beside_the_papers_figures(tmp_path):
-    line = ["story", "--size", "600", "--nprocs", "4", "--repeats", "1"]
+    line = ["story", "--size", "600", "--nprocs", "4"]
     result = CliRunner(env={"COLUMNS": "100"}).invoke(cli, [*line, "--out", str(tmp_path)])
     assert result.exit_code == 0, result.output
     for text in (
@@ -124,7 +124,7 @@ def test_the_story_is_told_beside_the_papers_figures(tmp_path):
     ],
 )
 def test_a_story_that_cannot_be_told_is_one_sentence(line, message):
-    result = CliRunner().invoke(cli, ["story", "--repeats", "1", "--size", "60", *line])
+    result = CliRunner().invoke(cli, ["story", "--size", "60", *line])
     assert result.exit_code == 1
     assert message in result.output
     assert "Traceback" not in result.output

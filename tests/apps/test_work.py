@@ -1,0 +1,97 @@
+"""What virtual processors charge for rows: the figures, and that runs repeat exactly."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bsplib
+from apps import work
+from apps.sorting import sample_sort
+from apps.sql import program
+from apps.sql.generate import Generator
+from apps.sql.plan import PLANS
+from bsplib.recording.trace import read_trace
+from profiler.callgraph import build
+
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "work.json"
+
+
+def recorded(path, main, *args, nprocs=4, **how):
+    bsplib.run(main, *args, nprocs=nprocs, backend="sim", profile=path, **how)
+    (run,) = read_trace(path).runs
+    return run
+
+
+def computed(charge, *counts):
+    """Return the virtual seconds that a process charges."""
+
+    def main(bsp):
+        bsp.charge(0)  # what was computed before does not count
+        before = bsp.time()
+        charge(bsp, *counts)
+        return bsp.time() - before
+
+    return bsplib.run(main, nprocs=1, backend="sim")[0]
+
+
+def test_the_seconds_are_those_that_the_benchmark_measured():
+    sections = json.loads(RESULTS.read_text(encoding="utf-8"))["sections"]
+    medians = [section["cases"][0]["seconds"]["median"] for section in sections]
+    assert [float(f"{median:.1e}") for median in medians] == [
+        work.VALUE_S,
+        work.COMPARISON_S,
+        work.SUM_S,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("charge", "counts", "seconds"),
+    [
+        (work.charge_values, (10**6,), work.VALUE_S * 10**6),
+        (work.charge_sums, (10**6,), work.SUM_S * 10**6),
+        (work.charge_sort, (2**20,), work.COMPARISON_S * 20 * 2**20),
+        (work.charge_sort, (2**20, 16), work.COMPARISON_S * 4 * 2**20),
+        (work.charge_sort, (0,), 0),
+        (work.charge_search, (1000, 2**16), work.COMPARISON_S * 16_000),
+        (work.charge_search, (1000, 0), work.COMPARISON_S * 1000),
+    ],
+)
+def test_work_is_charged_by_its_count(charge, counts, seconds):
+    assert computed(charge, *counts) == pytest.approx(seconds, abs=1e-9)
+
+
+@pytest.mark.parametrize("stage", PLANS)
+def test_two_runs_of_the_queries_are_identical_to_the_nanosecond(tmp_path, stage):
+    source = Generator(4000, skew=1.0)
+    runs = [
+        recorded(tmp_path / f"{turn}.bsp", program.main, source, stage=stage, keep=())
+        for turn in range(2)
+    ]
+    np.testing.assert_array_equal(runs[0].records, runs[1].records)
+    assert build(runs[0]).graph.nodes[build(runs[0]).root]["cost"]["comp"].minimum > 0
+
+
+@pytest.mark.parametrize("how", [{}, {"sample_sort": "bitonic"}, {"partition_first": True}])
+def test_two_runs_of_the_sample_sort_are_identical_to_the_nanosecond(tmp_path, how):
+    runs = [
+        recorded(tmp_path / f"{turn}.bsp", sample_sort.main, 40_000, **how) for turn in range(2)
+    ]
+    np.testing.assert_array_equal(runs[0].records, runs[1].records)
+
+
+def test_the_sample_sort_charges_a_sort_of_its_block_and_a_merge_of_its_parts(tmp_path):
+    run = recorded(tmp_path / "trace.bsp", sample_sort.main, 2**18, oversampling=1)
+    computed = (run.records["arrive"] - run.records["start"]).reshape(4, -1).sum(axis=1) / 1e9
+    merges = 2**16 * (math.log2(2**16) + 2) * work.COMPARISON_S
+    assert computed.mean() == pytest.approx(merges, rel=0.1)
+
+
+def test_a_sort_that_is_not_charged_is_measured(tmp_path):
+    run = recorded(tmp_path / "trace.bsp", sample_sort.main, 40_000, charged=False)
+    again = recorded(tmp_path / "again.bsp", sample_sort.main, 40_000, charged=False)
+    assert (run.records["arrive"] != again.records["arrive"]).any()
