@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from bsplib.cli import predict, probe, recover, report, run, tune, view
+from bsplib.cli import machines, predict, probe, recover, report, run, tune, view
 from bsplib.errors import BspError
 from bsplib.own_packages import prefer_own
 from bsplib.sentences import as_sentence
@@ -23,6 +23,7 @@ _COMMANDS = (
     view,
     probe,
     predict,
+    machines,
     tune,
 )
 """Modules of this package, each with one command."""

@@ -1,0 +1,94 @@
+"""``bsp machines``: what a recorded run would cost on several Machines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bsplib.cli.options import TRACE, run_option
+from bsplib.cli.traces import position_of, read
+from bsplib.errors import UsageError
+from bsplib.machine import known_machines, load_machine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from bsplib.machine import Machine
+
+
+@click.command("machines")
+@click.option(
+    "--machine",
+    "names",
+    metavar="NAME",
+    multiple=True,
+    help="Machine to price for; may be given several times.  [default: all that come with "
+    "bsplib and have the figures]",
+)
+@click.option(
+    "--speed",
+    metavar="X",
+    help="Speed of a process of the Machines: in flop/s, or as in 0.5x compared with the run.",
+)
+@click.option(
+    "--top", default=20, show_default=True, type=click.IntRange(1), help="Number of nodes shown."
+)
+@run_option
+@click.option("--library", is_flag=True, help="Show the functions of bsplib too.")
+@click.argument("file", type=TRACE)
+def command(
+    names: tuple[str, ...],
+    speed: str | None,
+    top: int,
+    number: int | None,
+    library: bool,
+    file: Path,
+) -> None:
+    """Price the nodes of the trace FILE on several Machines.
+
+    A superstep costs max w + h g + l with the g, l and speed of each Machine; the
+    program does not run again. The first column has the rates of the run itself: those
+    of the Machine that was given to the run, or those that fit its communication
+    times best. The sentences below the table say at which g, l or speed another place
+    in the program costs most, or another loss is the greatest.
+
+    NAME is a Machine that comes with bsplib, or a .toml file as bsp probe writes it.
+    Figures that it lacks can follow its name, as in cray-t3e-mpi:l=1e-5,speed=3e8.
+    """
+    from profiler.machines_report import print_machines  # noqa: PLC0415  # imported late
+    from profiler.rates import rates_on  # noqa: PLC0415
+
+    trace = read(file)
+    position = position_of(trace, number)
+    runs = trace.runs if position is None else trace.runs[position : position + 1]
+    chosen = [(name, load_machine(name)) for name in names or known_machines()]
+    for run in runs:
+        rates, gaps = [], []
+        for name, machine in chosen:
+            try:
+                rates.append(rates_on(machine, run, speed=speed))
+            except UsageError:
+                if names:
+                    raise
+                gaps.append((name, machine))
+        print_machines(run, rates, most=top, library=library)
+        for sentence in _left_out(gaps):
+            click.echo(sentence)
+
+
+def _left_out(gaps: Sequence[tuple[str, Machine]]) -> Iterator[str]:
+    """Yield which Machines are left out, and how what they lack can be given."""
+    without_l = [name for name, machine in gaps if machine.l is None or machine.l < 0]
+    without_speed = [name for name, _ in gaps if name not in without_l]
+    if without_speed:
+        yield (
+            f"Left out, since their speed compared with the run is not known: "
+            f"{', '.join(without_speed)}; give it, as in --speed 0.5x."
+        )
+    if without_l:
+        yield (
+            f"Left out, since their l is not known: {', '.join(without_l)}; give it, as in "
+            f"--machine {without_l[0]}:l=1e-5."
+        )
