@@ -1,4 +1,4 @@
-"""The Flask application over one trace, and the server that shows it."""
+"""The Flask application over some traces, and the server that shows it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ from waitress.channel import HTTPChannel
 from werkzeug.sansio.utils import host_is_trusted
 
 from bsplib.errors import BspError
-from webui.page import SERVED_POLICY, STATIC, served_page
-from webui.services import Views
+from webui.opened import QueryError
+from webui.page import SERVED_POLICY, STATIC, served_page, title_of
+from webui.traces import Traces
 
 if TYPE_CHECKING:
+    import os
+
     import werkzeug
 
     from bsplib.recording.records import Trace
@@ -84,24 +87,47 @@ class _InOrder(DefaultJSONProvider):
     sort_keys = False
 
 
-def create_app(trace: Trace, *, token: str = "", library: bool = False) -> flask.Flask:
-    """Create the application that shows a trace.
+def create_app(
+    *traces: Trace | str | os.PathLike[str], token: str = "", library: bool = False
+) -> flask.Flask:
+    """Create the application that shows traces.
 
-    Routes: ``/`` is the page, ``/static/NAME`` its files, ``/runs/N.json`` the data of
-    run N (404 if the trace has no such run). Requests for a host name other than the
-    loopback are refused, so that no other web site can read a trace by resolving its own
-    name to 127.0.0.1.
+    Routes: ``/`` is the page, ``/static/NAME`` its files, ``/traces.json`` the list of the
+    traces, ``/traces/T/runs/N.json`` the data of run N of trace T, and
+    ``/traces/T/runs/N/NAME.json`` another answer about it (404 if there is no such trace, run
+    or answer). Requests for a host name other than the loopback are refused, so that no other
+    web site can read a trace by resolving its own name to 127.0.0.1.
 
     Args:
-        trace: the trace.
+        traces: traces, or files of traces, which are read when they are first shown.
         token: first part of every address. Other users of this computer can connect to
             its loopback, too, but cannot read anything without the token.
-        library: also show the functions of bsplib itself.
+        library: show the functions of bsplib itself, too, unless the page asks otherwise.
     """
     root = f"/{token}" if token else ""
     app = flask.Flask(__name__, static_folder=STATIC, static_url_path=f"{root}/static")
     app.json = _InOrder(app)
-    views = Views(trace, library=library)
+    shown = Traces(*traces, library=library)
+    _guard(app)
+
+    @app.get(f"{root}/")
+    def page() -> str:
+        return served_page(title_of(shown))
+
+    @app.get(f"{root}/traces.json")
+    def overview() -> flask.Response:
+        return flask.jsonify(shown.overview())
+
+    @app.get(f"{root}/traces/<trace>/runs/<int:number>.json", defaults={"name": "run"})
+    @app.get(f"{root}/traces/<trace>/runs/<int:number>/<name>.json")
+    def answer(trace: str, number: int, name: str) -> flask.Response:
+        return flask.jsonify(shown.answer(trace, number, name, flask.request.args))
+
+    return app
+
+
+def _guard(app: flask.Flask) -> None:
+    """Refuse requests for other hosts, protect every answer, and turn errors into sentences."""
 
     @app.before_request
     def refuse_other_hosts() -> None:
@@ -113,20 +139,21 @@ def create_app(trace: Trace, *, token: str = "", library: bool = False) -> flask
         response.headers.update(_HEADERS)
         return response
 
-    @app.get(f"{root}/")
-    def page() -> str:
-        return served_page(views)
+    @app.errorhandler(IndexError)
+    def not_there(error: IndexError) -> flask.Response:
+        return _sentence(error, 404)
 
-    @app.get(f"{root}/runs/<int:number>.json")
-    def run(number: int) -> flask.Response:
-        try:
-            return flask.jsonify(views.run(number))
-        except IndexError as error:
-            flask.abort(404, str(error))
-        except BspError as error:  # the run is too large to show
-            return flask.Response(str(error), 503, mimetype="text/plain")
+    @app.errorhandler(QueryError)
+    def wrong_query(error: QueryError) -> flask.Response:
+        return _sentence(error, 400)
 
-    return app
+    @app.errorhandler(BspError)
+    def cannot_show(error: BspError) -> flask.Response:  # the run is too large, for example
+        return _sentence(error, 503)
+
+
+def _sentence(error: Exception, status: int) -> flask.Response:
+    return flask.Response(str(error), status, mimetype="text/plain")
 
 
 def add_single_use_address(app: flask.Flask, address: str, target: str) -> None:
@@ -150,13 +177,18 @@ def add_single_use_address(app: flask.Flask, address: str, target: str) -> None:
             flask.abort(404, "This address has been used: use the one that bsp view printed.")
 
 
-def serve(trace: Trace, *, port: int = 0, open_browser: bool = True, library: bool = False) -> None:
-    """Serve the pages of a trace on this computer's loopback until Ctrl-C.
+def serve(
+    *traces: Trace | str | os.PathLike[str],
+    port: int = 0,
+    open_browser: bool = True,
+    library: bool = False,
+) -> None:
+    """Serve the pages of some traces on this computer's loopback until Ctrl-C.
 
     The address, which contains a secret token, is printed once the port is bound.
 
     Args:
-        trace: the trace.
+        traces: traces, or files of traces, which are read when they are first shown.
         port: port of the server; 0 for any free port.
         open_browser: whether to show the page in the user's browser.
         library: also show the functions of bsplib itself.
@@ -167,7 +199,7 @@ def serve(trace: Trace, *, port: int = 0, open_browser: bool = True, library: bo
     connections: dict[int, object] = {}
     with _listening(port) as listener:
         token, once = secrets.token_urlsafe(16), f"/open/{secrets.token_urlsafe(16)}"
-        app = create_app(trace, token=token, library=library)
+        app = create_app(*traces, token=token, library=library)
         add_single_use_address(app, once, f"/{token}/")
         server = waitress.create_server(app, map=connections, sockets=[listener], **LIMITS)
         server.channel_class = _Channel

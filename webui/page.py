@@ -1,4 +1,4 @@
-"""The page. When served it links to its style and scripts; when saved it contains them."""
+"""The page. When served it links to its styles and modules; when saved it contains them."""
 
 from __future__ import annotations
 
@@ -9,30 +9,23 @@ import os
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import jinja2
 from markupsafe import Markup
 
 from bsplib.recording.output_file import written_whole
-from webui.services import Json, Views
+from webui.answers import ANSWERS, Json, Query
+from webui.bundle import bundle
+from webui.traces import Traces
 
 if TYPE_CHECKING:
     from bsplib.recording.records import Trace
 
 STATIC = Path(__file__).parent / "static"
-STYLES = ("style.css",)
-SCRIPTS = (
-    "dom.js",
-    "viewport.js",
-    "minimap.js",
-    "graph.js",
-    "pie.js",
-    "detail.js",
-    "paths.js",
-    "main.js",
-)
-"""In the order in which they depend on each other."""
+ENTRY = "main"
+"""The module that is run; it imports all others."""
 
 _POLICY = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'"
 SERVED_POLICY = (
@@ -51,31 +44,61 @@ class _Asset:
     content: Markup | None = None
 
 
-def served_page(views: Views) -> str:
+def styles() -> list[str]:
+    """Return the names of the style sheets: ``base.css`` first, then those of the views."""
+    names = sorted(path.name for path in (STATIC / "css").glob("*.css"))
+    return ["base.css", *(name for name in names if name != "base.css")]
+
+
+def served_page(title: str) -> str:
     """Return the page that loads its files and the data of each run from the server."""
     return _render(
-        views.overview["title"],
-        {"overview": views.overview, "runs": {}},
-        styles=[_Asset(f"static/{name}") for name in STYLES],
-        scripts=[_Asset(f"static/{name}") for name in SCRIPTS],
+        title,
+        {"answers": {}},
+        styles=[_Asset(f"static/css/{name}") for name in styles()],
+        script=_Asset(f"static/{ENTRY}.js"),
         meta_policy="",
     )
 
 
 def saved_page(trace: Trace, *, library: bool = False) -> str:
     """Return the page with all its files and data: it loads nothing and works offline."""
-    views = Views(trace, library=library)
-    styles, scripts = _inlined(STYLES), _inlined(SCRIPTS)
+    traces = Traces(trace, library=library)
+    sheets = [_inlined((STATIC / "css" / name).read_text(encoding="utf-8")) for name in styles()]
+    script = _inlined(bundle(STATIC, ENTRY))
     return _render(
-        views.overview["title"],
-        {
-            "overview": views.overview,
-            "runs": {number: views.run(number) for number in range(len(trace.runs))},
-        },
-        styles=styles,
-        scripts=scripts,
-        meta_policy=f"{_POLICY}; script-src {_hashes(scripts)}; style-src {_hashes(styles)}",
+        title_of(traces),
+        {"answers": saved_answers(traces)},
+        styles=sheets,
+        script=script,
+        meta_policy=f"{_POLICY}; script-src {_hashes([script])}; style-src {_hashes(sheets)}",
     )
+
+
+def saved_answers(traces: Traces) -> Json:
+    """Return what the page may ask, by its address, as far as a saved page contains it."""
+    overview = traces.overview()
+    found: dict[str, Any] = {"traces.json": overview}
+    for about in overview:
+        for number in range(len(about["runs"])):
+            opened = traces.run(about["id"], number)
+            for name, answer in ANSWERS.items():
+                for query in answer.saved(opened):
+                    address = address_of(about["id"], number, name, query)
+                    found[address] = traces.answer(about["id"], number, name, query)
+    return found
+
+
+def address_of(trace_id: str, number: int, name: str, query: Query) -> str:
+    """Return the address of an answer, as the page asks for it."""
+    run = f"traces/{trace_id}/runs/{number}"
+    path = f"{run}.json" if name == "run" else f"{run}/{name}.json"
+    return f"{path}?{urlencode(query)}" if query else path
+
+
+def title_of(traces: Traces) -> str:
+    """Return the title of the page: the program, or how many traces are shown."""
+    return traces.overview()[0]["title"] if len(traces) == 1 else f"{len(traces)} traces"
 
 
 def write_html(trace: Trace, out_path: str | os.PathLike[str], *, library: bool = False) -> None:
@@ -108,8 +131,8 @@ def _template() -> jinja2.Template:
     return jinja2.Environment(loader=loader, autoescape=True).get_template("page.html")
 
 
-def _inlined(names: tuple[str, ...]) -> list[_Asset]:
-    return [_Asset("", Markup((STATIC / name).read_text(encoding="utf-8"))) for name in names]
+def _inlined(text: str) -> _Asset:
+    return _Asset("", Markup(text))
 
 
 def _hashes(assets: list[_Asset]) -> str:

@@ -1,190 +1,156 @@
-"""The data that the page shows, as values for JSON; nothing here uses a web framework.
+"""The data of a run that the page shows: numbers as values for JSON, never texts with units.
 
-All text from a trace goes through ``profiler.format.visible`` and is still untrusted: the
-page inserts it as text, never as markup.
+Nothing here uses a web framework. All text from a trace goes through
+``profiler.format.visible`` and is still untrusted: the page inserts it as text, never as
+markup.
 """
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 
-from bsplib.errors import BspError
+from bsplib.sync_kinds import Kind
 from profiler import critical
 from profiler import format as fmt
 from profiler.callgraph import build
-from profiler.costs import METRICS
-from profiler.limits import TooLargeError, check_product
-from webui.graph_svg import draw, edge_ids, supersteps
+from profiler.costs import METRICS, waiting_ns
+from profiler.dot import LayoutError
+from profiler.limits import check_product
+from webui import shown
+from webui.layout import box_width, layouts
 
 if TYPE_CHECKING:
-    from bsplib.recording.records import Run, Trace
+    from collections.abc import Sequence
+
+    import networkx
+
+    from bsplib.recording.records import Run
     from profiler.callgraph import CallGraph, Cost, Node, Summary
 
 Json = dict[str, Any]
 
 MAX_SLICES = 2**20
 """Greatest number of slices in all pies of a page; each slice takes some hundred bytes."""
-
-_MEASURE_HEADS = {
-    "abs": ("abs", "absolute: the maximum"),
-    "imb": ("imb", "absolute imbalance: maximum - average"),
-    "rel": ("rel", "relative imbalance: 1 - average / maximum"),
-    "weighted": ("wtd", "weighted imbalance: absolute times relative imbalance"),
-}
-
-
-class Views:
-    """The views of one trace. Each is created on first use; threads may share them."""
-
-    def __init__(self, trace: Trace, *, library: bool = False) -> None:
-        self.overview = describe_trace(trace)
-        self._runs = trace.runs
-        self._library = library
-        self._made: dict[int, Json] = {}
-        self._refused: dict[int, str] = {}
-        self._lock = threading.Lock()
-
-    def run(self, number: int) -> Json:
-        """Return the data of a run.
-
-        Raises:
-            IndexError: the trace has no such run.
-            TooLargeError: the run is too large to show; only the first call takes long.
-        """
-        if not 0 <= number < len(self._runs):
-            raise IndexError(f"there is no run {number}: the trace has {len(self._runs)}, from 0")
-        with self._lock:
-            if number in self._refused:
-                raise TooLargeError(self._refused[number])
-            if number not in self._made:
-                self._make(number)
-            return self._made[number]
-
-    def _make(self, number: int) -> None:
-        try:
-            self._made[number] = describe_run(self._runs[number], library=self._library)
-        except BspError as error:
-            self._refused[number] = str(error)
-            raise
-
-
-def describe_trace(trace: Trace) -> Json:
-    """Return the titles of the runs, and the names of metrics, measures and paths."""
-    return {
-        "title": _meta(trace.runs[0], "program") if trace.runs else "no runs",
-        "runs": [
-            f"run {number}: {_heading(run)}" for number, run in enumerate(trace.runs, start=1)
-        ],
-        "metrics": dict(critical.METRIC_TITLES),
-        "measures": {
-            name: {"head": head, "meaning": meaning}
-            for name, (head, meaning) in _MEASURE_HEADS.items()
-        },
-        "paths": {path: critical.TITLES[path] for path in critical.PATHS},
-    }
+MOST_LAID_OUT = 300
+"""Greatest number of nodes for which dot is used; the page lays out larger graphs itself."""
 
 
 def describe_run(run: Run, *, library: bool = False) -> Json:
-    """Return the data of a run: drawing, nodes, edges, and the seventeen critical paths.
+    """Return the data of a run: facts, nodes, edges, critical paths and layouts.
 
     Raises:
         TooLargeError: there are too many nodes and processes for a page.
-        LayoutError: no layout of the call graph was found in time.
     """
-    callgraph = build(run, library=library)
-    graph = callgraph.graph
+    return describe_graph(build(run, library=library))
+
+
+def describe_graph(callgraph: CallGraph) -> Json:
+    """Return the data of a run with this call graph; see :func:`describe_run`."""
+    graph, run = callgraph.graph, callgraph.run
     check_product("nodes", len(graph), "processes", run.nprocs, MAX_SLICES)
+    names = shown.first_shown(callgraph)
     return {
-        "heading": _heading(run),
-        "waiting": fmt.waiting(run),
-        "program": _meta(run, "program"),
-        "error": "" if run.complete else _meta(run, "error"),
+        "run": describe_facts(run),
+        "rates": {"g": 0, "l": 0, "rule": "max", "ratio": 1, "source": "none", "note": ""},
+        "machines": [],
+        "root": list(graph).index(callgraph.root),
+        "nodes": _nodes(callgraph),
+        "edges": _edges(callgraph),
+        "paths": _paths(callgraph),
+        "shown": _positions(graph, names),
+        "dropped": shown.dropped(callgraph, names),
+        "layouts": lay_out(callgraph, names),
+    }
+
+
+def describe_facts(run: Run) -> Json:
+    """Return what is known of a run as a whole; null where something was not recorded."""
+    waited_ns = waiting_ns(run)
+    root = run.records[run.records["group"] == 0]
+    return {
+        **{key: _meta(run, key) for key in ("program", "host", "backend", "started", "error")},
+        "arguments": [fmt.visible(str(value)) for value in _list(run.meta.get("arguments"))],
+        "cores": cores if isinstance(cores := run.meta.get("cores"), int) else None,
         "nprocs": run.nprocs,
-        "root": callgraph.root,
-        "svg": draw(callgraph),
-        "nodes": {
-            name: _describe_node(data["node"]) | {"cost": _describe_cost(data["cost"], pies=True)}
-            for name, data in graph.nodes(data=True)
-        },
-        "edges": {
-            edge: {
-                "caller": caller,
-                "callee": callee,
-                "cost": _describe_cost(graph.edges[caller, callee]["cost"], pies=False),
-            }
-            for (caller, callee), edge in edge_ids(graph).items()
-        },
-        "paths": {path: _describe_path(callgraph, path) for path in critical.PATHS},
+        "elapsed_s": elapsed_s(run),
+        "complete": run.complete,
+        "waiting_s": None if waited_ns is None else waited_ns / 1e9,
+        "supersteps": len(set(root["superstep"][root["kind"] != Kind.END].tolist())),
+        "machine": _machine_name(run.meta.get("machine")),
     }
 
 
-def _heading(run: Run) -> str:
-    """Return a short text with the size, backend and duration of a run."""
+def elapsed_s(run: Run) -> float:
+    """Return the time from the start of the first process to the end of the last, in seconds."""
     records = run.records
-    elapsed_s = int(records["end"].max() - records["start"].min()) / 1e9 if len(records) else 0.0
-    processes = "1 process" if run.nprocs == 1 else f"{run.nprocs} processes"
-    parts = [processes, _meta(run, "backend"), fmt.seconds(elapsed_s)]
-    return ", ".join(parts if run.complete else [*parts, "not complete"])
+    return int(records["end"].max() - records["start"].min()) / 1e9 if len(records) else 0.0
 
 
-def _meta(run: Run, key: str) -> str:
-    return fmt.visible(str(run.meta.get(key, f"{key} unknown")))
+def lay_out(callgraph: CallGraph, names: Sequence[str]) -> Json:
+    """Return the layouts of some nodes of a call graph, by dot.
 
+    Args:
+        callgraph: the call graph.
+        names: ids of the nodes.
 
-def _describe_node(node: Node) -> Json:
-    line = f"{fmt.visible(node.file)}:{node.line}" if node.file else ""
-    return {"name": fmt.label(node), "kind": node.kind, "sync": node.sync, "line": line}
-
-
-def _describe_cost(cost: Cost, *, pies: bool) -> Json:
-    return {
-        "supersteps": supersteps(cost),
-        "elapsed": fmt.seconds(cost.elapsed_s),
-        "metrics": {
-            metric: _describe_summary(cost[metric], metric)
-            | ({"pie": _describe_pie(cost[metric].pie, metric)} if pies else {})
-            for metric in METRICS
-        },
+    Returns:
+        ``wide`` and ``tall``, as :func:`webui.layout.layouts` describes them; empty where
+        dot found none in time, since the page then computes one itself.
+    """
+    graph = callgraph.graph
+    if len(names) > MOST_LAID_OUT:
+        return {}
+    widths = {
+        position: box_width(graph.nodes[name]["node"])
+        for position, name in zip(_positions(graph, names), names, strict=True)
     }
+    try:
+        return layouts(widths, shown.links(graph, names))
+    except LayoutError:
+        return {}
 
 
-def _describe_summary(summary: Summary, metric: str) -> Json:
-    average, minimum = summary.percentages()
-    return {
-        "text": fmt.summary(summary, metric),
-        "max": fmt.amount(summary.maximum, metric),
-        "avg": fmt.amount(summary.average, metric),
-        "min": fmt.amount(summary.minimum, metric),
-        "avgPercent": average,
-        "minPercent": minimum,
-        "raw": summary.maximum,
-    }
+def _positions(graph: networkx.DiGraph, names: Sequence[str]) -> list[int]:
+    position = {name: number for number, name in enumerate(graph)}
+    return [position[name] for name in names]
 
 
-def _describe_pie(pie: tuple[float, ...], metric: str) -> Json:
-    """Return the values of all processes, rounded, and their texts with units."""
-    return {
-        "values": [float(f"{value:.6g}") for value in pie],
-        "texts": [fmt.amount(value, metric) for value in pie],
-    }
+def _nodes(callgraph: CallGraph) -> list[Json]:
+    frames = {frame for stack in callgraph.run.stacks for frame in stack if frame.library}
+    library = {(frame.file, line) for frame in frames for line in (frame.first_line, frame.line)}
+    return [
+        {
+            **_describe_node(data["node"]),
+            "library": (data["node"].file, data["node"].line) in library,
+            **describe_cost(data["cost"], pies=True),
+        }
+        for _, data in callgraph.graph.nodes(data=True)
+    ]
 
 
-def _describe_path(callgraph: CallGraph, path: str) -> Json:
-    """Return the shades of the nodes, and the critical path as a call chain with its scores."""
-    nodes = callgraph.graph.nodes
-    greatest = max(nodes, key=lambda name: critical.score(nodes[name]["cost"], path))
-    shades = critical.shades(callgraph, path)
-    chain = critical.critical_path(callgraph, path)
-    return {
-        "greatest": _score_text(nodes[greatest]["cost"], path),
-        "at": greatest,
-        "shades": {name: round(shade, 3) for name, shade in shades.items()},
-        "chain": [
-            {"node": name, "score": _score_text(_through(callgraph, chain[: depth + 1]), path)}
+def _edges(callgraph: CallGraph) -> list[Json]:
+    """Return the edges; without pies where these would have too many slices."""
+    graph = callgraph.graph
+    position = {name: number for number, name in enumerate(graph)}
+    parts = len(graph) + graph.number_of_edges()
+    pies = parts * callgraph.run.nprocs <= MAX_SLICES
+    return [
+        {"from": position[caller], "to": position[callee], **describe_cost(cost, pies=pies)}
+        for caller, callee, cost in graph.edges(data="cost")
+    ]
+
+
+def _paths(callgraph: CallGraph) -> Json:
+    """Return the seventeen critical paths: nodes with the scores that came through the path."""
+    position = {name: number for number, name in enumerate(callgraph.graph)}
+    found = {}
+    for path in critical.PATHS:
+        chain = critical.critical_path(callgraph, path)
+        found[path] = [
+            [position[name], critical.score(_through(callgraph, chain[: depth + 1]), path)]
             for depth, name in enumerate(chain)
-        ],
-    }
+        ]
+    return found
 
 
 def _through(callgraph: CallGraph, chain: list[str]) -> Cost:
@@ -196,10 +162,43 @@ def _through(callgraph: CallGraph, chain: list[str]) -> Cost:
     return whole
 
 
-def _score_text(cost: Cost, path: str) -> str:
-    """Return a score with its unit."""
-    value = critical.score(cost, path)
-    if path == "sync":
-        return str(int(value))
-    metric, measure = path.split("-")
-    return f"{100 * value:.0f}%" if measure == "rel" else fmt.amount(value, metric)
+def _describe_node(node: Node) -> Json:
+    return {
+        "id": node.id,
+        "name": fmt.visible(node.name),
+        "kind": node.kind,
+        "sync": node.sync,
+        "file": fmt.visible(node.file),
+        "line": node.line,
+    }
+
+
+def describe_cost(cost: Cost, *, pies: bool) -> Json:
+    """Return a cost: supersteps, elapsed seconds, and each metric with or without its pie."""
+    return {
+        "count": cost.count,
+        "elapsed_s": cost.elapsed_s,
+        "cost": {metric: _describe_summary(cost[metric], pies=pies) for metric in METRICS},
+    }
+
+
+def _describe_summary(summary: Summary, *, pies: bool) -> Json:
+    described: Json = {"max": summary.maximum, "avg": summary.average, "min": summary.minimum}
+    if pies:
+        described["pie"] = [float(f"{value:.6g}") for value in summary.pie]
+    return described
+
+
+def _meta(run: Run, key: str) -> str | None:
+    value = run.meta.get(key)
+    return None if value is None else fmt.visible(str(value))
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _machine_name(machine: object) -> str | None:
+    if not isinstance(machine, dict) or "name" not in machine:
+        return None
+    return fmt.visible(str(machine["name"]))

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+import re
+import shutil
+import threading
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
+from playwright.sync_api import expect, sync_playwright
+from werkzeug.serving import make_server
 
+import webui
 from bsplib.recording.records import (
     NO_CPU,
     RECORD,
@@ -18,6 +27,16 @@ from bsplib.recording.records import (
 from bsplib.sync_kinds import Kind
 
 NS = 1_000_000_000
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 HOSTILE_NAMES = (
     "<script>alert('name')</script>",
     "<img src=x onerror=alert(1)>",
@@ -144,6 +163,119 @@ def tree_run(nodes, nprocs=4, seed=7):
         sends = [(0, 1, int(rng.integers(1, 10**6)))] if nprocs > 1 else []
         maker.step(stack, scale * rng.uniform(0.2, 1, nprocs), 0, scale / 3, sends)
     return maker.run(program="solver.py")
+
+
+class Browser:
+    """The system's Chromium, driven by playwright. It is started on first use."""
+
+    def __init__(self):
+        self._playwright = self._browser = None
+
+    def start(self):
+        if self._browser is None:
+            found = next(filter(None, map(shutil.which, BROWSERS)), None)
+            if found is None:
+                pytest.fail(
+                    f"No Chromium on PATH (as {', '.join(BROWSERS)}): install package chromium."
+                )
+            self._playwright = sync_playwright().start()
+            self._browser = self._playwright.chromium.launch(executable_path=found, args=FLAGS)
+        return self._browser
+
+    def close(self):
+        if self._browser is not None:
+            self._browser.close()
+            self._playwright.stop()
+            self._browser = None
+
+
+BROWSER = Browser()
+
+
+def pytest_runtest_teardown(item, nextitem):
+    """Close the browser after the last test of this folder: it is started once for all files."""
+    if nextitem is None or nextitem.path.parent != item.path.parent:
+        BROWSER.close()
+
+
+class Tab:
+    """A tab of the browser, with what was reported, asked or loaded from elsewhere in it."""
+
+    def __init__(self, browser, width=1280, height=800, **more):
+        self.context = browser.new_context(viewport={"width": width, "height": height}, **more)
+        self.page = self.context.new_page()
+        self.troubles = []
+        self.page.on("console", lambda said: self.troubles.append(f"{said.type}: {said.text}"))
+        self.page.on("pageerror", lambda error: self.troubles.append(f"error: {error}"))
+        self.page.on("dialog", self._dismiss)
+        self.page.on("request", lambda request: self.troubles.extend(elsewhere(request.url)))
+
+    def _dismiss(self, dialog):
+        self.troubles.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+
+def elsewhere(url):
+    return [] if re.match(r"http://127\.0\.0\.1:|file://|data:", url) else [f"loads {url}"]
+
+
+@pytest.fixture
+def open_tab():
+    """Opens tabs of given sizes; nothing may be reported or loaded from elsewhere in them."""
+    tabs = []
+
+    def open_tab(**options):
+        tabs.append(Tab(BROWSER.start(), **options))
+        return tabs[-1].page
+
+    yield open_tab
+    for tab in tabs:
+        tab.context.close()
+    assert [trouble for tab in tabs for trouble in tab.troubles] == []
+
+
+@pytest.fixture
+def tab(open_tab):
+    """A tab of 1280 x 800 pixels."""
+    return open_tab()
+
+
+@contextmanager
+def served(*traces):
+    """Serve the pages of traces; gives their address."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)  # not a line for each request
+    server = make_server("127.0.0.1", 0, webui.create_app(*traces), threaded=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def show(tab, url, state=""):
+    """Open the page in a tab, with the state in its address, and wait until it shows a run."""
+    tab.goto("about:blank")  # else a new hash alone would not load the page anew
+    tab.goto(f"{url}#{state}" if state else url)
+    expect(tab.locator("#detail h2")).to_be_attached()
+
+
+@pytest.fixture(scope="session", name="served")
+def _served():
+    return served
+
+
+@pytest.fixture(scope="session", name="show")
+def _show():
+    return show
+
+
+@pytest.fixture(scope="session")
+def broadcast_url(broadcast_trace):
+    with served(broadcast_trace) as url:
+        yield url
 
 
 @pytest.fixture(scope="session", name="run_maker")

@@ -15,7 +15,8 @@ import pytest
 import webui
 from bsplib.errors import BspError
 from bsplib.recording.records import Trace
-from webui import app, page, services
+from bsplib.recording.trace import write_trace
+from webui import app, bundle, page, services
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def test_the_page_is_served_with_its_files(client):
     answer = client.get("/")
     assert answer.status_code == 200
     files = re.findall(r'(?:src|href)="(static/[^"]+)"', answer.text)
-    assert files == [f"static/{name}" for name in (*page.STYLES, *page.SCRIPTS)]
+    assert files == [*(f"static/css/{name}" for name in page.styles()), "static/main.js"]
     for name in files:
         with client.get(f"/{name}") as file:
             assert file.status_code == 200
@@ -35,13 +36,69 @@ def test_the_page_is_served_with_its_files(client):
 
 
 def test_a_run_is_served_as_json(client):
-    answer = client.get("/runs/2.json")
+    answer = client.get("/traces/0/runs/2.json")
     assert answer.mimetype == "application/json"
-    assert answer.json["nprocs"] == 8
-    assert answer.json["svg"].startswith("<svg")
+    assert answer.json["run"]["nprocs"] == 8
 
 
-@pytest.mark.parametrize("path", ["/runs/3.json", "/runs/-1.json", "/runs/x.json", "/other"])
+def test_every_module_that_the_page_imports_is_served(client):
+    for name in bundle.in_order(page.STATIC, page.ENTRY):
+        with client.get(f"/static/{name}.js") as file:
+            assert (file.status_code, file.mimetype) == (200, "text/javascript")
+
+
+def test_only_some_supersteps_are_counted_on_demand(client):
+    whole = client.get("/traces/0/runs/0.json").json
+    part = client.get("/traces/0/runs/0.json?from=0&to=1").json
+    assert whole["nodes"][whole["root"]]["count"] == 10
+    assert part["nodes"][part["root"]]["count"] == 2
+
+
+def test_a_layout_has_the_nodes_that_were_asked_for(client):
+    layout = client.get("/traces/0/runs/0/layout.json?nodes=0,2,1").json
+    assert sorted(box[0] for box in layout["wide"]["nodes"]) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("run?from=1", "Give both from and to, or neither of them."),
+        ("run?from=-1&to=2", "from is '-1': give a whole number that is not negative."),
+        ("run?library=yes", "library is 'yes': give a whole number that is not negative."),
+        ("layout?nodes=1,x", "nodes must be numbers below 9, separated by commas."),
+        ("layout?nodes=9", "nodes must be numbers below 9, separated by commas."),
+    ],
+)
+def test_a_query_that_means_nothing_is_refused_in_a_sentence(client, query, sentence):
+    name, _, values = query.partition("?")
+    path = "/traces/0/runs/0.json" if name == "run" else f"/traces/0/runs/0/{name}.json"
+    answer = client.get(f"{path}?{values}")
+    assert (answer.status_code, answer.text) == (400, sentence)
+
+
+def test_several_traces_are_listed_and_one_that_cannot_be_read_says_why(broadcast_trace, tmp_path):
+    good, bad = tmp_path / "good.bsp", tmp_path / "bad.bsp"
+    write_trace(good, broadcast_trace)
+    bad.write_bytes(b"no trace")
+    client = webui.create_app(good, str(bad), broadcast_trace).test_client()
+    first, second, third = client.get("/traces.json").json
+    assert [first["id"], second["id"], third["id"]] == ["0", "1", "2"]
+    assert [first["name"], second["name"]] == ["good.bsp", "bad.bsp"]
+    assert first["runs"] == third["runs"]
+    assert first["runs"][0]["nprocs"] == 16
+    assert (first["error"], second["runs"]) == (None, [])
+    assert "bad.bsp" in second["error"]
+    assert client.get("/traces/1/runs/0.json").status_code == 503
+    assert client.get("/traces/2/runs/0.json").json["run"]["nprocs"] == 16
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(f"/traces/0/runs/{end}" for end in ("3.json", "-1.json", "x.json", "0/nothing.json")),
+        *("/traces/1/runs/0.json", "/traces/x/runs/0.json", "/other"),
+    ],
+)
 def test_what_is_not_there_is_404(client, path):
     assert client.get(path).status_code == 404
 
@@ -51,7 +108,7 @@ def test_files_outside_the_static_folder_are_not_served(client):
     assert client.get("/static/%2e%2e/app.py").status_code == 404
 
 
-@pytest.mark.parametrize("path", ["/", "/runs/0.json", "/static/main.js", "/nothing"])
+@pytest.mark.parametrize("path", ["/", "/traces/0/runs/0.json", "/static/main.js", "/nothing"])
 def test_every_answer_carries_the_policy(client, path):
     with client.get(path) as answer:
         policy = answer.headers["Content-Security-Policy"]
@@ -69,11 +126,11 @@ def test_the_loopback_may_ask(client, host):
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil:80"])
-@pytest.mark.parametrize("path", ["/", "/runs/0.json"])
+@pytest.mark.parametrize("path", ["/", "/traces/0/runs/0.json"])
 def test_a_site_that_calls_itself_loopback_is_refused(client, host, path):
     answer = client.get(path, headers={"Host": host})
     assert answer.status_code == 403
-    assert "svg" not in answer.text
+    assert "bcast" not in answer.text
 
 
 def test_nothing_can_be_changed_through_the_pages(client):
@@ -86,25 +143,26 @@ def test_what_is_too_large_is_said_in_a_sentence(run_maker, frame, monkeypatch):
     for line in range(3):
         maker.step((frame("main", 1, line),), 1e-3)
     client = webui.create_app(Trace((maker.run(),))).test_client()
-    answer = client.get("/runs/0.json")
+    answer = client.get("/traces/0/runs/0.json")
     assert (answer.status_code, answer.mimetype) == (503, "text/plain")
     assert answer.text == (
         "the call graph is too large to show: 4 nodes times 4 processes are more than 10"
     )
-    monkeypatch.setattr(services, "describe_run", lambda *_, **__: pytest.fail("tried twice"))
-    assert client.get("/runs/0.json").text == answer.text
+    monkeypatch.setattr(services, "describe_graph", lambda *_, **__: pytest.fail("tried twice"))
+    assert client.get("/traces/0/runs/0.json").text == answer.text
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/runs/0.json", "/static/main.js", "/wrong/", "/wrong/runs/0.json"]
+    "path",
+    ["/", "/traces/0/runs/0.json", "/static/main.js", "/wrong/", "/wrong/traces/0/runs/0.json"],
 )
 def test_who_does_not_know_the_token_gets_nothing(several_runs_trace, path):
     client = webui.create_app(several_runs_trace, token="secret").test_client()
     answer = client.get(path)
     assert answer.status_code == 404
-    assert "svg" not in answer.text
+    assert "bcast" not in answer.text
     assert client.get("/secret/").status_code == 200
-    assert client.get("/secret/runs/0.json").json["nprocs"] == 4
+    assert client.get("/secret/traces/0/runs/0.json").json["run"]["nprocs"] == 4
     with client.get("/secret/static/main.js") as file:
         assert file.status_code == 200
 

@@ -9,11 +9,13 @@ import pytest
 import webui
 from bsplib.errors import BspError
 from bsplib.recording.records import Trace
-from webui import page, services
+from webui import answers, bundle, page, services
+from webui.traces import Traces
 
 FOLDER = Path(webui.__file__).parent
 # Names of a namespace, which no browser fetches.
 NAMESPACES = ("http://www.w3.org/2000/svg",)
+MODULES = [path.stem for path in page.STATIC.glob("*.js")]
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +38,19 @@ def test_a_saved_page_names_no_address_to_load_from(saved):
 
 def test_a_saved_page_holds_every_run(several_runs_trace):
     data = data_of(page.saved_page(several_runs_trace))
-    assert sorted(data["runs"]) == ["0", "1", "2"]
-    assert [run["nprocs"] for run in data["runs"].values()] == [4, 1, 8]
+    runs = [data["answers"][f"traces/0/runs/{number}.json"] for number in range(3)]
+    assert [run["run"]["nprocs"] for run in runs] == [4, 1, 8]
+    assert len(data["answers"]["traces.json"][0]["runs"]) == 3
+
+
+def test_a_saved_page_holds_the_answer_of_every_query_that_a_view_asks_it_to(
+    broadcast_trace, monkeypatch
+):
+    answer = answers.Answer(lambda _, query: dict(query), saved=lambda _: ({}, {"node": "a b"}))
+    monkeypatch.setitem(answers.ANSWERS, "lines", answer)
+    found = data_of(page.saved_page(broadcast_trace))["answers"]
+    assert found["traces/0/runs/0/lines.json"] == {}
+    assert found["traces/0/runs/0/lines.json?node=a+b"] == {"node": "a b"}
 
 
 def test_a_saved_page_allows_its_own_scripts_by_hash_and_no_others(saved):
@@ -45,15 +58,15 @@ def test_a_saved_page_allows_its_own_scripts_by_hash_and_no_others(saved):
     policy = policy.replace("&#39;", "'")
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
-    assert policy.count("'sha256-") == len(page.SCRIPTS) + len(page.STYLES)
+    assert policy.count("'sha256-") == 1 + len(page.styles())
 
 
 def test_a_hostile_name_cannot_end_the_data(hostile_trace):
     html = page.saved_page(hostile_trace)
-    assert html.count("</script>") == len(page.SCRIPTS) + 1
+    assert html.count("</script>") == 2
     assert "<img" not in html
     data = data_of(html)
-    names = {node["name"] for node in data["runs"]["0"]["nodes"].values()}
+    names = {node["name"] for node in data["answers"]["traces/0/runs/0.json"]["nodes"]}
     assert "<script>alert('name')</script>" in names
 
 
@@ -64,12 +77,13 @@ def test_embedded_json_has_nothing_that_html_or_old_javascript_minds():
 
 
 def test_the_title_of_the_page_is_escaped(hostile_trace):
-    html = page.served_page(page.Views(hostile_trace))
+    html = page.served_page(page.title_of(Traces(hostile_trace)))
     assert "<title>&lt;/script&gt;&lt;script&gt;" in html
 
 
 def test_the_page_of_a_trace_without_runs_can_be_saved():
-    assert data_of(page.saved_page(Trace(())))["runs"] == {}
+    (about,) = data_of(page.saved_page(Trace(())))["answers"]["traces.json"]
+    assert about["runs"] == []
 
 
 def test_write_html_writes_the_whole_page(broadcast_trace, saved, tmp_path):
@@ -101,21 +115,21 @@ def test_write_html_leaves_nothing_behind_where_it_cannot_write(broadcast_trace,
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
-def test_every_static_file_is_part_of_the_page():
-    assert {path.name for path in page.STATIC.iterdir()} == {*page.STYLES, *page.SCRIPTS}
+def test_every_module_is_part_of_the_page():
+    assert set(bundle.in_order(page.STATIC, page.ENTRY)) == set(MODULES)
 
 
-def test_no_script_makes_markup_from_text():
-    for name in page.SCRIPTS:
-        source = (page.STATIC / name).read_text(encoding="utf-8")
-        assert not re.search(
-            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|Function\(", source
-        ), name
+@pytest.mark.parametrize("name", MODULES)
+def test_no_module_makes_markup_or_code_from_text(name):
+    source = (page.STATIC / f"{name}.js").read_text(encoding="utf-8")
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|Function\(", source
+    )
 
 
-def test_no_style_sheet_or_script_can_end_its_element():
-    for name in (*page.STYLES, *page.SCRIPTS):
-        assert "</" not in (page.STATIC / name).read_text(encoding="utf-8"), name
+def test_no_style_sheet_or_module_can_end_its_element():
+    for path in page.STATIC.rglob("*.*"):
+        assert "</" not in path.read_text(encoding="utf-8"), path
 
 
 def test_the_package_carries_templates_and_static_files():
@@ -123,6 +137,11 @@ def test_the_package_carries_templates_and_static_files():
     tools = tomllib.loads(pyproject.read_text(encoding="utf-8"))["tool"]
     patterns = tools["setuptools"]["package-data"]["webui"]
     carried = {path for pattern in patterns for path in FOLDER.glob(pattern)}
-    needed = {path for folder in ("templates", "static") for path in (FOLDER / folder).iterdir()}
+    needed = {
+        path
+        for folder in ("templates", "static")
+        for path in (FOLDER / folder).rglob("*")
+        if path.is_file()
+    }
     assert needed
     assert needed <= carried

@@ -8,15 +8,10 @@ import pytest
 import webui
 from bsplib.recording.records import Frame, Trace
 from profiler import critical
-from profiler import format as fmt
 from profiler.callgraph import build
 from profiler.costs import METRICS
 from webui import services
-
-
-@pytest.fixture(scope="module")
-def run(broadcast_trace):
-    return services.describe_run(broadcast_trace.runs[0])
+from webui.traces import Traces
 
 
 @pytest.fixture(scope="module")
@@ -24,142 +19,146 @@ def callgraph(broadcast_trace):
     return build(broadcast_trace.runs[0])
 
 
-def test_every_number_of_a_node_is_the_profilers(run, callgraph):
-    for name, cost in callgraph.graph.nodes(data="cost"):
-        shown = run["nodes"][name]["cost"]
-        assert shown["supersteps"] == f"{cost.count} supersteps"
-        for metric in METRICS:
-            summary = cost[metric]
-            numbers = shown["metrics"][metric]
-            assert numbers["text"] == fmt.summary(summary, metric)
-            assert numbers["max"] == fmt.amount(summary.maximum, metric)
-            assert (numbers["avgPercent"], numbers["minPercent"]) == summary.percentages()
+@pytest.fixture(scope="module")
+def data(callgraph):
+    return services.describe_graph(callgraph)
 
 
-def test_a_pie_has_a_value_and_a_text_for_each_process(run, callgraph):
-    for name, cost in callgraph.graph.nodes(data="cost"):
-        for metric in METRICS:
-            pie = run["nodes"][name]["cost"]["metrics"][metric]["pie"]
-            assert pie["values"] == pytest.approx(cost[metric].pie, rel=1e-5)
-            assert pie["texts"] == [fmt.amount(value, metric) for value in cost[metric].pie]
-            assert len(pie["values"]) == run["nprocs"] == 16
+def test_every_number_of_a_node_is_the_profilers(data, callgraph):
+    assert [node["id"] for node in data["nodes"]] == list(callgraph.graph)
+    for node, cost in zip(data["nodes"], callgraph.graph.nodes.values(), strict=True):
+        expect_cost(node, cost["cost"], pies=True)
 
 
-def test_every_edge_says_what_came_through_its_caller(run, callgraph):
-    shown = {(e["caller"], e["callee"]): e["cost"] for e in run["edges"].values()}
+def expect_cost(shown, cost, *, pies):
+    assert (shown["count"], shown["elapsed_s"]) == (cost.count, cost.elapsed_s)
+    for metric in METRICS:
+        numbers, summary = shown["cost"][metric], cost[metric]
+        assert [numbers[key] for key in ("max", "avg", "min")] == [
+            summary.maximum,
+            summary.average,
+            summary.minimum,
+        ]
+        if pies:
+            assert numbers["pie"] == pytest.approx(summary.pie, rel=1e-5)
+        else:
+            assert "pie" not in numbers
+
+
+def test_every_edge_has_what_came_through_its_caller_and_its_pie(data, callgraph):
+    nodes = [node["id"] for node in data["nodes"]]
+    shown = {(nodes[edge["from"]], nodes[edge["to"]]): edge for edge in data["edges"]}
     assert set(shown) == set(callgraph.graph.edges)
-    for (caller, callee), cost in shown.items():
-        part = callgraph.graph.edges[caller, callee]["cost"]
-        assert cost["supersteps"] == f"{part.count} supersteps"
-        assert cost["metrics"]["h"]["text"] == fmt.summary(part.h, "h")
+    for edge, described in shown.items():
+        expect_cost(described, callgraph.graph.edges[edge]["cost"], pies=True)
 
 
-def test_all_seventeen_paths_are_there_with_shades_and_way(run, callgraph):
-    assert list(run["paths"]) == list(critical.PATHS)
-    for path, shown in run["paths"].items():
-        assert [step["node"] for step in shown["chain"]] == critical.critical_path(callgraph, path)
-        assert shown["shades"] == pytest.approx(critical.shades(callgraph, path), abs=1e-3)
-        assert shown["shades"][shown["at"]] == max(shown["shades"].values()) > 0
+def test_edges_lose_their_pies_before_nodes_do(callgraph, monkeypatch):
+    monkeypatch.setattr(services, "MAX_SLICES", 16 * len(callgraph.graph))
+    data = services.describe_graph(callgraph)
+    assert all("pie" in node["cost"]["h"] for node in data["nodes"])
+    assert not any("pie" in edge["cost"]["h"] for edge in data["edges"])
 
 
-def test_the_way_says_what_came_along_it_and_not_what_came_through_others(run):
-    scores = {
-        run["nodes"][step["node"]]["name"]: step["score"]
-        for step in run["paths"]["comp-abs"]["chain"]
-    }
+def test_all_seventeen_paths_are_there(data, callgraph):
+    assert list(data["paths"]) == list(critical.PATHS)
+    for path, chain in data["paths"].items():
+        names = [data["nodes"][node]["id"] for node, _ in chain]
+        assert names == critical.critical_path(callgraph, path)
+
+
+def test_a_path_says_what_came_along_it_and_not_what_came_through_others(data):
+    scores = {data["nodes"][node]["name"]: score for node, score in data["paths"]["comp-abs"]}
     # Half of the one-stage broadcasts were foo's and not bar's.
-    (shared,) = (node for node in run["nodes"].values() if node["name"] == "bcast_onestage")
-    assert shared["cost"]["metrics"]["comp"]["max"] == "390 ms"
-    assert scores["bcast_onestage"] == "195 ms"
+    (shared,) = (node for node in data["nodes"] if node["name"] == "bcast_onestage")
+    assert shared["cost"]["comp"]["max"] == pytest.approx(0.39)
+    assert scores["bcast_onestage"] == pytest.approx(0.195)
 
 
-@pytest.mark.parametrize(
-    ("path", "score"),
-    [("sync", "30"), ("h-rel", "88%"), ("h-abs", "6.75 MB"), ("h-imb", "5.58 MB")],
-)
-def test_the_greatest_score_has_the_unit_of_its_path(run, path, score):
-    assert run["paths"][path]["greatest"] == score
+def test_where_nothing_scores_there_is_no_path(several_runs_trace):
+    assert services.describe_run(several_runs_trace.runs[1])["paths"]["h-imb"] == []
 
 
-def test_where_nothing_scores_there_is_no_way_and_no_shade(several_runs_trace):
-    alone = services.describe_run(several_runs_trace.runs[1])
-    assert alone["paths"]["h-imb"]["chain"] == []
-    assert set(alone["paths"]["h-imb"]["shades"].values()) == {0}
+def test_a_run_is_json_without_nan(data):
+    assert json.loads(json.dumps(data, allow_nan=False)) == data
 
 
-def test_a_run_is_json_without_nan(run):
-    assert json.loads(json.dumps(run, allow_nan=False)) == run
-
-
-def test_the_heading_says_size_backend_length_and_whether_it_ended(several_runs_trace):
-    overview = services.describe_trace(several_runs_trace)
-    assert overview["runs"] == [
-        "run 1: 4 processes, shm, 369 ms",
-        "run 2: 1 process, shm, 368 ms",
-        "run 3: 8 processes, shm, 175 ms, not complete",
-    ]
-    broken = services.describe_run(several_runs_trace.runs[2])
-    assert broken["error"].startswith("AbortError: it was enough.")
-
-
-def test_waiting_for_a_core_is_told_where_cpu_time_was_measured(run_maker, frame):
+def test_the_facts_say_where_and_how_the_program_ran(run_maker, frame):
     maker = run_maker(4)
     maker.step((frame("main", 1, 2),), [1e-3] * 4)
-    run = maker.run(cores=2)
-    assert services.describe_run(run)["waiting"] == ""
-    run.records["cpu"] = 250_000
-    waiting = services.describe_run(run)["waiting"]
-    assert waiting == "waiting for a core: 3.00 ms of 4 processes on 2 cores"
-
-
-def test_functions_of_bsplib_are_shown_only_on_demand(run_maker):
-    maker = run_maker(2)
-    inside = Frame("bsplib/combinations.py", "Group.allreduce", 1, 90, True)
-    maker.step((Frame("app.py", "main", 1, 2), inside), [1e-3] * 2)
-    trace = Trace((maker.run(),))
-    shown = {
-        library: {
-            node["name"] for node in services.Views(trace, library=library).run(0)["nodes"].values()
-        }
-        for library in (False, True)
+    run = maker.run(
+        cores=2,
+        host="node\x1b7",
+        arguments=["--size", 10],
+        started="2026-11-22T10:00:00+00:00",
+        machine={"name": "cray-t3e", "g": 1},
+    )
+    assert services.describe_facts(run) == {
+        "program": "bcast.py",
+        "host": "node\\x1b7",
+        "backend": "shm",
+        "started": "2026-11-22T10:00:00+00:00",
+        "error": None,
+        "arguments": ["--size", "10"],
+        "cores": 2,
+        "nprocs": 4,
+        "elapsed_s": 1e-3,
+        "complete": True,
+        "waiting_s": None,
+        "supersteps": 1,
+        "machine": "cray-t3e",
     }
-    assert shown[False] == {"main", "app.py line 2 · allreduce"}
-    assert shown[True] == {"main", "Group.allreduce", "combinations.py line 90"}
+    run.records["cpu"] = 250_000
+    assert services.describe_facts(run)["waiting_s"] == pytest.approx(3e-3)
 
 
 def test_metadata_may_hold_anything(run_maker, frame):
     maker = run_maker(1)
     maker.step((frame("main", 1, 2),), [1e-3])
-    described = services.describe_run(maker.run(program=["a\x1b", 1], backend=None, complete=False))
-    assert described["program"] == "['a\\x1b', 1]"
-    assert described["error"] == "error unknown"
-
-
-def test_a_trace_without_runs_has_an_overview():
-    assert services.describe_trace(Trace(()))["runs"] == []
-
-
-def test_a_view_is_made_once_even_among_threads(broadcast_trace, monkeypatch):
-    made = []
-    original = services.describe_run
-    monkeypatch.setattr(
-        services, "describe_run", lambda run, **more: made.append(run) or original(run, **more)
+    facts = services.describe_facts(
+        maker.run(program=["a\x1b", 1], backend=None, arguments=3, machine="x", cores="many")
     )
-    views = services.Views(broadcast_trace)
+    assert facts["program"] == "['a\\x1b', 1]"
+    assert facts["backend"] is None
+    assert (facts["arguments"], facts["machine"], facts["cores"]) == ([], None, None)
+
+
+def test_functions_of_bsplib_are_shown_on_demand_and_marked(run_maker):
+    maker = run_maker(2)
+    inside = Frame("bsplib/combinations.py", "Group.allreduce", 1, 90, True)
+    maker.step((Frame("app.py", "main", 1, 2), inside), [1e-3] * 2)
+    traces = Traces(Trace((maker.run(),)))
+    shown = {
+        library: {
+            node["name"]: node["library"]
+            for node in traces.answer("0", 0, "run", {"library": library})["nodes"]
+        }
+        for library in ("0", "1")
+    }
+    assert shown["0"] == {"main": False, "app.py line 2 · allreduce": False}
+    assert shown["1"] == {"main": False, "Group.allreduce": True, "combinations.py line 90": True}
+
+
+def test_an_answer_is_made_once_even_among_threads(broadcast_trace, monkeypatch):
+    made = []
+    original = services.build
+    monkeypatch.setattr("webui.opened.build", lambda *a, **k: made.append(a) or original(*a, **k))
+    traces = Traces(broadcast_trace)
     with ThreadPoolExecutor(4) as pool:
-        results = list(pool.map(views.run, [0] * 8))
+        list(pool.map(lambda _: traces.answer("0", 0, "run", {}), range(8)))
     assert len(made) == 1
-    assert all(result is results[0] for result in results)
 
 
 @pytest.mark.parametrize("number", [-1, 1])
 def test_a_run_that_is_not_there_is_named(broadcast_trace, number):
     with pytest.raises(IndexError, match=rf"no run {number}: the trace has 1, from 0"):
-        services.Views(broadcast_trace).run(number)
+        Traces(broadcast_trace).run("0", number)
 
 
-@pytest.mark.parametrize("module", ["services", "graph_svg", "page"])
-def test_what_makes_the_views_knows_no_web_framework(module):
+@pytest.mark.parametrize(
+    "module", ["services", "layout", "page", "traces", "answers", "opened", "shown", "bundle"]
+)
+def test_what_makes_the_data_knows_no_web_framework(module):
     source = Path(webui.__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
     imported = {
         name.split(".")[0]

@@ -1,25 +1,35 @@
-"use strict";
-
 /* Creates elements without parsing markup: a string is always inserted as text, so that a
    name from a trace cannot become an element. */
-const dom = (() => {
-  const SVG = "http://www.w3.org/2000/svg";
 
-  function fill(element, attributes, children) {
-    for (const [name, value] of Object.entries(attributes)) {
-      if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-      else if (value === true) element.setAttribute(name, "");
-      else if (value !== false && value !== null) element.setAttribute(name, value);
+const SVG = "http://www.w3.org/2000/svg";
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) {
+      element.setAttribute(name, value);
     }
-    element.append(...children);
-    return element;
   }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
 
-  const html = (tag, attributes = {}, ...children) =>
-    fill(document.createElement(tag), attributes, children);
-  const svg = (tag, attributes = {}, ...children) =>
-    fill(document.createElementNS(SVG, tag), attributes, children);
-  const byId = (id) => document.getElementById(id);
+/* An HTML element: attributes by name (onclick and its kin are listeners; false, null and
+   undefined leave an attribute out), then children: elements, or strings as text. */
+export function html(tag, attributes = {}, ...children) {
+  return fill(document.createElement(tag), attributes, children);
+}
 
-  return { html, svg, byId };
-})();
+export function svg(tag, attributes = {}, ...children) {
+  return fill(document.createElementNS(SVG, tag), attributes, children);
+}
+
+export function byId(id) {
+  return document.getElementById(id);
+}
+
+/* A button whose text says what it does. */
+export function button(text, onclick, attributes = {}) {
+  return html("button", { type: "button", onclick, ...attributes }, text);
+}

@@ -1,53 +1,52 @@
-"use strict";
+/* The function bar: loss, sync, and four metrics with four measures each. Each button shows
+   the greatest score of its path, so that the table is a summary, too. */
 
-/* The table of the critical paths: sync, and four metrics with four measures each. Each
-   button shows the greatest score of its path, so that the table is a summary, too. */
-const paths = (() => {
-  function create(table, words, onChoose) {
-    const radio = (path) => dom.html("label", { title: words.paths[path] },
-      dom.html("input", {
-        type: "radio", name: "path", value: path, "aria-label": words.paths[path],
-        onchange: () => onChoose(path),
-      }),
-      dom.html("span", { "data-score": path }));
+import { byId, html } from "./dom.js";
+import { MEASURES, METRICS, PATHS, pathTitle, scoreText } from "./format.js";
 
-    const heads = dom.html("tr", {}, dom.html("td"),
-      ...Object.values(words.measures).map(({ head, meaning }) =>
-        dom.html("th", { scope: "col", title: meaning }, head)));
-    const rows = Object.entries(words.metrics).map(([metric, title]) =>
-      dom.html("tr", {}, dom.html("th", { scope: "row", title }, metric),
-        ...Object.keys(words.measures).map((measure) =>
-          dom.html("td", {}, radio(`${metric}-${measure}`)))));
-    const sync = dom.html("tr", {}, dom.html("th", { scope: "row", title: words.paths.sync }, "sync"),
-      dom.html("td", { colspan: 4 }, radio("sync")));
-    table.replaceChildren(dom.html("thead", {}, heads), dom.html("tbody", {}, sync, ...rows));
+const HEADS = { abs: "abs", imb: "imb", rel: "rel", weighted: "wtd" };
+const MEANINGS = {
+  abs: "absolute: the maximum", imb: "absolute imbalance: maximum − average",
+  rel: "relative imbalance: 1 − average / maximum",
+  weighted: "weighted imbalance: absolute times relative imbalance",
+};
 
-    function show(run) {
-      for (const cell of table.querySelectorAll("[data-score]")) {
-        const path = cell.dataset.score;
-        cell.textContent = run.paths[path].greatest + (path === "sync" ? " supersteps" : "");
-      }
-    }
+export function createPaths({ store }) {
+  const cells = new Map();
 
-    function choose(path) {
-      table.querySelector(`input[value="${path}"]`).checked = true;
-    }
-
-    return { show, choose };
+  function radio(path) {
+    const score = html("span", {});
+    const input = html("input", {
+      type: "radio", name: "metric", value: path, "aria-label": pathTitle(path),
+      onchange: () => store.update({ metric: path }),
+    });
+    cells.set(path, { score, input });
+    return html("label", { title: pathTitle(path) }, input, score);
   }
 
-  /* The nodes of the critical path from main to a cost centre, each with the score of the
-     costs that passed through the path up to it. */
-  function chain(list, run, path, { selected, title, onSelect }) {
-    const steps = run.paths[path].chain.map(({ node, score }) =>
-      dom.html("li", {}, dom.html("button", {
-        type: "button", "aria-current": node === selected ? "true" : null,
-        onclick: () => onSelect(node),
-      }, run.nodes[node].name, " ", dom.html("span", { class: "score" }, score))));
-    list.replaceChildren(dom.html("li", { class: "title" }, `Critical path: ${title}`), ...(steps.length
-      ? steps : [dom.html("li", { class: "quiet" }, "nothing is critical: 0 everywhere")]));
-    list.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+  const wide = (path, name) => html("tr", {}, html("th", { scope: "row" }, name),
+    html("td", { colspan: 4 }, radio(path)));
+  const heads = html("tr", {}, html("td"), ...Object.keys(MEASURES).map((measure) =>
+    html("th", { scope: "col", title: MEANINGS[measure] }, HEADS[measure])));
+  const rows = Object.entries(METRICS).map(([metric, title]) =>
+    html("tr", {}, html("th", { scope: "row", title }, metric),
+      ...Object.keys(MEASURES).map((measure) => html("td", {}, radio(`${metric}-${measure}`)))));
+  byId("paths").replaceChildren(html("table", {},
+    html("colgroup", {}, html("col", {}), html("col", { span: 4 })), html("tbody", {},
+    wide("loss", "loss"), wide("sync", "sync"), heads, ...rows)));
+
+  function greatest(model, path) {
+    return model.nodes.reduce((most, _, node) => Math.max(most, model.score(node, path)), 0);
   }
 
-  return { create, chain };
-})();
+  function show(model, state) {
+    for (const path of PATHS) {
+      const { score, input } = cells.get(path);
+      const text = scoreText(greatest(model, path), path);
+      score.textContent = path === "sync" ? `${text} supersteps` : text;
+      input.checked = path === state.metric;
+    }
+  }
+
+  return { show };
+}

@@ -1,0 +1,136 @@
+import shutil
+
+import networkx
+import pytest
+
+from profiler.callgraph import build
+from webui import layout, services, shown
+
+
+@pytest.fixture(scope="module")
+def callgraph(broadcast_trace):
+    return build(broadcast_trace.runs[0])
+
+
+@pytest.fixture(scope="module")
+def laid_out(callgraph):
+    return services.lay_out(callgraph, list(callgraph.graph))
+
+
+def boxes(drawn):
+    return {number: box for number, *box in drawn["nodes"]}
+
+
+def test_every_node_has_a_box_in_both_layouts_and_none_overlap(callgraph, laid_out):
+    for drawn in laid_out.values():
+        found = boxes(drawn)
+        assert set(found) == set(range(len(callgraph.graph)))
+        for number, (x, y, width, height) in found.items():
+            assert 0 <= x <= x + width <= drawn["width"]
+            assert 0 <= y <= y + height <= drawn["height"]
+            for other, (left, top, wide, high) in found.items():
+                apart = (
+                    x + width <= left or left + wide <= x or y + height <= top or top + high <= y
+                )
+                assert apart or number == other
+
+
+def test_a_box_is_as_large_as_dot_was_told(callgraph, laid_out):
+    for number, (_, _, width, height) in boxes(laid_out["wide"]).items():
+        node = callgraph.graph.nodes[list(callgraph.graph)[number]]["node"]
+        assert (width, height) == (layout.box_width(node), layout.BOX_HEIGHT)
+
+
+@pytest.mark.parametrize(("direction", "axis"), [("wide", 0), ("tall", 1)])
+def test_callees_stand_to_the_right_or_below_their_callers(callgraph, laid_out, direction, axis):
+    found = boxes(laid_out[direction])
+    order = list(callgraph.graph)
+    for caller, callee in callgraph.graph.edges:
+        assert found[order.index(caller)][axis] < found[order.index(callee)][axis]
+
+
+def test_every_edge_runs_from_its_caller_to_its_callee(callgraph, laid_out):
+    found = boxes(laid_out["wide"])
+    edges = list(callgraph.graph.edges)
+    order = list(callgraph.graph)
+    links = laid_out["wide"]["links"]
+    assert sorted(edge for _, _, edge, _ in links) == list(range(len(edges)))
+    for caller, callee, edge, points in links:
+        assert (order[caller], order[callee]) == edges[edge]
+        assert len(points) % 3 == 1  # one point, then three for each Bezier curve
+        for (x, y), (left, top, width, height) in zip(
+            (points[0], points[-1]), (found[caller], found[callee]), strict=True
+        ):
+            assert left - 1 <= x <= left + width + 1
+            assert top - 1 <= y <= top + height + 1
+
+
+def test_calls_through_nodes_that_are_not_shown_are_one_line(callgraph):
+    name = {data.name: node for node, data in callgraph.graph.nodes(data="node")}
+    order = list(callgraph.graph)
+    kept = [name["main"], name["foo"], name["bcast.py line 18"]]
+    found = {(order[a], order[b]): edge for a, b, edge in shown.links(callgraph.graph, kept)}
+    assert found == {
+        (name["main"], name["foo"]): list(callgraph.graph.edges).index((name["main"], name["foo"])),
+        (name["foo"], name["bcast.py line 18"]): None,
+        (name["main"], name["bcast.py line 18"]): None,  # through bar
+    }
+
+
+def test_a_small_graph_is_shown_whole_but_for_an_end_that_costs_nothing(callgraph):
+    first = shown.first_shown(callgraph)
+    left_out = {callgraph.graph.nodes[n]["node"].name for n in set(callgraph.graph) - set(first)}
+    assert left_out == {"bcast.py line 65"}
+    assert shown.dropped(callgraph, list(callgraph.graph)) == ""
+    sentence = shown.dropped(callgraph, first)
+    assert sentence.startswith("1 node is folded into dashed lines; none of them costs more than")
+
+
+def test_of_a_large_graph_about_eighty_nodes_are_shown_with_all_critical_paths(tree_run):
+    callgraph = build(tree_run(300))
+    first = shown.first_shown(callgraph)
+    assert 80 <= len(first) < 130
+    assert set(first) >= {
+        node for path in shown.PATHS for node in shown.critical_path(callgraph, path)
+    }
+    assert [name for name in callgraph.graph if name in set(first)] == first
+
+
+def test_functions_that_call_each_other_in_a_circle_can_be_laid_out(run_maker, frame):
+    maker = run_maker(2)
+    main, ping, pong = frame("main", 1, 2), frame("ping", 10, 12), frame("pong", 20, 22)
+    maker.step((main, ping, pong), [1e-3, 2e-3])
+    maker.step((main, pong, ping), [1e-3, 2e-3])
+    callgraph = build(maker.run())
+    assert not networkx.is_directed_acyclic_graph(callgraph.graph)
+    drawn = services.lay_out(callgraph, list(callgraph.graph))["tall"]
+    assert len(drawn["nodes"]) == len(callgraph.graph)
+
+
+def test_no_nodes_are_an_empty_layout():
+    assert layout.layouts({}, [])["wide"] == {"width": 0, "height": 0, "nodes": [], "links": []}
+
+
+def test_a_long_name_gets_a_wider_box_up_to_a_limit(run_maker, frame):
+    widths = []
+    for name in ("f", "a_name_of_medium_length", "x" * 200, "数" * 200):
+        maker = run_maker(1)
+        maker.step((frame("main", 1, 2), frame(name, 5, 6)), [1e-3])
+        graph = build(maker.run()).graph
+        widths += [layout.box_width(n) for _, n in graph.nodes(data="node") if n.name == name]
+    assert widths[0] == layout.NARROWEST
+    assert widths[0] < widths[1] < widths[2] == widths[3] == layout.WIDEST
+
+
+def test_where_dot_fails_the_page_is_left_to_lay_out_the_graph(callgraph, tmp_path, monkeypatch):
+    program = tmp_path / "dot"
+    program.write_text(f"#!{shutil.which('sh')}\nexit 1\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert services.lay_out(callgraph, list(callgraph.graph)) == {}
+
+
+def test_a_graph_that_is_too_large_for_dot_is_left_to_the_page(callgraph, monkeypatch):
+    monkeypatch.setattr(services, "MOST_LAID_OUT", 3)
+    monkeypatch.setattr(services, "layouts", lambda *_: pytest.fail("dot was run"))
+    assert services.lay_out(callgraph, list(callgraph.graph)) == {}

@@ -1,0 +1,165 @@
+"""The header, the tabs, the function bar and the side panels, in a real browser."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+import webui
+from bsplib.recording.records import Trace
+from profiler.callgraph import build
+
+pytestmark = pytest.mark.browser
+
+
+def ids(trace, run=0):
+    """Node ids by name."""
+    return {node.name: name for name, node in build(trace.runs[run]).graph.nodes(data="node")}
+
+
+def test_a_page_opens_on_loss_with_the_end_of_its_path_selected(tab, broadcast_url, show):
+    show(tab, broadcast_url)
+    expect(tab.locator("h1")).to_have_text("bcast.py")
+    expect(tab.get_by_role("radio", name="loss")).to_be_checked()
+    expect(tab.locator("#detail h2")).to_have_text("bcast.py line 18")
+    expect(tab.get_by_role("tab", selected=True)).to_have_text("Graph")
+
+
+@pytest.mark.parametrize("key", ["2", "6"])
+def test_a_view_is_chosen_by_its_number_and_back_undoes_it(tab, broadcast_url, show, key):
+    show(tab, broadcast_url)
+    tab.keyboard.press(key)
+    chosen = tab.get_by_role("tab", selected=True)
+    expect(chosen).not_to_have_text("Graph")
+    expect(tab.get_by_role("tabpanel")).to_have_attribute(
+        "aria-labelledby", chosen.get_attribute("id")
+    )
+    tab.go_back()
+    expect(chosen).to_have_text("Graph")
+
+
+def test_tabs_are_walked_by_arrow_keys(tab, broadcast_url, show):
+    show(tab, broadcast_url)
+    tab.get_by_role("tab", name="Graph").focus()
+    tab.keyboard.press("ArrowLeft")
+    expect(tab.get_by_role("tab", selected=True)).to_have_text("Compare")
+    expect(tab.get_by_role("tab", name="Compare")).to_be_focused()
+
+
+def test_the_address_holds_path_and_node_by_their_names(tab, broadcast_url, broadcast_trace, show):
+    show(tab, broadcast_url)
+    tab.get_by_role("radio", name="idle time, relative imbalance").check(force=True)
+    tab.locator("#chain").get_by_role("button", name="main").click()
+    assert f"node={ids(broadcast_trace)['main']}" in tab.url
+    show(tab, *tab.url.split("#"))
+    expect(tab.locator("#detail h2")).to_have_text("main")
+    expect(tab.locator("#legend h3")).to_have_text("idle time, relative imbalance")
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        *("run=9", "metric=nonsense", "node=n99", "run=x&metric=&node=", "view=none&zoom=1"),
+        *("metric=__proto__&node=toString", "trace=7", "edge=a.b&brush=x,y"),
+    ],
+)
+def test_an_address_that_names_nothing_shows_the_default(tab, broadcast_url, show, state):
+    show(tab, broadcast_url, state)
+    expect(tab.locator("#detail h2")).to_have_text("bcast.py line 18")
+    expect(tab.get_by_role("tab", selected=True)).to_have_text("Graph")
+    expect(tab.get_by_role("status")).to_have_text("")
+
+
+def test_the_side_panels_fold_by_key(tab, broadcast_url, show):
+    show(tab, broadcast_url)
+    for key, side in ("[", "#left"), ("]", "#right"):
+        expect(tab.locator(side)).to_be_visible()
+        before = tab.locator("#main").bounding_box()["width"]
+        tab.keyboard.press(key)
+        expect(tab.locator(side)).to_be_hidden()
+        assert tab.locator("#main").bounding_box()["width"] > before + 100
+        tab.keyboard.press(key)
+        expect(tab.locator(side)).to_be_visible()
+
+
+def test_a_side_panel_is_as_wide_as_it_is_dragged(tab, broadcast_url, show):
+    show(tab, broadcast_url)
+    before = tab.locator("#right").bounding_box()["width"]
+    grip = tab.locator("#right-grip").bounding_box()
+    tab.mouse.move(grip["x"] + 2, 400)
+    tab.mouse.down()
+    tab.mouse.move(grip["x"] - 98, 400, steps=3)
+    tab.mouse.up()
+    assert tab.locator("#right").bounding_box()["width"] == pytest.approx(before + 100, abs=2)
+    tab.locator("#right-grip").focus()
+    tab.keyboard.press("ArrowRight")
+    assert tab.locator("#right").bounding_box()["width"] == pytest.approx(before + 84, abs=2)
+
+
+def test_in_a_narrow_window_the_side_panels_are_drawers(open_tab, broadcast_url, show):
+    tab = open_tab(width=390, height=844)
+    show(tab, broadcast_url)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+    expect(tab.locator("#left")).to_be_hidden()
+    tab.get_by_role("button", name="Costs").click()
+    expect(tab.locator("#left")).to_be_visible()
+    tab.keyboard.press("Escape")
+    expect(tab.locator("#left")).to_be_hidden()
+    tab.get_by_role("button", name="Node").click()
+    expect(tab.locator("#right h2")).to_be_visible()
+    tab.mouse.click(20, 400)
+    expect(tab.locator("#right")).to_be_hidden()
+
+
+def test_the_help_lists_every_shortcut(tab, broadcast_url, show):
+    show(tab, broadcast_url)
+    tab.keyboard.press("?")
+    listed = tab.locator("#help dt").all_inner_texts()
+    assert {"t", "?", "1", "6", "[", "]"} <= {key.strip() for key in listed}
+    tab.keyboard.press("Escape")
+    expect(tab.locator("#help")).to_be_hidden()
+
+
+def test_several_runs_and_traces_can_be_switched(
+    tab, several_runs_trace, broadcast_trace, served, show
+):
+    with served(several_runs_trace, broadcast_trace) as url:
+        show(tab, url)
+        tab.get_by_label("Run").select_option(index=2)
+        expect(tab.locator(".facts")).to_contain_text("8 processes")
+        expect(tab.get_by_role("alert")).to_contain_text("AbortError: it was enough.")
+        assert "run=2" in tab.url
+        tab.get_by_label("Trace").select_option(index=1)
+        expect(tab.locator(".facts")).to_contain_text("16 processes")
+        expect(tab.get_by_role("alert")).to_be_hidden()
+        tab.go_back()
+        expect(tab.locator(".facts")).to_contain_text("8 processes")
+
+
+def test_the_saved_page_works_without_server_and_network(tab, several_runs_trace, tmp_path, show):
+    out = tmp_path / "profile.html"
+    webui.write_html(several_runs_trace, out)
+    tab.context.set_offline(True)
+    tab.context.route(re.compile("^https?:"), lambda route: route.abort())
+    show(tab, out.as_uri(), "metric=h-imb")
+    expect(tab.locator("#legend h3")).to_have_text("h-relation, absolute imbalance")
+    tab.get_by_label("Run").select_option(index=2)
+    expect(tab.locator(".facts")).to_contain_text("8 processes")
+    tab.evaluate("location.hash += '&library=1'")
+    expect(tab.get_by_role("status")).to_contain_text("bsp view shows them")
+
+
+def test_a_trace_without_runs_says_so(tab, served):
+    with served(Trace(())) as url:
+        tab.goto(url)
+        expect(tab.get_by_role("status")).to_have_text("The trace has no runs.")
+
+
+def test_the_theme_goes_from_the_system_s_to_light_and_dark(tab, broadcast_url, show):
+    show(tab, broadcast_url)
+    seen = []
+    for _ in range(3):
+        tab.keyboard.press("t")
+        seen.append(tab.evaluate("getComputedStyle(document.body).backgroundColor"))
+    assert len(set(seen)) == 2
+    assert seen[0] == seen[2] != seen[1]

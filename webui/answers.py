@@ -1,0 +1,54 @@
+"""What the page may ask about a run, by the name in the address.
+
+``/traces/T/runs/N.json`` is the answer ``run``; all others are at
+``/traces/T/runs/N/NAME.json``. A new view adds one line to ``ANSWERS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from webui import services
+from webui.opened import OpenRun, QueryError
+
+Json = dict[str, Any]
+Query = Mapping[str, str]
+
+
+def _once(opened: OpenRun) -> Iterable[Query]:  # noqa: ARG001  # every run is asked once
+    return ({},)
+
+
+def _never(opened: OpenRun) -> Iterable[Query]:  # noqa: ARG001  # whatever the run
+    return ()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer: how it is computed, and which of its queries a saved page contains."""
+
+    make: Callable[[OpenRun, Query], Json]
+    saved: Callable[[OpenRun], Iterable[Query]] = _once
+
+
+def _run(opened: OpenRun, query: Query) -> Json:
+    return services.describe_graph(opened.callgraph(opened.part(query)))
+
+
+def _layout(opened: OpenRun, query: Query) -> Json:
+    """Lay out the nodes whose positions in the call graph the query lists."""
+    callgraph = opened.callgraph(opened.part(query))
+    names = list(callgraph.graph)
+    words = [word for word in query.get("nodes", "").split(",") if word]
+    if not all(word.isascii() and word.isdigit() and int(word) < len(names) for word in words):
+        raise QueryError(f"nodes must be numbers below {len(names)}, separated by commas.")
+    wanted = sorted({int(word) for word in words})
+    return services.lay_out(callgraph, [names[number] for number in wanted])
+
+
+ANSWERS: dict[str, Answer] = {
+    "run": Answer(_run),
+    "layout": Answer(_layout, saved=_never),
+}

@@ -1,0 +1,98 @@
+"""The runs that are shown, with their call graphs, which are built on first use."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bsplib.errors import BspError
+from profiler.callgraph import CallGraph, build
+from profiler.window import restricted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bsplib.recording.records import Run
+
+_KEPT_GRAPHS = 4
+"""So many call graphs of a run are kept: with and without bsplib, whole and in part."""
+
+
+class QueryError(BspError, ValueError):
+    """The query of an address has a value that means nothing."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Which part of a run is asked for."""
+
+    library: bool = False
+    """Whether the functions of bsplib are shown, too."""
+    supersteps: tuple[int, int] | None = None
+    """First and last superstep of the root group; None for all."""
+
+    @classmethod
+    def of_query(cls, query: Mapping[str, str], *, library: bool = False) -> Part:
+        """Read the part from the query of an address: ``library``, ``from`` and ``to``.
+
+        Args:
+            query: the query; what it leaves out is not restricted.
+            library: what counts where the query does not say ``library``.
+
+        Raises:
+            QueryError: a value is no number, or only one end of the range is given.
+        """
+        wanted = number_in(query, "library")
+        first, last = number_in(query, "from"), number_in(query, "to")
+        if (first is None) != (last is None):
+            raise QueryError("Give both from and to, or neither of them.")
+        shown = library if wanted is None else bool(wanted)
+        return cls(shown, None if first is None or last is None else (first, last))
+
+
+def number_in(query: Mapping[str, str], key: str) -> int | None:
+    """Return a number of a query that is not negative; None if it is not given.
+
+    Raises:
+        QueryError: the value is no such number.
+    """
+    text = query.get(key)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise QueryError(f"{key} is {text[:40]!r}: give a whole number that is not negative.")
+    return int(text)
+
+
+class OpenRun:
+    """A run of a trace with its call graphs. Threads may share it."""
+
+    def __init__(self, run: Run, *, library: bool = False) -> None:
+        self.run = run
+        self.library = library
+        """Whether the functions of bsplib are shown where a query does not say."""
+        self._graphs: OrderedDict[Part, CallGraph] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def part(self, query: Mapping[str, str]) -> Part:
+        """Return which part of the run a query asks for."""
+        return Part.of_query(query, library=self.library)
+
+    def callgraph(self, part: Part) -> CallGraph:
+        """Return the call graph of a part of the run; only the first call takes long.
+
+        Raises:
+            TooLargeError: the call graph is too large.
+        """
+        with self._lock:
+            if part not in self._graphs:
+                run = self.run
+                if part.supersteps is not None:
+                    run = restricted(run, *part.supersteps)
+                self._graphs[part] = build(run, library=part.library)
+                if len(self._graphs) > _KEPT_GRAPHS:
+                    self._graphs.popitem(last=False)
+            self._graphs.move_to_end(part)
+            return self._graphs[part]

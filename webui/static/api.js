@@ -1,0 +1,63 @@
+/* Answers to what the page asks: from the saved page itself, or else from the server. */
+
+import { byId } from "./dom.js";
+
+/* A saved page does not contain the answer, and has no server to ask. */
+export class Offline extends Error {
+  constructor() {
+    super("This page was saved to a file, without these data: bsp view shows them.");
+  }
+}
+
+const asked = new Map(); // address -> promise of the answer, or the answer
+const KEPT = 40;
+
+function embedded() {
+  const { answers } = JSON.parse(byId("data").textContent);
+  return new Map(Object.entries(answers));
+}
+const answers = embedded();
+
+/* Whether the page was saved to a file, so that no server answers. */
+export const offline = answers.size > 0;
+
+/* The answer at an address, such as "traces/0/runs/0.json". It is asked for once.
+
+   Throws Offline where a saved page lacks it, and an Error with the server's sentence. */
+export async function get(path) {
+  if (answers.has(path)) return answers.get(path);
+  if (offline) throw new Offline();
+  if (!asked.has(path)) {
+    asked.set(path, fetched(path));
+    if (asked.size > KEPT) asked.delete(asked.keys().next().value);
+  }
+  return asked.get(path);
+}
+
+/* Asks anew when the answer at this address is needed again. */
+export function forget(path) {
+  asked.delete(path);
+}
+
+async function fetched(path) {
+  try {
+    const answer = await fetch(path);
+    if (!answer.ok) throw new Error(await answer.text());
+    return await answer.json();
+  } catch (error) {
+    asked.delete(path);
+    if (error instanceof TypeError) { // no connection
+      throw new Error("The server does not answer: is bsp view still running?");
+    }
+    throw error;
+  }
+}
+
+/* The address of an answer about a run: name "run", "layout", "timeline", ...; the query
+   leaves out what is null. */
+export function address(trace, run, name, query = {}) {
+  const path = `traces/${trace}/runs/${run}${name === "run" ? "" : `/${name}`}.json`;
+  const words = Object.entries(query).filter(([, value]) => value !== null)
+    .map(([key, value]) => `${key}=${encodeURIComponent(value).replaceAll("%2C", ",")}`);
+  return words.length ? `${path}?${words.join("&")}` : path;
+}

@@ -1,0 +1,24 @@
+/* The critical path as a list of nodes, each with the score of what came through the path. */
+
+import { byId, html } from "./dom.js";
+import { label, scoreText } from "./format.js";
+
+export function createChain({ store }) {
+  const host = byId("chain");
+
+  function show(model, { metric, node: selected }) {
+    const scores = model.chainScores(metric);
+    const steps = model.chain(metric).map((node, depth) => {
+      const { id } = model.nodes[node];
+      return html("li", {}, html("button", {
+        type: "button", "aria-current": id === selected ? "true" : null,
+        onclick: () => store.update({ node: id, edge: null }),
+      }, html("span", { class: "name" }, label(model.nodes[node])),
+      html("span", { class: "score" }, scoreText(scores[depth], metric))));
+    });
+    host.replaceChildren(html("h3", {}, "Critical path"), steps.length ? html("ol", {}, ...steps)
+      : html("p", { class: "quiet" }, "Nothing is critical: 0 everywhere."));
+  }
+
+  return { show };
+}

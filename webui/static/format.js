@@ -1,0 +1,119 @@
+/* Texts for numbers, by the same rules as profiler/format.py. */
+
+const TIME_UNITS = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]];
+const SIZE_UNITS = [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"]];
+
+export const METRICS = {
+  comp: "computation", comm: "communication", idle: "idle time", h: "h-relation",
+};
+export const MEASURES = {
+  abs: "absolute", imb: "absolute imbalance", rel: "relative imbalance",
+  weighted: "weighted imbalance",
+};
+/* The view of losses, and the seventeen critical paths of Jarvis et al. (2002). */
+export const PATHS = ["loss", "sync", ...Object.keys(METRICS).flatMap((metric) =>
+  Object.keys(MEASURES).map((measure) => `${metric}-${measure}`))];
+
+const KINDS = {
+  "": "function", sync: "cost centre: sync", oblsync: "cost centre: oblivious sync",
+  end: "the stretch to the end of main",
+};
+
+/* Three digits, before the unit is chosen: 999.7 µs is 1.00 ms, not 1000 µs. */
+function threeDigits(value) {
+  return Number(value.toPrecision(3));
+}
+
+function short(number) {
+  const rounded = threeDigits(number);
+  return number.toFixed(rounded < 10 ? 2 : rounded < 100 ? 1 : 0);
+}
+
+/* A time with three digits, such as 1.35 ms; from 1000 s on in whole seconds. */
+export function seconds(value) {
+  if (value < 0) return `−${seconds(-value)}`;
+  for (const [scale, unit] of TIME_UNITS) {
+    if (threeDigits(value) >= scale) return `${short(value / scale)} ${unit}`;
+  }
+  return value ? `${short(value * 1e9)} ns` : "0 s";
+}
+
+/* A number of bytes, such as 812 B or 1.35 MB (1 MB is 10^6 bytes). */
+export function bytes(value) {
+  if (value < 0) return `−${bytes(-value)}`;
+  for (const [scale, unit] of SIZE_UNITS) {
+    if (threeDigits(value) >= scale) return `${short(value / scale)} ${unit}`;
+  }
+  return `${value.toFixed(0)} B`;
+}
+
+/* A fraction in percent: whole from 10% on, below with two digits. */
+export function percent(fraction) {
+  const value = 100 * fraction;
+  if (value === 0 || Math.abs(value) >= 10) return `${value.toFixed(0)}%`;
+  return Math.abs(value) < 0.1 ? "<0.1%" : `${Number(value.toPrecision(2))}%`;
+}
+
+export function integer(value) {
+  return value.toLocaleString("en-GB");
+}
+
+/* A number of things in words: 1 superstep, 2 supersteps. */
+export function count(value, noun) {
+  return `${integer(value)} ${noun}${value === 1 ? "" : "s"}`;
+}
+
+/* A value of a metric with its unit: bytes for h, otherwise a time. */
+export function amount(value, metric) {
+  return metric === "h" ? bytes(value) : seconds(value);
+}
+
+/* Half to even, as Python rounds. */
+function rounded(value) {
+  const floor = Math.floor(value);
+  if (value - floor !== 0.5) return Math.round(value);
+  return floor % 2 ? floor + 1 : floor;
+}
+
+/* Average and minimum in percent of the maximum, such as (54% | 21%). */
+export function balance({ max, avg, min }) {
+  return max ? `(${rounded(100 * avg / max)}% | ${rounded(100 * min / max)}%)` : "";
+}
+
+/* Maximum and balance, such as 1.35 ms (54% | 21%). */
+export function summary(cost, metric) {
+  return `${amount(cost.max, metric)} ${balance(cost)}`.trim();
+}
+
+/* The score of a view: seconds of loss, supersteps, a cost, or a fraction. */
+export function scoreText(value, path) {
+  if (path === "loss") return seconds(value);
+  if (path === "sync") return integer(value);
+  const [metric, measure] = path.split("-");
+  return measure === "rel" ? percent(value) : amount(value, metric);
+}
+
+export function pathTitle(path) {
+  if (path === "loss") return "loss";
+  if (path === "sync") return "number of supersteps";
+  const [metric, measure] = path.split("-");
+  return `${METRICS[metric]}, ${MEASURES[measure]}`;
+}
+
+/* The name of a node, with the kind of its sync if that is not sync. */
+export function label(node) {
+  return node.sync === "" || node.sync === "sync" ? node.name : `${node.name} (${node.sync})`;
+}
+
+export function kind(node) {
+  return KINDS[node.sync] ?? node.sync;
+}
+
+/* File and line of a node; empty where it has none. */
+export function place(node) {
+  return node.file ? `${node.file}:${node.line}` : "";
+}
+
+export function processes(value) {
+  return value === 1 ? "1 process" : `${integer(value)} processes`;
+}

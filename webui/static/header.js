@@ -1,0 +1,93 @@
+/* The header: which trace and run is shown, where and how it ran, and the page's own buttons. */
+
+import { button, byId, html } from "./dom.js";
+import { count, processes, seconds } from "./format.js";
+import { openHelp } from "./help.js";
+import { shortcut } from "./keys.js";
+import { nextTheme, onTheme, palette, setPalette, theme } from "./theme.js";
+
+const THEME_TITLES = { auto: "as the system", light: "light", dark: "dark" };
+
+function runText({ title, nprocs, elapsed_s: elapsed, complete }) {
+  return `${title}: ${processes(nprocs)}, ${seconds(elapsed)}`
+    + (complete ? "" : ", not complete");
+}
+
+function picker(label, options, onchange) {
+  return html("select", { "aria-label": label, title: label, onchange },
+    ...options.map(([value, text]) => html("option", { value }, text)));
+}
+
+/* The pickers of trace and run, and the facts of the run that is shown. */
+export function createHeader({ store }) {
+  const { state, update } = store;
+  const pickers = html("span", { class: "pickers" });
+  const facts = html("p", { class: "facts" });
+  const title = html("h1", {});
+  const error = html("p", { class: "error", role: "alert", hidden: true });
+  byId("facts").replaceChildren(html("div", { class: "program" }, title, pickers), facts, error);
+  byId("actions").replaceChildren(...actions());
+
+  function actions() {
+    const themeButton = button("◐", nextTheme, { class: "icon", "aria-keyshortcuts": "t" });
+    const paletteButton = button("◩", () => setPalette(palette() === "red" ? "safe" : "red"),
+      { class: "icon" });
+    const tell = () => {
+      const themed = `Theme: ${THEME_TITLES[theme()]} (t)`;
+      themeButton.title = themed;
+      themeButton.setAttribute("aria-label", themed);
+      const shades = palette() === "red" ? "Shades in red" : "Shades by brightness, for every eye";
+      paletteButton.title = shades;
+      paletteButton.setAttribute("aria-label", shades);
+    };
+    onTheme(tell);
+    tell();
+    shortcut("t", "Theme: as the system, light, dark", nextTheme);
+    shortcut("?", "This help", openHelp);
+    return [paletteButton, themeButton, button("?", openHelp,
+      { class: "icon", title: "Help (?)", "aria-label": "Help" })];
+  }
+
+  /* Offers the traces, and the runs of the one that is chosen. */
+  function offer(traces) {
+    const trace = traces.find(({ id }) => id === state.trace) ?? traces[0];
+    const chosen = [];
+    if (traces.length > 1) {
+      const select = picker("Trace", traces.map(({ id, name }) => [id, name]), () =>
+        update({ trace: select.value, run: 0, node: null, edge: null, zoom: null, brush: null }));
+      select.value = trace.id;
+      chosen.push(select);
+    }
+    if (trace && trace.runs.length > 1) {
+      const select = picker("Run", trace.runs.map((run, number) => [number, runText(run)]), () =>
+        update({ run: Number(select.value), node: null, edge: null, zoom: null, brush: null }));
+      select.value = String(state.run);
+      chosen.push(select);
+    }
+    pickers.replaceChildren(...chosen);
+  }
+
+  function show({ run }) {
+    title.textContent = [run.program ?? "program unknown", ...run.arguments].join(" ");
+    title.title = title.textContent;
+    const parts = [
+      processes(run.nprocs),
+      run.cores === null ? null : count(run.cores, "core"),
+      run.backend, run.host,
+      run.started === null ? null : started(run.started),
+      count(run.supersteps, "superstep"), seconds(run.elapsed_s),
+    ];
+    facts.replaceChildren(...parts.filter(Boolean).map((part) => html("span", {}, part)));
+    error.hidden = run.complete;
+    error.textContent = run.complete ? "" : run.error ?? "The run ended in an error.";
+  }
+
+  return { offer, show };
+}
+
+/* Date and time of the start; the text itself where it is no date. */
+function started(text) {
+  const date = new Date(text);
+  return Number.isNaN(date.getTime()) ? text
+    : date.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
+}

@@ -1,0 +1,5 @@
+/* The panel "machine". */
+
+export function create() {
+  return { show() {}, hide() {} };
+}

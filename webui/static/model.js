@@ -1,0 +1,96 @@
+/* A loaded run, priced by some rates: what every view shows. Nodes and edges are named by
+   their positions in `nodes` and `edges`, as the server numbers them. */
+
+import { price } from "./pricing.js";
+
+function lists(length) {
+  return Array.from({ length }, () => []);
+}
+
+function measured({ max, avg }, measure) {
+  const imbalance = max - avg;
+  const relative = max ? imbalance / max : 0;
+  return { abs: max, imb: imbalance, rel: relative, weighted: imbalance * relative }[measure];
+}
+
+/* The score of a cost ({ count, cost }) of a node or an edge in one of the seventeen paths. */
+function costScore(part, path) {
+  if (path === "sync") return part.count;
+  const [metric, measure] = path.split("-");
+  return measured(part.cost[metric], measure);
+}
+
+/* The model of a run's data; reprice(rates) has to be called before it is shown.
+
+   { run, nodes, edges, root, callers, callees (positions of edges, by node), indexOf(id),
+     edgeOf(ids), reprice(rates), rates, priced, score(node, path), edgeScore(edge, path),
+     shade(node, path), scale(path), chain(path), chainScores(path) } */
+export function createModel(run) {
+  const { nodes, edges, root } = run;
+  const positions = new Map(nodes.map((node, position) => [node.id, position]));
+  const callers = lists(nodes.length);
+  const callees = lists(nodes.length);
+  edges.forEach((edge, position) => {
+    callers[edge.to].push(position);
+    callees[edge.from].push(position);
+  });
+  const pairs = new Map(edges.map((edge, position) =>
+    [`${nodes[edge.from].id}.${nodes[edge.to].id}`, position]));
+  const scales = new Map();
+
+  const model = {
+    run, nodes, edges, root, callers, callees, rates: null, priced: null,
+    indexOf: (id) => positions.get(id) ?? null,
+    edgeOf: (ids) => pairs.get(ids) ?? null,
+    edgeId: (edge) => `${nodes[edges[edge].from].id}.${nodes[edges[edge].to].id}`,
+    reprice,
+    score: (node, path) =>
+      (path === "loss" ? model.priced.nodes[node].lost : costScore(nodes[node], path)),
+    edgeScore: (edge, path) =>
+      (path === "loss" ? model.priced.edges[edge].lost : costScore(edges[edge], path)),
+    scale, shade, chain, chainScores,
+  };
+
+  function reprice(rates) {
+    model.rates = rates;
+    model.priced = price(run, rates);
+  }
+
+  /* The score of shade 1: the whole cost of the run for losses, 1 for relative imbalance,
+     the greatest count for sync, else the greatest maximum of the metric in the graph. */
+  function scale(path) {
+    if (path === "loss") return model.priced.cost;
+    if (path.endsWith("-rel")) return 1;
+    const size = path === "sync" ? path : `${path.split("-")[0]}-abs`;
+    if (!scales.has(size)) {
+      scales.set(size, nodes.reduce((most, node) => Math.max(most, costScore(node, size)), 0));
+    }
+    return scales.get(size);
+  }
+
+  /* From 0 (white) to 1 (red): the square root of the score's part of the scale. */
+  function shade(node, path) {
+    const most = scale(path);
+    return most > 0 ? Math.sqrt(Math.min(1, Math.max(0, model.score(node, path)) / most)) : 0;
+  }
+
+  /* The critical path: positions of nodes from main to a cost centre. */
+  function chain(path) {
+    return path === "loss" ? model.priced.chain : run.paths[path].map(([node]) => node);
+  }
+
+  /* The score of what came through the path, for each of its nodes. */
+  function chainScores(path) {
+    return path === "loss" ? model.priced.chain.map((node) => model.score(node, path))
+      : run.paths[path].map(([, score]) => score);
+  }
+
+  return model;
+}
+
+const BINS = 5;
+
+/* The bin of a shade, 0 to 4: those of the legend, at square-root steps of 0.2. */
+export function bin(shade) {
+  return Math.min(BINS - 1, Math.floor(shade * BINS + 1e-9));
+}

@@ -1,0 +1,5 @@
+/* The panel "processes". */
+
+export function create() {
+  return { show() {}, hide() {} };
+}

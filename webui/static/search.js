@@ -1,0 +1,5 @@
+/* The panel "search". */
+
+export function create() {
+  return { show() {}, hide() {} };
+}

@@ -1,0 +1,114 @@
+/* The state of the page, mirrored in the address. A choice makes an entry of the browser's
+   history, so that its back button undoes it; what follows the mouse, such as pan and zoom,
+   replaces the present entry. Nodes are named by their ids, which are the same in every run. */
+
+import { PATHS } from "./format.js";
+
+const text = { read: (value) => value, write: (value) => value };
+const number = {
+  read: (value) => (value !== "" && Number.isFinite(Number(value)) ? Number(value) : undefined),
+  write: String,
+};
+const path = { read: (value) => (PATHS.includes(value) ? value : undefined), write: String };
+const flag = { read: (value) => value === "1" || undefined, write: () => "1" };
+const list = { read: (value) => value.split(",").filter(Boolean), write: (value) => value.join(",") };
+const numbers = (length) => ({
+  read: (value) => {
+    const parts = value.split(",").map(Number);
+    return parts.length === length && parts.every(Number.isFinite) ? parts : undefined;
+  },
+  write: (value) => value.join(","),
+});
+
+/* Each field: its default, and how it is read from and written to the address.
+   edge: ids of caller and callee, "A.B". brush: first and last superstep. zoom: the point in
+   the middle of the graph's canvas, and the scale. speed: how many times as fast as the
+   recorded processes those of the Machine compute; it replaces the Machine's own ratio. */
+const FIELDS = {
+  trace: ["0", text], run: [0, number], compared: [null, text], view: ["graph", text],
+  metric: ["loss", path], machine: [null, text], g: [null, number], l: [null, number],
+  speed: [null, number], node: [null, text], edge: [null, text], search: ["", text],
+  brush: [null, numbers(2)], zoom: [null, numbers(3)],
+};
+/* What is shown of the graph. hidden, collapsed: ids of nodes; only: the node whose callers
+   and callees are shown; from: the node that is shown with its callees; library: functions of
+   bsplib, too; all: no node is folded for being cheap. */
+const FILTERS = {
+  hidden: [[], list], from: [null, text], only: [null, text], collapsed: [[], list],
+  library: [false, flag], all: [false, flag],
+};
+
+const listeners = [];
+
+function defaults(fields) {
+  return Object.fromEntries(Object.entries(fields).map(([name, [value]]) => [name, value]));
+}
+
+export const state = { ...defaults(FIELDS), filters: defaults(FILTERS) };
+
+const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+
+/* The fragment of the address for a state: defaults are left out. */
+export function toAddress({ filters, ...fields }) {
+  const words = [];
+  const write = (values, known) => {
+    for (const [name, [usual, form]] of Object.entries(known)) {
+      if (same(values[name], usual)) continue;
+      const value = encodeURIComponent(form.write(values[name])).replaceAll("%2C", ",");
+      words.push(`${name}=${value}`);
+    }
+  };
+  write(fields, FIELDS);
+  write(filters, FILTERS);
+  return words.join("&");
+}
+
+/* The state that an address describes; what it does not name, or not well, is the default. */
+export function fromAddress(fragment) {
+  const words = new URLSearchParams(fragment);
+  const read = (known) => Object.fromEntries(
+    Object.entries(known).map(([name, [usual, form]]) => {
+      const word = words.get(name);
+      return [name, word === null ? usual : form.read(word) ?? usual];
+    }));
+  return { ...read(FIELDS), filters: read(FILTERS) };
+}
+
+/* Changes fields of the state and tells all listeners which fields changed. Filters that are
+   not named in `changes.filters` stay as they are. */
+export function update(changes, { push = true } = {}) {
+  const next = { ...changes };
+  if (changes.filters) next.filters = { ...state.filters, ...changes.filters };
+  const changed = new Set(Object.keys(next).filter((name) => !same(state[name], next[name])));
+  if (changed.size === 0) return;
+  for (const name of changed) state[name] = next[name];
+  const address = `#${toAddress(state)}`;
+  if (push) history.pushState(null, "", address);
+  else history.replaceState(null, "", address);
+  tell(changed);
+}
+
+function tell(changed) {
+  for (const listener of listeners) listener(state, changed);
+}
+
+/* Calls fn(state, changed) after each change; `changed` is the set of the names of fields. */
+export function subscribe(fn) {
+  listeners.push(fn);
+}
+
+function readAddress() {
+  const next = fromAddress(location.hash.slice(1));
+  const changed = new Set(Object.keys(next).filter((name) => !same(state[name], next[name])));
+  Object.assign(state, next);
+  return changed;
+}
+
+/* Reads the state from the address, now and whenever the reader goes back or changes it. */
+export function followAddress() {
+  readAddress();
+  window.addEventListener("popstate", () => {
+    const changed = readAddress();
+    if (changed.size) tell(changed);
+  });
+}

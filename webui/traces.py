@@ -1,0 +1,162 @@
+"""The traces that a page shows, and the answers to what the page asks about them."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bsplib.errors import BspError
+from bsplib.recording.records import Trace
+from bsplib.recording.trace import read_trace
+from profiler import format as fmt
+from webui import services
+from webui.answers import ANSWERS, Answer
+from webui.opened import OpenRun
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping
+
+Json = dict[str, Any]
+
+_KEPT_ANSWERS = 64
+
+
+@dataclass
+class _Source:
+    """A trace that is read when it is first needed."""
+
+    name: str
+    read: Callable[[], Trace]
+    runs: list[OpenRun] | None = None
+    error: str = ""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class Traces:
+    """Traces by id: ``0``, ``1``, ... Threads may share them."""
+
+    def __init__(self, *traces: Trace | str | os.PathLike[str], library: bool = False) -> None:
+        self._library = library
+        self._sources: list[_Source] = []
+        self._answers: dict[tuple[str, ...], Json | BspError] = {}
+        self._lock = threading.Lock()
+        for trace in traces:
+            self.add(trace)
+
+    def add(self, trace: Trace | str | os.PathLike[str], name: str = "") -> str:
+        """Add a trace, or a file that is read when it is first needed, and return its id."""
+        if isinstance(trace, Trace):
+            opened = trace
+            source = _Source(name or _title(opened), lambda: opened)
+        else:
+            path = Path(trace)
+            source = _Source(name or path.name, lambda: read_trace(path))
+        self._sources.append(source)
+        return str(len(self._sources) - 1)
+
+    def __len__(self) -> int:
+        return len(self._sources)
+
+    def overview(self) -> list[Json]:
+        """Return id, name, title and runs of each trace, or the error with which it was read."""
+        return [self._describe(str(number)) for number in range(len(self))]
+
+    def _describe(self, trace_id: str) -> Json:
+        about: Json = {"id": trace_id, "name": fmt.visible(self._source(trace_id).name)}
+        try:
+            runs = self.runs(trace_id)
+        except (BspError, OSError) as error:
+            return {**about, "title": about["name"], "runs": [], "error": fmt.visible(str(error))}
+        title = fmt.visible(str(runs[0].run.meta.get("program", ""))) if runs else "no runs"
+        return {
+            **about,
+            "title": title,
+            "runs": [_heading(number, opened) for number, opened in enumerate(runs, start=1)],
+            "error": None,
+        }
+
+    def _source(self, trace_id: str) -> _Source:
+        if not (trace_id.isascii() and trace_id.isdigit() and int(trace_id) < len(self)):
+            raise IndexError(f"there is no trace {trace_id[:20]!r}: there are {len(self)}, from 0")
+        return self._sources[int(trace_id)]
+
+    def runs(self, trace_id: str) -> list[OpenRun]:
+        """Return the runs of a trace; the first call reads it.
+
+        Raises:
+            IndexError: there is no such trace.
+            BspError: the trace cannot be read, also on later calls.
+        """
+        source = self._source(trace_id)
+        with source.lock:
+            if source.error:
+                raise BspError(source.error)
+            if source.runs is None:
+                try:
+                    trace = source.read()
+                except BspError as error:
+                    source.error = str(error)
+                    raise
+                source.runs = [OpenRun(run, library=self._library) for run in trace.runs]
+            return source.runs
+
+    def run(self, trace_id: str, number: int) -> OpenRun:
+        """Return a run of a trace.
+
+        Raises:
+            IndexError: there is no such trace or run.
+        """
+        runs = self.runs(trace_id)
+        if not 0 <= number < len(runs):
+            raise IndexError(f"there is no run {number}: the trace has {len(runs)}, from 0")
+        return runs[number]
+
+    def answer(self, trace_id: str, number: int, name: str, query: Mapping[str, str]) -> Json:
+        """Return what the page asks about a run; the same question is computed once.
+
+        Args:
+            trace_id: id of the trace.
+            number: number of the run in the trace, from 0.
+            name: a name in ``webui.answers.ANSWERS``.
+            query: the query of the address.
+
+        Raises:
+            IndexError: there is no such trace, run or answer.
+            QueryError: a value of the query means nothing.
+            BspError: the answer cannot be computed, for a run that is too large for example.
+        """
+        opened = self.run(trace_id, number)
+        if name not in ANSWERS:
+            raise IndexError(f"a run has no {name[:40]!r}; it has {', '.join(ANSWERS)}")
+        key = (trace_id, str(number), name, *(f"{k}={query[k]}" for k in sorted(query)))
+        with self._lock:
+            known = self._answers.pop(key, None)
+        made = _made(ANSWERS[name], opened, query) if known is None else known
+        with self._lock:
+            self._answers[key] = made
+            if len(self._answers) > _KEPT_ANSWERS:
+                del self._answers[next(iter(self._answers))]
+        if isinstance(made, BspError):
+            raise made
+        return made
+
+
+def _made(answer: Answer, opened: OpenRun, query: Mapping[str, str]) -> Json | BspError:
+    """Return an answer, or the error that is the answer, so that both are computed once."""
+    try:
+        return answer.make(opened, query)
+    except BspError as error:
+        return error
+
+
+def _title(trace: Trace) -> str:
+    return str(trace.runs[0].meta.get("program", "trace")) if trace.runs else "no runs"
+
+
+def _heading(number: int, opened: OpenRun) -> Json:
+    facts = services.describe_facts(opened.run)
+    kept = ("nprocs", "backend", "elapsed_s", "started", "complete")
+    return {"title": f"run {number}", **{key: facts[key] for key in kept}}
