@@ -37,6 +37,7 @@ _MOST_SPOTS = 40
 _REPEATED = 5
 """A spot that is passed at least so often can have a loss that happens once."""
 _HALF = 0.5
+_NEARLY_NOTHING_S = 1e-12
 _FAR_MORE = 1.5
 
 
@@ -74,7 +75,7 @@ class Entry:
     group: int = 0
     """Position in ``run.groups`` of the group of that superstep."""
     count: int = 0
-    """Number of supersteps."""
+    """Number of supersteps, or of partitions; 0 for ``sync``."""
     sharing: int = 0
     """How many processes end these supersteps at the cost centre; 0: all."""
 
@@ -95,7 +96,8 @@ def find_entries(callgraph: CallGraph, books: Books, priced: Priced) -> list[Ent
     Args:
         callgraph: the call graph.
         books: its books.
-        priced: the groups that are booked; others have no influence on the kinds.
+        priced: the sub-groups that cost most. At other rates others may do so; all kinds
+            but this one are found in all groups.
     """
     return _Finder(callgraph, books, priced).entries()
 
@@ -109,7 +111,6 @@ class _Finder:
         self._books = books
         self._priced = priced
         self._steps = books.supersteps
-        self._booked = priced.booked[self._steps.group]
         self._origin = callgraph.origin_of_records()
         self._spots, self._spot_of_origin = spots_of(callgraph)
 
@@ -147,7 +148,8 @@ class _Finder:
     def _sub_groups(self) -> list[Entry]:
         at = self._books.partitions.origin
         spot = np.where(at >= 0, self._spot_of_origin[at.clip(min=0)], -1)
-        ranked = _Ranked(spot, self._priced.lost_s)
+        # A partition that loses nothing at these rates may do so at others.
+        ranked = _Ranked(spot, self._priced.lost_s + _NEARLY_NOTHING_S)
         entries = []
         for rank in range(len(ranked.spots)):
             mine = np.flatnonzero(ranked.rank == rank)
@@ -169,8 +171,7 @@ class _Finder:
 
     def _supersteps(self) -> list[Entry]:
         spot = self._spot_of_origin[self._origin[self._steps.w.record]]
-        ended = self._steps.ended * self._booked
-        ranked = _Ranked(spot, ended)
+        ranked = _Ranked(spot, self._steps.ended)
         return [
             Entry(
                 SYNC,
@@ -180,7 +181,6 @@ class _Finder:
                 STEPS,
                 FIXED,
                 (),
-                count=int(ended[ranked.rank == rank].sum()),
             )
             for rank in range(len(ranked.spots))
         ]
@@ -188,7 +188,7 @@ class _Finder:
     def _ranked(self, leaders: Leaders) -> _Ranked:
         """Rank the spots by what the others wait there for the leaders."""
         spot = self._spot_of_origin[self._origin[leaders.record]]
-        return _Ranked(spot, leaders.lost * self._booked)
+        return _Ranked(spot, leaders.lost)
 
     def _entry(  # what an entry consists of
         self,
@@ -228,22 +228,28 @@ class _Finder:
     def _habits(self, leaders: Leaders, ranked: _Ranked, values: Floats) -> list[_Habit]:
         """Tell for each of the ranked spots whether it is always the same process."""
         nprocs = self._run.nprocs
-        rank = ranked.rank[self._steps.of_record]
+        step = self._steps.of_record
+        rank = ranked.rank[step]
         rows = np.flatnonzero(rank >= 0)
         keys = rank[rows] * nprocs + self._run.records["pid"][rows]
-        by_pid = np.bincount(keys, values[rows], len(ranked.spots) * nprocs)
-        by_pid = by_pid.reshape(len(ranked.spots), nprocs)
+
+        def by_pid(sums: Floats) -> Floats:
+            """Sum over the supersteps of the groups to which a process belongs."""
+            pids = np.bincount(keys, sums[rows], len(ranked.spots) * nprocs)
+            return pids.reshape(len(ranked.spots), nprocs).astype(np.float64)
+
+        above, lost = by_pid(values - leaders.mean[step]), by_pid(ranked.lost[step])
         habits = []
-        for number, of_pids in enumerate(by_pid):
+        for number in range(len(ranked.spots)):
             mine = np.flatnonzero(ranked.rank == number)
-            lost = ranked.lost[mine]
-            worst = mine[np.argmax(lost)]
-            pid = int(np.argmax(of_pids))
-            fixed = of_pids[pid] - leaders.mean[mine].sum()
-            if len(mine) >= _REPEATED and lost.max() > _HALF * lost.sum():
+            worst = mine[np.argmax(ranked.lost[mine])]
+            pid = int(np.argmax(above[number]))
+            once = ranked.lost[worst] > _HALF * ranked.lost[mine].sum()
+            if len(mine) >= _REPEATED and once:
                 pid, habit = int(self._run.records["pid"][leaders.record[worst]]), ONE_OFF
             else:
-                habit = FIXED if fixed >= _HALF * lost.sum() else ROTATING
+                fixed = above[number, pid] >= _HALF * lost[number, pid]
+                habit = FIXED if fixed else ROTATING
             habits.append(_Habit(habit, pid, int(worst), len(mine)))
         return habits
 

@@ -223,6 +223,8 @@ def _losses(
     spots, of_origin = spots_of(callgraph)
     by_spot = np.zeros((len(spots), _PARTS))
     np.add.at(by_spot, of_origin, by_origin)
+    chosen = books.cells.steps * priced.booked[books.cells.group]
+    steps = np.bincount(of_origin[books.cells.origin], chosen, len(spots)).astype(int).tolist()
     losses = []
     for entry in find_entries(callgraph, books, priced):
         parts = by_spot[entry.spot]
@@ -231,7 +233,8 @@ def _losses(
         if seconds == 0 or few or entry.rule not in ("", rates.rule):
             continue
         text = template(entry, callgraph)
-        place = entry.chain, entry.pids, entry.superstep, entry.group, entry.count
+        count = steps[entry.spot] if entry.source == SYNC else entry.count
+        place = entry.chain, entry.pids, entry.superstep, entry.group, count
         losses.append(Loss(seconds, entry.kind, entry.habit, *place, text))
     losses += _waiting(callgraph)
     return tuple(sorted(losses, key=lambda loss: -loss.seconds))

@@ -19,6 +19,8 @@ from profiler.kinds import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from profiler.callgraph import CallGraph
     from profiler.kinds import Entry
     from profiler.losses import Ledger, Loss
@@ -29,11 +31,13 @@ MOST_SENTENCES = 5
 BALANCED = "balanced"
 """Kind of the sentence of a run without losses worth a sentence."""
 
-_BALANCED_TEXT = (
+BALANCED_TEXT = (
     "Balanced: {lost} of {cost} ({share}) are lost in waiting for other processes, and no place "
     "in the program loses 5% or more."
 )
-_NOTHING = "Nothing was recorded that takes time."
+"""Sentence about a run without losses worth a sentence of their own."""
+NOTHING = "Nothing was recorded that takes time."
+"""Sentence about a run without costs."""
 
 
 class Sentence(NamedTuple):
@@ -65,13 +69,13 @@ def judge(ledger: Ledger) -> Verdict:
     """Return the verdict on the run of a ledger."""
     cost_s = ledger.cost_s
     if cost_s == 0:
-        return Verdict(True, (Sentence(_NOTHING, 0.0, BALANCED),))
+        return Verdict(True, (Sentence(NOTHING, 0.0, BALANCED),))
     worth = [loss for loss in ledger.losses if loss.seconds >= LEAST_SHARE * cost_s]
     core = [loss for loss in worth if loss.kind == CORE]
     others = [loss for loss in worth if loss.kind != CORE][: MOST_SENTENCES - len(core)]
     sentences = [_sentence(loss, cost_s) for loss in (*others, *core)]
     if not others:
-        text = filled(_BALANCED_TEXT, ledger.lost_s, cost_s)
+        text = filled(BALANCED_TEXT, ledger.lost_s, cost_s)
         sentences.insert(0, Sentence(text, ledger.lost_s, BALANCED))
     return Verdict(not others, tuple(sentences))
 
@@ -79,17 +83,20 @@ def judge(ledger: Ledger) -> Verdict:
 def _sentence(loss: Loss, cost_s: float) -> Sentence:
     node = loss.chain[-1] if loss.chain else None
     superstep = loss.superstep if loss.group == 0 else None
-    text = filled(loss.text, loss.seconds, cost_s)
+    who = processes(loss.pids) if loss.kind == GROUPS else ""
+    text = filled(loss.text, loss.seconds, cost_s, who=who, count=loss.count)
     return Sentence(text, loss.seconds, loss.kind, node, superstep)
 
 
-def filled(template: str, seconds: float, cost_s: float) -> str:
+def filled(template: str, seconds: float, cost_s: float, *, who: str = "", count: int = 0) -> str:
     """Fill the figures into the template of a sentence.
 
     Args:
         template: a text with ``{lost}``, ``{cost}`` and ``{share}``; other braces stay.
         seconds: for ``{lost}``.
         cost_s: the whole cost of the run.
+        who: for ``{who}``: the processes of a sub-group.
+        count: for ``{count}``: a number of supersteps.
     """
     lost, cost = fmt.seconds(seconds), fmt.seconds(cost_s)
     number, _, unit = lost.partition(" ")
@@ -97,6 +104,8 @@ def filled(template: str, seconds: float, cost_s: float) -> str:
         "{lost}": number if unit == cost.partition(" ")[2] else lost,
         "{cost}": cost,
         "{share}": f"{100 * seconds / cost_s:.0f}%",
+        "{who}": who,
+        "{count}": "1 superstep" if count == 1 else f"{count} supersteps",
     }
     for name, value in values.items():
         template = template.replace(name, value, 1)
@@ -107,9 +116,10 @@ def filled(template: str, seconds: float, cost_s: float) -> str:
 
 
 def template(entry: Entry, callgraph: CallGraph) -> str:
-    """Return the sentence about a loss, with ``{lost}``, ``{cost}`` and ``{share}``.
+    """Return the sentence about a loss, in which words in braces stand for figures.
 
-    These come before all names, which may contain braces of their own.
+    These words, those of :func:`filled`, come before all names from the trace, which may
+    contain braces of their own.
     """
     where = _where(entry.chain, callgraph)
     if entry.source == COMP:
@@ -117,11 +127,9 @@ def template(entry: Entry, callgraph: CallGraph) -> str:
     if entry.source == COMM:
         return _of_bytes(entry, where)
     if entry.kind == GROUPS:
-        who = _processes(entry.pids)
-        text = f"waiting for the sub-group of {who} {where}, which costs most ({GROUPS})"
-        return f"{_LOST} ({{share}}) {text}; equal sub-groups would save it."
-    supersteps = "1 superstep" if entry.count == 1 else f"{entry.count} supersteps"
-    text = f"for the end of {supersteps} {where}, more than for their work ({STEPS})"
+        text = f"waiting for the sub-group of {{who}}, which costs most, {where} ({GROUPS})"
+        return f"{_LOST} ({{share}}) are lost {text}; equal sub-groups would save it."
+    text = f"for the end of {{count}} {where}, more than for their work ({STEPS})"
     return f"{{lost}} of {{cost}} ({{share}}) are spent {text}; half as many would save half of it."
 
 
@@ -164,10 +172,11 @@ def _superstep(entry: Entry) -> str:
     return f"superstep {entry.superstep}" + (" of a sub-group" if entry.group else "")
 
 
-def _processes(pids: tuple[int, ...]) -> str:
+def processes(pids: Sequence[int]) -> str:
+    """Return the names of some processes, such as ``processes 4 to 7``."""
     if len(pids) == 1:
         return f"process {pids[0]}"
-    if pids == tuple(range(pids[0], pids[-1] + 1)):
+    if list(pids) == list(range(pids[0], pids[-1] + 1)):
         return f"processes {pids[0]} to {pids[-1]}"
     shown = ", ".join(map(str, pids[:4]))
     return f"processes {shown}" + (", ..." if len(pids) > 4 else "")

@@ -6,6 +6,7 @@ import signal
 
 import pytest
 
+from .scripted import Reading, Script
 from .selection import LENGTHY_S, SLOW_S, quick, usual
 
 # A shell starts its background jobs with SIGINT ignored, and programs inherit that.
@@ -50,3 +51,15 @@ def pytest_terminal_summary(
         if report.when == "call" and report.duration > 2 * limit_s:
             took = f"{report.duration:.1f} s: {report.nodeid}"
             terminalreporter.write_line(f"{took}; if it does so again, mark it {mark}")
+
+
+@pytest.fixture(scope="session")
+def script() -> type[Script]:
+    """Return the maker of runs that are defined by hand."""
+    return Script
+
+
+@pytest.fixture(scope="session")
+def read() -> type[Reading]:
+    """Return the reader of call graphs by the names of their nodes."""
+    return Reading

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pytest
 
 from bsplib.backends.members import as_members
 from bsplib.recording.records import (
@@ -192,13 +191,3 @@ class Reading:
     def chain(self, ids: Sequence[str]) -> str:
         """A path by names."""
         return " > ".join(self.names[name] for name in ids)
-
-
-@pytest.fixture(scope="session")
-def script() -> type[Script]:
-    return Script
-
-
-@pytest.fixture(scope="session")
-def read() -> type[Reading]:
-    return Reading

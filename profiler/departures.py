@@ -1,0 +1,163 @@
+"""Where the measured communication of supersteps departs from ``g h + l``.
+
+One point for each superstep: its h-relation, the time its communication took, and the time
+that ``g h + l`` gives for it. A point far above the line is a superstep that the model does
+not describe: a fan-in whose receiver is slow, a cold cache, a process without a core.
+
+Source: the G graph of bspprof; Jarvis et al. 2002, section 2.1, for the cost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bsplib.sync_kinds import Kind
+from profiler.costs import METRICS, h_relation, record_costs, superstep_numbers
+from profiler.window import root_supersteps
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from bsplib.recording.records import Run
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+_COMM = METRICS.index("comm")
+
+
+class Pattern(IntEnum):
+    """Which side of the greatest exchange of a superstep carries more bytes."""
+
+    EVEN = 0
+    """The greatest h_in and the greatest h_out are equal."""
+    FAN_IN = 1
+    """Some process receives more than any process sends."""
+    FAN_OUT = 2
+    """Some process sends more than any process receives."""
+
+
+@dataclass(frozen=True)
+class Departures:
+    """The supersteps of all groups that ended with a sync. All arrays have equal lengths."""
+
+    group: Ints
+    """Position in ``run.groups``."""
+    superstep: Ints
+    """Number in its group."""
+    root: Ints
+    """Number of the superstep of the root group in which it took place."""
+    record: Ints
+    """Position of the record with the greatest h, of equals the first."""
+    h: Floats
+    """Greatest h of a process, in bytes."""
+    pattern: Ints
+    """A :class:`Pattern`."""
+    comm_s: Floats
+    """Greatest communication time of a process."""
+    predicted_s: Floats
+    """``g h + l``."""
+
+    @property
+    def over_s(self) -> Floats:
+        """Measured time above the prediction; negative where it was faster."""
+        return self.comm_s - self.predicted_s
+
+    def of(self, rows: NDArray[np.intp]) -> Departures:
+        """Return some of the supersteps."""
+        return Departures(**{name: values[rows] for name, values in vars(self).items()})
+
+    def farthest(self, most: int) -> Departures:
+        """Return the supersteps that depart most, in seconds, in either direction."""
+        return self.of(np.argsort(-np.abs(self.over_s), kind="stable")[:most])
+
+    def thinned(self, most: int) -> tuple[Departures, Ints]:
+        """Return at most about so many supersteps that look like all of them in a plot.
+
+        Of supersteps with nearly the same h, time and pattern, the one that departs most
+        stands for all. Nearly the same means the same cell of a logarithmic grid.
+
+        Returns:
+            The supersteps, and for how many each of them stands.
+        """
+        if len(self.h) <= most:
+            return self, np.ones(len(self.h), np.int64)
+        side = max(int((most / len(Pattern)) ** 0.5), 1)
+        cells = (_logarithmic(self.h, side) * side + _logarithmic(self.comm_s, side)) * len(Pattern)
+        order = np.argsort(-np.abs(self.over_s), kind="stable")
+        _, first, count = np.unique(
+            (cells + self.pattern)[order], return_index=True, return_counts=True
+        )
+        return self.of(order[first]), count
+
+
+def departures(run: Run, g: float, l: float, rule: str = "max") -> Departures:  # noqa: E741  # the name in the field
+    """Return how far each superstep departs from ``g h + l``.
+
+    Args:
+        run: the run.
+        g: seconds for each byte.
+        l: seconds for each superstep.
+        rule: h of a process: ``max`` or ``sum`` of the bytes in and the bytes out.
+    """
+    numbers = superstep_numbers(run)
+    h_out, h_in = h_relation(run, numbers)
+    h = h_out + h_in if rule == "sum" else np.maximum(h_out, h_in)
+    count = int(numbers.max(initial=-1)) + 1
+
+    def greatest(values: Floats) -> Floats:
+        most = np.zeros(count)
+        np.maximum.at(most, numbers, values)
+        return most
+
+    most_h, most_in, most_out = greatest(h), greatest(h_in), greatest(h_out)
+    record = np.zeros(count, np.int64)
+    leading = np.flatnonzero(h == most_h[numbers])[::-1]
+    record[numbers[leading]] = leading
+    pattern = np.where(most_in > most_out, Pattern.FAN_IN, Pattern.EVEN)
+    pattern[most_out > most_in] = Pattern.FAN_OUT
+    records = run.records[record]
+    every = Departures(
+        group=records["group"].astype(np.int64),
+        superstep=records["superstep"],
+        root=root_supersteps(run)[record],
+        record=record,
+        h=most_h,
+        pattern=pattern.astype(np.int64),
+        comm_s=greatest(record_costs(run, numbers)[_COMM]) / 1e9,
+        predicted_s=g * most_h + l,
+    )
+    synced = np.zeros(count, bool)
+    synced[numbers[run.records["kind"] != Kind.END]] = True
+    return every.of(np.flatnonzero(synced))
+
+
+def by_place(found: Departures, place: Ints, count: int) -> tuple[Floats, Ints]:
+    """Sum up departures by cost centre.
+
+    Args:
+        found: the supersteps.
+        place: number of the cost centre of each record of the run.
+        count: number of cost centres.
+
+    Returns:
+        For each cost centre the sum of departures in seconds, and its number of supersteps.
+    """
+    at = place[found.record]
+    over_s = np.bincount(at, found.over_s, count).astype(np.float64)
+    return over_s, np.bincount(at, minlength=count)
+
+
+def _logarithmic(values: Floats, steps: int) -> Ints:
+    """Return on which of so many steps of a logarithmic scale each value lies; 0 on the first."""
+    positive = values[values > 0]
+    if len(positive) == 0:
+        return np.zeros(len(values), np.int64)
+    low, high = np.log(positive.min()), np.log(positive.max())
+    logs = np.log(np.maximum(values, positive.min()))
+    scaled: Ints = ((logs - low) / max(high - low, 1e-9) * (steps - 1)).astype(np.int64)
+    return scaled

@@ -1,0 +1,210 @@
+"""What each process did in each superstep of the root group, in bins for a heat map.
+
+A run may have millions of supersteps and thousands of processes; a picture has about a
+thousand columns and a few hundred rows. Everything is summed up once for each run, after
+which any window of supersteps or of time is answered from sums.
+
+A column is a range of supersteps of the root group, with the sub-groups opened in them, or
+a range of time. A row is a process, or a block of processes with consecutive pids.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from profiler._grid import Grid
+from profiler._phases import Course
+from profiler._steps import Steps, excess
+from profiler.costs import record_costs, spent_ns, superstep_numbers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from bsplib.recording.records import Run
+
+    Floats = NDArray[np.float64]
+
+TIMES = ("comp", "comm", "idle", "waiting")
+"""Computation, communication, idle time, and waiting for a core: summed over the processes
+of a row, in nanoseconds."""
+
+GREATEST = ("over", "h", "over_h")
+"""Computation above the mean of the processes of its superstep, in nanoseconds; h, and h
+above the mean, in bytes: of the process of the row that has most."""
+
+LAYERS = TIMES + GREATEST
+
+MAX_ROWS = 256
+MAX_COLUMNS = 4096
+"""Greatest numbers of rows and columns of a window."""
+
+_SUMMED_CELLS = 2**21
+"""Cells that are summed up once. Where a picture needs finer ones, the records in its
+window are summed up again."""
+
+_PROCESS_CELLS = 2**24
+"""Cells of single processes from which the greatest of each row is chosen."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """A part of a heat map. Arrays of columns have one element a column."""
+
+    edges: Floats
+    """Where columns begin, and where the last one ends: positions of supersteps in the
+    run, or nanoseconds."""
+    layers: Floats
+    """Shape ``(columns, len(LAYERS), rows)``."""
+    supersteps: Floats
+    """How many supersteps a column has; a fraction of one where it is shorter than that."""
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+    """Numbers of the first and the last superstep of the column."""
+    longest: NDArray[np.int64]
+    """Number of the superstep of the column that took longest."""
+    record: NDArray[np.int64]
+    """Position of the record with the most computation in that superstep."""
+    began_ns: NDArray[np.int64]
+    ended_ns: NDArray[np.int64]
+    """When the first process began with the first superstep of the column, and when the
+    last process ended the last one."""
+
+
+class Heatmap:
+    """The processes and supersteps of one run. Each axis is summed up when it is first used."""
+
+    def __init__(self, run: Run, *, most_rows: int = MAX_ROWS) -> None:
+        """Number the supersteps and measure their times; most of the work comes later.
+
+        Args:
+            run: the run.
+            most_rows: greatest number of rows; a row is a block of processes if there
+                are more processes.
+        """
+        self.run = run
+        self.block = -(-run.nprocs // most_rows)
+        """Number of processes in a row; the last row may have fewer."""
+        self.rows = -(-run.nprocs // self.block)
+        self.steps = Steps(run)
+
+    def by_superstep(self, low: int, high: int, columns: int) -> Window:
+        """Return a range of supersteps of the root group.
+
+        Args:
+            low: position of the first superstep, from 0; clipped to what there is.
+            high: position after the last superstep.
+            columns: greatest number of columns; a column is at least one superstep.
+        """
+        low, high = _clipped(low, high, self.steps.count)
+        columns = min(max(columns, 1), MAX_COLUMNS, high - low)
+        edges = np.round(np.linspace(low, high, columns + 1))
+        first, last = edges[:-1].astype(np.int64), edges[1:].astype(np.int64) - 1
+        return self._window(edges, self._amounts(edges), np.diff(edges), first, last)
+
+    def by_time(self, low: float, high: float, columns: int) -> Window:
+        """Return a range of time.
+
+        Args:
+            low: nanoseconds since the run began; clipped to the run.
+            high: nanoseconds, the end of the range.
+            columns: number of columns.
+        """
+        low, high = _clipped(low, high, self.steps.ended_ns)
+        columns = min(max(columns, 1), MAX_COLUMNS) if high > low else 0
+        edges = np.linspace(low, high, columns + 1)
+        places, first, last = self.steps.during(edges)
+        layers = np.concatenate(
+            [self._course.between(edges), self._amounts(places)[:, len(TIMES) :]], axis=1
+        )
+        return self._window(edges, layers, np.diff(places), first, last)
+
+    def marks(self, window: Window, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Tell which columns of a window have a superstep with one of the chosen records.
+
+        Args:
+            window: a window of this heat map.
+            chosen: one element for each record of the run.
+        """
+        return self.steps.marks(window.first, window.last, chosen)
+
+    def _window(
+        self,
+        edges: Floats,
+        layers: Floats,
+        supersteps: Floats,
+        first: NDArray[np.int64],
+        last: NDArray[np.int64],
+    ) -> Window:
+        steps = self.steps
+        longest = steps.longest(first, last)
+        return Window(
+            edges,
+            layers,
+            supersteps,
+            steps.numbers[first],
+            steps.numbers[last],
+            steps.numbers[longest],
+            steps.record[longest],
+            steps.start[first],
+            steps.end[last],
+        )
+
+    def _amounts(self, edges: Floats) -> Floats:
+        """Return the layers between positions of supersteps, fractions included."""
+        low, high = int(edges[0]), int(-(-edges[-1] // 1))
+        grid = self._grid
+        if grid.width > 1 and high - low < (len(edges) - 1) * grid.width:
+            grid = self._summed(low, high)
+        return grid.between(edges)
+
+    @cached_property
+    def _grid(self) -> Grid:
+        """All supersteps, as finely as memory allows."""
+        return self._summed(0, self.steps.count)
+
+    @cached_property
+    def _course(self) -> Course:
+        return Course(self.run, self.block)
+
+    @cached_property
+    def _costs(self) -> list[Floats]:
+        """The layers of each record."""
+        numbers = superstep_numbers(self.run)
+        comp, comm, idle, h = record_costs(self.run, numbers)
+        over, over_h = (excess(self.run, numbers, cost) for cost in (comp, h))
+        return [comp, comm, idle, spent_ns(self.run) - comp, over, h, over_h]
+
+    def _summed(self, low: int, high: int) -> Grid:
+        """Sum up the records of a range of supersteps."""
+        count, nprocs = max(high - low, 1), self.run.nprocs
+        width = max(-(-count * self.rows // _SUMMED_CELLS), -(-count * nprocs // _PROCESS_CELLS))
+        columns = -(-count // width)
+        rows = self.steps.records(low, high)
+        position, pid = self.steps.position[rows], self.run.records["pid"][rows]
+        cells = (position - low) // width * nprocs + pid
+        amounts = np.empty((columns, len(LAYERS), self.rows))
+        for layer, cost in enumerate(self._costs):
+            by_process = np.bincount(cells, cost[rows], columns * nprocs)
+            amounts[:, layer] = self._by_row(by_process.reshape(-1, nprocs), layer)
+        return Grid(low, width, amounts)
+
+    def _by_row(self, by_process: NDArray[Any], layer: int) -> Floats:
+        """Join the processes of each row in a layer of the shape ``(columns, processes)``."""
+        if self.block == 1:
+            return by_process
+        joined = np.maximum if LAYERS[layer] in GREATEST else np.add
+        rows: Floats = joined.reduceat(by_process, np.arange(0, self.run.nprocs, self.block), 1)
+        return rows
+
+
+_Number = TypeVar("_Number", int, float)
+
+
+def _clipped(low: _Number, high: _Number, end: _Number) -> tuple[_Number, _Number]:
+    """Return a range inside 0 to end; of a falling range its first point."""
+    low = min(max(low, 0), end)
+    return low, max(min(high, end), low)

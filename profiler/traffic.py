@@ -1,0 +1,158 @@
+"""Who sent how much to whom: the matrix of bytes and messages between processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from bsplib.recording.records import Direction
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from bsplib.recording.records import Run
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+MAX_BLOCKS = 128
+"""Greatest number of rows and columns of a matrix."""
+
+
+class Blocks(NamedTuple):
+    """Consecutive pids in blocks of equal size; the last block may be smaller."""
+
+    first: int
+    end: int
+    """Pid after the last one."""
+    size: int
+
+    @property
+    def parts(self) -> int:
+        """Number of blocks."""
+        return -(-(self.end - self.first) // self.size)
+
+    @classmethod
+    def of(cls, first: int, end: int, nprocs: int, most: int) -> Blocks:
+        """Divide a range of pids, clipped to those of a run, into at most so many blocks."""
+        first = min(max(first, 0), nprocs - 1)
+        end = min(max(end, first + 1), nprocs)
+        return cls(first, end, -(-(end - first) // most))
+
+
+@dataclass(frozen=True)
+class Sums:
+    """A quantity of each process, in blocks."""
+
+    total: Floats
+    """Sum over the processes of each block."""
+    most: Floats
+    """Greatest value of a process in each block."""
+    pid: Ints
+    """Process with that value; of equals the lowest."""
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Transfers from senders (rows) to receivers (columns)."""
+
+    senders: Blocks
+    receivers: Blocks
+    bytes: Floats
+    messages: Floats
+    """Both have the shape ``(senders.parts, receivers.parts)``."""
+    h_out: Sums
+    """Bytes that each sender sent to all others, also to processes outside the columns."""
+    h_in: Sums
+    """Bytes that each receiver received from all others."""
+    self_bytes: Floats
+    """Bytes that each sender sent to itself, by block; they are in no other field."""
+    total_bytes: float
+    total_messages: float
+    """All transfers between different processes, also those outside the matrix."""
+
+
+class Traffic:
+    """The transfers of a run."""
+
+    def __init__(self, run: Run) -> None:
+        """Find sender and receiver of each transfer."""
+        rows, pid = run.traffic, run.records["pid"]
+        caller = pid[rows["record"]].astype(np.int64)
+        partner = rows["partner"].astype(np.int64)
+        out = rows["direction"] == Direction.OUT
+        self._run = run
+        self._sender = np.where(out, caller, partner)
+        self._receiver = np.where(out, partner, caller)
+
+    def matrix(
+        self,
+        chosen: NDArray[np.bool_] | None = None,
+        senders: tuple[int, int] | None = None,
+        receivers: tuple[int, int] | None = None,
+        *,
+        most: int = MAX_BLOCKS,
+    ) -> Matrix:
+        """Return the matrix of transfers.
+
+        Args:
+            chosen: the records that count, one element for each record of the run; all if
+                None. A transfer belongs to the record of the process that asked for it: of
+                the sender for put and send, of the receiver for get.
+            senders: first and end of the range of pids in the rows; all if None.
+            receivers: the same for the columns.
+            most: greatest number of rows and of columns; where there are more processes, a
+                row or column is a block of processes.
+        """
+        run, nprocs = self._run, self._run.nprocs
+        rows, columns = (
+            Blocks.of(*(pids or (0, nprocs)), nprocs, most) for pids in (senders, receivers)
+        )
+        kept = slice(None) if chosen is None else np.flatnonzero(chosen[run.traffic["record"]])
+        sender, receiver = self._sender[kept], self._receiver[kept]
+        sizes, messages = (
+            run.traffic[name][kept].astype(np.float64) for name in ("bytes", "messages")
+        )
+        inside = _within(sender, rows) & _within(receiver, columns)
+        cells = _block(sender[inside], rows) * columns.parts + _block(receiver[inside], columns)
+        shape = rows.parts, columns.parts
+        by_cell = [_by_cell(cells, amount[inside], shape) for amount in (sizes, messages)]
+        records = run.records if chosen is None else run.records[chosen]
+        to_self = np.bincount(records["pid"], records["self_bytes"], nprocs)
+        return Matrix(
+            rows,
+            columns,
+            by_cell[0],
+            by_cell[1],
+            _sums(np.bincount(sender, sizes, nprocs), rows),
+            _sums(np.bincount(receiver, sizes, nprocs), columns),
+            _sums(to_self, rows).total,
+            float(sizes.sum()),
+            float(messages.sum()),
+        )
+
+
+def _by_cell(cells: Ints, amount: Floats, shape: tuple[int, int]) -> Floats:
+    return np.bincount(cells, amount, shape[0] * shape[1]).astype(np.float64).reshape(shape)
+
+
+def _within(pids: Ints, blocks: Blocks) -> NDArray[np.bool_]:
+    return (blocks.first <= pids) & (pids < blocks.end)
+
+
+def _block(pids: Ints, blocks: Blocks) -> Ints:
+    return (pids - blocks.first) // blocks.size
+
+
+def _sums(by_process: NDArray[np.float64 | np.int64], blocks: Blocks) -> Sums:
+    """Sum up a quantity of all processes of the run by blocks."""
+    padded = np.full(blocks.parts * blocks.size, -1.0)
+    values = by_process[blocks.first : blocks.end]
+    padded[: len(values)] = values
+    by_block = padded.reshape(blocks.parts, blocks.size)
+    at = by_block.argmax(axis=1)
+    pid = blocks.first + np.arange(blocks.parts) * blocks.size + at
+    most = by_block.max(axis=1)
+    return Sums(np.maximum(by_block, 0).sum(axis=1), most, pid)

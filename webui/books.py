@@ -1,0 +1,183 @@
+"""The books of a run for the page, which prices them at the rates that its reader chooses.
+
+The page computes the same as :mod:`profiler.losses`, without asking the server. It gets the
+cost of every group at every origin in nanoseconds, supersteps and bytes, and chooses by
+itself which sub-groups are booked. Where there are too many groups, they are chosen here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from profiler.booking import RULES, keep_books
+from profiler.costs import waiting_ns
+from profiler.kinds import find_entries, spots_of
+from profiler.pricing import price
+from profiler.verdict import (
+    BALANCED_TEXT,
+    LEAST_SHARE,
+    MOST_SENTENCES,
+    NOTHING,
+    processes,
+    template,
+    waiting_template,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bsplib.recording.records import GroupInfo
+    from profiler.booking import Books, Floats
+    from profiler.callgraph import CallGraph
+    from profiler.pricing import Priced
+    from profiler.rates import Rates
+
+Json = dict[str, Any]
+
+MOST_CELLS = 20_000
+"""Where there are more cells, the sub-groups are chosen at the default rates."""
+
+
+def describe_books(callgraph: CallGraph, rates: Rates) -> Json:
+    """Return the books of a run, its losses without seconds, and the texts of a verdict.
+
+    Args:
+        callgraph: the call graph of the run.
+        rates: the default rates.
+    """
+    books = keep_books(callgraph)
+    priced = price(books, rates)
+    whole = len(books.cells.origin) <= MOST_CELLS
+    number = {node: position for position, node in enumerate(callgraph.graph)}
+    entries = find_entries(callgraph, books, priced)
+    _, spot_of_origin = spots_of(callgraph)
+    return (
+        _groups(books, callgraph.run.groups)
+        if whole
+        else _chosen(books, priced, callgraph.run.groups)
+    ) | {
+        "spots": spot_of_origin.tolist(),
+        "entries": [
+            {
+                "source": entry.source,
+                "rule": entry.rule,
+                "spot": entry.spot,
+                "kind": entry.kind,
+                "node": number[entry.chain[-1]],
+                "superstep": entry.superstep if entry.group == 0 else None,
+                "text": template(entry, callgraph),
+            }
+            for entry in entries
+        ],
+        "waiting": _waiting(callgraph),
+        "verdict": {
+            "balanced": BALANCED_TEXT,
+            "nothing": NOTHING,
+            "leastShare": LEAST_SHARE,
+            "mostSentences": MOST_SENTENCES,
+        },
+    }
+
+
+def _waiting(callgraph: CallGraph) -> Json | None:
+    run = callgraph.run
+    waited_ns = waiting_ns(run)
+    if not waited_ns:
+        return None
+    text = waiting_template(run.nprocs, run.meta.get("cores"))
+    return {"seconds": waited_ns / 1e9 / run.nprocs, "text": text}
+
+
+def _groups(books: Books, groups: Sequence[GroupInfo]) -> Json:
+    """Return all groups, with what is booked for each of them."""
+    cells = books.cells
+    return {
+        "groups": {
+            "parent": books.parent.tolist(),
+            "size": books.size.tolist(),
+            "partition": books.partition_of.tolist(),
+            "who": [processes(group.members) for group in groups],
+        },
+        "partitions": {
+            "parent": books.partitions.parent.tolist(),
+            "origin": books.partitions.origin.tolist(),
+        },
+        "cells": {
+            "group": cells.group.tolist(),
+            "origin": cells.origin.tolist(),
+            "w": cells.w.tolist(),
+            "wLost": cells.w_lost.tolist(),
+            "steps": cells.steps.tolist(),
+            "h": {rule: cells.h[rule].tolist() for rule in RULES},
+            "hLost": {rule: cells.h_lost[rule].tolist() for rule in RULES},
+        },
+        "waits": [],
+    }
+
+
+def _chosen(books: Books, priced: Priced, groups: Sequence[GroupInfo]) -> Json:
+    """Return the groups that are booked as if they were one, and what others wait for them."""
+    cells = books.cells
+    booked = priced.booked[cells.group]
+    origins = int(cells.origin.max()) + 1
+
+    def total(values: Floats) -> list[float]:
+        sums: list[float] = np.bincount(cells.origin, values * booked, origins).tolist()
+        return sums
+
+    return {
+        "groups": {"parent": [-1], "size": [int(books.size[0])], "partition": [-1], "who": [""]},
+        "partitions": {"parent": [], "origin": []},
+        "cells": {
+            "group": [0] * origins,
+            "origin": list(range(origins)),
+            "w": total(cells.w),
+            "wLost": total(cells.w_lost),
+            "steps": total(cells.steps),
+            "h": {rule: total(cells.h[rule]) for rule in RULES},
+            "hLost": {rule: total(cells.h_lost[rule]) for rule in RULES},
+        },
+        "waits": _waits(books, priced, groups),
+    }
+
+
+def _waits(books: Books, priced: Priced, groups: Sequence[GroupInfo]) -> list[Json]:
+    """Return what is waited for booked sub-groups: the quantities in seconds at any rates."""
+    totals = _totals(books, priced)
+    inside = np.flatnonzero(books.partition_of >= 0)
+    which = books.partition_of[inside]
+    shares = totals[inside] * (books.size[inside] / books.size[books.parent[inside]])[:, None]
+    waited = totals[priced.costliest]
+    np.subtract.at(waited, which, shares)
+    waited *= priced.booked[books.partitions.parent][:, None]
+    at = books.partitions.origin
+    known = np.unique(at[at >= 0])
+    waits = []
+    for origin in known:
+        mine = np.flatnonzero(at == origin)
+        w, steps, *h = waited[mine].sum(axis=0).tolist()
+        worst = groups[priced.costliest[mine[np.argmax(priced.lost_s[mine])]]]
+        waits.append(
+            {
+                "origin": int(origin),
+                "w": w,
+                "steps": steps,
+                "h": dict(zip(RULES, h, strict=True)),
+                "who": processes(worst.members),
+            }
+        )
+    return waits
+
+
+def _totals(books: Books, priced: Priced) -> Floats:
+    """Return for each group what it and its booked sub-groups take: w, steps, h by each rule."""
+    cells, groups = books.cells, len(books.parent)
+    columns = (cells.w, cells.steps, *(cells.h[rule] for rule in RULES))
+    totals = np.zeros((groups, len(columns)))
+    for column, values in enumerate(columns):
+        totals[:, column] = np.bincount(cells.group, values, groups)
+    for group in np.sort(priced.costliest)[::-1]:  # the sub-groups of a group come after it
+        totals[books.parent[group]] += totals[group]
+    return totals
