@@ -85,14 +85,23 @@ class Steps:
         first = np.minimum(first, max(self.count - 1, 0))
         return places, first, np.maximum(first, last)
 
-    def marks(self, first: Ints, last: Ints, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Tell which ranges of superstep numbers have one of the chosen records."""
-        has = np.zeros(self.count, bool)
-        has[self.position[chosen]] = True
-        before = np.append(0, np.cumsum(has))
-        begin, end = np.searchsorted(self.numbers, first), np.searchsorted(self.numbers, last)
-        marked: NDArray[np.bool_] = before[end + 1] > before[begin]
-        return marked
+    def ranges(self, chosen: NDArray[np.bool_], most: int) -> list[tuple[int, int]]:
+        """Return the ranges of supersteps that have one of the chosen records.
+
+        Args:
+            chosen: one element for each record of the run.
+            most: greatest number of ranges. Where there are more, ranges that are close to
+                one another are joined.
+
+        Returns:
+            Numbers of the first and the last superstep of each range, in order.
+        """
+        block = max(-(-self.count // (2 * most)), 1)
+        has = np.zeros(-(-self.count // block) + 2, bool)
+        has[self.position[chosen] // block + 1] = True
+        first, end = np.flatnonzero(has[1:] != has[:-1]).reshape(-1, 2).T * block
+        last = np.minimum(end, self.count) - 1
+        return list(zip(self.numbers[first].tolist(), self.numbers[last].tolist(), strict=True))
 
 
 def excess(run: Run, numbers: Ints, cost: Floats) -> Floats:

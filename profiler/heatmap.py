@@ -122,15 +122,6 @@ class Heatmap:
         )
         return self._window(edges, layers, np.diff(places), first, last)
 
-    def marks(self, window: Window, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Tell which columns of a window have a superstep with one of the chosen records.
-
-        Args:
-            window: a window of this heat map.
-            chosen: one element for each record of the run.
-        """
-        return self.steps.marks(window.first, window.last, chosen)
-
     def _window(
         self,
         edges: Floats,

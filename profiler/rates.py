@@ -59,7 +59,7 @@ def rates_of_run(run: Run) -> Rates:
             return rates_on(machine, run)
         except UsageError:  # it has no l, so that a fit says more
             pass
-    return _fitted(run)
+    return fitted_to(run)
 
 
 def rates_on(machine: Machine, run: Run, *, speed: str | None = None) -> Rates:
@@ -83,8 +83,12 @@ def _is_virtual(run: Run) -> bool:
     return "virtual_time" in run.meta or run.meta.get("backend") == "sim"
 
 
-def _fitted(run: Run) -> Rates:
-    """Fit g and l to the supersteps of a run, by the median time of supersteps of equal h."""
+def fitted_to(run: Run) -> Rates:
+    """Fit g and l to the supersteps of a run, by the median time of supersteps of equal h.
+
+    Returns:
+        Rates of 0 with a note where the run does not determine them.
+    """
     h, comm_s = _syncs(run)
     if len(h) == 0:
         return Rates(0.0, 0.0, source="none", note=f"g and l are 0: the run has {_NO_SYNC}.")

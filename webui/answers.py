@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from webui import services
+from webui import services, timeline, traffic
 from webui.opened import OpenRun, QueryError
 
 Json = dict[str, Any]
@@ -51,4 +51,8 @@ def _layout(opened: OpenRun, query: Query) -> Json:
 ANSWERS: dict[str, Answer] = {
     "run": Answer(_run),
     "layout": Answer(_layout, saved=_never),
+    "timeline": Answer(timeline.timeline, saved=timeline.saved),
+    "marks": Answer(timeline.marks, saved=_never),
+    "traffic": Answer(traffic.traffic),
+    "departures": Answer(traffic.scatter),
 }

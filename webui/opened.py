@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from bsplib.errors import BspError
 from profiler.callgraph import CallGraph, build
 from profiler.window import restricted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from bsplib.recording.records import Run
 
 _KEPT_GRAPHS = 4
 """So many call graphs of a run are kept: with and without bsplib, whole and in part."""
+_KEPT_OTHERS = 8
+"""So many other objects are kept, of those that views make once for a run."""
+
+_Made = TypeVar("_Made")
 
 
 class QueryError(BspError, ValueError):
@@ -74,11 +78,31 @@ class OpenRun:
         self.library = library
         """Whether the functions of bsplib are shown where a query does not say."""
         self._graphs: OrderedDict[Part, CallGraph] = OrderedDict()
+        self._others: OrderedDict[str, object] = OrderedDict()
         self._lock = threading.Lock()
 
     def part(self, query: Mapping[str, str]) -> Part:
         """Return which part of the run a query asks for."""
         return Part.of_query(query, library=self.library)
+
+    def whole(self, query: Mapping[str, str]) -> Part:
+        """Return the part that a query asks for, with all supersteps."""
+        return replace(self.part(query), supersteps=None)
+
+    def once(self, name: str, make: Callable[[], _Made]) -> _Made:
+        """Return what a view makes of this run: made on first use, then kept for a while.
+
+        Args:
+            name: what it is; different objects need different names.
+            make: makes it; it must not call this method.
+        """
+        with self._lock:
+            if name not in self._others:
+                self._others[name] = make()
+                if len(self._others) > _KEPT_OTHERS:
+                    self._others.popitem(last=False)
+            self._others.move_to_end(name)
+            return cast("_Made", self._others[name])
 
     def callgraph(self, part: Part) -> CallGraph:
         """Return the call graph of a part of the run; only the first call takes long.

@@ -212,10 +212,25 @@ def test_supersteps_of_numbers_with_great_gaps_keep_their_numbers(script):
 # -- marks --------------------------------------------------------------------------------
 
 
-def test_the_supersteps_of_chosen_records_are_marked(three):
-    run = three.run()
-    heatmap = Heatmap(run)
-    chosen = run.records["superstep"] == 1
-    assert heatmap.marks(heatmap.by_superstep(0, 3, 3), chosen).tolist() == [False, True, False]
-    assert heatmap.marks(heatmap.by_superstep(0, 3, 2), chosen).tolist() == [True, False]
-    assert heatmap.marks(heatmap.by_time(0, 61, 2), chosen).tolist() == [True, True]
+def test_the_supersteps_of_chosen_records_are_ranges_of_their_numbers(script):
+    program = script(2)
+    for letter in "aabaabbba":
+        program.step(f"main {letter}")
+    run = program.run()
+    b = run.stacks.index(next(stack for stack in run.stacks if stack[-1].function == "b"))
+    steps = Heatmap(run).steps
+    assert steps.ranges(run.records["stack"] == b, 10) == [(2, 2), (5, 7)]
+    assert steps.ranges(run.records["stack"] != b, 10) == [(0, 1), (3, 4), (8, 8)]
+    assert steps.ranges(run.records["stack"] < 0, 10) == []
+
+
+def test_ranges_that_are_close_are_joined_where_there_are_too_many(script):
+    program = script(1)
+    for number in range(60):
+        program.step("main odd" if number % 2 else "main even")
+    run = program.run()
+    odd = run.records["superstep"] % 2 == 1
+    assert len(Heatmap(run).steps.ranges(odd, 100)) == 30
+    assert Heatmap(run).steps.ranges(odd, 10) == [(0, 59)]
+    first_half = odd & (run.records["superstep"] < 30)
+    assert Heatmap(run).steps.ranges(first_half, 10) == [(0, 29)]

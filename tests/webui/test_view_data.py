@@ -1,0 +1,119 @@
+"""The data of the views "Timeline" and "Traffic", without a browser."""
+
+import base64
+import json
+
+import numpy as np
+import pytest
+
+from profiler.callgraph import build
+from webui import page, timeline, traffic
+from webui.opened import OpenRun, QueryError
+from webui.traces import Traces
+
+
+@pytest.fixture
+def opened(broadcast_trace):
+    """Eight supersteps of a one-stage broadcast, then twenty of a two-stage one, 16 processes."""
+    return OpenRun(broadcast_trace.runs[0])
+
+
+def node_id(opened, name):
+    graph = build(opened.run).graph
+    return next(node for node, data in graph.nodes(data=True) if data["node"].name == name)
+
+
+def amounts(answer, layer, unit="time"):
+    numbers = np.frombuffer(base64.b64decode(answer["layers"][layer]), "<u2")
+    return numbers.reshape(answer["rows"], -1) * np.array(answer["units"][unit])
+
+
+def test_a_window_has_the_computation_of_each_process_in_each_superstep(opened):
+    answer = timeline.timeline(opened, {"low": "0", "high": "3", "columns": "100"})
+    records = opened.run.records
+    comp = (records["arrive"] - records["start"] - records["comm_calls"]) / 1e9
+    expected = comp.reshape(-1, 16)[:3].T
+    assert amounts(answer, "comp") == pytest.approx(expected, rel=1e-3)
+    assert answer["edges"] == [0, 1, 2, 3]
+
+
+def test_a_window_of_time_is_in_seconds(opened):
+    answer = timeline.timeline(opened, {"axis": "time", "low": "0.01", "high": "0.02"})
+    assert (answer["edges"][0], answer["edges"][-1]) == pytest.approx((0.01, 0.02))
+    whole = sum(amounts(answer, layer).sum() for layer in ("comp", "comm", "idle", "waiting"))
+    assert whole == pytest.approx(0.16, rel=1e-3)
+
+
+def test_a_column_names_the_cost_centre_of_its_straggler(opened):
+    answer = timeline.timeline(opened, {"low": "0", "high": "1"})
+    assert answer["centres"] == [node_id(opened, "bcast.py line 18")]
+
+
+def test_the_supersteps_of_a_node_are_marked_by_ranges(opened):
+    foo = timeline.marks(opened, {"node": node_id(opened, "foo")})
+    assert foo == {"ranges": [(0, 4)]}
+    assert timeline.marks(opened, {"node": "unknown"}) == {"ranges": []}
+
+
+def test_a_value_that_means_nothing_is_refused_with_the_value(opened):
+    for query in ({"axis": "space"}, {"axis": "time", "low": "nan"}, {"columns": "-3"}):
+        with pytest.raises(QueryError, match=next(reversed(query.values()))):
+            timeline.timeline(opened, query)
+    with pytest.raises(QueryError, match="1,2,3"):
+        traffic.traffic(opened, {"senders": "1,2,3"})
+
+
+def test_the_matrix_of_a_node_has_its_transfers_only(opened):
+    whole = traffic.traffic(opened, {})
+    foo = traffic.traffic(opened, {"node": node_id(opened, "foo")})
+    assert foo["bytes"] == 5 * 15 * 40_000
+    assert foo["cells"]["sender"] == [0] * 15
+    assert foo["h_out"]["total"] == [5 * 15 * 40_000] + [0] * 15
+    assert whole["bytes"] == int(opened.run.traffic["bytes"].sum())
+
+
+def test_the_matrix_follows_the_range_of_supersteps(opened):
+    assert traffic.traffic(opened, {"from": "0", "to": "1"})["bytes"] == 2 * 15 * 40_000
+
+
+def test_departures_come_with_the_line_that_is_fitted_to_the_whole_run(opened):
+    whole, part = (traffic.scatter(opened, query) for query in ({}, {"from": "0", "to": "1"}))
+    assert (whole["g"], whole["l"]) == (part["g"], part["l"])
+    assert part["supersteps"] == 2
+    points = whole["points"]
+    predicted = whole["g"] * points["h"][0] + whole["l"]
+    assert points["predicted_s"][0] == pytest.approx(predicted, rel=1e-4)
+    assert [whole["patterns"][number] for number in points["pattern"][:3]] == ["fan-out"] * 3
+
+
+def test_the_cost_centres_that_depart_most_come_first(opened):
+    centres = traffic.scatter(opened, {})["centres"]
+    sizes = [abs(centre["over_s"]) for centre in centres]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sum(centre["supersteps"] for centre in centres) == 30
+
+
+def test_a_saved_page_has_a_coarse_timeline_and_the_matrix_of_the_root(broadcast_trace):
+    answers = page.saved_answers(Traces(broadcast_trace))
+    folder = "traces/0/runs/0"
+    for axis in ("superstep", "time"):
+        answer = answers[f"{folder}/timeline.json?axis={axis}&columns=200&rows=48"]
+        assert answer["rows"] == 16
+    assert answers[f"{folder}/traffic.json"]["nprocs"] == 16
+    assert f"{folder}/departures.json" in answers
+
+
+@pytest.mark.lengthy
+def test_what_a_saved_page_has_of_a_large_run_stays_below_a_megabyte(run_maker, frame):
+    maker, rng = run_maker(300), np.random.default_rng(1)
+    stack = (frame("main", 1, 2),)
+    for _ in range(300):
+        sends = [(int(a), int((a + b) % 300), 7) for a, b in rng.integers(1, 300, (200, 2))]
+        maker.step(stack, rng.uniform(0.1, 1, 300), 0, rng.uniform(0, 1), sends)
+    opened = OpenRun(maker.run())
+    answers = [
+        *(timeline.timeline(opened, query) for query in timeline.saved(opened)),
+        traffic.traffic(opened, {}),
+        traffic.scatter(opened, {}),
+    ]
+    assert len(json.dumps(answers)) < 10**6

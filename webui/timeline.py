@@ -1,0 +1,140 @@
+"""The data of the view "Timeline": a window of the heat map of processes and supersteps.
+
+Amounts are sent as whole numbers of 16 bits, in base 64, with the unit of each column: a
+window of a thousand columns and a hundred rows has close to a million amounts.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from profiler.heatmap import LAYERS, Heatmap
+from webui.opened import OpenRun, QueryError, number_in
+from webui.through import records_through
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from profiler.callgraph import CallGraph
+    from profiler.heatmap import Window
+
+    Floats = NDArray[np.float64]
+
+Json = dict[str, Any]
+
+MOST_ROWS = 128
+"""Greatest number of rows of a window on a served page."""
+SAVED_ROWS = 48
+SAVED_COLUMNS = 200
+"""Greatest size of the windows that a saved page contains."""
+MOST_RANGES = 1000
+"""Greatest number of ranges of supersteps by which a node is marked."""
+
+_UNITS = {"h": ("h", "over_h"), "time": ("comp", "comm", "idle", "waiting", "over")}
+"""The layers with a common unit: bytes, and seconds."""
+_MOST = 2**16 - 1
+
+
+def timeline(opened: OpenRun, query: Mapping[str, str]) -> Json:
+    """Return a window: ``axis``, ``low``, ``high`` (supersteps, or seconds) and ``columns``.
+
+    Without ``low`` and ``high`` the window is the whole run; ``rows`` is the greatest number
+    of rows.
+
+    Raises:
+        QueryError: a value of the query means nothing.
+    """
+    rows = number_in(query, "rows") or MOST_ROWS
+    columns = number_in(query, "columns") or SAVED_COLUMNS
+    axis = query.get("axis", "superstep")
+    if axis not in AXES:
+        raise QueryError(f"axis is {axis[:40]!r}: give {' or '.join(AXES)}.")
+    window_of, unit = AXES[axis]
+    heatmap = _heatmap(opened, min(rows, MOST_ROWS))
+    window = window_of(heatmap, query, columns)
+    return describe(opened.callgraph(opened.whole(query)), heatmap, window, unit)
+
+
+def saved(opened: OpenRun) -> Iterable[Mapping[str, str]]:  # noqa: ARG001  # every run alike
+    """Return the queries of a saved page: coarse windows of the whole run, by both axes."""
+    size = {"columns": str(SAVED_COLUMNS), "rows": str(SAVED_ROWS)}
+    return [{"axis": axis, **size} for axis in AXES]
+
+
+def marks(opened: OpenRun, query: Mapping[str, str]) -> Json:
+    """Return the supersteps in which the node ``node`` ended one: first and last of ranges."""
+    chosen = records_through(opened.callgraph(opened.whole(query)), query.get("node", ""))
+    return {"ranges": _heatmap(opened, MOST_ROWS).steps.ranges(chosen, MOST_RANGES)}
+
+
+def describe(callgraph: CallGraph, heatmap: Heatmap, window: Window, unit: float) -> Json:
+    """Return a window as values for JSON, with edges in supersteps or, by ``unit``, seconds."""
+    leaves = [origin.chain[-1] for origin in callgraph.origins]
+    origins = callgraph.origin_of_records()[window.record]
+    layers, units = _compact(window.layers)
+    return {
+        "nprocs": heatmap.run.nprocs,
+        "block": heatmap.block,
+        "rows": heatmap.rows,
+        "total": heatmap.steps.count,
+        "ended_s": heatmap.steps.ended_ns / 1e9,
+        "edges": (window.edges * unit).tolist(),
+        "supersteps": [float(f"{count:.6g}") for count in window.supersteps],
+        "first": window.first.tolist(),
+        "last": window.last.tolist(),
+        "longest": window.longest.tolist(),
+        "centres": [leaves[origin] for origin in origins.tolist()],
+        "began_s": (window.began_ns / 1e9).tolist(),
+        "finished_s": (window.ended_ns / 1e9).tolist(),
+        "layers": layers,
+        "units": units,
+    }
+
+
+def _heatmap(opened: OpenRun, rows: int) -> Heatmap:
+    return opened.once(f"heatmap of {rows} rows", lambda: Heatmap(opened.run, most_rows=rows))
+
+
+def _by_superstep(heatmap: Heatmap, query: Mapping[str, str], columns: int) -> Window:
+    low, high = number_in(query, "low"), number_in(query, "high")
+    return heatmap.by_superstep(low or 0, heatmap.steps.count if high is None else high, columns)
+
+
+def _by_time(heatmap: Heatmap, query: Mapping[str, str], columns: int) -> Window:
+    low_s, high_s = _seconds_in(query, "low"), _seconds_in(query, "high")
+    high_ns = heatmap.steps.ended_ns if high_s is None else high_s * 1e9
+    return heatmap.by_time((low_s or 0) * 1e9, high_ns, columns)
+
+
+AXES = {"superstep": (_by_superstep, 1), "time": (_by_time, 1e-9)}
+"""How a window of each axis is made, and the unit of the axis in what the page gets."""
+
+
+def _seconds_in(query: Mapping[str, str], key: str) -> float | None:
+    try:
+        value = float(query[key]) if key in query else None
+    except ValueError:
+        value = np.nan
+    if value is not None and not 0 <= value < np.inf:
+        raise QueryError(f"{key} is {query[key][:40]!r}: give seconds that are not negative.")
+    return value
+
+
+def _compact(layers: Floats) -> tuple[dict[str, str], dict[str, list[float]]]:
+    """Return each layer in whole numbers of a unit for each column, row by row, in base 64."""
+    compact, units = {}, {}
+    for name, members in _UNITS.items():
+        places = [LAYERS.index(member) for member in members]
+        amounts = layers[:, places]
+        unit = amounts.max(axis=(1, 2), initial=0) / _MOST
+        numbers = np.rint(amounts / np.where(unit > 0, unit, 1)[:, None, None]).astype("<u2")
+        for place, member in enumerate(members):
+            by_row = np.ascontiguousarray(numbers[:, place].T)
+            compact[member] = base64.b64encode(by_row.tobytes()).decode("ascii")
+        units[name] = [float(f"{value:.6g}") for value in unit / (1e9 if name == "time" else 1)]
+    return compact, units

@@ -1,0 +1,131 @@
+"""The data of the view "Traffic": the matrix of bytes of a node, and departures from g h + l."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from profiler.departures import Pattern, by_place, departures
+from profiler.rates import fitted_to
+from profiler.traffic import Traffic
+from webui.opened import QueryError
+from webui.through import records_through
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from profiler.callgraph import CallGraph
+    from profiler.departures import Departures
+    from profiler.traffic import Blocks, Matrix, Sums
+    from webui.opened import OpenRun
+
+Json = dict[str, Any]
+
+MOST_POINTS = 2000
+"""About so many points of a scatter are sent."""
+MOST_LISTED = 10
+"""So many supersteps and cost centres are listed."""
+
+
+def traffic(opened: OpenRun, query: Mapping[str, str]) -> Json:
+    """Return the matrix of a node, ``node``; without it that of the whole run.
+
+    ``senders`` and ``receivers`` are ranges of processes, such as ``0,128``.
+
+    Raises:
+        QueryError: a value of the query means nothing.
+    """
+    part = opened.part(query)
+    callgraph = opened.callgraph(part)
+    transfers = opened.once(f"traffic of {part}", lambda: Traffic(callgraph.run))
+    chosen = records_through(callgraph, query["node"]) if "node" in query else None
+    ranges = (_range_in(query, key) for key in ("senders", "receivers"))
+    return describe_matrix(transfers.matrix(chosen, *ranges), callgraph.run.nprocs)
+
+
+def describe_matrix(matrix: Matrix, nprocs: int) -> Json:
+    """Return a matrix as values for JSON; only its cells that are not 0."""
+    sender, receiver = np.nonzero(matrix.messages)
+    return {
+        "nprocs": nprocs,
+        "senders": _describe_blocks(matrix.senders),
+        "receivers": _describe_blocks(matrix.receivers),
+        "cells": {
+            "sender": sender.tolist(),
+            "receiver": receiver.tolist(),
+            "bytes": matrix.bytes[sender, receiver].tolist(),
+            "messages": matrix.messages[sender, receiver].tolist(),
+        },
+        "h_out": _describe_sums(matrix.h_out),
+        "h_in": _describe_sums(matrix.h_in),
+        "self": matrix.self_bytes.tolist(),
+        "bytes": matrix.total_bytes,
+        "messages": matrix.total_messages,
+    }
+
+
+def scatter(opened: OpenRun, query: Mapping[str, str]) -> Json:
+    """Return how far supersteps depart from g h + l, fitted to the whole run."""
+    callgraph = opened.callgraph(opened.part(query))
+    rates = opened.once("rates fitted to the run", lambda: fitted_to(opened.run))
+    found = departures(callgraph.run, rates.g, rates.l, rates.rule)
+    points, stands_for = found.thinned(MOST_POINTS)
+    return {
+        "g": rates.g,
+        "l": rates.l,
+        "rule": rates.rule,
+        "note": rates.note,
+        "supersteps": len(found.h),
+        "patterns": [pattern.name.lower().replace("_", "-") for pattern in Pattern],
+        "points": {**_describe_points(callgraph, points), "count": stands_for.tolist()},
+        "farthest": _describe_points(callgraph, found.farthest(MOST_LISTED)),
+        "centres": _describe_centres(callgraph, found),
+    }
+
+
+def _describe_points(callgraph: CallGraph, found: Departures) -> Json:
+    origin = callgraph.origin_of_records()[found.record]
+    leaves = [each.chain[-1] for each in callgraph.origins]
+    return {
+        "h": found.h.tolist(),
+        "comm_s": [float(f"{value:.6g}") for value in found.comm_s],
+        "predicted_s": [float(f"{value:.6g}") for value in found.predicted_s],
+        "pattern": found.pattern.tolist(),
+        "root": found.root.tolist(),
+        "superstep": found.superstep.tolist(),
+        "group": found.group.tolist(),
+        "node": [leaves[number] for number in origin.tolist()],
+    }
+
+
+def _describe_centres(callgraph: CallGraph, found: Departures) -> list[Json]:
+    """Return the cost centres whose supersteps depart most in sum, in either direction."""
+    leaves = [origin.chain[-1] for origin in callgraph.origins]
+    place = {leaf: number for number, leaf in enumerate(dict.fromkeys(leaves))}
+    number = np.array([place[leaf] for leaf in leaves], np.int64)
+    over_s, count = by_place(found, number[callgraph.origin_of_records()], len(place))
+    order = np.argsort(-np.abs(over_s), kind="stable")[:MOST_LISTED]
+    names = list(place)
+    return [
+        {"node": names[at], "over_s": float(over_s[at]), "supersteps": int(count[at])}
+        for at in order.tolist()
+        if count[at]
+    ]
+
+
+def _describe_blocks(blocks: Blocks) -> Json:
+    return {"first": blocks.first, "end": blocks.end, "size": blocks.size}
+
+
+def _describe_sums(sums: Sums) -> Json:
+    return {"total": sums.total.tolist(), "most": sums.most.tolist(), "pid": sums.pid.tolist()}
+
+
+def _range_in(query: Mapping[str, str], key: str) -> tuple[int, int] | None:
+    if key not in query:
+        return None
+    words = query[key].split(",")
+    if len(words) != 2 or not all(word.isascii() and word.isdigit() for word in words):
+        raise QueryError(f"{key} is {query[key][:40]!r}: give two numbers, such as 0,128.")
+    return int(words[0][:9]), int(words[1][:9])
