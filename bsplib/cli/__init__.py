@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from bsplib.cli import machines, predict, probe, recover, report, run, tune, view
+from bsplib.cli import compare, machines, predict, probe, recover, report, run, tune, view
 from bsplib.errors import BspError
 from bsplib.own_packages import prefer_own
 from bsplib.sentences import as_sentence
@@ -20,6 +20,7 @@ _COMMANDS = (
     run,
     recover,
     report,
+    compare,
     view,
     probe,
     predict,

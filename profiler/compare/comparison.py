@@ -1,0 +1,159 @@
+"""Two runs, node by node: what each cost before and after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from profiler.compare.matching import match, owner
+from profiler.compare.quantities import QUANTITIES, Figures, figures
+from profiler.losses import book
+
+if TYPE_CHECKING:
+    from profiler.callgraph import CallGraph, Node
+    from profiler.losses import Booked, Ledger
+    from profiler.rates import Rates
+
+STATUSES = ("same", "moved", "new", "vanished")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A node in one of the two runs."""
+
+    node: Node
+    function: Node
+    """The function that a cost centre is in; the node itself if it is a function."""
+    figures: Figures
+    booked: Booked
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A node of the first run, of the second, or of both."""
+
+    before: Measured | None
+    after: Measured | None
+
+    @property
+    def status(self) -> str:
+        """One of ``STATUSES``; a function moved where its file or name changed."""
+        if self.before is None or self.after is None:
+            return "new" if self.before is None else "vanished"
+        return "same" if _place(self.before) == _place(self.after) else "moved"
+
+    @property
+    def known(self) -> Measured:
+        """The node after, or before where it vanished."""
+        known = self.after or self.before
+        assert known is not None
+        return known
+
+    def values(self, quantity: str) -> tuple[float | None, float | None]:
+        """Return a quantity before and after; None where there was no such node."""
+        return (
+            None if self.before is None else self.before.figures[quantity],
+            None if self.after is None else self.after.figures[quantity],
+        )
+
+    def change(self, quantity: str) -> float:
+        """Return the value after less the value before.
+
+        A missing node counts 0; it has no balance, which then does not change.
+        """
+        before, after = self.values(quantity)
+        if QUANTITIES[quantity].unit == "%" and None in (before, after):
+            return 0.0
+        return (after or 0.0) - (before or 0.0)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs compared."""
+
+    before: Ledgered
+    after: Ledgered
+    nodes: tuple[Compared, ...]
+    """The whole run first, then the other nodes in the order of the call tree after, then
+    those that vanished."""
+
+    @property
+    def whole(self) -> Compared:
+        """The whole run: the roots of both call graphs."""
+        return self.nodes[0]
+
+    @cached_property
+    def cost_centres(self) -> tuple[Compared, ...]:
+        """The leaves, whose booked costs add up to that of the run."""
+        return tuple(it for it in self.nodes if it.known.node.kind == "cost_centre")
+
+    def count(self, status: str) -> int:
+        """Return how many nodes have a status."""
+        return sum(node.status == status for node in self.nodes)
+
+
+@dataclass(frozen=True)
+class Ledgered:
+    """A call graph with what is booked to its nodes."""
+
+    callgraph: CallGraph
+    ledger: Ledger
+
+    def measured(self, name: str) -> Measured:
+        """Return a node with its figures.
+
+        Args:
+            name: id of the node.
+        """
+        node = self.callgraph.graph.nodes[name]
+        booked = self.ledger.nodes[name]
+        function = owner(self.callgraph, node["node"])
+        return Measured(node["node"], function, figures(node["cost"], booked), booked)
+
+
+def compare(
+    before: CallGraph,
+    after: CallGraph,
+    *,
+    rates: tuple[Rates | None, Rates | None] = (None, None),
+) -> Comparison:
+    """Compare two runs, of any numbers of processes and on any Machines.
+
+    Args:
+        before: the call graph of the first run.
+        after: the call graph of the second run.
+        rates: g and l by which the losses of each are priced; the run's own by default.
+
+    Returns:
+        A pair for each node of either graph.
+    """
+    first, second = (
+        Ledgered(callgraph, book(callgraph, price))
+        for callgraph, price in zip((before, after), rates, strict=True)
+    )
+    return compare_booked(first, second)
+
+
+def compare_booked(before: Ledgered, after: Ledgered) -> Comparison:
+    """Compare two runs whose losses are booked already.
+
+    Args:
+        before: the first run.
+        after: the second run.
+    """
+    nodes = tuple(
+        Compared(
+            None if old is None else before.measured(old),
+            None if new is None else after.measured(new),
+        )
+        for old, new in match(before.callgraph, after.callgraph)
+    )
+    return Comparison(before, after, nodes)
+
+
+def _place(measured: Measured) -> tuple[str, str, int]:
+    """Return what a node that did not move keeps: a function may begin at another line."""
+    node = measured.node
+    line = node.line if node.kind == "cost_centre" else 0
+    return node.file.rpartition("/")[2], measured.function.name, line

@@ -1,0 +1,60 @@
+"""In what two runs differ beside the code: processes, input, Machine, host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from profiler.format import visible
+
+if TYPE_CHECKING:
+    from bsplib.recording.records import Run
+
+_LONGEST = 60
+"""Characters that are shown of a condition."""
+
+
+def differences(before: Run, after: Run) -> list[str]:
+    """Return what makes two runs hard to compare, each as ``4 processes instead of 8``.
+
+    Args:
+        before: the first run.
+        after: the second run.
+
+    Returns:
+        Texts for the number of processes, the program, its arguments, backend, Machine, host
+        and number of cores, and for runs that ended in an error; empty where all are equal.
+    """
+    old, new = _conditions(before), _conditions(after)
+    changed = [f"{new[name]} instead of {old[name]}" for name in old if old[name] != new[name]]
+    broken = [
+        f"the run {when} ended in an error"
+        for when, run in (("before", before), ("after", after))
+        if not run.complete
+    ]
+    return changed + broken
+
+
+def _conditions(run: Run) -> dict[str, str]:
+    """Return the conditions of a run in words."""
+    meta = run.meta
+    arguments, machine = meta.get("arguments"), meta.get("machine")
+    given = " ".join(map(str, arguments)) if isinstance(arguments, list) else ""
+    name = machine.get("name") if isinstance(machine, dict) else None
+    return {
+        "processes": _number(run.nprocs, "process", "processes"),
+        "program": f"program {_short(meta.get('program', 'unknown'))}",
+        "arguments": f"arguments {_short(given)}" if given else "no arguments",
+        "backend": f"backend {_short(meta.get('backend', 'unknown'))}",
+        "machine": f"Machine {_short(name)}" if name else "no Machine",
+        "host": f"host {_short(meta.get('host', 'unknown'))}",
+        "cores": _number(meta.get("cores", "unknown"), "core", "cores"),
+    }
+
+
+def _number(count: object, one: str, several: str) -> str:
+    return f"{_short(count)} {one if count == 1 else several}"
+
+
+def _short(value: object) -> str:
+    text = visible(str(value))
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

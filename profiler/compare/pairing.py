@@ -1,0 +1,40 @@
+"""Which run of one trace is compared with which run of another."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from bsplib.errors import UsageError
+
+if TYPE_CHECKING:
+    from bsplib.recording.records import Trace
+
+
+def pairs_of(before: Trace, after: Trace, chosen: str | None = None) -> list[tuple[int, int]]:
+    """Return which runs are compared, as positions in both traces.
+
+    Args:
+        before: the first trace.
+        after: the second trace; may be the same.
+        chosen: ``2`` for the second run of both traces, ``1:3`` for the first run of the one and
+            the third of the other. By default all runs in their order if both traces have
+            equally many, otherwise the last run of each.
+
+    Raises:
+        UsageError: there is no such run.
+    """
+    counts = len(before.runs), len(after.runs)
+    if chosen is None:
+        if counts[0] == counts[1]:
+            return [(position, position) for position in range(counts[0])]
+        return [(counts[0] - 1, counts[1] - 1)]
+    numbers = re.fullmatch(r"(\d{1,9})(?::(\d{1,9}))?", chosen.strip())
+    if numbers is None:
+        raise UsageError(f"{chosen!r} names no run: write it as in 2, or as in 1:3")
+    first = int(numbers[1])
+    second = int(numbers[2] or first)
+    for number, count, which in ((first, counts[0], "before"), (second, counts[1], "after")):
+        if not 1 <= number <= count:
+            raise UsageError(f"there is no run {number} {which}; the trace has runs 1 to {count}")
+    return [(first - 1, second - 1)]

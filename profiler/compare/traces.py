@@ -1,0 +1,77 @@
+"""The runs of two traces compared, each with the one that belongs to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from profiler.callgraph import build
+from profiler.compare.comparison import Comparison, compare
+from profiler.compare.pairing import pairs_of
+from profiler.rates import rates_on
+
+if TYPE_CHECKING:
+    from bsplib.machine import Machine
+    from bsplib.recording.records import Run, Trace
+    from profiler.rates import Rates
+
+
+class RunPair(NamedTuple):
+    """Two runs by their numbers in their traces, from 1."""
+
+    before: int
+    after: int
+    comparison: Comparison
+
+
+def compare_traces(
+    before: Trace,
+    after: Trace,
+    *,
+    chosen: str | None = None,
+    machine: Machine | None = None,
+    library: bool = False,
+) -> list[RunPair]:
+    """Compare the runs of two traces.
+
+    Args:
+        before: the first trace.
+        after: the second trace; may be the same.
+        chosen: which runs, as for ``profiler.compare.pairing.pairs_of``.
+        machine: prices the losses of both; default: each run's own rates.
+        library: also show the functions of bsplib as nodes.
+
+    Raises:
+        UsageError: there is no such run, or the Machine lacks a figure.
+        TooLargeError: a call graph would take gigabytes of memory.
+    """
+    return [
+        RunPair(
+            first + 1,
+            second + 1,
+            compare_runs(before.runs[first], after.runs[second], machine, library=library),
+        )
+        for first, second in pairs_of(before, after, chosen)
+    ]
+
+
+def compare_runs(
+    before: Run, after: Run, machine: Machine | None = None, *, library: bool = False
+) -> Comparison:
+    """Compare two runs.
+
+    Args:
+        before: the first run.
+        after: the second run.
+        machine: prices the losses of both; default: each run's own rates.
+        library: also show the functions of bsplib as nodes.
+
+    Raises:
+        UsageError: the Machine lacks a figure.
+        TooLargeError: a call graph would take gigabytes of memory.
+    """
+    first, second = (build(run, library=library) for run in (before, after))
+    return compare(first, second, rates=(_rates(before, machine), _rates(after, machine)))
+
+
+def _rates(run: Run, machine: Machine | None) -> Rates | None:
+    return None if machine is None else rates_on(machine, run)

@@ -1,0 +1,156 @@
+"""What changed between two runs, in one sentence."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from profiler import format as fmt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from profiler.compare.comparison import Compared, Comparison, Measured
+    from profiler.losses import Booked, Loss
+
+_WORTH_SAYING = 0.02
+"""Least part of the longer time that a change must have to be named."""
+_ALMOST_ALL = 0.9
+"""From this share of a change on, one function is said to have all of it."""
+
+
+class Change(NamedTuple):
+    """Seconds that one function takes more or less of one kind."""
+
+    seconds: float
+    function: str
+    text: str
+    """What follows the name of the function, such as ``computes 2.00 ms less``."""
+
+
+def verdict(comparison: Comparison) -> str:
+    """Return what changed, such as ``1.12 s instead of 2.23 s: relax loses 1.10 s less``.
+
+    The time of the whole run comes first, then the functions that account for the greatest
+    changes, then h and the number of supersteps.
+
+    Args:
+        comparison: two runs.
+    """
+    parts = [_together(causes_of(comparison)), _h(comparison), _supersteps(comparison)]
+    return f"{_time(comparison)}: {'; '.join(filter(None, parts))}"
+
+
+def _together(changes: list[Change]) -> str:
+    """Return the texts of changes; the name of a function is not repeated."""
+    text = last = ""
+    for change in changes:
+        again = change.function == last
+        text += (
+            f" and {change.text}" if again else f"{text and '; '}{change.function} {change.text}"
+        )
+        last = change.function
+    return text
+
+
+def causes_of(comparison: Comparison, most: int = 2) -> list[Change]:
+    """Return the greatest changes of a function's computation, communication or loss.
+
+    Args:
+        comparison: two runs.
+        most: how many to return at most.
+
+    Returns:
+        The greatest first; none that is less than 2% of the longer run.
+    """
+    functions: defaultdict[str, list[Compared]] = defaultdict(list)
+    for node in comparison.cost_centres:
+        functions[node.known.function.id].append(node)
+    changes = [change for nodes in functions.values() for change in _changes(comparison, nodes)]
+    longer = max(value or 0 for value in comparison.whole.values("cost"))
+    worth = [it for it in changes if abs(it.seconds) > _WORTH_SAYING * longer]
+    return sorted(worth, key=lambda it: -abs(it.seconds))[:most]
+
+
+def _time(comparison: Comparison) -> str:
+    before, after = (fmt.seconds(value or 0) for value in comparison.whole.values("time"))
+    return f"{after} as before" if before == after else f"{after} instead of {before}"
+
+
+_PARTS: tuple[tuple[str, Callable[[Booked], float]], ...] = (
+    ("computes {} {}", lambda it: it.comp_s - it.lost_comp_s),
+    ("loses {} {} {}", lambda it: it.lost_comp_s),
+    ("exchanges data for {} {}", lambda it: it.comm_s - it.lost_comm_s),
+    ("loses {} {} by uneven exchange", lambda it: it.lost_comm_s),
+    ("loses {} {} by unequal sub-groups", lambda it: it.lost_groups_s),
+    ("pays {} {} for the ends of supersteps", lambda it: it.sync_s),
+)
+"""Texts for seconds and ``less`` or ``more``, and the part of what is booked that they mean."""
+
+
+def _changes(comparison: Comparison, nodes: list[Compared]) -> list[Change]:
+    """Return the changes of one function, given its cost centres."""
+    name = fmt.visible(nodes[0].known.function.name)
+    if all(node.before is None for node in nodes) or all(node.after is None for node in nodes):
+        seconds = sum(node.change("cost") for node in nodes)
+        text = "is new and takes" if seconds >= 0 else "is gone, which took"
+        return [Change(seconds, name, f"{text} {fmt.seconds(abs(seconds))}")]
+    changes = []
+    for text, part in _PARTS:
+        seconds = sum(_part(node.after, part) - _part(node.before, part) for node in nodes)
+        whom = _waiting_for(comparison, nodes, seconds)
+        amount = fmt.seconds(abs(seconds)), "less" if seconds < 0 else "more"
+        changes.append(Change(seconds, name, text.format(*amount, whom)))
+    return changes
+
+
+def _part(measured: Measured | None, part: Callable[[Booked], float]) -> float:
+    return 0.0 if measured is None else part(measured.booked)
+
+
+def _waiting_for(comparison: Comparison, nodes: list[Compared], seconds: float) -> str:
+    """Say for whom the processes wait where the loss is greater: before or after."""
+    greater = comparison.before if seconds < 0 else comparison.after
+    sides = [node.before if seconds < 0 else node.after for node in nodes]
+    ids = {side.node.id for side in sides if side is not None}
+    straggler = next((it for it in greater.ledger.losses if it.node in ids and _waits(it)), None)
+    if straggler is None:
+        return "waiting for others"
+    if straggler.pid is None:
+        return "waiting for processes in turn"
+    return f"waiting for process {straggler.pid}"
+
+
+def _waits(loss: Loss) -> bool:
+    return loss.kind in {"fixed", "rotating", "one-off"}
+
+
+def _h(comparison: Comparison) -> str:
+    change = comparison.whole.change("h")
+    if not change:
+        return "h unchanged"
+    before = comparison.whole.values("h")[0]
+    share = f" ({100 * change / before:+.2g}%)" if before else ""
+    amount = f"{fmt.size(abs(change))} {'less' if change < 0 else 'more'} h{share}"
+    return f"{amount}{_where(comparison, 'h')}"
+
+
+def _supersteps(comparison: Comparison) -> str:
+    change = round(comparison.whole.change("supersteps"))
+    if not change:
+        return "supersteps unchanged"
+    noun = "superstep" if abs(change) == 1 else "supersteps"
+    amount = f"{abs(change)} {noun} {'fewer' if change < 0 else 'more'}"
+    return f"{amount}{_where(comparison, 'supersteps')}"
+
+
+def _where(comparison: Comparison, quantity: str) -> str:
+    """Name the function in which most of a change is; empty if there is none."""
+    changes: defaultdict[str, float] = defaultdict(float)
+    for node in comparison.cost_centres:
+        changes[fmt.visible(node.known.function.name)] += node.change(quantity)
+    name = max(changes, key=lambda it: abs(changes[it]), default="")
+    total = sum(map(abs, changes.values()))
+    if abs(changes[name]) <= total / 2:
+        return ""
+    return f" in {name}" if abs(changes[name]) >= _ALMOST_ALL * total else f", mainly in {name}"
