@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from bsplib.cli.options import TRACE
 from bsplib.cli.traces import read
-from bsplib.errors import UsageError
 from bsplib.machine import load_machine
 from bsplib.visible import visible
-
-if TYPE_CHECKING:
-    from profiler.compare.limits import Limit
-    from profiler.compare.traces import RunPair
 
 _SORTS = ("time", "loss", "h", "supersteps", "balance", "cost", "comp", "comm", "idle", "name")
 
@@ -55,21 +49,16 @@ _SORTS = ("time", "loss", "h", "supersteps", "balance", "cost", "comp", "comm", 
     metavar="NAME",
     help="Machine by which the losses of both runs are priced.  [default: that of each run]",
 )
+@click.option(
+    "--speed",
+    metavar="X",
+    help="Speed of a process of the Machine: in flop/s, or as in 0.5x compared with the runs.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
 @click.option("--library", is_flag=True, help="Show the functions of bsplib too.")
 @click.argument("before", type=TRACE)
 @click.argument("after", type=TRACE)
-def command(  # noqa: PLR0913, PLR0917  # each is an option
-    chosen: str | None,
-    sort: str,
-    top: int,
-    limits: str | None,
-    machine: str | None,
-    as_json: bool,
-    library: bool,
-    before: Path,
-    after: Path,
-) -> None:
+def command(before: Path, after: Path, machine: str | None, **options: Any) -> None:
     """Compare the runs in the traces BEFORE and AFTER, by function and cost centre.
 
     Functions are the same if their qualified names and the names of their files are; cost
@@ -84,59 +73,13 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     about a cost centre, and h>+0@* about each. The exit status is 1 if a limit is
     violated, and 2 if LIMITS cannot be understood.
     """
-    from profiler.compare.traces import compare_traces  # noqa: PLC0415  # imported late
+    from profiler.compare.limits import LimitError  # noqa: PLC0415  # imported late
+    from profiler.compare.session import compare_and_print  # noqa: PLC0415
 
-    wanted = _parsed(limits)
-    there = None if machine is None else load_machine(machine)
-    pairs = compare_traces(read(before), read(after), chosen=chosen, machine=there, library=library)
-    if as_json:
-        _print_json(pairs)
-    else:
-        _print_tables(pairs, sort, top)
-    if _violated(pairs, wanted):
+    options["machine"] = None if machine is None else load_machine(machine)
+    try:
+        kept = compare_and_print(read(before), read(after), **options)
+    except LimitError as error:
+        raise click.BadParameter(visible(str(error)), param_hint="--fail-on") from None
+    if not kept:
         sys.exit(1)
-
-
-def _parsed(text: str | None) -> list[Limit]:
-    from profiler.compare.limits import parse  # noqa: PLC0415  # imported late
-
-    try:
-        return [] if text is None else parse(text)
-    except UsageError as error:
-        raise _wrong_limit(error) from None
-
-
-def _wrong_limit(error: UsageError) -> click.BadParameter:
-    return click.BadParameter(visible(str(error)), param_hint="--fail-on")
-
-
-def _print_json(pairs: list[RunPair]) -> None:
-    from profiler.compare.data import as_data  # noqa: PLC0415  # imported late
-
-    runs = [
-        {"run_before": before, "run_after": after, **as_data(comparison)}
-        for before, after, comparison in pairs
-    ]
-    click.echo(json.dumps({"runs": runs}, indent=1))
-
-
-def _print_tables(pairs: list[RunPair], sort: str, top: int) -> None:
-    from profiler.compare.report import print_comparison  # noqa: PLC0415  # imported late
-
-    for before, after, comparison in pairs:
-        other = "" if before == after else f" before, run {after} after"
-        title = "" if len(pairs) == before == after == 1 else f"run {before}{other}"
-        print_comparison(comparison, title=title, sort=sort, top=top)
-
-
-def _violated(pairs: list[RunPair], limits: list[Limit]) -> bool:
-    """Print a sentence for each node that violates a limit; tell whether there is one."""
-    from profiler.compare.limits import violations  # noqa: PLC0415  # imported late
-
-    try:
-        found = [it for pair in pairs for it in violations(pair.comparison, limits)]
-    except UsageError as error:
-        raise _wrong_limit(error) from None
-    for violation in found:
-        click.echo(f"{violation}.", err=True)
-    return bool(found)

@@ -26,6 +26,9 @@ def differences(before: Run, after: Run) -> list[str]:
     """
     old, new = _conditions(before), _conditions(after)
     changed = [f"{new[name]} instead of {old[name]}" for name in old if old[name] != new[name]]
+    machines = before.meta.get("machine"), after.meta.get("machine")
+    if old["machine"] == new["machine"] and machines[0] != machines[1]:
+        changed.append(f"other figures of {old['machine']}")
     broken = [
         f"the run {when} ended in an error"
         for when, run in (("before", before), ("after", after))

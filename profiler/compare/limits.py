@@ -12,8 +12,8 @@ A list of limits has commas between them, and a limit has these parts, with spac
 ``h>+0 @ *``         fails where the h of any node grew
 
 With a sign the limit is a change, without one a value. A time has the unit ``s``, ``ms``,
-``us`` or ``ns``; a size ``B``, ``kB``, ``MB``, ``GB`` or ``TB``; a change of any quantity,
-and the value of a balance, may be given in ``%``; 0 needs no unit.
+``us`` or ``ns``; a size ``B``, ``kB``, ``MB``, ``GB`` or ``TB``. A change in ``%`` is relative
+to the value before. A balance is a fraction, or in ``%`` without sign; 0 needs no unit.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ EVERYWHERE = "*"
 _UNITS = {
     "s": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9},
     "B": {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12},
-    "%": {},
+    "%": {"": 1.0},
     "": {"": 1.0},
 }
 _LIMIT = re.compile(
@@ -47,6 +47,10 @@ _LIMIT = re.compile(
     r"(?:@\s*(?P<node>\S.*))?"
 )
 _EXAMPLE = "write it as in h>+1%, loss>+2ms, balance<90% or supersteps>+0@solve"
+
+
+class LimitError(UsageError):
+    """A limit cannot be understood, or is about a node that is in neither run."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,7 @@ def parse(text: str) -> list[Limit]:
         text: limits with commas between them.
 
     Raises:
-        UsageError: the text is no such list.
+        LimitError: the text is no such list.
     """
     return [_limit(part.strip()) for part in text.split(",")]
 
@@ -136,7 +140,7 @@ def violations(comparison: Comparison, limits: Iterable[Limit]) -> list[Violatio
         limits: as :func:`parse` returns them.
 
     Raises:
-        UsageError: there is no node that a limit names.
+        LimitError: there is no node that a limit names.
     """
     found = []
     for limit in limits:
@@ -151,11 +155,11 @@ def violations(comparison: Comparison, limits: Iterable[Limit]) -> list[Violatio
 def _limit(text: str) -> Limit:
     found = _LIMIT.fullmatch(text)
     if found is None:
-        raise UsageError(f"{text!r} is no limit; {_EXAMPLE}")
+        raise LimitError(f"{text!r} is no limit; {_EXAMPLE}")
     quantity = QUANTITIES.get(found["quantity"])
     if quantity is None:
         names = ", ".join(QUANTITIES)
-        raise UsageError(f"{found['quantity']!r} in {text!r} is no quantity; they are {names}")
+        raise LimitError(f"{found['quantity']!r} in {text!r} is no quantity; they are {names}")
     amount, unit = float(found["sign"] + found["number"]), found["unit"]
     is_change = bool(found["sign"])
     return Limit(
@@ -179,7 +183,7 @@ def _scale(text: str, quantity: Quantity, unit: str, *, is_change: bool, is_zero
     known = ", ".join(name for name in units if name) or "none, since it is a number"
     what = f"a change of {quantity.title}" if is_change else f"a value of {quantity.title}"
     given = f"{unit!r} is no unit" if unit else "there is no unit"
-    raise UsageError(f"{given} in {text!r}: the units of {what} are {known}")
+    raise LimitError(f"{given} in {text!r}: the units of {what} are {known}")
 
 
 def _chosen(comparison: Comparison, limit: Limit) -> Sequence[Compared]:
@@ -190,7 +194,7 @@ def _chosen(comparison: Comparison, limit: Limit) -> Sequence[Compared]:
         return comparison.nodes
     chosen = [node for node in comparison.nodes if is_named(node, limit.node)]
     if not chosen:
-        raise UsageError(
+        raise LimitError(
             f"no node is called {limit.node!r}, as {limit.text!r} says: name a function, a cost "
             "centre as in cg.py:12, or * for all"
         )

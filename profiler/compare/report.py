@@ -46,9 +46,12 @@ def print_comparison(
     console = console or Console()
     if title:
         console.print(Text(title, style="bold"), soft_wrap=True)
-    console.print(Text(verdict(comparison)))
+    whole_lines = not console.is_terminal  # which a program can search
+    console.print(Text(verdict(comparison)), soft_wrap=whole_lines)
     if unlike := differences(comparison.before.callgraph.run, comparison.after.callgraph.run):
-        console.print(Text(f"The runs differ beside the code: {', '.join(unlike)}."))
+        console.print(
+            Text(f"The runs differ beside the code: {', '.join(unlike)}."), soft_wrap=whole_lines
+        )
     console.print()
     rows = rows_of(comparison, sort)
     shown = rows[: top + 1] if top else rows

@@ -29,6 +29,7 @@ def compare_traces(
     *,
     chosen: str | None = None,
     machine: Machine | None = None,
+    speed: str | None = None,
     library: bool = False,
 ) -> list[RunPair]:
     """Compare the runs of two traces.
@@ -38,40 +39,43 @@ def compare_traces(
         after: the second trace; may be the same.
         chosen: which runs, as for ``profiler.compare.pairing.pairs_of``.
         machine: prices the losses of both; default: each run's own rates.
+        speed: speed of a process of the Machine, as for ``profiler.rates.rates_on``.
         library: also show the functions of bsplib as nodes.
 
     Raises:
         UsageError: there is no such run, or the Machine lacks a figure.
         TooLargeError: a call graph would take gigabytes of memory.
     """
-    return [
-        RunPair(
-            first + 1,
-            second + 1,
-            compare_runs(before.runs[first], after.runs[second], machine, library=library),
-        )
-        for first, second in pairs_of(before, after, chosen)
-    ]
+    pairs = []
+    for first, second in pairs_of(before, after, chosen):
+        runs = before.runs[first], after.runs[second]
+        rates = _rates(runs[0], machine, speed), _rates(runs[1], machine, speed)
+        comparison = compare_runs(*runs, rates=rates, library=library)
+        pairs.append(RunPair(first + 1, second + 1, comparison))
+    return pairs
 
 
 def compare_runs(
-    before: Run, after: Run, machine: Machine | None = None, *, library: bool = False
+    before: Run,
+    after: Run,
+    *,
+    rates: tuple[Rates | None, Rates | None] = (None, None),
+    library: bool = False,
 ) -> Comparison:
     """Compare two runs.
 
     Args:
         before: the first run.
         after: the second run.
-        machine: prices the losses of both; default: each run's own rates.
+        rates: g and l by which the losses of each are priced; default: the run's own.
         library: also show the functions of bsplib as nodes.
 
     Raises:
-        UsageError: the Machine lacks a figure.
         TooLargeError: a call graph would take gigabytes of memory.
     """
     first, second = (build(run, library=library) for run in (before, after))
-    return compare(first, second, rates=(_rates(before, machine), _rates(after, machine)))
+    return compare(first, second, rates=rates)
 
 
-def _rates(run: Run, machine: Machine | None) -> Rates | None:
-    return None if machine is None else rates_on(machine, run)
+def _rates(run: Run, machine: Machine | None, speed: str | None) -> Rates | None:
+    return None if machine is None else rates_on(machine, run, speed=speed)

@@ -6,12 +6,13 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from profiler import format as fmt
+from profiler.kinds import FAN_IN, FAN_OUT, FIXED, ONE_OFF, ROTATING, UNEVEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from profiler.compare.comparison import Compared, Comparison, Measured
-    from profiler.losses import Booked, Loss
+    from profiler.losses import Booked
 
 _WORTH_SAYING = 0.02
 """Least part of the longer time that a change must have to be named."""
@@ -79,13 +80,16 @@ def _time(comparison: Comparison) -> str:
 
 _PARTS: tuple[tuple[str, Callable[[Booked], float]], ...] = (
     ("computes {} {}", lambda it: it.comp_s - it.lost_comp_s),
-    ("loses {} {} {}", lambda it: it.lost_comp_s),
+    ("loses {} {} waiting for {comp}", lambda it: it.lost_comp_s),
     ("exchanges data for {} {}", lambda it: it.comm_s - it.lost_comm_s),
-    ("loses {} {} by uneven exchange", lambda it: it.lost_comm_s),
+    ("loses {} {} waiting for the transfers of {comm}", lambda it: it.lost_comm_s),
     ("loses {} {} by unequal sub-groups", lambda it: it.lost_groups_s),
-    ("pays {} {} for the ends of supersteps", lambda it: it.sync_s),
+    ("takes {} {} to end supersteps", lambda it: it.sync_s),
 )
 """Texts for seconds and ``less`` or ``more``, and the part of what is booked that they mean."""
+
+_KINDS = {"comp": {FIXED, ROTATING, ONE_OFF}, "comm": {FAN_IN, FAN_OUT, UNEVEN}}
+"""The kinds of losses of computation and of bytes."""
 
 
 def _changes(comparison: Comparison, nodes: list[Compared]) -> list[Change]:
@@ -98,9 +102,9 @@ def _changes(comparison: Comparison, nodes: list[Compared]) -> list[Change]:
     changes = []
     for text, part in _PARTS:
         seconds = sum(_part(node.after, part) - _part(node.before, part) for node in nodes)
-        whom = _waiting_for(comparison, nodes, seconds)
         amount = fmt.seconds(abs(seconds)), "less" if seconds < 0 else "more"
-        changes.append(Change(seconds, name, text.format(*amount, whom)))
+        whom = {it: _whom(comparison, nodes, seconds, _KINDS[it]) for it in _KINDS}
+        changes.append(Change(seconds, name, text.format(*amount, **whom)))
     return changes
 
 
@@ -108,21 +112,18 @@ def _part(measured: Measured | None, part: Callable[[Booked], float]) -> float:
     return 0.0 if measured is None else part(measured.booked)
 
 
-def _waiting_for(comparison: Comparison, nodes: list[Compared], seconds: float) -> str:
-    """Say for whom the processes wait where the loss is greater: before or after."""
-    greater = comparison.before if seconds < 0 else comparison.after
+def _whom(comparison: Comparison, nodes: list[Compared], seconds: float, kinds: set[str]) -> str:
+    """Say for whom the others wait in the run, before or after, in which more is lost."""
+    ledger = (comparison.before if seconds < 0 else comparison.after).ledger
     sides = [node.before if seconds < 0 else node.after for node in nodes]
     ids = {side.node.id for side in sides if side is not None}
-    straggler = next((it for it in greater.ledger.losses if it.node in ids and _waits(it)), None)
-    if straggler is None:
-        return "waiting for others"
-    if straggler.pid is None:
-        return "waiting for processes in turn"
-    return f"waiting for process {straggler.pid}"
-
-
-def _waits(loss: Loss) -> bool:
-    return loss.kind in {"fixed", "rotating", "one-off"}
+    found = (it for it in ledger.losses if it.kind in kinds and ids.intersection(it.chain[-1:]))
+    greatest = next(found, None)
+    if greatest is None or not greatest.pids:
+        return "others"
+    if greatest.habit == ROTATING:
+        return "another process each time"
+    return f"process {greatest.pids[0]}"
 
 
 def _h(comparison: Comparison) -> str:
@@ -130,9 +131,13 @@ def _h(comparison: Comparison) -> str:
     if not change:
         return "h unchanged"
     before = comparison.whole.values("h")[0]
-    share = f" ({100 * change / before:+.2g}%)" if before else ""
+    share = f" ({_percent(100 * change / before)})" if before else ""
     amount = f"{fmt.size(abs(change))} {'less' if change < 0 else 'more'} h{share}"
     return f"{amount}{_where(comparison, 'h')}"
+
+
+def _percent(value: float) -> str:
+    return f"{value:+.0f}%" if abs(value) >= 10 else f"{value:+.2g}%"
 
 
 def _supersteps(comparison: Comparison) -> str:

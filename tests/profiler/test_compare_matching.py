@@ -23,9 +23,7 @@ def matched(script):
                 program.step(stack)
             graphs.append(build(program.run()))
         first, second = (dict(graph.graph.nodes(data="node")) for graph in graphs)
-        return {
-            (old and first[old].name, new and second[new].name) for old, new in match(*graphs)
-        }
+        return {(old and first[old].name, new and second[new].name) for old, new in match(*graphs)}
 
     return matched
 
