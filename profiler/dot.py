@@ -9,9 +9,13 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from typing import TYPE_CHECKING
 
 from bsplib.errors import BspError
 from profiler import format as fmt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 LAYOUT_SECONDS = 20
 """Time limit of a layout."""
@@ -26,8 +30,9 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 _BUNDLED = """
 import sys, pygraphviz
-graph = pygraphviz.AGraph(string=sys.stdin.buffer.read().decode())
-sys.stdout.buffer.write(graph.draw(format=sys.argv[1], prog="dot"))
+for source in sys.stdin.buffer.read().decode().split("\\0"):
+    graph = pygraphviz.AGraph(string=source)
+    sys.stdout.buffer.write(graph.draw(format=sys.argv[1], prog="dot"))
 """
 """Uses the Graphviz inside pygraphviz, in a separate process that can be ended."""
 
@@ -36,11 +41,13 @@ class LayoutError(BspError):
     """No layout of a call graph could be computed."""
 
 
-def run_dot(source: str, output: str = "svg", *, limit_s: float | None = None) -> bytes:
-    """Lay out a graph and return the drawing.
+def run_dot(
+    source: str | Sequence[str], output: str = "svg", *, limit_s: float | None = None
+) -> bytes:
+    """Lay out a graph, or several in one process, and return the drawing.
 
     Args:
-        source: the graph in DOT.
+        source: the graph in DOT; of several graphs, the drawings follow one another.
         output: format of the drawing, one of those of dot, such as ``svg`` or ``pdf``.
         limit_s: time limit in seconds; default: ``LAYOUT_SECONDS``.
 
@@ -49,12 +56,14 @@ def run_dot(source: str, output: str = "svg", *, limit_s: float | None = None) -
     """
     limit_s = LAYOUT_SECONDS if limit_s is None else limit_s
     executable = shutil.which("dot")
+    sources = [source] if isinstance(source, str) else source
+    between = "\0" if executable is None else "\n"
     bundled = [sys.executable, "-P", "-c", _BUNDLED, output]
     line = bundled if executable is None else [executable, f"-T{output}"]
     try:
         done = subprocess.run(
             [sys.executable, "-S", "-I", "-c", _LIMITED, *line],
-            input=source.encode(),
+            input=between.join(sources).encode(),
             capture_output=True,
             check=False,
             timeout=limit_s,

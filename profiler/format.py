@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import TYPE_CHECKING
 
 from bsplib.visible import visible as visible  # noqa: PLC0414  # part of this module, for its users
@@ -52,6 +53,35 @@ def label(node: Node) -> str:
     """Return the name of a node, with the kind of its sync if that is not ``sync``."""
     kind = f" ({node.sync})" if node.sync not in ("", "sync") else ""
     return visible(node.name) + kind
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun, such as ``1 superstep`` or ``12 supersteps``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {plural or noun + 's'}"
+
+
+def shortened(text: str, columns: int) -> str:
+    """Return a text of at most so many columns; of a longer one the middle is left out.
+
+    Both ends of a name identify it best. Wide letters, such as Chinese ones, take two columns.
+    """
+    if sum(map(_columns, text)) <= columns:
+        return text
+    tail = (columns - 1) // 2
+    return f"{_fitting(text, columns - 1 - tail)}…{_fitting(text[::-1], tail)[::-1]}"
+
+
+def _fitting(text: str, columns: int) -> str:
+    """Return the beginning of a text that fits into a number of columns."""
+    for position, char in enumerate(text):
+        columns -= _columns(char)
+        if columns < 0:
+            return text[:position]
+    return text
+
+
+def _columns(char: str) -> int:
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 def waiting(run: Run) -> str:

@@ -10,7 +10,18 @@ from typing import Any
 
 import click
 
-from bsplib.cli import compare, machines, predict, probe, recover, report, run, tune, view
+from bsplib.cli import (
+    compare,
+    export,
+    machines,
+    predict,
+    probe,
+    recover,
+    report,
+    run,
+    tune,
+    view,
+)
 from bsplib.errors import BspError
 from bsplib.own_packages import prefer_own
 from bsplib.sentences import as_sentence
@@ -22,6 +33,7 @@ _COMMANDS = (
     report,
     compare,
     view,
+    export,
     probe,
     predict,
     machines,

@@ -15,6 +15,15 @@ def test_the_dot_inside_pygraphviz_draws_each_format(output, tmp_path, monkeypat
     assert run_dot("digraph { a -> b }", output).startswith(STARTS[output])
 
 
+@pytest.mark.parametrize("bundled", [False, True])
+def test_several_graphs_are_drawn_one_after_another(bundled, tmp_path, monkeypatch):
+    if bundled:
+        monkeypatch.setenv("PATH", str(tmp_path))
+    plain = run_dot(["digraph { a -> b }", "digraph { c }"], "plain").decode()
+    assert plain.count("stop\n") == 2
+    assert plain.index("node b") < plain.index("node c")
+
+
 def test_the_dot_on_the_path_is_asked_for_the_format(tmp_path, monkeypatch):
     program = tmp_path / "dot"
     program.write_text(f'#!{shutil.which("sh")}\necho "$@"\n', encoding="utf-8")

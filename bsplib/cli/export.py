@@ -1,0 +1,114 @@
+"""``bsp export``: a profile in the format of another tool."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+from bsplib.cli.options import TRACE
+from bsplib.cli.traces import position_of, read
+from bsplib.recording.output_file import written_whole
+
+if TYPE_CHECKING:
+    from bsplib.recording.records import Trace
+
+Format = Any
+Request = Any
+"""Types of the profiler, which nothing in bsplib imports before a command needs it."""
+
+
+class _Export(click.Command):
+    """A command whose help lists the formats; they are imported when the help is shown."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = [
+            (f"{form.name} ({form.ending})", f"{form.holds}; for {form.opened_by}")
+            for form in _formats()
+        ]
+        with formatter.section("Formats"):
+            formatter.write_dl(rows)
+        super().format_epilog(ctx, formatter)
+
+
+@click.command("export", cls=_Export)
+@click.option("--out", required=True, type=TRACE, help="File to write; - for standard output.")
+@click.option("--format", "name", metavar="NAME", help="Format.  [default: by the ending of --out]")
+@click.option("--run", "number", type=int, help="Number of the run in the trace.  [default: 1]")
+@click.option(
+    "--metric",
+    metavar="METRIC",
+    help="What the shades of a picture stand for: loss, or a critical path such as comp-imb.  "
+    "[default: loss]",
+)
+@click.option("--top", type=click.IntRange(1), help="Greatest number of nodes of a picture.")
+@click.option(
+    "--table",
+    type=click.Choice(["nodes", "edges", "supersteps", "processes"]),
+    help="Table to write as CSV.  [default: nodes]",
+)
+@click.option("--library", is_flag=True, default=None, help="Show the functions of bsplib too.")
+@click.argument("file", type=TRACE)
+def command(file: Path, out: Path, name: str | None, **options: Any) -> None:
+    """Write the profile of the trace FILE in the format of another tool.
+
+    The format is that of the ending of the output file. A picture of a large call graph
+    shows the nodes that matter most and says what it leaves out. The metrics are loss
+    (seconds lost to imbalance) and the critical paths of bsp report.
+    """
+    from profiler.export.table import check_options, find  # noqa: PLC0415  # imported late
+
+    form = find(out, name, _formats())
+    given = {option: value for option, value in options.items() if value is not None}
+    check_options(form, given)
+    request = _request(read(file), **given)
+    if str(out) == "-":
+        form.write(request, sys.stdout.buffer)
+        return
+    _write(form, request, out)
+    runs = len(request.trace.runs)
+    which = (
+        f", run {request.position + 1} of {runs}" if runs > 1 and "number" in form.options else ""
+    )
+    click.echo(f"wrote {out}{which}: open it with {form.opened_by}")
+
+
+def _formats() -> tuple[Format, ...]:
+    """Return the formats of the profiler, and the pages as one file."""
+    from profiler.export.table import FORMATS, Format  # noqa: PLC0415
+
+    page = Format("html", ".html", "all runs, as a page that works offline", "a browser", _page)
+    return (*FORMATS, page)
+
+
+def _page(request: Request, file: BinaryIO) -> None:
+    """Write the pages of all runs of a trace as one file."""
+    from webui.page import saved_page  # noqa: PLC0415
+
+    file.write(saved_page(request.trace, library=request.library).encode())
+
+
+def _request(trace: Trace, number: int | None = None, **options: Any) -> Request:
+    """Return what to write of a trace."""
+    from profiler.critical import VIEWS  # noqa: PLC0415
+    from profiler.export.request import Request  # noqa: PLC0415
+
+    if not trace.runs:
+        raise click.ClickException("the trace has no runs: there is nothing to write")
+    if options.get("metric", VIEWS[0]) not in VIEWS:
+        raise click.BadParameter(
+            f"{options['metric']!r} is no metric; choose one of {', '.join(VIEWS)}",
+            param_hint="--metric",
+        )
+    return Request(trace, position_of(trace, number) or 0, **options)
+
+
+def _write(form: Format, request: Request, out: Path) -> None:
+    """Write a file completely or not at all."""
+    try:
+        with written_whole(out) as unfinished, unfinished.open("wb") as file:
+            form.write(request, file)
+    except OSError as error:
+        raise click.ClickException(f"{out} cannot be written: {error.strerror}") from None

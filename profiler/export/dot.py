@@ -1,0 +1,22 @@
+"""The shaded call graph in DOT, for Graphviz and the tools that read its files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, BinaryIO
+
+from profiler.export.picture import drawing, to_dot
+from profiler.export.plain import plain_graph
+
+if TYPE_CHECKING:
+    from profiler.export.request import Request
+
+
+def write(request: Request, file: BinaryIO) -> None:
+    """Write the picture of a request in DOT, with all nodes unless fewer are asked for.
+
+    Nodes and edges also have the numbers of :func:`profiler.export.plain.plain_graph` as
+    attributes.
+    """
+    callgraph = request.callgraph
+    picture = drawing(callgraph, request.view, request.top or len(callgraph.graph))
+    file.write(to_dot(picture, numbers=plain_graph(callgraph)).encode())

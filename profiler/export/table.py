@@ -1,0 +1,104 @@
+"""The formats in which a profile can be written, in one table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from bsplib.errors import BspError
+from profiler import format as fmt
+from profiler.export import csv, dot, graphml, pdf, png, svg
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+    from typing import BinaryIO
+
+    from profiler.export.request import Request
+
+
+class FormatError(BspError):
+    """There is no format of this name, for this file or with these options."""
+
+
+class Format(NamedTuple):
+    """A format: how files in it end, what they hold, and what opens them."""
+
+    name: str
+    ending: str
+    holds: str
+    opened_by: str
+    write: Callable[[Request, BinaryIO], None]
+    """Writes the run of a request into a file."""
+    options: tuple[str, ...] = ()
+    """Fields of the request that this format depends on, of ``OPTIONS``."""
+
+
+OPTIONS = ("metric", "top", "table", "number")
+"""Options of an export that not all formats have; ``number`` is that of the run."""
+
+_PICTURE = ("metric", "top", "number")
+_ROOT = "the shaded call graph"
+
+FORMATS = (
+    Format("svg", ".svg", _ROOT, "a browser, Inkscape", svg.write, _PICTURE),
+    Format("png", ".png", _ROOT, "any picture viewer", png.write, _PICTURE),
+    Format("pdf", ".pdf", _ROOT, "any PDF reader", pdf.write, _PICTURE),
+    Format(
+        "dot", ".dot", f"{_ROOT} with its numbers", "dot, xdot, pygraphviz", dot.write, _PICTURE
+    ),
+    Format(
+        "graphml",
+        ".graphml",
+        "the call graph with its numbers",
+        "networkx, Gephi, yEd",
+        graphml.write,
+        ("number",),
+    ),
+    Format(
+        "csv",
+        ".csv",
+        "a table: nodes, edges, supersteps or processes",
+        "a spreadsheet, pandas, R",
+        csv.write,
+        ("table", "number"),
+    ),
+)
+"""The formats that the profiler writes."""
+
+
+def find(path: Path, name: str | None, formats: Iterable[Format] = FORMATS) -> Format:
+    """Return the format with a name; if there is none, the one of the ending of a file.
+
+    Args:
+        path: the file to write.
+        name: name of the format, or None.
+        formats: the formats to choose from.
+
+    Raises:
+        FormatError: there is no such format; the text names those that there are.
+    """
+    known = {form.name: form for form in formats}
+    if name is not None:
+        if name in known:
+            return known[name]
+        raise FormatError(f"there is no format {fmt.visible(name)!r}: choose {', '.join(known)}")
+    fitting = [form for form in known.values() if path.name.lower().endswith(form.ending)]
+    if not fitting:
+        endings = ", ".join(form.ending for form in known.values())
+        raise FormatError(
+            f"the ending of {fmt.visible(str(path))} names no format: use one of {endings}, or "
+            f"--format"
+        )
+    return max(fitting, key=lambda form: len(form.ending))
+
+
+def check_options(form: Format, given: Iterable[str]) -> None:
+    """Refuse options that have no effect on a format.
+
+    Raises:
+        FormatError: one of the options has no effect.
+    """
+    for option in given:
+        if option in OPTIONS and option not in form.options:
+            shown = "run" if option == "number" else option
+            raise FormatError(f"--{shown} has no effect on the format {form.name}: leave it out")

@@ -1,0 +1,135 @@
+"""A call graph seen by one metric: what each node scores, how red it is, what leads to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from profiler import critical
+from profiler import format as fmt
+from profiler.losses import book
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from profiler.callgraph import CallGraph, Cost
+    from profiler.losses import Booked
+
+DEFAULT = critical.LOSS
+"""The metric by which a call graph is seen where none is chosen."""
+LOSS_TITLE = "seconds lost to imbalance, of the cost of the run"
+
+
+@dataclass(frozen=True)
+class View:
+    """The scores of one metric, and what a picture needs to show them."""
+
+    metric: str
+    """One of ``profiler.critical.VIEWS``."""
+    title: str
+    scores: Mapping[str, float]
+    """By node id; supersteps, seconds, bytes, or a fraction for relative imbalance."""
+    shades: Mapping[str, float]
+    """By node id, from 0 (white) to 1 (red)."""
+    full: float
+    """The score that is shown as red."""
+    chain: tuple[str, ...]
+    """The critical path: node ids from the root to a leaf, empty if nothing is critical."""
+    texts: Mapping[str, str]
+    """By node id, the score in words, with what it is a part of."""
+    ranks: Mapping[str, tuple[float, float]]
+    """By node id, the score, and the cost that decides between equal scores."""
+    weights: Mapping[tuple[str, str], float]
+    """By edge, its cost as a part of the greatest of a node, from 0 to 1."""
+
+    notes: tuple[str, ...] = ()
+    """What is to be said about the run as a whole, in sentences."""
+
+    def amount(self, score: float) -> str:
+        """Return a score with its unit."""
+        if self.metric == critical.LOSS:
+            return fmt.seconds(score)
+        if self.metric == "sync":
+            return str(round(score))
+        metric, _, measure = self.metric.partition("-")
+        return f"{100 * score:.3g}%" if measure == "rel" else fmt.amount(score, metric)
+
+
+def view_of(callgraph: CallGraph, metric: str) -> View:
+    """Return a call graph as seen by a metric.
+
+    Args:
+        callgraph: the call graph.
+        metric: one of ``profiler.critical.VIEWS``.
+
+    Raises:
+        ValueError: there is no such metric.
+    """
+    return _of_losses(callgraph) if metric == critical.LOSS else _of_path(callgraph, metric)
+
+
+def _of_losses(callgraph: CallGraph) -> View:
+    """Return a call graph as seen by the seconds that are lost."""
+    ledger = book(callgraph)
+    nodes = ledger.nodes.items()
+    return View(
+        metric=critical.LOSS,
+        title=LOSS_TITLE,
+        scores={name: booked.lost_s for name, booked in nodes},
+        shades=ledger.shades(),
+        full=ledger.cost_s,
+        chain=tuple(ledger.path()),
+        texts={name: _lost(booked) for name, booked in nodes},
+        ranks={name: (booked.lost_s, booked.cost_s) for name, booked in nodes},
+        weights={
+            edge: booked.cost_s / (ledger.cost_s or 1.0) for edge, booked in ledger.edges.items()
+        },
+        notes=tuple(sentence.text for sentence in ledger.verdict().sentences[:1]),
+    )
+
+
+def _lost(booked: Booked) -> str:
+    """Return what is lost of a cost."""
+    lost, cost = fmt.seconds(booked.lost_s), fmt.seconds(booked.cost_s)
+    return f"{lost} lost of {cost}" if booked.cost_s else cost
+
+
+def _of_path(callgraph: CallGraph, metric: str) -> View:
+    """Return a call graph as seen by one of the critical paths."""
+    costs: dict[str, Cost] = dict(callgraph.graph.nodes(data="cost"))
+    whole = _size_path(metric)
+    scores = {name: critical.score(cost, metric) for name, cost in costs.items()}
+    sizes = {name: critical.score(cost, whole) for name, cost in costs.items()}
+    greatest = max(sizes.values()) or 1.0
+    return View(
+        metric=metric,
+        title=critical.TITLES[metric],
+        scores=scores,
+        shades=critical.shades(callgraph, metric),
+        full=critical.scale(costs.values(), metric),
+        chain=tuple(critical.critical_path(callgraph, metric)),
+        texts={name: _text(cost, metric) for name, cost in costs.items()},
+        ranks={name: (scores[name], sizes[name]) for name in costs},
+        weights={
+            (caller, callee): critical.score(cost, whole) / greatest
+            for caller, callee, cost in callgraph.graph.edges(data="cost")
+        },
+    )
+
+
+def _size_path(metric: str) -> str:
+    """Return the path that compares the whole cost where a metric compares its imbalance."""
+    critical.check_path(metric)
+    return metric if metric == "sync" else f"{metric.partition('-')[0]}-abs"
+
+
+def _text(cost: Cost, path: str) -> str:
+    """Return the score of a cost, with what it is a part of."""
+    if path == "sync":
+        return fmt.counted(cost.count, "superstep")
+    metric, measure = path.split("-")
+    if measure == "abs":
+        return fmt.summary(cost[metric], metric)
+    score, whole = critical.score(cost, path), fmt.amount(cost[metric].maximum, metric)
+    part = f"{100 * score:.0f}%" if measure == "rel" else fmt.amount(score, metric)
+    return f"{part} of {whole}" if cost[metric].maximum else whole

@@ -1,0 +1,156 @@
+"""A profile as tables of plain values: one column a name, with the unit at its end.
+
+The columns are lists and numpy arrays of equal length, so that
+``pandas.DataFrame(nodes(callgraph))`` is a table. Names are made visible, but are still
+untrusted text: markup in them is not escaped.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bsplib.sync_kinds import Kind
+from profiler import format as fmt
+from profiler.costs import METRICS, record_costs, superstep_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from profiler.callgraph import CallGraph, Cost, Node
+
+Columns = dict[str, Any]
+"""Lists or arrays of equal length, by name."""
+
+UNITS = {"comp": "s", "comm": "s", "idle": "s", "h": "bytes"}
+"""Unit of each metric, at the end of the names of its columns."""
+MEASURES = ("max", "avg", "min")
+"""Maximum, average and minimum, in the names of columns."""
+WHO = ("comp", "h")
+"""Metrics for which the process with the greatest value is named."""
+
+
+def nodes(callgraph: CallGraph) -> Columns:
+    """Return the functions and cost centres, in the order of the call tree.
+
+    Columns: id, name, kind (``function`` or ``cost_centre``), sync, file, line, supersteps,
+    elapsed_s, and for each of comp, comm, idle and h maximum, average and minimum, such as
+    comp_max_s and h_avg_bytes.
+    """
+    found, values = _nodes_and_costs(callgraph)
+    return _identities(found) | costs(values)
+
+
+def edges(callgraph: CallGraph) -> Columns:
+    """Return the calls: caller and callee as ids of nodes, and the cost that came through.
+
+    The columns of the costs are those of :func:`nodes`.
+    """
+    rows = list(callgraph.graph.edges(data="cost"))
+    names = {"caller": [row[0] for row in rows], "callee": [row[1] for row in rows]}
+    return names | costs([row[2] for row in rows])
+
+
+def processes(callgraph: CallGraph) -> Columns:
+    """Return what each process has of each node: one row for each of both.
+
+    Columns: id and name of the node, pid, and comp_s, comm_s, idle_s and h_bytes. Their sums
+    over the processes are the averages of the node times the number of processes.
+    """
+    found, values = _nodes_and_costs(callgraph)
+    nprocs = callgraph.run.nprocs
+    table: Columns = {
+        "id": [node.id for node in found for _ in range(nprocs)],
+        "name": [fmt.label(node) for node in found for _ in range(nprocs)],
+        "pid": np.tile(np.arange(nprocs), len(found)),
+    }
+    for metric in METRICS:
+        pies = [cost[metric].pie for cost in values]
+        table[f"{metric}_{UNITS[metric]}"] = np.concatenate(pies)
+    return table
+
+
+def supersteps(callgraph: CallGraph) -> Columns:
+    """Return the supersteps of all groups, one row each, by group and number.
+
+    Columns: group (position in the run's list, 0 for all processes), superstep (from 0 in its
+    group), id and name of the cost centre at which its process of the least pid ended it,
+    sync, processes (how many of the group have a record), start_s and end_s (of the first and
+    the last process), and for each metric maximum, average and minimum over the processes of
+    the group, such as comp_max_s, with the least pid of the greatest computation
+    (comp_max_pid) and the greatest h (h_max_pid).
+    """
+    run = callgraph.run
+    numbers = superstep_numbers(run)
+    order = np.lexsort((run.records["pid"], numbers))
+    records, numbers = run.records[order], numbers[order]
+    starts = np.flatnonzero(np.diff(numbers, prepend=-1))
+    present = np.diff(starts, append=len(records))
+    firsts = records[starts]
+    leaves = _leaves(callgraph)[callgraph.origin_of_records()[order][starts]]
+    table: Columns = {
+        "group": firsts["group"].astype(np.int64),
+        "superstep": firsts["superstep"],
+        "id": [node.id for node in leaves],
+        "name": [fmt.label(node) for node in leaves],
+        "sync": [Kind(kind).name.lower() for kind in firsts["kind"]],
+        "processes": present,
+        "start_s": np.minimum.reduceat(records["start"], starts) / 1e9,
+        "end_s": np.maximum.reduceat(records["end"], starts) / 1e9,
+    }
+    sizes = np.array([group.size for group in run.groups])[firsts["group"]]
+    for metric, values in zip(METRICS, record_costs(run)[:, order], strict=True):
+        scaled = values / (1 if metric == "h" else 1e9)
+        low = np.where(present < sizes, 0.0, np.minimum.reduceat(scaled, starts))
+        measured = np.maximum.reduceat(scaled, starts), np.add.reduceat(scaled, starts) / sizes, low
+        table |= dict(zip(_names(metric), measured, strict=True))
+        if metric in WHO:
+            greatest = np.lexsort((records["pid"], -values, numbers))[starts]
+            table[f"{metric}_max_pid"] = records["pid"][greatest].astype(np.int64)
+    return table
+
+
+def costs(values: Sequence[Cost]) -> Columns:
+    """Return costs as columns: supersteps, elapsed_s, and three measures of each metric."""
+    table: Columns = {
+        "supersteps": [cost.count for cost in values],
+        "elapsed_s": [cost.elapsed_s for cost in values],
+    }
+    for metric in METRICS:
+        summaries = [cost[metric] for cost in values]
+        measured = zip(*((x.maximum, x.average, x.minimum) for x in summaries), strict=True)
+        table |= dict(zip(_names(metric), map(list, measured), strict=False))
+    return table
+
+
+def _nodes_and_costs(callgraph: CallGraph) -> tuple[list[Node], list[Cost]]:
+    data = [data for _, data in callgraph.graph.nodes(data=True)]
+    return [item["node"] for item in data], [item["cost"] for item in data]
+
+
+def _identities(found: Sequence[Node]) -> Columns:
+    """Return what identifies nodes, as columns."""
+    return {
+        "id": [node.id for node in found],
+        "name": [fmt.visible(node.name) for node in found],
+        "kind": [node.kind for node in found],
+        "sync": [node.sync for node in found],
+        "file": [fmt.visible(node.file) for node in found],
+        "line": [node.line for node in found],
+    }
+
+
+def _leaves(callgraph: CallGraph) -> NDArray[np.object_]:
+    """Return the cost centre of each origin."""
+    found = np.empty(len(callgraph.origins), object)
+    for position, origin in enumerate(callgraph.origins):
+        found[position] = callgraph.graph.nodes[origin.chain[-1]]["node"]
+    return found
+
+
+def _names(metric: str) -> list[str]:
+    """Return the names of the columns of a metric."""
+    return [f"{metric}_{measure}_{UNITS[metric]}" for measure in MEASURES]

@@ -1,0 +1,86 @@
+"""Exports of runs that are made by hand, and programs of other makers that read them."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bsplib.recording.records import Trace
+from profiler.callgraph import build
+from profiler.export.request import Request
+from profiler.export.table import FORMATS
+
+from ...webui.conftest import RunMaker, broadcast_run, frame, hostile_run, tree_run
+
+if TYPE_CHECKING:
+    from bsplib.recording.records import Run
+
+FORM = {form.name: form for form in FORMATS}
+
+
+class Exported:
+    """A run, and what the formats write of it."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.written: dict[object, bytes] = {}
+        self.request = Request(Trace((run,)))
+        self.callgraph = self.request.callgraph
+        self.nodes = dict(self.callgraph.graph.nodes(data="node"))
+        self.costs = dict(self.callgraph.graph.nodes(data="cost"))
+
+    def bytes(self, name: str, **options: object) -> bytes:
+        """Return the file in a format; it is written once."""
+        key = (name, *options.items())
+        if key not in self.written:
+            file = io.BytesIO()
+            FORM[name].write(Request(Trace((self.run,)), **options), file)
+            self.written[key] = file.getvalue()
+        return self.written[key]
+
+    def text(self, name: str, **options: object) -> str:
+        return self.bytes(name, **options).decode()
+
+
+@pytest.fixture(scope="session")
+def broadcast() -> Exported:
+    """Nine nodes, two of them with several callers."""
+    return Exported(broadcast_run(onestage=5, twostage=10, arguments=["--size", "40000"]))
+
+
+@pytest.fixture(scope="session")
+def tree() -> Exported:
+    """300 nodes."""
+    return Exported(tree_run(300))
+
+
+@pytest.fixture(scope="session")
+def hostile() -> Exported:
+    """Functions, files and a program whose names try everything."""
+    return Exported(hostile_run())
+
+
+@pytest.fixture(scope="session")
+def empty(script) -> Exported:
+    """A run without records."""
+    return Exported(script(2).run())
+
+
+@pytest.fixture(scope="session")
+def maker():
+    """Makes the call graph of a run in which ``main`` calls a function of any name."""
+
+    def make(name: str):
+        made = RunMaker(1)
+        made.step((frame("main", 1, 2), frame(name, 5, 6)), [1e-3])
+        return build(made.run())
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def exported() -> type[Exported]:
+    """Exports of a run."""
+    return Exported

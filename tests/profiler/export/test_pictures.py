@@ -1,0 +1,82 @@
+"""The picture as PNG and PDF, read back by readers of these formats."""
+
+import io
+import re
+from xml.etree import ElementTree
+
+import pypdf
+import pytest
+from PIL import Image
+
+from profiler import dot
+from profiler import format as fmt
+from profiler.dot import LayoutError
+from profiler.export import colours
+from profiler.export.view import view_of
+
+
+@pytest.fixture(scope="module")
+def image(broadcast):
+    return Image.open(io.BytesIO(broadcast.bytes("png", metric="comp-imb")))
+
+
+@pytest.fixture(scope="module")
+def page(broadcast):
+    (only,) = pypdf.PdfReader(io.BytesIO(broadcast.bytes("pdf", metric="comp-imb"))).pages
+    return only
+
+
+def size_of_svg(exported):
+    root = ElementTree.fromstring(exported.bytes("svg", metric="comp-imb"))
+    return [int(root.get(side).removesuffix("pt")) for side in ("width", "height")]
+
+
+def test_the_png_has_144_pixels_an_inch(broadcast, image):
+    assert image.format == "PNG"
+    assert list(image.size) == pytest.approx(
+        [2 * points for points in size_of_svg(broadcast)], 0.02
+    )
+
+
+def test_the_png_has_the_colours_of_the_shades(broadcast, image):
+    pixels = image.convert("RGB").getcolors(maxcolors=2**24)
+    found = {"#{:02x}{:02x}{:02x}".format(*colour) for _, colour in pixels}
+    shades = view_of(broadcast.callgraph, "comp-imb").shades
+    assert len(set(shades.values())) > 5
+    assert {colours.fill(shade) for shade in shades.values()} <= found
+
+
+def test_the_background_of_the_png_is_white_for_print(image):
+    corners = [(0, 0), (image.width - 1, 0), (0, image.height - 1)]
+    assert {image.convert("RGB").getpixel(corner) for corner in corners} == {(255, 255, 255)}
+
+
+def test_the_pdf_is_one_page_of_the_size_of_the_picture_with_margins_of_half_an_inch(
+    broadcast, page
+):
+    size = [float(page.mediabox.width), float(page.mediabox.height)]
+    assert size == pytest.approx([points + 72 for points in size_of_svg(broadcast)], abs=2)
+
+
+def test_the_texts_of_the_pdf_can_be_searched(broadcast, page):
+    text = re.sub(r"\s+", " ", page.extract_text())
+    for name, node in broadcast.nodes.items():
+        assert fmt.label(node) in text
+        maximum = broadcast.costs[name].comp.maximum
+        assert fmt.seconds(maximum) in text
+    assert "bcast.py --size 40000" in text
+
+
+@pytest.mark.parametrize("output", ["svg", "png", "pdf"])
+def test_a_run_without_records_can_be_drawn(empty, output):
+    assert len(empty.bytes(output)) > 100
+
+
+def test_a_picture_that_takes_too_long_says_how_to_draw_less(broadcast, monkeypatch):
+    monkeypatch.setattr(dot, "LAYOUT_SECONDS", 0.001)
+    with pytest.raises(LayoutError) as caught:
+        broadcast.bytes("png", top=5)
+    assert str(caught.value) == (
+        "the picture has 5 nodes and 5 edges, and dot did not finish within 0.001 s: use --top "
+        "to draw fewer nodes"
+    )

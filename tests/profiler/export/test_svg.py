@@ -1,0 +1,195 @@
+"""The picture as SVG, read back by a reader of XML."""
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from profiler import critical
+from profiler import format as fmt
+from profiler.callgraph import build
+from profiler.export import colours
+from profiler.export.svg import svg
+from profiler.losses import book
+
+SVG = "{http://www.w3.org/2000/svg}"
+METRICS = ("loss", "comp-imb", "h-abs", "idle-rel", "comm-weighted", "sync")
+"""A metric of each measure."""
+
+
+def groups(document, kind):
+    return {
+        group.get("id"): group
+        for group in ElementTree.fromstring(document).iter(f"{SVG}g")
+        if kind in group.get("class", "").split()
+    }
+
+
+def texts(element):
+    return [text.text for text in element.iter(f"{SVG}text")]
+
+
+def shape(group):
+    return next(part for part in group.iter() if part.tag in {f"{SVG}path", f"{SVG}polygon"})
+
+
+def head(document):
+    """The texts above the picture."""
+    (graph,) = groups(document, "graph").values()
+    return [text.text.strip() for text in graph.findall(f"{SVG}text")]
+
+
+def lines(document, kind="edge"):
+    return [shape(edge) for edge in groups(document, kind).values()]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_every_box_has_the_colour_of_its_shade(broadcast, metric):
+    callgraph = broadcast.callgraph
+    loss = metric == "loss"
+    shades = book(callgraph).shades() if loss else critical.shades(callgraph, metric)
+    drawn = groups(broadcast.bytes("svg", metric=metric), "node")
+    assert drawn.keys() == shades.keys()
+    for name, group in drawn.items():
+        assert shape(group).get("fill") == colours.fill(shades[name])
+    assert len({shape(group).get("fill") for group in drawn.values()}) > 1
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_box_says_name_and_score(broadcast, metric):
+    drawn = groups(broadcast.bytes("svg", metric=metric), "node")
+    ledger = book(broadcast.callgraph)
+    for name, group in drawn.items():
+        label, score = texts(group)
+        assert label == fmt.label(broadcast.nodes[name])
+        if metric == "loss":
+            assert score.startswith(fmt.seconds(ledger.nodes[name].lost_s))
+        elif metric == "sync":
+            assert int(score.split()[0]) == broadcast.costs[name].count
+        else:
+            kind, measure = metric.split("-")
+            value = critical.score(broadcast.costs[name], metric)
+            empty = broadcast.costs[name][kind].maximum == 0
+            text = f"{100 * value:.0f}%" if measure == "rel" else fmt.amount(value, kind)
+            assert score.startswith(fmt.amount(0, kind) if empty else text)
+
+
+def test_texts_can_be_read_on_every_shade():
+    shades = [step / 200 for step in range(201)]
+    worst = min(colours.contrast(colours.fill(s), colours.on_fill(s)) for s in shades)
+    assert worst >= 4.5
+    assert {colours.on_fill(shade) for shade in (0, 1)} == {"#000000", "#ffffff"}
+
+
+def test_the_critical_path_has_thick_black_outlines_and_dark_lines(broadcast):
+    document = broadcast.bytes("svg", metric="comp-imb")
+    chain = critical.critical_path(broadcast.callgraph, "comp-imb")
+    thick = {n for n, g in groups(document, "node").items() if shape(g).get("stroke-width") == "2"}
+    assert thick == set(chain)
+    dark = [line for line in lines(document) if line.get("stroke") == colours.INK]
+    assert len(dark) == len(chain) - 1
+
+
+def test_the_width_of_a_line_grows_with_the_cost_that_came_through_it(broadcast):
+    document = broadcast.bytes("svg", metric="comp-abs")
+    edges = broadcast.callgraph.graph.edges(data="cost")
+    cost = {f"{caller}->{callee}": cost.comp.maximum for caller, callee, cost in edges}
+    # dot draws the edges in the order in which they are declared: that of their callers.
+    drawn = [float(line.get("stroke-width")) for line in lines(document)]
+    assert len(drawn) == len(cost)
+    whole = broadcast.costs[broadcast.callgraph.root].comp.maximum
+    expected = sorted(0.6 + 5.4 * value / whole for value in cost.values())
+    assert sorted(drawn) == pytest.approx(expected, abs=0.01)
+
+
+def test_the_title_names_program_arguments_processes_and_metric(broadcast):
+    title, facts, *_ = head(broadcast.bytes("svg", metric="comp-imb"))
+    assert title == "bcast.py --size 40000"
+    assert facts.startswith("16 processes, backend shm")
+    assert any(
+        "computation, absolute imbalance" in line
+        for line in head(broadcast.bytes("svg", metric="comp-imb"))
+    )
+
+
+def test_the_picture_of_losses_begins_with_the_verdict(broadcast):
+    (first, *_) = book(broadcast.callgraph).verdict().sentences
+    assert first.text in " ".join(head(broadcast.bytes("svg")))
+
+
+def test_the_legend_gives_the_scores_at_the_limits_of_five_shades(broadcast):
+    legend = [text for text in head(broadcast.bytes("svg", metric="idle-rel")) if " to " in text]
+    assert legend == ["0% to 4%", "4% to 16%", "16% to 36%", "36% to 64%", "64% to 100%"]
+
+
+def test_a_balanced_program_is_white_and_has_no_critical_path(script):
+    made = script(4)
+    made.step("main work", 1_000_000)
+    document = svg(build(made.run()), "comp-imb")
+    fills = {shape(group).get("fill") for group in groups(document, "node").values()}
+    assert fills == {"#ffffff"}
+    assert not any("Thick outlines" in line for line in head(document))
+
+
+def test_a_large_graph_is_cut_and_says_what_was_left_out(tree):
+    document = tree.bytes("svg", metric="comp-imb")
+    drawn = groups(document, "node")
+    assert len(drawn) == 80
+    scores = {name: critical.score(cost, "comp-imb") for name, cost in tree.costs.items()}
+    greatest_left_out = max(scores[name] for name in scores.keys() - drawn.keys())
+    chain = set(critical.critical_path(tree.callgraph, "comp-imb"))
+    assert chain <= drawn.keys()
+    assert all(scores[name] >= greatest_left_out for name in drawn.keys() - chain)
+    (note,) = [line for line in head(document) if "left out" in line]
+    assert note.startswith("220 of 300 nodes are left out")
+    assert note.endswith(f"none of them has more than {fmt.seconds(greatest_left_out)}.")
+
+
+def test_where_the_nodes_between_are_left_out_the_line_is_dashed(tree):
+    document = tree.bytes("svg", metric="comp-rel", top=12)
+    assert len(groups(document, "node")) == 12
+    dashed = [line for line in lines(document) if line.get("stroke-dasharray")]
+    assert dashed
+    assert any("folded into dashed lines" in line for line in head(document))
+
+
+def test_a_node_tells_its_costs_to_who_points_at_it(broadcast):
+    for name, group in groups(broadcast.bytes("svg"), "node").items():
+        title = group.find(f"{SVG}title").text
+        for metric in ("comp", "comm", "idle", "h"):
+            assert fmt.summary(broadcast.costs[name][metric], metric) in title
+
+
+def test_hostile_names_are_texts_and_nothing_else(hostile):
+    document = hostile.bytes("svg")
+    root = ElementTree.fromstring(document)
+    tags = {element.tag.removeprefix(SVG) for element in root.iter()}
+    assert tags <= {"svg", "g", "title", "path", "polygon", "text"}
+    attributes = {name for element in root.iter() for name in element.attrib}
+    assert not [name for name in attributes if name.startswith("on") or "href" in name]
+    for name, group in groups(document, "node").items():
+        assert group.find(f"{SVG}title").text.startswith(fmt.label(hostile.nodes[name]))
+        start, dots, end = texts(group)[0].partition("…")
+        assert fmt.label(hostile.nodes[name]).startswith(start)
+        assert not dots or fmt.label(hostile.nodes[name]).endswith(end)
+    assert head(document)[0] == "</script><script>alert('program')</script>"
+
+
+@pytest.mark.parametrize("name", ["<b>", "<lambda>", r"a\N", r"a\lb", "&lt;", 'a"b', "\\", "a\\"])
+def test_a_short_name_is_shown_to_the_letter(name, maker):
+    drawn = groups(svg(maker(name), "comp-abs"), "node")
+    assert name in {texts(group)[0] for group in drawn.values()}
+
+
+def test_a_run_without_records_is_one_white_box(empty):
+    document = empty.bytes("svg")
+    assert [texts(group)[0] for group in groups(document, "node").values()] == ["main"]
+    assert any("0 everywhere" in line for line in head(document))
+
+
+def test_the_sizes_are_those_of_the_view_box(broadcast):
+    root = ElementTree.fromstring(broadcast.bytes("svg"))
+    *_, width, height = map(float, root.get("viewBox").split())
+    assert re.fullmatch(r"\d+pt", root.get("width"))
+    assert int(root.get("width")[:-2]) == pytest.approx(width, abs=1)
+    assert int(root.get("height")[:-2]) == pytest.approx(height, abs=1)

@@ -1,0 +1,129 @@
+"""The table of formats, and the command that writes them."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from bsplib.cli import main
+from bsplib.recording.records import Trace
+from bsplib.recording.trace import write_trace
+from profiler.export.table import FORMATS, OPTIONS, FormatError, check_options, find
+
+
+@pytest.fixture(scope="module")
+def trace_file(tmp_path_factory, broadcast, hostile):
+    """A trace of two runs."""
+    path = tmp_path_factory.mktemp("trace") / "two.bsp"
+    write_trace(path, Trace((broadcast.run, hostile.run)))
+    return path
+
+
+@pytest.fixture
+def export(trace_file, tmp_path, monkeypatch):
+    """Runs ``bsp export`` in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*line):
+        return CliRunner().invoke(main, ["export", str(trace_file), *line])
+
+    return run
+
+
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
+def test_the_ending_of_a_file_names_its_format(form):
+    assert find(Path(f"a.b{form.ending}"), None) is form
+    assert find(Path(f"a.b{form.ending}".upper()), None) is form
+    assert find(Path("x.unknown"), form.name) is form
+
+
+def test_an_unknown_ending_names_those_that_are_known():
+    with pytest.raises(FormatError, match=r"ending of x\.doc names no format: use one of \.svg, "):
+        find(Path("x.doc"), None)
+
+
+def test_an_unknown_format_names_those_that_are_known():
+    with pytest.raises(FormatError, match=r"there is no format 'doc': choose svg, png"):
+        find(Path("x.svg"), "doc")
+
+
+def test_names_endings_and_options_are_used_once_and_known():
+    assert len({form.name for form in FORMATS}) == len(FORMATS)
+    assert len({form.ending for form in FORMATS}) == len(FORMATS)
+    assert {option for form in FORMATS for option in form.options} == set(OPTIONS)
+
+
+def test_an_option_without_effect_is_refused():
+    with pytest.raises(FormatError, match="--top has no effect on the format csv: leave it out"):
+        check_options(find(Path("x.csv"), None), ["table", "top"])
+
+
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
+def test_the_command_writes_what_the_format_writes(form, export, broadcast):
+    done = export("--out", f"x{form.ending}")
+    assert done.exit_code == 0, done.output
+    assert done.output == f"wrote x{form.ending}, run 1 of 2: open it with {form.opened_by}\n"
+    written = Path(f"x{form.ending}").read_bytes()
+    if form.name not in {"png", "pdf"}:  # which hold the time at which they were made
+        assert written == broadcast.bytes(form.name)
+    assert len(written) > 100
+
+
+def test_another_run_can_be_chosen(export, hostile):
+    assert export("--out", "x.csv", "--run", "2").exit_code == 0
+    assert Path("x.csv").read_bytes() == hostile.bytes("csv")
+
+
+def test_a_run_that_is_not_there_is_an_error(export):
+    done = export("--out", "x.csv", "--run", "3")
+    assert done.exit_code == 2
+    assert "there is no run 3; the trace has runs 1 to 2" in done.output
+    assert not Path("x.csv").exists()
+
+
+def test_metric_and_number_of_nodes_are_those_asked_for(export, broadcast):
+    assert export("--out", "x.dot", "--metric", "h-abs", "--top", "6").exit_code == 0
+    assert Path("x.dot").read_text() == broadcast.text("dot", metric="h-abs", top=6)
+
+
+def test_an_unknown_metric_names_the_metrics(export):
+    done = export("--out", "x.svg", "--metric", "speed")
+    assert done.exit_code == 2
+    assert "'speed' is no metric; choose one of loss, sync, comp-abs" in done.output
+
+
+def test_a_table_is_chosen_by_its_name(export, broadcast):
+    assert export("--out", "x.csv", "--table", "supersteps").exit_code == 0
+    assert Path("x.csv").read_bytes() == broadcast.bytes("csv", table="supersteps")
+
+
+def test_a_dash_is_the_standard_output(export, broadcast):
+    done = export("--out", "-", "--format", "csv")
+    assert done.stdout_bytes == broadcast.bytes("csv")
+
+
+def test_the_pages_are_one_of_the_formats(export):
+    done = export("--out", "x.html")
+    assert done.output == "wrote x.html: open it with a browser\n"
+    assert "<html" in Path("x.html").read_text(encoding="utf-8")
+
+
+def test_a_file_that_cannot_be_written_is_named(export):
+    done = export("--out", "nowhere/x.csv")
+    assert done.exit_code == 1
+    assert done.output == "Error: nowhere/x.csv cannot be written: No such file or directory\n"
+
+
+def test_the_help_lists_every_format_with_what_opens_it(export):
+    help_text = " ".join(export("--help").output.split())
+    for form in FORMATS:
+        assert f"{form.name} ({form.ending}) {form.holds}; for {form.opened_by}" in help_text
+    assert "html (.html)" in help_text
+
+
+def test_a_trace_without_runs_is_an_error(tmp_path):
+    path = tmp_path / "empty.bsp"
+    write_trace(path, Trace(()))
+    done = CliRunner().invoke(main, ["export", str(path), "--out", str(tmp_path / "x.csv")])
+    assert done.exit_code == 1
+    assert "the trace has no runs" in done.output
