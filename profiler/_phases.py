@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from profiler._steps import ranked
+from profiler._numbering import ranked
 from profiler.costs import computation_ns, spent_ns, superstep_numbers
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from profiler._numbering import ranked
 from profiler.costs import computation_ns
 from profiler.window import root_supersteps
 
@@ -123,17 +124,6 @@ def excess(run: Run, numbers: Ints, cost: Floats) -> Floats:
     size[numbers] = np.array([info.size for info in run.groups])[run.records["group"]]
     mean = np.bincount(numbers, cost, len(size)) / size
     return np.maximum(cost - mean[numbers], 0)
-
-
-def ranked(values: Ints) -> tuple[Ints, Ints]:
-    """Return the different values in rising order, and the position of each value among them."""
-    most = int(values.max(initial=-1)) + 1
-    if most > 4 * len(values) + 1024:  # numbers with great gaps
-        different, position = np.unique(values, return_inverse=True)
-        return different, position
-    present = np.zeros(most, bool)
-    present[values] = True
-    return np.flatnonzero(present), (np.cumsum(present) - 1)[values]
 
 
 def _greatest(step: Ints, cost: Floats, count: int) -> Ints:

@@ -11,17 +11,11 @@ from numpy.typing import NDArray
 
 from bsplib.recording.records import Run
 from bsplib.sync_kinds import Kind
-from profiler.costs import METRICS, record_costs, superstep_numbers
+from profiler._cells import Cells, Pies, Spans
+from profiler._numbering import Ints, ranked
+from profiler._segments import LOW, ROWS, TOP, Stats, changes, merge, starts
+from profiler.costs import METRICS, cost_blocks, superstep_numbers
 from profiler.summary import Cost, Summary
-
-Stats = NDArray[np.float64]
-"""Costs of cells, supersteps or groups: one column for each of them, and these rows."""
-
-TOP = slice(0, 5)
-"""Rows of the greatest value of each metric, and of the number of supersteps."""
-LOW = slice(5, 9)
-"""Rows of the least value of each metric."""
-_ROWS = 9
 
 
 class Sums:
@@ -30,7 +24,7 @@ class Sums:
     def __init__(self, run: Run) -> None:
         records = run.records
         pairs = records["stack"].astype(np.int64) * len(Kind) + records["kind"]
-        keys, origin = np.unique(pairs, return_inverse=True)
+        keys, origin = ranked(pairs)
         self.origin = origin
         """Position in ``origins`` of the origin of each record."""
         self.origins = [(int(key) // len(Kind), Kind(key % len(Kind))) for key in keys]
@@ -40,32 +34,16 @@ class Sums:
         self.levels = self._groups.levels
         """Greatest number of sub-groups that are nested in one another."""
         step = superstep_numbers(run)
-        costs = record_costs(run, step)
-        self._sum_cells(run, step, origin, costs)
-        self._sum_pies(run, origin, costs)
-        by_start = np.argsort(records["start"])
-        self._spans = origin[by_start], records["start"][by_start], records["end"][by_start]
+        self._cells = Cells(step, origin, keys % len(Kind) != Kind.END)
+        self._pies = Pies(origin, records["pid"], run.nprocs, len(METRICS))
+        for part, costs in cost_blocks(run, step):
+            self._cells.add(part, costs)
+            self._pies.add(part, costs)
+        self._spans = Spans(self._cells, records)
+        group = np.zeros(int(step.max(initial=-1)) + 1, np.int64)
+        group[step] = records["group"]
+        self._cell_group = group[self._cells.step]
         self._known: dict[frozenset[int], Cost] = {}
-
-    def _sum_cells(
-        self, run: Run, step: NDArray[np.int64], origin: NDArray[np.intp], costs: Stats
-    ) -> None:
-        """Sum the records into cells: a cell is what one superstep has of one origin."""
-        order = np.lexsort((origin, step))
-        step, origin, costs = step[order], origin[order], costs[:, order]
-        starts = _starts(step, origin)
-        counts = run.records["kind"][order] != Kind.END
-        self._cells = _merge(np.vstack([costs, counts]), costs, starts)
-        self._cell_records = np.diff(starts, append=len(step))
-        self._cell_origin = origin[starts]
-        self._cell_step = step[starts]
-        self._cell_group = run.records["group"][order][starts]
-
-    def _sum_pies(self, run: Run, origin: NDArray[np.intp], costs: Stats) -> None:
-        """Sum the records into slices of pies: a slice is what one process has of one origin."""
-        keys, slices = np.unique(origin * run.nprocs + run.records["pid"], return_inverse=True)
-        self._slice_origin, self._slice_pid = np.divmod(keys, run.nprocs)
-        self._slices = np.stack([np.bincount(slices, cost, len(keys)) for cost in costs])
 
     def cost(self, origins: frozenset[int]) -> Cost:
         """Return the cost of the records of these origins (positions in ``self.origins``)."""
@@ -78,7 +56,7 @@ class Sums:
     def _cost_of(self, chosen: NDArray[np.bool_]) -> Cost:
         """Compute the cost of the chosen origins, in seconds and bytes."""
         stats = self._groups.total(*self._group_sums(chosen))
-        pies = self._pies(chosen)
+        pies = self._pies.of(chosen)
         summaries = {}
         for row, metric in enumerate(METRICS):
             unit = 1.0 if metric == "h" else 1e9
@@ -87,38 +65,24 @@ class Sums:
             mean = np.clip(pie.sum() / self._nprocs, low, top)
             top, mean, low = (float(value / unit) for value in (top, mean, low))
             summaries[metric] = Summary(top, mean, low, tuple((pie / unit).tolist()))
-        return Cost(count=int(stats[4]), elapsed_s=self._elapsed_ns(chosen) / 1e9, **summaries)
+        return Cost(
+            count=int(stats[4]), elapsed_s=self._spans.elapsed_ns(chosen) / 1e9, **summaries
+        )
 
-    def _group_sums(self, chosen: NDArray[np.bool_]) -> tuple[NDArray[np.int32], Stats]:
+    def _group_sums(self, chosen: NDArray[np.bool_]) -> tuple[Ints, Stats]:
         """Return the groups with chosen records, in order, and the sums over their supersteps.
 
         A process without a chosen record in a superstep counts as 0 there.
         """
-        cells = np.flatnonzero(chosen[self._cell_origin])
-        stats = self._cells[:, cells]
-        starts = _starts(self._cell_step[cells])
-        stats = _merge(stats[TOP], stats[LOW], starts)
-        groups = self._cell_group[cells[starts]]
-        present = np.add.reduceat(self._cell_records[cells], starts)
+        cells = np.flatnonzero(chosen[self._cells.origin])
+        stats = self._cells.stats[:, cells]
+        begins = starts(self._cells.step[cells])
+        stats = merge(stats[TOP], stats[LOW], begins)
+        groups = self._cell_group[cells[begins]]
+        present = np.add.reduceat(self._cells.records[cells], begins)
         stats[LOW, present < self._groups.size[groups]] = 0
-        starts = _starts(groups)
-        return groups[starts], np.add.reduceat(stats, starts, axis=1)
-
-    def _pies(self, chosen: NDArray[np.bool_]) -> Stats:
-        """Return the sum of each metric for each process, in nanoseconds and bytes."""
-        slices = np.flatnonzero(chosen[self._slice_origin])
-        pids = self._slice_pid[slices]
-        return np.stack([np.bincount(pids, cost[slices], self._nprocs) for cost in self._slices])
-
-    def _elapsed_ns(self, chosen: NDArray[np.bool_]) -> int:
-        """Return the length of the union of the intervals from start to end."""
-        origin, start, end = self._spans
-        rows = np.flatnonzero(chosen[origin])
-        if len(rows) == 0:
-            return 0
-        begins, latest = start[rows], np.maximum.accumulate(end[rows])
-        gaps = np.maximum(begins[1:] - latest[:-1], 0)
-        return int(latest[-1] - begins[0] - gaps.sum())
+        begins = starts(groups)
+        return groups[begins], np.add.reduceat(stats, begins, axis=1)
 
 
 class _Groups:
@@ -136,13 +100,13 @@ class _Groups:
         order = np.lexsort((ordinal, self._parent, depth))
         # A partition here is the set of sub-groups that a parent opened with one call.
         self._partition = np.empty(self._count, np.int64)
-        self._partition[order] = np.cumsum(_changes(self._parent[order], ordinal[order]))
-        levels = np.split(order, _starts(depth[order])[1:])
+        self._partition[order] = np.cumsum(changes(self._parent[order], ordinal[order]))
+        levels = np.split(order, starts(depth[order])[1:])
         self._levels = levels[:0:-1]
         """The groups of each depth, sorted by partition; deepest first, without the root."""
         self.levels = len(self._levels)
 
-    def total(self, groups: NDArray[np.int32], sums: Stats) -> NDArray[np.float64]:
+    def total(self, groups: Ints, sums: Stats) -> NDArray[np.float64]:
         """Combine the sums of groups into those of the root with all its sub-groups.
 
         The sub-groups of one partition run at the same time: the greatest of their maxima
@@ -150,7 +114,7 @@ class _Groups:
         parent is in none of the given groups. Partitions, and what their parent does
         itself, run one after another: they are added.
         """
-        stats = np.zeros((_ROWS, self._count))
+        stats = np.zeros((ROWS, self._count))
         stats[:, groups] = sums
         present = np.zeros(self._count, bool)
         present[groups] = True
@@ -158,32 +122,14 @@ class _Groups:
             siblings = level[present[level]]
             if len(siblings) == 0:
                 continue
-            starts = _starts(self._partition[siblings])
+            begins = starts(self._partition[siblings])
             beside = stats[:, siblings]
-            beside = _merge(beside[TOP], beside[LOW], starts)
-            parents = self._parent[siblings[starts]]
-            covered = np.add.reduceat(self.size[siblings], starts)
+            beside = merge(beside[TOP], beside[LOW], begins)
+            parents = self._parent[siblings[begins]]
+            covered = np.add.reduceat(self.size[siblings], begins)
             beside[LOW, covered < self.size[parents]] = 0
-            starts = _starts(parents)
-            stats[:, parents[starts]] += np.add.reduceat(beside, starts, axis=1)
+            begins = starts(parents)
+            stats[:, parents[begins]] += np.add.reduceat(beside, begins, axis=1)
             present[parents] = True
         total: NDArray[np.float64] = stats[:, 0]
         return total
-
-
-def _merge(top: Stats, low: Stats, starts: NDArray[np.intp]) -> Stats:
-    """Return the greatest and the least of each range of columns that begins at ``starts``."""
-    merged = np.maximum.reduceat(top, starts, axis=1), np.minimum.reduceat(low, starts, axis=1)
-    return np.vstack(merged)
-
-
-def _changes(*keys: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Mark, in sorted keys, where the combination differs from the one before."""
-    changes = np.ones(len(keys[0]), bool)
-    changes[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
-    return changes
-
-
-def _starts(*keys: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return the positions, in sorted keys, where a new combination begins."""
-    return np.flatnonzero(_changes(*keys))

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.recording.records import NO_CPU, Direction, Run
+from profiler._numbering import blocks, finder, is_small, ranked
+from profiler._segments import changes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
 METRICS = ("comp", "comm", "idle", "h")
@@ -22,13 +26,16 @@ def superstep_numbers(run: Run) -> NDArray[np.int64]:
         For each record the number of its superstep, from 0 without gaps. The records of
         all processes in the same superstep of the same group have the same number.
     """
-    group, superstep = run.records["group"], run.records["superstep"]
+    group = np.ascontiguousarray(run.records["group"])
+    superstep = np.ascontiguousarray(run.records["superstep"])
+    lengths = np.zeros(len(run.groups), np.int64)
+    np.maximum.at(lengths, group, superstep + 1)
+    if is_small(lengths.sum(dtype=float), len(group)):
+        first = np.cumsum(lengths) - lengths
+        return ranked(first[group] + superstep)[1]
     order = np.lexsort((superstep, group))
-    group, superstep = group[order], superstep[order]
-    new = np.zeros(len(order), np.int64)
-    new[1:] = (group[1:] != group[:-1]) | (superstep[1:] != superstep[:-1])
-    numbers = np.empty_like(new)
-    numbers[order] = np.cumsum(new)
+    numbers = np.empty(len(order), np.int64)
+    numbers[order] = np.cumsum(changes(group[order], superstep[order])) - 1
     return numbers
 
 
@@ -39,11 +46,18 @@ def computation_ns(run: Run) -> NDArray[np.float64]:
     time was measured, w is at most the share of W in it, ``cpu * W / (W + calls)``, so
     that waiting for a core does not count as computation.
     """
-    records, spent = run.records, spent_ns(run)
+    w = np.empty(len(run.records))
+    for part in blocks(len(w)):
+        w[part] = _computation_ns(run.records[part])
+    return w
+
+
+def _computation_ns(records: NDArray[np.void]) -> NDArray[np.float64]:
+    spent, cpu = _spent_ns(records), np.ascontiguousarray(records["cpu"])
     share = spent / np.maximum(spent + records["comm_calls"], 1)
     # Whole numbers of nanoseconds are added without rounding errors.
-    on_a_core = np.rint(records["cpu"] * share)
-    w: NDArray[np.float64] = np.where(records["cpu"] == NO_CPU, spent, np.minimum(spent, on_a_core))
+    on_a_core = np.rint(cpu * share)
+    w: NDArray[np.float64] = np.where(cpu == NO_CPU, spent, np.minimum(spent, on_a_core))
     return w
 
 
@@ -60,9 +74,13 @@ def waiting_ns(run: Run) -> float | None:
 
 def spent_ns(run: Run) -> NDArray[np.float64]:
     """Return W: the time from start to arrival without primitives and sub-groups."""
-    records = run.records
+    return _spent_ns(run.records)
+
+
+def _spent_ns(records: NDArray[np.void]) -> NDArray[np.float64]:
     spent: NDArray[np.int64] = records["arrive"] - records["start"]
-    spent = spent - records["comm_calls"] - records["sub"]
+    spent -= records["comm_calls"]
+    spent -= records["sub"]
     return spent.astype(np.float64)
 
 
@@ -81,12 +99,27 @@ def record_costs(run: Run, numbers: NDArray[np.int64] | None = None) -> NDArray[
 
     Source: Jarvis et al. 2002, section 2.1; time in sub-groups is in their own records.
     """
-    records = run.records
-    comp = computation_ns(run)
-    comm = records["comm_calls"] + (records["end"] - records["released"])
-    idle = records["released"] - records["arrive"]
+    costs = np.empty((len(METRICS), len(run.records)))
+    for part, values in cost_blocks(run, numbers):
+        costs[:, part] = values
+    return costs
+
+
+def cost_blocks(
+    run: Run, numbers: NDArray[np.int64] | None = None
+) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    """Return the costs as :func:`record_costs` does, for one block of records after another.
+
+    Yields:
+        The positions of successive records, and their costs.
+    """
     h = np.maximum(*h_relation(run, numbers))
-    return np.stack([comp, comm, idle, h]).astype(np.float64)
+    for part in blocks(len(h)):
+        records = run.records[part]
+        released = np.ascontiguousarray(records["released"])
+        comm = records["comm_calls"] + (records["end"] - released)
+        idle = released - records["arrive"]
+        yield part, np.stack([_computation_ns(records), comm, idle, h[part]])
 
 
 def h_relation(
@@ -106,16 +139,15 @@ def h_relation(
     Returns:
         ``(h_out, h_in)``, each as long as ``run.records``.
     """
-    traffic = run.traffic
-    caller, partner = traffic["record"], partner_records(run, numbers)
-    sizes = traffic["bytes"].astype(np.float64)
-
-    def total(records: NDArray[np.int64], direction: Direction) -> NDArray[np.float64]:
-        rows = (traffic["direction"] == direction) & (records >= 0)
-        return np.bincount(records[rows], sizes[rows], len(run.records)).astype(np.float64)
-
-    h_out = total(caller, Direction.OUT) + total(partner, Direction.IN)
-    h_in = total(caller, Direction.IN) + total(partner, Direction.OUT)
+    h_out, h_in = np.zeros((2, len(run.records)))
+    partners = partner_records(run, numbers)
+    for part in blocks(len(partners)):
+        rows, partner = run.traffic[part], partners[part]
+        caller, sizes = rows["record"], rows["bytes"].astype(np.float64)
+        out, there = rows["direction"] == Direction.OUT, partner >= 0
+        for h, direction in ((h_out, out), (h_in, ~out)):
+            np.add.at(h, caller[direction], sizes[direction])
+            np.add.at(h, partner[there & ~direction], sizes[there & ~direction])
     return h_out, h_in
 
 
@@ -126,14 +158,14 @@ def partner_records(run: Run, numbers: NDArray[np.int64] | None = None) -> NDArr
         run: the run.
         numbers: the result of :func:`superstep_numbers`, if it is known.
     """
-    if len(run.traffic) == 0:
-        return np.empty(0, np.int64)
-    if numbers is None:
-        numbers = superstep_numbers(run)
-    first_keys = numbers * run.nprocs  # the key of a record is unique: superstep and pid
-    keys = first_keys + run.records["pid"]
-    wanted = first_keys[run.traffic["record"]] + run.traffic["partner"]
-    order = np.argsort(keys)
-    found = np.searchsorted(keys, wanted, sorter=order).clip(max=len(order) - 1)
-    partner = order[found]
-    return np.where(keys[partner] == wanted, partner, -1)
+    partners = np.empty(len(run.traffic), np.int64)
+    if len(partners) == 0:
+        return partners
+    pid = np.ascontiguousarray(run.records["pid"])
+    numbers = superstep_numbers(run) if numbers is None else numbers
+    keys = numbers * run.nprocs + pid  # superstep and process: unique
+    find = finder(keys, (int(numbers.max()) + 1) * run.nprocs)
+    for part in blocks(len(partners)):
+        caller, partner = run.traffic["record"][part], run.traffic["partner"][part]
+        partners[part] = find(keys[caller] - pid[caller] + partner)
+    return partners

@@ -1,0 +1,194 @@
+"""Tables and blocks give the same sums as a computation record by record."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+from bsplib.recording.records import Direction
+from bsplib.sync_kinds import Kind
+from profiler import _numbering
+from profiler._numbering import finder, ranked
+from profiler._sums import Sums
+from profiler.costs import METRICS, h_relation, partner_records, superstep_numbers
+
+STACKS = ["main:2", "main a:12", "main b a:12", "main b:22", "main c:32"]
+
+
+@pytest.fixture(params=["tables", "sorts", "short blocks"], autouse=True)
+def way(request, monkeypatch):
+    """Tables and sorts, blocks shorter and longer than the records."""
+    if request.param == "sorts":
+        monkeypatch.setattr(_numbering, "_LEAST_TABLE", -1)
+        monkeypatch.setattr(_numbering, "_TABLE_PER_ROW", 0)
+    if request.param == "short blocks":
+        monkeypatch.setattr(_numbering, "_BLOCK", 3)
+    return request.param
+
+
+@pytest.fixture(params=range(4))
+def run(script, request):
+    """Supersteps of five processes at various lines, some oblivious, some in sub-groups."""
+    rng = np.random.default_rng(request.param)
+    program = script(5)
+    for _ in range(12):
+        step(program, rng, 0, 5)
+        if rng.random() < 0.4:
+            with program.partition(2, 3) as groups:
+                for _ in range(rng.integers(3)):
+                    step(program, rng, groups[0], 2)
+                step(program, rng, groups[1], 3)
+    program.step("main:9", rng.integers(0, 50, 5).tolist(), kind=Kind.END)
+    return program.run()
+
+
+def step(program, rng, group, size):
+    pids = list(program.groups[group].members)
+    common = rng.choice(STACKS)
+    stacks = [common if rng.random() < 0.6 else rng.choice(STACKS) for _ in pids]
+    pairs = [tuple(rng.choice(pids, 2, replace=False).tolist()) for _ in range(3)]
+    transfers = [(*pair, int(rng.integers(100))) for pair in pairs]
+    oblivious = rng.random() < 0.3
+    program.step(
+        stacks,
+        rng.integers(0, 50, size).tolist(),
+        calls=rng.integers(0, 5, size).tolist(),
+        waits=rng.integers(0, 9, size).tolist() if oblivious else None,
+        transfer=int(rng.integers(0, 20)),
+        puts=transfers[:2],
+        gets=transfers[2:],
+        group=group,
+        kind=Kind.OBLSYNC if oblivious else Kind.SYNC,
+    )
+
+
+def plain_h(run):
+    """Bytes out of and into each record, by a search for the record of the partner."""
+    h = np.zeros((2, len(run.records)))
+    partners = []
+    for caller, partner, direction, size_bytes, _ in run.traffic.tolist():
+        mine = run.records[caller]
+        same = (run.records["group"] == mine["group"]) & (run.records["pid"] == partner)
+        found = np.flatnonzero(same & (run.records["superstep"] == mine["superstep"]))
+        partners.append(int(found[0]) if len(found) else -1)
+        out = direction == Direction.OUT
+        h[0 if out else 1, caller] += size_bytes
+        h[1 if out else 0, found] += size_bytes
+    return partners, h
+
+
+def plain_costs(run):
+    """The costs of each record: comp, comm, idle in ns; h in bytes."""
+    _, h = plain_h(run)
+    costs = []
+    for number, record in enumerate(run.records):
+        comp = record["arrive"] - record["start"] - record["comm_calls"] - record["sub"]
+        comm = record["comm_calls"] + record["end"] - record["released"]
+        costs.append((comp, comm, record["released"] - record["arrive"], h[:, number].max()))
+    return costs
+
+
+def plain_sums(run, chosen):
+    """Count, then maximum and minimum of each metric, over the chosen records."""
+    costs = plain_costs(run)
+    groups = defaultdict(lambda: defaultdict(dict))
+    for number in chosen:
+        record = run.records[number]
+        groups[record["group"]][record["superstep"]][record["pid"]] = number
+
+    def total(group):
+        size = run.groups[group].size
+        count, top, low = 0, np.zeros(4), np.zeros(4)
+        for numbers in groups[group].values():
+            values = [costs[number] for number in numbers.values()]
+            values += [(0, 0, 0, 0)] * (len(numbers) < size)
+            top, low = top + np.max(values, axis=0), low + np.min(values, axis=0)
+            kinds = {int(run.records["kind"][number]) for number in numbers.values()}
+            count += kinds != {Kind.END}
+        beside = defaultdict(list)
+        for position, info in enumerate(run.groups):
+            if info.parent == group and covers(position):
+                beside[info.ordinal].append(position)
+        for positions in beside.values():
+            counts, tops, lows = zip(*map(total, positions), strict=True)
+            covered = sum(run.groups[position].size for position in positions)
+            count, top = count + max(counts), top + np.max(tops, axis=0)
+            low = low + (np.min(lows, axis=0) if covered == size else 0)
+        return count, top, low
+
+    def covers(group):
+        inner = [number for number, info in enumerate(run.groups) if info.parent == group]
+        return bool(groups[group]) or any(map(covers, inner))
+
+    return total(0)
+
+
+def plain_elapsed_ns(run, chosen):
+    """Moments at which a chosen record was under way."""
+    during = np.zeros(int(run.records["end"].max()), bool)
+    for number in chosen:
+        during[run.records["start"][number] : run.records["end"][number]] = True
+    return np.count_nonzero(during)
+
+
+def test_costs_of_any_origins_are_those_of_their_records(run):
+    sums = Sums(run)
+    rng = np.random.default_rng(7)
+    sets = [{origin} for origin in range(len(sums.origins))]
+    sets += [set(range(len(sums.origins))), set()]
+    sets += [set(rng.choice(len(sums.origins), 4, replace=False).tolist()) for _ in range(5)]
+    costs = np.array(plain_costs(run))
+    for origins in sets:
+        chosen = [n for n, origin in enumerate(sums.origin.tolist()) if origin in origins]
+        cost = sums.cost(frozenset(origins))
+        count, top, low = plain_sums(run, chosen)
+        assert cost.count == count
+        assert round(cost.elapsed_s * 1e9) == plain_elapsed_ns(run, chosen)
+        for row, metric in enumerate(METRICS):
+            unit = 1 if metric == "h" else 1e9
+            pie = np.bincount(run.records["pid"][chosen], costs[chosen, row], 5)
+            assert cost[metric].maximum * unit == pytest.approx(top[row])
+            assert cost[metric].minimum * unit == pytest.approx(low[row])
+            assert np.array(cost[metric].pie) * unit == pytest.approx(pie)
+
+
+def test_the_origin_of_a_record_is_its_stack_with_the_kind_of_its_sync(run):
+    sums = Sums(run)
+    found = [sums.origins[origin] for origin in sums.origin]
+    assert found == list(
+        zip(run.records["stack"].tolist(), map(Kind, run.records["kind"]), strict=True)
+    )
+
+
+def test_partners_and_bytes_are_those_of_a_search(run):
+    partners, h = plain_h(run)
+    assert partner_records(run).tolist() == partners
+    assert np.array_equal(h_relation(run), h)
+
+
+def test_supersteps_are_numbered_by_group_and_number(run):
+    pairs = list(zip(run.records["group"].tolist(), run.records["superstep"].tolist(), strict=True))
+    place = {pair: number for number, pair in enumerate(sorted(set(pairs)))}
+    assert superstep_numbers(run).tolist() == [place[pair] for pair in pairs]
+
+
+def test_a_partner_without_a_record_in_the_superstep_is_none(script):
+    program = script(3)
+    program.step("main", puts=[(0, 1, 8)])
+    program.step(["main", None, "main"], puts=[(0, 1, 8), (0, 2, 8)])
+    assert partner_records(program.run()).tolist() == [1, -1, 4]
+
+
+def test_values_are_ranked_as_by_a_sort():
+    values = np.random.default_rng(1).integers(0, 50, 30)
+    different, position = ranked(values)
+    assert different.tolist() == sorted(set(values.tolist()))
+    assert np.array_equal(different[position], values)
+    assert [part.tolist() for part in ranked(np.empty(0, np.int64))] == [[], []]
+
+
+def test_keys_are_found_where_they_are():
+    keys = np.array([7, 3, 40, 0])
+    assert finder(keys, 50)(np.array([0, 1, 40, 49, 7])).tolist() == [3, -1, 2, -1, 0]
