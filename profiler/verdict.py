@@ -89,27 +89,26 @@ def _sentence(loss: Loss, cost_s: float) -> Sentence:
 
 
 def filled(template: str, seconds: float, cost_s: float, *, who: str = "", count: int = 0) -> str:
-    """Fill the figures into the template of a sentence.
+    """Fill the figures into the template of a sentence, by ``str.format``.
 
     Args:
-        template: a text with ``{lost}``, ``{cost}`` and ``{share}``; other braces stay.
-        seconds: for ``{lost}``.
+        template: a text with some of ``{lost}``, ``{amount}`` (the same, always with its
+            unit), ``{cost}``, ``{share}``, ``{who}`` and ``{count}``.
+        seconds: for ``{lost}`` and ``{amount}``.
         cost_s: the whole cost of the run.
-        who: for ``{who}``: the processes of a sub-group.
-        count: for ``{count}``: a number of supersteps.
+        who: the processes of a sub-group.
+        count: a number of supersteps.
     """
-    lost, cost = fmt.seconds(seconds), fmt.seconds(cost_s)
-    number, _, unit = lost.partition(" ")
-    values = {
-        "{lost}": number if unit == cost.partition(" ")[2] else lost,
-        "{cost}": cost,
-        "{share}": f"{100 * seconds / cost_s:.0f}%",
-        "{who}": who,
-        "{count}": "1 superstep" if count == 1 else f"{count} supersteps",
-    }
-    for name, value in values.items():
-        template = template.replace(name, value, 1)
-    return template
+    amount, cost = fmt.seconds(seconds), fmt.seconds(cost_s)
+    number, _, unit = amount.partition(" ")
+    return template.format(
+        lost=number if unit == cost.partition(" ")[2] else amount,
+        amount=amount,
+        cost=cost,
+        share=f"{100 * seconds / cost_s:.0f}%",
+        who=who,
+        count="1 superstep" if count == 1 else f"{count} supersteps",
+    )
 
 
 # -- templates ------------------------------------------------------------------------------------
@@ -118,8 +117,7 @@ def filled(template: str, seconds: float, cost_s: float, *, who: str = "", count
 def template(entry: Entry, callgraph: CallGraph) -> str:
     """Return the sentence about a loss, in which words in braces stand for figures.
 
-    These words, those of :func:`filled`, come before all names from the trace, which may
-    contain braces of their own.
+    These are the words of :func:`filled`; braces in names from the trace are doubled.
     """
     where = _where(entry.chain, callgraph)
     if entry.source == COMP:
@@ -184,7 +182,8 @@ def processes(pids: Sequence[int]) -> str:
 
 def _where(chain: tuple[str, ...], callgraph: CallGraph) -> str:
     """Return the function, line and caller of a cost centre."""
-    names = [fmt.visible(callgraph.graph.nodes[node]["node"].name) for node in chain[-3:]]
+    nodes = callgraph.graph.nodes
+    names = [_escaped(fmt.visible(nodes[node]["node"].name)) for node in chain[-3:]]
     if len(names) == 1:
         return f"in {names[0]}"
     *callers, function, leaf = names
@@ -192,10 +191,14 @@ def _where(chain: tuple[str, ...], callgraph: CallGraph) -> str:
     return f"in {function} ({leaf}){called}"
 
 
+def _escaped(name: str) -> str:
+    return name.replace("{", "{{").replace("}", "}}")
+
+
 def waiting_template(nprocs: int, cores: object) -> str:
     """Return the sentence about waiting for a core."""
     where = f" of {cores}" if isinstance(cores, int) else ""
     return (
-        f"Each process waited {{lost}} on average for a core{where}, beside the cost of {{cost}}, "
+        f"Each process waited {{amount}} on average for a core{where}, beside the cost of {{cost}}, "
         f"since {nprocs} processes are more than the cores; this is no imbalance of the program."
     )

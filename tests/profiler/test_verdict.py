@@ -1,0 +1,202 @@
+"""The kinds of losses and the sentences about them, on runs that are defined by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from profiler.losses import book
+from profiler.rates import Rates
+from profiler.verdict import MOST_SENTENCES, filled, processes
+
+FREE = Rates(g=0.0, l=0.0)
+DEAR_BYTES = Rates(g=1e-6, l=0.0)
+
+
+def first(program, rates=FREE):
+    """The first sentence of the verdict."""
+    return book(program.reading().callgraph, rates).verdict().sentences[0]
+
+
+def test_a_fixed_straggler_is_named_with_its_function_line_and_caller(script):
+    program = script(4)
+    for _ in range(10):
+        program.step("main fine_grid relax:40", w=[10, 10, 110, 10])
+    sentence = first(program)
+    assert sentence.text == (
+        "750 ns of 1.10 µs (68%) are lost waiting for process 2 in relax (app.py line 40), called "
+        "by fine_grid (fixed straggler); an even share would save it."
+    )
+    assert (sentence.kind, sentence.seconds) == ("fixed", pytest.approx(750e-9))
+
+
+def test_figures_of_one_unit_name_it_once():
+    assert filled("{lost} of {cost} ({share})", 1.23, 2.23) == "1.23 of 2.23 s (55%)"
+    assert filled("{lost} of {cost} ({share})", 0.123, 2.23) == "123 ms of 2.23 s (6%)"
+
+
+def test_a_rotating_straggler_is_told_from_a_fixed_one(script):
+    program = script(4)
+    for number in range(40):
+        program.step("main relax", w=[110 if pid == number % 4 else 10 for pid in range(4)])
+    sentence = first(program)
+    assert sentence.kind == "rotating"
+    assert "waiting for another process each time in relax" in sentence.text
+
+
+def test_one_bad_superstep_of_a_thousand_is_named(script):
+    program = script(4)
+    for number in range(1000):
+        program.step("main relax", w=[1000 * (number == 612) + 10, 10, 10, 11])
+    sentence = first(program)
+    assert sentence.kind == "one-off"
+    assert "most of it in superstep 612 for process 0 (one-off straggler)" in sentence.text
+    assert sentence.superstep == 612
+
+
+def test_a_place_that_is_passed_once_has_a_fixed_straggler(script):
+    program = script(4)
+    program.step("main sort", w=[100, 10, 10, 10])
+    assert "for process 0 in sort (app.py line 12), called by main (fixed" in first(program).text
+
+
+def test_a_straggler_in_a_branch_of_its_own_is_named_with_the_branch(script):
+    program = script(8)
+    for _ in range(10):
+        program.step([*["main light"] * 7, "main heavy"], w=[10] * 7 + [90])
+    sentence = first(program)
+    assert sentence.kind == "fixed"
+    assert "for process 7 in heavy (app.py line 22), called by main" in sentence.text
+    assert "in a branch that only 1 of the processes takes)" in sentence.text
+
+
+def test_one_who_waits_behind_a_collective_is_found_at_the_line_that_called_it(script):
+    program = script(4)
+    stack = "main solve:25 bsplib/collectives.py/allreduce:7"
+    for _ in range(10):
+        program.step(stack, w=[5, 5, 5, 95])
+        program.step(stack, w=1)
+    text = first(program).text
+    assert "waiting for process 3 in solve (app.py line 25 · allreduce), called by main" in text
+
+
+@pytest.mark.parametrize(
+    ("puts", "kind", "who"),
+    [
+        ([(pid, 0, 900) for pid in (1, 2, 3)], "fan-in", "to process 0"),
+        ([(0, pid, 900) for pid in (1, 2, 3)], "fan-out", "from process 0"),
+        ([(2, 3, 900), (3, 2, 900)], "uneven exchange", "to and from process 2"),
+    ],
+)
+def test_uneven_transfers_are_named_by_their_direction(script, puts, kind, who):
+    program = script(4)
+    for _ in range(10):
+        program.step("main gather", puts=puts)
+    sentence = first(program, DEAR_BYTES)
+    assert sentence.kind == kind
+    assert f"waiting for the transfers {who} in gather" in sentence.text
+    assert f"({kind})" in sentence.text
+
+
+def test_a_fan_in_to_changing_processes_rotates(script):
+    program = script(4)
+    for number in range(40):
+        root = number % 4
+        program.step("main gather", puts=[(pid, root, 900) for pid in range(4) if pid != root])
+    sentence = first(program, DEAR_BYTES)
+    assert "transfers to another process each time in gather" in sentence.text
+    assert "(rotating fan-in)" in sentence.text
+
+
+def test_unequal_sub_groups_are_named_by_the_processes_of_the_one_that_costs_most(script):
+    program = script(8)
+    for _ in range(3):
+        with program.partition(3, 5) as (left, right):
+            program.step("main halves left", w=10, group=left)
+            program.step("main halves right", w=100, group=right)
+        program.step("main halves:30", w=1)
+    sentence = first(program)
+    assert sentence.kind == "unequal sub-groups"
+    assert "waiting for the sub-group of processes 3 to 7, which costs most, in halves" in (
+        sentence.text
+    )
+
+
+def test_a_fixed_straggler_inside_sub_groups_is_found(script):
+    program = script(4)
+    for _ in range(6):
+        with program.partition(2, 2) as (left, right):
+            for _ in range(5):
+                program.step("main inner", w=[10, 100], group=left)
+                program.step("main inner", w=[10, 20], group=right)
+        program.step("main")
+    ledger = book(program.reading().callgraph, FREE)
+    (worst,) = [loss for loss in ledger.losses if loss.kind == "fixed"]
+    assert worst.pids == (1,)
+
+
+def test_too_many_supersteps_are_named_where_l_outweighs_w_and_g_h(script):
+    program = script(4)
+    for _ in range(50):
+        program.step("main tick", w=1)
+    program.step("main work", w=900)
+    sentence = first(program, Rates(0.0, 10e-9))
+    assert sentence.kind == "too many supersteps"
+    assert sentence.text == (
+        "500 ns of 1.46 µs (34%) are spent for the end of 50 supersteps in tick (app.py line 12), "
+        "called by main, more than for their work (too many supersteps); half as many would save "
+        "half of it."
+    )
+
+
+def test_a_balanced_run_is_called_balanced(script):
+    program = script(4)
+    for _ in range(10):
+        program.step("main relax", w=[100, 101, 100, 99])
+    verdict = book(program.reading().callgraph, FREE).verdict()
+    assert verdict.balanced
+    assert str(verdict).startswith("Balanced: 10.0 ns of 1.01 µs (1%) are lost")
+
+
+def test_waiting_for_a_core_comes_last_and_is_no_imbalance(script):
+    program = script(4)
+    for _ in range(10):
+        program.step("main relax", w=[100] * 4, cpu=[20, 20, 20, 40])
+    ledger = book(program.reading().callgraph, FREE)
+    verdict = ledger.verdict()
+    assert [sentence.kind for sentence in verdict.sentences] == ["fixed", "waiting for a core"]
+    assert ledger.waiting_s == pytest.approx(3000e-9)
+    assert "waited 750 ns on average for a core" in verdict.sentences[-1].text
+    assert ledger.lost_s == pytest.approx(150e-9)
+
+
+def test_a_verdict_has_at_most_five_sentences_the_greatest_loss_first(script):
+    program = script(2)
+    for number in range(9):
+        program.step(f"main place{number}", w=[100 + number, 0])
+    verdict = book(program.reading().callgraph, FREE).verdict()
+    assert len(verdict.sentences) == MOST_SENTENCES
+    seconds = [sentence.seconds for sentence in verdict.sentences]
+    assert seconds == sorted(seconds, reverse=True)
+    assert "place8" in verdict.sentences[0].text
+
+
+def test_names_with_braces_and_control_characters_stay_harmless(script):
+    program = script(2)
+    program.step("main {cost}{who}{{}}\x1b[", w=[100, 0])
+    text = first(program).text
+    assert text.startswith("50.0 of 100 ns (50%)")
+    assert "in {cost}{who}{{}}" in text
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize(
+    ("pids", "text"),
+    [
+        ([3], "process 3"),
+        (range(4, 8), "processes 4 to 7"),
+        ([0, 4, 8], "processes 0, 4, 8"),
+        (range(0, 40, 4), "processes 0, 4, 8, 12, ..."),
+    ],
+)
+def test_processes_are_named_shortly(pids, text):
+    assert processes(pids) == text
