@@ -199,6 +199,7 @@ def waiting_template(nprocs: int, cores: object) -> str:
     """Return the sentence about waiting for a core."""
     where = f" of {cores}" if isinstance(cores, int) else ""
     return (
-        f"Each process waited {{amount}} on average for a core{where}, beside the cost of {{cost}}, "
-        f"since {nprocs} processes are more than the cores; this is no imbalance of the program."
+        f"Each process waited {{amount}} on average for a core{where}, beside the cost of "
+        f"{{cost}}, since {nprocs} processes are more than the cores; this is no imbalance of "
+        "the program."
     )

@@ -7,6 +7,7 @@ markup.
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from bsplib.sync_kinds import Kind
@@ -16,7 +17,9 @@ from profiler.callgraph import build
 from profiler.costs import METRICS, waiting_ns
 from profiler.dot import LayoutError
 from profiler.limits import check_product
+from profiler.rates import rates_of_run
 from webui import shown
+from webui.books import describe_books
 from webui.layout import box_width, layouts
 
 if TYPE_CHECKING:
@@ -49,14 +52,17 @@ def describe_graph(callgraph: CallGraph) -> Json:
     graph, run = callgraph.graph, callgraph.run
     check_product("nodes", len(graph), "processes", run.nprocs, MAX_SLICES)
     names = shown.first_shown(callgraph)
+    rates = rates_of_run(run)
     return {
         "run": describe_facts(run),
-        "rates": {"g": 0, "l": 0, "rule": "max", "ratio": 1, "source": "none", "note": ""},
+        "rates": asdict(rates),
         "machines": [],
         "root": list(graph).index(callgraph.root),
         "nodes": _nodes(callgraph),
         "edges": _edges(callgraph),
         "paths": _paths(callgraph),
+        "origins": _origins(callgraph),
+        "books": describe_books(callgraph, rates),
         "shown": _positions(graph, names),
         "dropped": shown.dropped(callgraph, names),
         "layouts": lay_out(callgraph, names),
@@ -137,6 +143,20 @@ def _edges(callgraph: CallGraph) -> list[Json]:
     return [
         {"from": position[caller], "to": position[callee], **describe_cost(cost, pies=pies)}
         for caller, callee, cost in graph.edges(data="cost")
+    ]
+
+
+def _origins(callgraph: CallGraph) -> list[Json]:
+    """Return the call stacks: what is booked at one of them counts for its nodes and edges."""
+    node = {name: number for number, name in enumerate(callgraph.graph)}
+    edge = {ends: number for number, ends in enumerate(callgraph.graph.edges)}
+    return [
+        {
+            "chain": [node[name] for name in origin.chain],
+            "nodes": [node[name] for name in origin.nodes],
+            "edges": [edge[ends] for ends in origin.edges],
+        }
+        for origin in callgraph.origins
     ]
 
 

@@ -192,6 +192,7 @@ class Browser:
 BROWSER = Browser()
 
 
+@pytest.hookimpl(trylast=True)  # the tabs of the last test are closed before
 def pytest_runtest_teardown(item, nextitem):
     """Close the browser after the last test of this folder: it is started once for all files."""
     if nextitem is None or nextitem.path.parent != item.path.parent:

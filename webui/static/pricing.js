@@ -1,19 +1,188 @@
-/* What each node costs and loses by the figures of a Machine: a first version, in which the
-   loss of a node is the maximum of its computation less the average. */
+/* What a run costs and loses at the rates that the reader chooses. This is the same
+   computation as in profiler/losses.py, on the books that the server sends once. */
 
+import { seconds } from "./format.js";
+
+const NS = 1e-9;
+
+/* The costs of a run, its greatest loss, and the verdict on it. `rates` are
+   { g, l, rule, ratio }: seconds per byte, seconds per superstep, "max" or "sum", and the
+   time of a computation divided by the recorded time. All results are in seconds. */
 export function price(run, rates) {
-  const booked = ({ cost }) => {
-    const comp = cost.comp.max * rates.ratio;
-    return {
-      cost: comp + cost.h.max * rates.g, lost: (cost.comp.max - cost.comp.avg) * rates.ratio,
-      comp, comm: cost.h.max * rates.g, sync: 0,
-    };
-  };
-  const nodes = run.nodes.map(booked);
-  const edges = run.edges.map(booked);
+  const { books } = run;
+  const origins = bookedAtOrigins(books, rates, run.origins.length);
+  const nodes = run.nodes.map(nothing);
+  const edges = run.edges.map(nothing);
+  run.origins.forEach((origin, number) => {
+    for (const node of origin.nodes) add(nodes[node], origins[number]);
+    for (const edge of origin.edges) add(edges[edge], origins[number]);
+  });
   const { cost, lost } = nodes[run.root];
   return {
-    cost, lost, nodes, edges, chain: run.paths["comp-imb"].map(([node]) => node),
-    verdict: { balanced: lost === 0, sentences: [] },
+    cost, lost, nodes, edges,
+    chain: lost > 0 ? lossChain(run, origins) : [],
+    verdict: judged(books, origins, { cost, lost, rule: rates.rule }),
   };
+}
+
+const nothing = () =>
+  ({ cost: 0, lost: 0, comp: 0, comm: 0, sync: 0, lostComp: 0, lostComm: 0, lostGroups: 0 });
+
+function add(sum, part) {
+  for (const name in sum) sum[name] += part[name];
+}
+
+/* What is booked at each origin: the groups that cost most of those that ran side by side. */
+function bookedAtOrigins(books, rates, count) {
+  const { cells } = books;
+  const h = cells.h[rates.rule];
+  const hLost = cells.hLost[rates.rule];
+  const { booked, waits } = chosenGroups(books, rates);
+  const origins = Array.from({ length: count }, () =>
+    ({ ...nothing(), steps: 0, waits: [] }));
+  cells.group.forEach((group, i) => {
+    if (!booked[group]) return;
+    const origin = origins[cells.origin[i]];
+    origin.comp += rates.ratio * cells.w[i] * NS;
+    origin.comm += rates.g * h[i];
+    origin.sync += rates.l * cells.steps[i];
+    origin.steps += cells.steps[i];
+    origin.lostComp += rates.ratio * cells.wLost[i] * NS;
+    origin.lostComm += rates.g * hLost[i];
+  });
+  for (const { origin, lost, who } of waits) {
+    if (origin < 0) continue;
+    origins[origin].lostGroups += lost;
+    origins[origin].waits.push({ lost, who });
+  }
+  for (const origin of origins) {
+    origin.cost = origin.comp + origin.comm + origin.sync;
+    origin.lost = origin.lostComp + origin.lostComm + origin.lostGroups;
+  }
+  return origins;
+}
+
+/* Which groups are booked, and what the processes of their parents wait for them. */
+function chosenGroups({ groups, partitions, cells, waits }, rates) {
+  const { parent, size, partition } = groups;
+  const total = new Float64Array(parent.length);
+  cells.group.forEach((group, i) => {
+    total[group] += rates.ratio * cells.w[i] * NS + rates.l * cells.steps[i]
+      + rates.g * cells.h[rates.rule][i];
+  });
+  const below = parent.map(() => []);
+  partitions.parent.forEach((group, number) => below[group].push(number));
+  const costliest = partitions.parent.map(() => -1);
+  const work = partitions.parent.map(() => 0);
+  // A group comes after its parent: backwards, its sub-groups are complete before it.
+  for (let group = parent.length - 1; group >= 0; group -= 1) {
+    for (const number of below[group]) total[group] += total[costliest[number]];
+    const number = partition[group];
+    if (number < 0) continue;
+    work[number] += total[group] * size[group];
+    if (costliest[number] < 0 || total[group] >= total[costliest[number]]) {
+      costliest[number] = group;
+    }
+  }
+  const booked = parent.map(() => false);
+  booked[0] = true;
+  for (const group of [...costliest].sort((a, b) => a - b)) booked[group] = booked[parent[group]];
+  const waited = costliest.map((group, number) => ({
+    origin: partitions.origin[number],
+    who: groups.who[group],
+    lost: booked[partitions.parent[number]]
+      ? Math.max(0, total[group] - work[number] / size[partitions.parent[number]]) : 0,
+  }));
+  return { booked, waits: [...waited, ...waits.map((wait) => pricedWait(wait, rates))] };
+}
+
+/* A loss whose sub-groups the server has chosen. */
+function pricedWait({ origin, w, steps, h, who }, rates) {
+  const lost = rates.ratio * w * NS + rates.l * steps + rates.g * h[rates.rule];
+  return { origin, who, lost: Math.max(0, lost) };
+}
+
+/* From the root by the greatest loss that came through the chain so far. */
+function lossChain({ origins, root }, booked) {
+  const chain = [root];
+  let through = origins.map((_, number) => number);
+  for (;;) {
+    const depth = chain.length;
+    const onward = new Map();
+    through = through.filter((number) =>
+      origins[number].chain.length > depth && origins[number].chain[depth - 1] === chain.at(-1));
+    for (const number of through) {
+      const next = origins[number].chain[depth];
+      const sum = onward.get(next) ?? { lost: 0, cost: 0 };
+      sum.lost += booked[number].lost;
+      sum.cost += booked[number].cost;
+      onward.set(next, sum);
+    }
+    if (onward.size === 0) return chain;
+    const greatest = [...onward].reduce((best, entry) =>
+      entry[1].lost > best[1].lost
+        || (entry[1].lost === best[1].lost && entry[1].cost > best[1].cost) ? entry : best);
+    chain.push(greatest[0]);
+  }
+}
+
+const PART = { comp: "lostComp", comm: "lostComm", groups: "lostGroups", sync: "sync" };
+
+/* At most five sentences; the greatest loss first, and waiting for a core last. */
+function judged(books, origins, { cost, lost, rule }) {
+  const { verdict } = books;
+  if (cost === 0) return { balanced: true, sentences: [sentence(verdict.nothing, 0, 1)] };
+  const spots = new Map();
+  books.spots.forEach((spot, number) => {
+    if (!spots.has(spot)) spots.set(spot, { ...nothing(), steps: 0, waits: [] });
+    const parts = spots.get(spot);
+    const { waits, ...sums } = parts;
+    add(sums, origins[number]);
+    Object.assign(parts, sums, { waits: [...waits, ...origins[number].waits] });
+  });
+  const worth = (amount) => amount >= verdict.leastShare * cost;
+  const core = books.waiting && worth(books.waiting.seconds)
+    ? [sentence(books.waiting.text, books.waiting.seconds, cost, { kind: "waiting for a core" })]
+    : [];
+  const losses = books.entries
+    .filter((entry) => !entry.rule || entry.rule === rule)
+    .map((entry) => ({ entry, parts: spots.get(entry.spot) }))
+    .filter(({ entry: { source }, parts }) => worth(parts[PART[source]])
+      && (source !== "sync" || parts.sync > parts.comp + parts.comm))
+    .map(({ entry, parts }) =>
+      sentence(entry.text, parts[PART[entry.source]], cost, { ...entry, ...parts }))
+    .sort((a, b) => b.seconds - a.seconds)
+    .slice(0, verdict.mostSentences - core.length);
+  const balanced = losses.length === 0;
+  const first = balanced ? [sentence(verdict.balanced, lost, cost)] : losses;
+  return { balanced, sentences: [...first, ...core] };
+}
+
+const ABOUT_THE_RUN = { kind: "balanced", node: null, superstep: null, waits: [], steps: 0 };
+
+function sentence(template, amount, cost, about = {}) {
+  const { kind, node, superstep, waits, steps } = { ...ABOUT_THE_RUN, ...about };
+  const slowest = waits.reduce((best, wait) => (wait.lost > best.lost ? wait : best),
+    { lost: -1, who: "" });
+  const [part, unit] = seconds(amount).split(" ");
+  const whole = seconds(cost);
+  const figures = {
+    lost: unit === whole.split(" ")[1] ? part : `${part} ${unit}`,
+    amount: `${part} ${unit}`,
+    cost: whole,
+    share: `${rounded((100 * amount) / cost)}%`,
+    who: slowest.who,
+    count: steps === 1 ? "1 superstep" : `${steps} supersteps`,
+  };
+  // As str.format of Python: braces in names are doubled.
+  const text = template.replace(/\{\{|\}\}|\{(\w+)\}/g, (match, name) =>
+    (name ? figures[name] : match[0]));
+  return { text, seconds: amount, kind, node, superstep };
+}
+
+/* Half to even, as Python rounds. */
+function rounded(value) {
+  const low = Math.floor(value);
+  if (value - low !== 0.5) return Math.round(value);
+  return low % 2 ? low + 1 : low;
 }
