@@ -71,7 +71,6 @@ def main(  # each has a name at the call
     Cost: of :func:`apps.sql.queries.sql_process`.
     Source: Jarvis et al. 2002, section 4.
     """
-    bsp.charge(0.0)  # from here on virtual time counts rows
     plan = _planned(stage, oversampling)
     inputs = read_inputs(bsp, source, block=block, seed=seed)
     if plan.balance:
@@ -96,6 +95,7 @@ def read_inputs(
     bsp: bsplib.Group, source: Source, *, block: int = BLOCK, seed: int = 0
 ) -> dict[str, Relation]:
     """Read or make the blocks of ITEM, QNT and TRAN that fall to this process."""
+    bsp.charge(0.0)  # from here on virtual time counts rows
     if isinstance(source, int):
         source = Generator(source, seed)
     if isinstance(source, Generator):

@@ -1,0 +1,48 @@
+"""What is planted in the sample sort and in the SQL plan is named first by the verdict."""
+
+from __future__ import annotations
+
+import pytest
+
+from .disturbed import APPS, FACTS, Setting, halves, ledger_of, undisturbed
+
+PLACES = [
+    pytest.param(app, nprocs, marks=[pytest.mark.slow] if nprocs == 16 else [])
+    for app in APPS
+    for nprocs in (4, 16)
+]
+
+
+@pytest.fixture(scope="module")
+def cost_s(tmp_path_factory):
+    """Return what an application costs on some processes where nothing disturbs it."""
+    found = {}
+
+    def cost(program, app, nprocs):
+        if (program, app, nprocs) not in found:
+            path = tmp_path_factory.mktemp("undisturbed") / "trace.bsp"
+            setting = Setting(APPS[app], nprocs, 0.0)
+            found[program, app, nprocs] = ledger_of(path, program, setting).cost_s
+        return found[program, app, nprocs]
+
+    return cost
+
+
+@pytest.mark.parametrize("fact", [fact for fact in FACTS if fact != "one-off"])
+@pytest.mark.parametrize("share", [0.1, 0.3, 1.0])
+@pytest.mark.parametrize(("app", "nprocs"), PLACES)
+def test_the_verdict_begins_with_what_was_planted(tmp_path, cost_s, app, nprocs, fact, share):
+    planted = FACTS[fact]
+    lost_s = share * cost_s(planted.without, app, nprocs)
+    ledger = ledger_of(tmp_path / "trace.bsp", planted.main, Setting(APPS[app], nprocs, lost_s))
+    first = ledger.verdict().sentences[0]
+    assert [word for word in planted.words if word not in first.text] == [], first.text
+    assert first.seconds == pytest.approx(lost_s, rel=0.25)
+
+
+@pytest.mark.parametrize("program", [undisturbed, halves])
+@pytest.mark.parametrize(("app", "nprocs"), PLACES)
+def test_an_application_that_nothing_disturbs_is_balanced(tmp_path, app, nprocs, program):
+    setting = Setting(APPS[app], nprocs, 0.0)
+    verdict = ledger_of(tmp_path / "trace.bsp", program, setting).verdict()
+    assert verdict.balanced, str(verdict)

@@ -1,0 +1,35 @@
+"""A verdict names what is wrong with a program, and says nothing about the rest of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from profiler.callgraph import build
+from profiler.losses import book
+
+from .planted import PROGRAMS, REAL, recorded
+
+
+def missing(planted, sentence):
+    """Return what a sentence had to name, and does not."""
+    return [word for word in planted.words if word not in sentence.text]
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "one-off"])
+def test_the_first_sentence_names_what_was_planted_and_there_is_no_other(tmp_path, name):
+    planted = PROGRAMS[name]
+    verdict = book(build(recorded(tmp_path / "trace.bsp", planted))).verdict()
+    first = verdict.sentences[0]
+    assert missing(planted, first) == [], first.text
+    assert first.kind == planted.kind
+    assert verdict.balanced == (planted.kind == "balanced")
+    assert len(verdict.sentences) == 1, str(verdict)
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize("name", REAL)
+def test_the_first_sentence_names_what_was_planted_on_real_processes(tmp_path, name):
+    planted = REAL[name]
+    verdict = book(build(recorded(tmp_path / "trace.bsp", planted, "shm"))).verdict()
+    assert missing(planted, verdict.sentences[0]) == [], str(verdict)
+    assert verdict.sentences[0].kind == planted.kind
