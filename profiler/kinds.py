@@ -302,7 +302,6 @@ class _Ranked:
         place[self.spots] = np.arange(len(self.spots))
         self.rank: NDArray[np.intp] = place[spot]
         """For each element given the rank of its spot; -1 for others."""
-        self.rank = np.where(lost > 0, self.rank, -1)
 
 
 def _direction(in_excess: float, out_excess: float) -> str:

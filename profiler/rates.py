@@ -43,7 +43,7 @@ class Rates:
     source: str = ""
     """Where the figures come from: the name of a Machine, or ``FITTED``."""
     note: str = ""
-    """A sentence where figures are missing, otherwise empty."""
+    """A sentence where figures are missing or are not to be trusted, otherwise empty."""
 
 
 def rates_of_run(run: Run) -> Rates:
@@ -97,7 +97,15 @@ def fitted_to(run: Run) -> Rates:
         note = f"g and l are 0: every superstep moves {h[0]:.0f} bytes, {_INSEPARABLE}."
         return Rates(0.0, 0.0, source="none", note=note)
     g, latency = fit_line(h, comm_s, count)
-    return Rates(g, latency, source=FITTED)
+    return Rates(g, latency, source=FITTED, note=_shared_cores(run))
+
+
+def _shared_cores(run: Run) -> str:
+    """Return a sentence for a run with more processes than cores, whose l is not that of BSP."""
+    cores = run.meta.get("cores")
+    if not isinstance(cores, int) or run.nprocs <= cores:
+        return ""
+    return f"g and l contain waiting for a core: {run.nprocs} processes ran on {cores} cores."
 
 
 _NO_SYNC = "no superstep that ended with a sync"

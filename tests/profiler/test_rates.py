@@ -80,6 +80,14 @@ def test_no_rate_is_negative(script, steps, g, l):  # noqa: E741
     assert l != 0 or rates.l == 0
 
 
+def test_a_fit_says_that_processes_shared_cores(script):
+    program = script(4)
+    program.step("main", transfer=400)
+    alone, shared = program.run(meta={"cores": 4}), program.run(meta={"cores": 2})
+    assert rates_of_run(alone).note == ""
+    assert "waiting for a core: 4 processes ran on 2 cores" in rates_of_run(shared).note
+
+
 def test_where_all_supersteps_move_the_same_bytes_both_are_0_with_a_note(script):
     rates = rates_of_run(communicating(script, [(8, 100), (8, 100), (8, 100)]))
     assert (rates.g, rates.l) == (0, 0)

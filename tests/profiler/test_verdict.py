@@ -43,10 +43,11 @@ def test_a_rotating_straggler_is_told_from_a_fixed_one(script):
     assert "waiting for another process each time in relax" in sentence.text
 
 
-def test_one_bad_superstep_of_a_thousand_is_named(script):
+@pytest.mark.parametrize("noise", [0, 1])
+def test_one_bad_superstep_of_a_thousand_is_named(script, noise):
     program = script(4)
     for number in range(1000):
-        program.step("main relax", w=[1000 * (number == 612) + 10, 10, 10, 11])
+        program.step("main relax", w=[1000 * (number == 612) + 10, 10, 10, 10 + noise])
     sentence = first(program)
     assert sentence.kind == "one-off"
     assert "most of it in superstep 612 for process 0 (one-off straggler)" in sentence.text
