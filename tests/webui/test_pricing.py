@@ -72,7 +72,10 @@ def test_the_page_prices_as_the_profiler_does(priced, run_of, name):
             expected = [(item.cost_s, item.lost_s) for item in booked.values()]
             assert shown == [pytest.approx(pair) for pair in expected]
         ids = list(callgraph.graph)
-        assert [ids[node] for node in page["chain"]] == ledger.path()
+        path = ledger.path()
+        assert [ids[node] for node in page["chain"]] == path
+        through = [ledger.onward(path[:depth])[path[depth]] for depth in range(1, len(path))]
+        assert page["chainLost"][1:] == pytest.approx([booked.lost_s for booked in through])
 
 
 @pytest.mark.parametrize("name", ["broadcast", "tree", "divided"])

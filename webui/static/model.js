@@ -81,7 +81,7 @@ export function createModel(run) {
 
   /* The score of what came through the path, for each of its nodes. */
   function chainScores(path) {
-    return path === "loss" ? model.priced.chain.map((node) => model.score(node, path))
+    return path === "loss" ? model.priced.chainLost
       : run.paths[path].map(([, score]) => score);
   }
 

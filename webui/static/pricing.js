@@ -20,7 +20,7 @@ export function price(run, rates) {
   const { cost, lost } = nodes[run.root];
   return {
     cost, lost, nodes, edges,
-    chain: lost > 0 ? lossChain(run, origins) : [],
+    ...lossChain(run, origins, lost),
     verdict: judged(books, origins, { cost, lost, rule: rates.rule }),
   };
 }
@@ -102,9 +102,12 @@ function pricedWait({ origin, w, steps, h, who }, rates) {
   return { origin, who, lost: Math.max(0, lost) };
 }
 
-/* From the root by the greatest loss that came through the chain so far. */
-function lossChain({ origins, root }, booked) {
+/* From the root by the greatest loss that came through the chain so far: `chain`, and
+   `chainLost`, what is lost through it up to each of its nodes. */
+function lossChain({ origins, root }, booked, lost) {
+  if (lost <= 0) return { chain: [], chainLost: [] };
   const chain = [root];
+  const chainLost = [lost];
   let through = origins.map((_, number) => number);
   for (;;) {
     const depth = chain.length;
@@ -118,11 +121,12 @@ function lossChain({ origins, root }, booked) {
       sum.cost += booked[number].cost;
       onward.set(next, sum);
     }
-    if (onward.size === 0) return chain;
+    if (onward.size === 0) return { chain, chainLost };
     const greatest = [...onward].reduce((best, entry) =>
       entry[1].lost > best[1].lost
         || (entry[1].lost === best[1].lost && entry[1].cost > best[1].cost) ? entry : best);
     chain.push(greatest[0]);
+    chainLost.push(greatest[1].lost);
   }
 }
 
