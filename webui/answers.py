@@ -12,6 +12,7 @@ from typing import Any
 
 from webui import services, timeline, traffic
 from webui.opened import OpenRun, QueryError
+from webui.source import describe_sources
 
 Json = dict[str, Any]
 Query = Mapping[str, str]
@@ -48,6 +49,10 @@ def _layout(opened: OpenRun, query: Query) -> Json:
     return services.lay_out(callgraph, [names[number] for number in wanted])
 
 
+def _source(opened: OpenRun, query: Query) -> Json:
+    return describe_sources(opened.callgraph(opened.part(query)))
+
+
 ANSWERS: dict[str, Answer] = {
     "run": Answer(_run),
     "layout": Answer(_layout, saved=_never),
@@ -55,4 +60,5 @@ ANSWERS: dict[str, Answer] = {
     "marks": Answer(timeline.marks, saved=_never),
     "traffic": Answer(traffic.traffic),
     "departures": Answer(traffic.scatter),
+    "source": Answer(_source),
 }

@@ -21,6 +21,7 @@ from profiler.rates import rates_of_run
 from webui import shown
 from webui.books import describe_books
 from webui.layout import box_width, layouts
+from webui.machines import describe_machines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +57,7 @@ def describe_graph(callgraph: CallGraph) -> Json:
     return {
         "run": describe_facts(run),
         "rates": asdict(rates),
-        "machines": [],
+        "machines": describe_machines(run),
         "root": list(graph).index(callgraph.root),
         "nodes": _nodes(callgraph),
         "edges": _edges(callgraph),

@@ -1,5 +1,121 @@
-/* The panel "machine". */
+/* The choice of the Machine by whose g, l and speed the run is priced: a button in the header
+   that opens a list of Machines and a slider for each figure. Everything is priced anew in
+   the page while a slider moves. */
 
-export function create() {
-  return { show() {}, hide() {} };
+import { button, html } from "./dom.js";
+import { FIGURES, figureRow, written } from "./figures.js";
+import { percent, seconds } from "./format.js";
+import { shortcut } from "./keys.js";
+import { price } from "./pricing.js";
+import { chosenMachine, ratesOf } from "./rates.js";
+
+const OWN = { machine: null, g: null, l: null, speed: null };
+const RULES = { max: "h is the greater of bytes in and out", sum: "h is bytes in and out together" };
+
+/* A button, and a panel below it that closes on Escape and on a click elsewhere. */
+function popover(host, title, opener, ...content) {
+  const panel = html("div", {
+    id: "machine-panel", class: "popover", role: "dialog", "aria-label": title, hidden: true,
+  }, ...content);
+  opener.setAttribute("aria-controls", panel.id);
+  host.replaceChildren(opener, panel);
+  const open = (wanted) => {
+    panel.hidden = !wanted;
+    opener.setAttribute("aria-expanded", wanted);
+  };
+  open(false);
+  opener.addEventListener("click", () => open(panel.hidden));
+  host.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || panel.hidden) return;
+    event.stopPropagation();
+    open(false);
+    opener.focus();
+  });
+  document.addEventListener("pointerdown", ({ target }) => {
+    if (!host.contains(target)) open(false);
+  });
+  return open;
+}
+
+/* The name of a Machine; of the run's own rates where they come from. */
+function nameOf({ title, source }) {
+  return title ?? (source === "none" ? "not known" : source);
+}
+
+/* What is missing of a Machine, as far as the reader has not set it. */
+function gaps(chosen, { l, speed }) {
+  const lacking = (chosen.l === null && l === null) || (chosen.ratio === null && speed === null);
+  return chosen.title && !lacking ? "" : chosen.note;
+}
+
+function totals({ cost, lost }) {
+  return `${seconds(cost)}, of which ${seconds(lost)} (${percent(cost ? lost / cost : 0)}) are lost`;
+}
+
+/* Costs at the run's own rates, and at the chosen ones where they differ. */
+function outcome(model, isOwn) {
+  const here = `The run costs ${totals(model.priced)}`;
+  if (isOwn) return [html("p", {}, `${here}.`)];
+  const own = price(model.run, ratesOf(model.run, OWN));
+  return [
+    html("p", {}, html("b", {}, `${here} with these figures.`)),
+    html("p", { class: "quiet" }, `With its own: ${totals(own)}.`),
+  ];
+}
+
+export function create(host, { store }) {
+  const { state, update } = store;
+  const opener = html("button", { type: "button", class: "opener", "aria-keyshortcuts": "m" });
+  const select = html("select", {
+    "aria-label": "Machine", onchange: () => update({ ...OWN, machine: select.value || null }),
+  });
+  const about = html("p", { class: "quiet" });
+  const note = html("p", { class: "gap" });
+  const result = html("div", { class: "outcome" });
+  const reset = button("Reset to the run’s own", () => update(OWN), { class: "plain-button" });
+  const rows = FIGURES.map((figure) =>
+    figureRow(figure, (value, push) => update({ [figure.name]: value }, { push })));
+  const figures = html("div", { class: "figures" }, ...rows.flatMap(({ cells }) => cells));
+  const open = popover(host, "Machine", opener, select, about, figures, note, result, reset);
+  let offered = null;
+  shortcut("m", "Choose the Machine, or slide its g, l and speed", () => {
+    open(true);
+    select.focus();
+  });
+
+  function offer(run) {
+    if (offered === run) return;
+    offered = run;
+    select.replaceChildren(
+      html("option", { value: "" }, `As in the run: ${nameOf(run.rates)}`),
+      ...run.machines.map(({ name, title }) => html("option", { value: name }, title)));
+  }
+
+  function showOpener(chosen, rates, isSet, isOwn) {
+    opener.replaceChildren(
+      html("span", { class: "quiet" }, "Machine "), html("b", {}, nameOf(chosen)),
+      isSet ? ", changed ▾" : " ▾");
+    opener.title = `g ${seconds(rates.g)} per byte, l ${seconds(rates.l)} per superstep, speed `
+      + `${written(FIGURES[2], 1 / rates.ratio)} (m)`;
+    opener.classList.toggle("other", !isOwn);
+  }
+
+  function show(model) {
+    const { run, rates } = model;
+    offer(run);
+    const chosen = chosenMachine(run, state.machine);
+    const isSet = FIGURES.some(({ name }) => state[name] !== null);
+    const isOwn = chosen === run.rates && !isSet;
+    showOpener(chosen, rates, isSet, isOwn);
+    select.value = chosen === run.rates ? "" : chosen.name;
+    about.textContent = [chosen.title ? chosen.source : null, RULES[chosen.rule]]
+      .filter(Boolean).join(" · ");
+    note.textContent = gaps(chosen, state);
+    note.hidden = note.textContent === "";
+    rows.forEach((row, number) => row.show(rates, state[FIGURES[number].name] !== null));
+    result.replaceChildren(...outcome(model, isOwn));
+    reset.disabled = isOwn;
+  }
+
+  return { show };
 }
