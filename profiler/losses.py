@@ -20,7 +20,7 @@ from profiler.costs import waiting_ns
 from profiler.kinds import COMM, COMP, CORE, FIXED, SUB_GROUPS, SYNC, find_entries, spots_of
 from profiler.pricing import Priced, price
 from profiler.rates import Rates, rates_of_run
-from profiler.verdict import Verdict, judge, template, waiting_template
+from profiler.verdict import MANY_STEPS, Verdict, judge, template, waiting_template
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -229,8 +229,9 @@ def _losses(
     for entry in find_entries(callgraph, books, priced):
         parts = by_spot[entry.spot]
         seconds = float(parts[_PART_OF[entry.source]])
-        few = entry.source == SYNC and parts[_SYNC_S] <= parts[_COMP_S] + parts[_COMM_S]
-        if seconds == 0 or few or entry.rule not in ("", rates.rule):
+        if seconds == 0 or entry.rule not in ("", rates.rule):
+            continue
+        if entry.source == SYNC and not _too_many(parts, steps[entry.spot]):
             continue
         text = template(entry, callgraph)
         count = steps[entry.spot] if entry.source == SYNC else entry.count
@@ -238,6 +239,11 @@ def _losses(
         losses.append(Loss(seconds, entry.kind, entry.habit, *place, text))
     losses += _waiting(callgraph)
     return tuple(sorted(losses, key=lambda loss: -loss.seconds))
+
+
+def _too_many(parts: NDArray[np.float64], steps: int) -> bool:
+    """Tell whether the supersteps of a place cost more than what is done in them."""
+    return bool(steps >= MANY_STEPS and parts[_SYNC_S] > parts[_COMP_S] + parts[_COMM_S])
 
 
 def _waiting(callgraph: CallGraph) -> list[Loss]:

@@ -84,28 +84,34 @@ def _is_virtual(run: Run) -> bool:
 
 
 def fitted_to(run: Run) -> Rates:
-    """Fit g and l to the supersteps of a run, by the median time of supersteps of equal h.
+    """Fit g and l to the communication times of a run.
+
+    Times are medians over supersteps of equal h, for the slowest process of each. Where
+    processes share cores, most of them contain waiting for a core; there they are lower
+    quartiles over processes of equal h.
 
     Returns:
         Rates of 0 with a note where the run does not determine them.
     """
-    h, comm_s = _syncs(run)
+    shared = _shared_cores(run)
+    h, comm_s = _processes(run) if shared else _syncs(run)
     if len(h) == 0:
         return Rates(0.0, 0.0, source="none", note=f"g and l are 0: the run has {_NO_SYNC}.")
-    h, comm_s, count = _points(h, comm_s)
+    h, comm_s, count = _points(h, comm_s, 0.25 if shared else 0.5)
     if len(h) == 1 and h[0] > 0:
         note = f"g and l are 0: every superstep moves {h[0]:.0f} bytes, {_INSEPARABLE}."
         return Rates(0.0, 0.0, source="none", note=note)
     g, latency = fit_line(h, comm_s, count)
-    return Rates(g, latency, source=FITTED, note=_shared_cores(run))
+    return Rates(g, latency, source=FITTED, note=shared)
 
 
 def _shared_cores(run: Run) -> str:
-    """Return a sentence for a run with more processes than cores, whose l is not that of BSP."""
+    """Return a sentence for a run with more processes than cores; empty for others."""
     cores = run.meta.get("cores")
     if not isinstance(cores, int) or run.nprocs <= cores:
         return ""
-    return f"g and l contain waiting for a core: {run.nprocs} processes ran on {cores} cores."
+    which = f"{run.nprocs} processes shared {cores} core{'s' * (cores != 1)}"
+    return f"g and l are rough, since {which}, and transfers contain waiting for a core."
 
 
 _NO_SYNC = "no superstep that ended with a sync"
@@ -128,10 +134,17 @@ def _syncs(run: Run) -> tuple[Values, Values]:
     return h[present], comm[present] / 1e9
 
 
-def _points(h: Values, comm_s: Values) -> tuple[Values, Values, Values]:
-    """Sum up supersteps of similar h: their median h, median time and number.
+def _processes(run: Run) -> tuple[Values, Values]:
+    """Return h and the time of communication of each record of a sync, in bytes and s."""
+    rows = np.flatnonzero(run.records["kind"] != Kind.END)
+    step = superstep_numbers(run)
+    return np.maximum(*h_relation(run, step))[rows], record_costs(run, step)[_COMM][rows] / 1e9
 
-    Medians, since a process that waits for a core communicates a thousand times longer.
+
+def _points(h: Values, comm_s: Values, quantile: float) -> tuple[Values, Values, Values]:
+    """Sum up times of similar h: the median h, a quantile of the times, and their number.
+
+    Quantiles, since a process that waits for a core communicates a thousand times longer.
     """
     order = np.argsort(h, kind="stable")
     h, comm_s = h[order], comm_s[order]
@@ -139,8 +152,10 @@ def _points(h: Values, comm_s: Values) -> tuple[Values, Values, Values]:
     if len(distinct) > _MOST_POINTS:
         distinct = np.unique(np.linspace(0, len(h), _MOST_POINTS, endpoint=False).astype(int))
     pieces = np.split(np.arange(len(h)), distinct[1:])
-    medians = [(np.median(h[piece]), np.median(comm_s[piece]), len(piece)) for piece in pieces]
-    h, comm_s, count = np.array(medians, np.float64).T
+    points = [
+        (np.median(h[piece]), np.quantile(comm_s[piece], quantile), len(piece)) for piece in pieces
+    ]
+    h, comm_s, count = np.array(points, np.float64).T
     return h, comm_s, count
 
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from profiler.kinds import Entry
     from profiler.losses import Ledger, Loss
 
+MANY_STEPS = 5
+"""A place that is passed fewer times does not have too many supersteps."""
 LEAST_SHARE = 0.05
 """A loss that is a smaller share of the cost of the run has no sentence."""
 MOST_SENTENCES = 5
@@ -197,9 +199,9 @@ def _escaped(name: str) -> str:
 
 def waiting_template(nprocs: int, cores: object) -> str:
     """Return the sentence about waiting for a core."""
-    where = f" of {cores}" if isinstance(cores, int) else ""
+    where = f"one of {cores} cores" if isinstance(cores, int) and cores > 1 else "the core"
     return (
-        f"Each process waited {{amount}} on average for a core{where}, beside the cost of "
+        f"Each process waited {{amount}} on average for {where}, beside the cost of "
         f"{{cost}}, since {nprocs} processes are more than the cores; this is no imbalance of "
         "the program."
     )

@@ -18,6 +18,7 @@ from profiler.pricing import price
 from profiler.verdict import (
     BALANCED_TEXT,
     LEAST_SHARE,
+    MANY_STEPS,
     MOST_SENTENCES,
     NOTHING,
     processes,
@@ -76,6 +77,7 @@ def describe_books(callgraph: CallGraph, rates: Rates) -> Json:
             "balanced": BALANCED_TEXT,
             "nothing": NOTHING,
             "leastShare": LEAST_SHARE,
+            "manySteps": MANY_STEPS,
             "mostSentences": MOST_SENTENCES,
         },
     }

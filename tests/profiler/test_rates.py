@@ -85,7 +85,16 @@ def test_a_fit_says_that_processes_shared_cores(script):
     program.step("main", transfer=400)
     alone, shared = program.run(meta={"cores": 4}), program.run(meta={"cores": 2})
     assert rates_of_run(alone).note == ""
-    assert "waiting for a core: 4 processes ran on 2 cores" in rates_of_run(shared).note
+    assert "since 4 processes shared 2 cores" in rates_of_run(shared).note
+
+
+def test_where_processes_share_cores_their_waits_do_not_become_l(script):
+    program = script(4)
+    for number in range(40):
+        waits = [10**7] * 4
+        waits[number % 4] = waits[(number + 1) % 4] = 0
+        program.step("main", calls=[500 + wait for wait in waits])
+    assert rates_of_run(program.run(meta={"cores": 2})).l < 1e-6
 
 
 def test_where_all_supersteps_move_the_same_bytes_both_are_0_with_a_note(script):

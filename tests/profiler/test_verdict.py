@@ -149,6 +149,12 @@ def test_too_many_supersteps_are_named_where_l_outweighs_w_and_g_h(script):
     )
 
 
+def test_a_place_that_is_passed_once_does_not_have_too_many_supersteps(script):
+    program = script(4)
+    program.step("main", w=1)
+    assert book(program.reading().callgraph, Rates(0.0, 1e-3)).verdict().balanced
+
+
 def test_a_balanced_run_is_called_balanced(script):
     program = script(4)
     for _ in range(10):
@@ -166,7 +172,7 @@ def test_waiting_for_a_core_comes_last_and_is_no_imbalance(script):
     verdict = ledger.verdict()
     assert [sentence.kind for sentence in verdict.sentences] == ["fixed", "waiting for a core"]
     assert ledger.waiting_s == pytest.approx(3000e-9)
-    assert "waited 750 ns on average for a core" in verdict.sentences[-1].text
+    assert "waited 750 ns on average for the core" in verdict.sentences[-1].text
     assert ledger.lost_s == pytest.approx(150e-9)
 
 

@@ -152,7 +152,8 @@ function judged(books, origins, { cost, lost, rule }) {
     .filter((entry) => !entry.rule || entry.rule === rule)
     .map((entry) => ({ entry, parts: spots.get(entry.spot) }))
     .filter(({ entry: { source }, parts }) => worth(parts[PART[source]])
-      && (source !== "sync" || parts.sync > parts.comp + parts.comm))
+      && (source !== "sync"
+        || (parts.steps >= verdict.manySteps && parts.sync > parts.comp + parts.comm)))
     .map(({ entry, parts }) =>
       sentence(entry.text, parts[PART[entry.source]], cost, { ...entry, ...parts }))
     .sort((a, b) => b.seconds - a.seconds)
