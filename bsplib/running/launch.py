@@ -36,6 +36,8 @@ class Overrides:
     nprocs: int | None = None
     backend: str | None = None
     profile: str | None = None
+    profile_else: str | None = None
+    """File of the records where neither ``bsp run`` nor the script names one."""
     machine: Machine | None = None
     check: bool = False
     timeout: float | None = None
@@ -129,7 +131,7 @@ def run(  # noqa: PLR0913  # callers pass the options by keyword
     )
     conditions = Conditions(setting.machine, setting.check, overrides.label)
     task = Task(main, args, kwargs, draw(), conditions)
-    target = overrides.profile or profile
+    target = overrides.profile or profile or overrides.profile_else
     try:
         if target is None or not overrides.records:
             return _launch(task, setting)

@@ -78,6 +78,11 @@ def test_the_console_script_is_there():
     assert callable(script.load())
 
 
+def test_the_pytest_plugin_is_there():
+    (plugin,) = importlib.metadata.entry_points(group="pytest11", name="bsplib")
+    assert PROJECT["project"]["entry-points"]["pytest11"] == {"bsplib": plugin.value}
+
+
 @pytest.mark.parametrize("name", ["readme", "license-files"])
 def test_files_that_the_project_names_exist(name):
     value = PROJECT["project"][name]

@@ -57,6 +57,7 @@ MAY_IMPORT = {
     "sentences": set(),
     "cli": {"own_packages", "sentences", "running", "recording", "machine"}
     | {"backends.table", "backends.launching"},
+    "pytest_plugin": {"running", "recording"},
     "__main__": {"cli"},
     "__init__": {"running", "recording", "group", "machine"},
 }
