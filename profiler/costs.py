@@ -72,6 +72,12 @@ def waiting_ns(run: Run) -> float | None:
     return float((spent_ns(run) - computation_ns(run)).sum())
 
 
+def elapsed_s(run: Run) -> float:
+    """Return the seconds from the start of the first superstep to the end of the last one."""
+    records = run.records
+    return float(records["end"].max() - records["start"].min()) / 1e9 if len(records) else 0.0
+
+
 def spent_ns(run: Run) -> NDArray[np.float64]:
     """Return W: the time from start to arrival without primitives and sub-groups."""
     return _spent_ns(run.records)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 import unicodedata
 from typing import TYPE_CHECKING
 
 from bsplib.visible import visible as visible  # noqa: PLC0414  # part of this module, for its users
-from profiler.costs import waiting_ns
+from profiler.costs import elapsed_s, waiting_ns
 
 if TYPE_CHECKING:
     from bsplib.recording.records import Run
@@ -82,6 +83,37 @@ def _fitting(text: str, columns: int) -> str:
 
 def _columns(char: str) -> int:
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def said(run: Run, key: str) -> str:
+    """Return an entry of the metadata of a run in a form that is safe to show."""
+    return visible(str(run.meta.get(key, "unknown")))
+
+
+def program(run: Run, most: int = 60) -> str:
+    """Return the program of a run with its arguments, in at most so many columns."""
+    arguments = run.meta.get("arguments")
+    words = [said(run, "program")]
+    if isinstance(arguments, list):
+        words += [visible(shlex.quote(str(argument))) for argument in arguments]
+    line = " ".join(words)
+    return shortened(line, most)
+
+
+def title(run: Run, number: int) -> str:
+    """Return what a run is, on one line: program, processes, backend, time."""
+    return f"run {number}: {program(run)}, {circumstances(run)}"
+
+
+def circumstances(run: Run) -> str:
+    """Return how a run was made, on one line: processes, backend, time."""
+    parts = [
+        counted(run.nprocs, "process", "processes"),
+        f"backend {said(run, 'backend')}",
+        seconds(elapsed_s(run)),
+        "complete" if run.complete else f"not complete: {said(run, 'error')}",
+    ]
+    return ", ".join(parts)
 
 
 def waiting(run: Run) -> str:

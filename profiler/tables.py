@@ -13,14 +13,16 @@ import numpy as np
 
 from bsplib.sync_kinds import Kind
 from profiler import format as fmt
-from profiler.costs import METRICS, record_costs, superstep_numbers
+from profiler.costs import METRICS, elapsed_s, record_costs, superstep_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from bsplib.recording.records import Run
     from profiler.callgraph import CallGraph, Cost, Node
+    from profiler.losses import Booked, Ledger
 
 Columns = dict[str, Any]
 """Lists or arrays of equal length, by name."""
@@ -33,25 +35,45 @@ WHO = ("comp", "h")
 """Metrics for which the process with the greatest value is named."""
 
 
-def nodes(callgraph: CallGraph) -> Columns:
+def facts(run: Run, number: int) -> dict[str, str | int | float | bool]:
+    """Return what a run was: its number in the trace, program, processes, time.
+
+    Texts that the trace does not have are ``unknown``.
+    """
+    return {
+        "run": number,
+        "program": fmt.program(run, most=10_000),
+        "host": fmt.said(run, "host"),
+        "backend": fmt.said(run, "backend"),
+        "started": fmt.said(run, "started"),
+        "nprocs": run.nprocs,
+        "elapsed_s": elapsed_s(run),
+        "complete": run.complete,
+        "error": "" if run.complete else fmt.said(run, "error"),
+    }
+
+
+def nodes(callgraph: CallGraph, ledger: Ledger | None = None) -> Columns:
     """Return the functions and cost centres, in the order of the call tree.
 
     Columns: id, name, kind (``function`` or ``cost_centre``), sync, file, line, supersteps,
     elapsed_s, and for each of comp, comm, idle and h maximum, average and minimum, such as
-    comp_max_s and h_avg_bytes.
+    comp_max_s and h_avg_bytes. With a ledger, the columns of :func:`losses` follow.
     """
     found, values = _nodes_and_costs(callgraph)
-    return _identities(found) | costs(values)
+    priced = {} if ledger is None else losses([ledger.nodes[node.id] for node in found])
+    return _identities(found) | costs(values) | priced
 
 
-def edges(callgraph: CallGraph) -> Columns:
+def edges(callgraph: CallGraph, ledger: Ledger | None = None) -> Columns:
     """Return the calls: caller and callee as ids of nodes, and the cost that came through.
 
     The columns of the costs are those of :func:`nodes`.
     """
     rows = list(callgraph.graph.edges(data="cost"))
     names = {"caller": [row[0] for row in rows], "callee": [row[1] for row in rows]}
-    return names | costs([row[2] for row in rows])
+    priced = {} if ledger is None else losses([ledger.edges[row[:2]] for row in rows])
+    return names | costs([row[2] for row in rows]) | priced
 
 
 def processes(callgraph: CallGraph) -> Columns:
@@ -124,6 +146,20 @@ def costs(values: Sequence[Cost]) -> Columns:
         measured = zip(*((x.maximum, x.average, x.minimum) for x in summaries), strict=True)
         table |= dict(zip(_names(metric), map(list, measured), strict=False))
     return table
+
+
+def losses(values: Sequence[Booked]) -> Columns:
+    """Return what a ledger books: loss_s and cost_s, and the parts of which they are the sums."""
+    return {
+        "loss_s": [booked.lost_s for booked in values],
+        "loss_comp_s": [booked.lost_comp_s for booked in values],
+        "loss_comm_s": [booked.lost_comm_s for booked in values],
+        "loss_groups_s": [booked.lost_groups_s for booked in values],
+        "cost_s": [booked.cost_s for booked in values],
+        "cost_comp_s": [booked.comp_s for booked in values],
+        "cost_comm_s": [booked.comm_s for booked in values],
+        "cost_sync_s": [booked.sync_s for booked in values],
+    }
 
 
 def _nodes_and_costs(callgraph: CallGraph) -> tuple[list[Node], list[Cost]]:

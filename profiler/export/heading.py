@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from profiler import format as fmt
+from profiler.costs import elapsed_s
 
 if TYPE_CHECKING:
     from bsplib.recording.records import Run
@@ -19,12 +20,6 @@ def title_lines(run: Run) -> list[str]:
     words = [run.meta.get("program", "a program"), *_listed(arguments)]
     title = " ".join(fmt.visible(str(word)) for word in words)
     return [fmt.shortened(title, TITLE_COLUMNS), ", ".join(_facts(run))]
-
-
-def elapsed_s(run: Run) -> float:
-    """Return the time from the start of the first process to the end of the last, in seconds."""
-    records = run.records
-    return int(records["end"].max() - records["start"].min()) / 1e9 if len(records) else 0.0
 
 
 def _facts(run: Run) -> list[str]:

@@ -14,23 +14,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from profiler.callgraph import CallGraph
+    from profiler.losses import Ledger
 
 
-def plain_graph(callgraph: CallGraph) -> networkx.DiGraph:
+def plain_graph(callgraph: CallGraph, ledger: Ledger | None = None) -> networkx.DiGraph:
     """Return a call graph whose attributes are texts and numbers only.
 
     Nodes are the ids. Their attributes are the other columns of ``profiler.tables.nodes``,
     those of an edge the columns of ``profiler.tables.edges``: seconds, bytes and counts with
-    the unit in the name. Attributes of the graph: root, program, nprocs, backend.
+    the unit in the name; with a ledger also losses and costs. Attributes of the graph:
+    root, program, nprocs, backend.
     """
     run = callgraph.run
     facts = {key: str(run.meta.get(key, "unknown")) for key in ("program", "backend")}
     visible = {key: fmt.visible(value) for key, value in facts.items()}
     graph = networkx.DiGraph()
     graph.graph |= {"root": callgraph.root, "nprocs": run.nprocs, **visible}
-    for row in rows(tables.nodes(callgraph)):
+    for row in rows(tables.nodes(callgraph, ledger)):
         graph.add_node(row.pop("id"), **row)
-    for row in rows(tables.edges(callgraph)):
+    for row in rows(tables.edges(callgraph, ledger)):
         graph.add_edge(row.pop("caller"), row.pop("callee"), **row)
     return graph
 

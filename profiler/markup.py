@@ -1,0 +1,71 @@
+"""Small tables for notebooks, as HTML. All text from a trace is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from profiler import format as fmt
+from profiler.costs import METRICS
+from profiler.critical import METRIC_TITLES
+
+if TYPE_CHECKING:
+    from profiler.profile import Profile, RunProfile
+
+MOST_ROWS = 10
+"""Nodes of the table of a run."""
+
+
+def table_of_runs(profile: Profile) -> str:
+    """Return a table with a row for each run of a trace."""
+    heads = ("run", "program", "processes", "backend", "time", "")
+    rows = (
+        (
+            str(entry.number),
+            fmt.program(entry.run),
+            str(entry.nprocs),
+            fmt.said(entry.run, "backend"),
+            fmt.seconds(entry.elapsed_s),
+            "" if entry.run.complete else f"not complete: {fmt.said(entry.run, 'error')}",
+        )
+        for entry in profile.runs
+    )
+    return _table(heads, rows)
+
+
+def table_of_losses(profile: RunProfile) -> str:
+    """Return the title of a run, its verdict, and a table of the nodes that lose most."""
+    ledger = profile.ledger()
+    sentences = "".join(f"<li>{escape(entry.text)}</li>" for entry in profile.verdict().sentences)
+    order = sorted(ledger.nodes, key=lambda node: ledger.nodes[node].lost_s, reverse=True)
+    heads = ("function or cost centre", "loss", "cost", "supersteps")
+    rows = (_row(profile, name) for name in order[:MOST_ROWS])
+    rest = len(order) - MOST_ROWS
+    more = f"<p>and {fmt.counted(rest, 'more node')}: see nodes()</p>" if rest > 0 else ""
+    titles = (*heads, *(METRIC_TITLES[metric] for metric in METRICS))
+    title = f"<p><b>{escape(fmt.title(profile.run, profile.number))}</b></p>"
+    return f"{title}<ul>{sentences}</ul>{_table(titles, rows)}{more}"
+
+
+def _row(profile: RunProfile, name: str) -> list[str]:
+    entry, booked = profile.callgraph.graph.nodes[name], profile.ledger().nodes[name]
+    cost = entry["cost"]
+    return [
+        fmt.label(entry["node"]),
+        fmt.seconds(booked.lost_s),
+        fmt.seconds(booked.cost_s),
+        str(cost.count),
+        *(fmt.summary(cost[metric], metric) for metric in METRICS),
+    ]
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    head = "".join(f'<th style="text-align:left">{escape(text)}</th>' for text in heads)
+    body = "".join(
+        "<tr>"
+        + "".join(f'<td style="text-align:left">{escape(text)}</td>' for text in row)
+        + "</tr>"
+        for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,248 @@
+"""The profile of a trace for programs and notebooks: call graphs, losses and tables.
+
+:func:`load` is where to begin. What a run offers is computed when it is first asked for, and
+kept. The tables are pandas DataFrames (extra ``notebook``); nothing else needs an extra.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import networkx
+
+from bsplib.machine import Machine, load_machine
+from bsplib.recording.trace import read_trace
+from profiler import format as fmt
+from profiler import frames, markup, tables
+from profiler.callgraph import CallGraph, build
+from profiler.costs import elapsed_s
+from profiler.critical import LOSS, critical_path
+from profiler.export.plain import plain_graph
+from profiler.losses import book
+from profiler.models.prices import recorded_machine
+from profiler.rates import rates_on
+
+if TYPE_CHECKING:
+    import pandas
+
+    from bsplib.recording.records import Run, Trace
+    from profiler.losses import Ledger
+    from profiler.rates import Rates
+    from profiler.verdict import Verdict
+
+
+def load(file: str | os.PathLike[str], *, library: bool = False) -> Profile:
+    """Read the trace of a program.
+
+    Args:
+        file: trace file, as ``bsplib.run(main, profile=file)`` and ``bsp run --profile`` write it.
+        library: also show the functions of bsplib, such as a collective, as nodes.
+
+    Returns:
+        The profile, with one entry in ``runs`` for each run of the program.
+
+    Raises:
+        TraceError: the file is no trace, or cannot be read.
+
+    >>> import bsplib, profiler, tempfile
+    >>> def main(bsp):
+    ...     bsp.charge(3e-3 if bsp.pid == 2 else 1e-3)  # process 2 is the slowest
+    ...     bsp.sync()
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> results = bsplib.run(main, nprocs=4, backend="sim", profile=f"{folder.name}/run.bsp")
+    >>> profile = profiler.load(f"{folder.name}/run.bsp")
+    >>> (run,) = profile.runs
+    >>> run.nprocs
+    4
+    >>> round(run.ledger().lost_s, 6)  # three processes wait for 2 ms: 1.5 ms on average
+    0.0015
+    >>> folder.cleanup()
+    """
+    return Profile(read_trace(file), os.path.basename(file), library=library)
+
+
+class Profile:
+    """The profile of a trace."""
+
+    def __init__(self, trace: Trace, name: str = "", *, library: bool = False) -> None:
+        """Show the runs of a trace that has been read.
+
+        Args:
+            trace: the trace.
+            name: what to call it.
+            library: also show the functions of bsplib as nodes.
+        """
+        self.trace = trace
+        self.name = name
+        self.runs = tuple(
+            RunProfile(run, number, library=library)
+            for number, run in enumerate(trace.runs, start=1)
+        )
+        """One for each run of the program, in order."""
+
+    def __repr__(self) -> str:
+        count = len(self.runs)
+        return f"<Profile of {fmt.visible(self.name)}: {count} run{'s' * (count != 1)}>"
+
+    def _repr_html_(self) -> str:
+        """Return a table of the runs, for a notebook."""
+        return markup.table_of_runs(self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RunProfile:
+    """The profile of one run.
+
+    Times are seconds and sizes bytes. A node of the call graph is named by its id, which is
+    the same in all traces of the program.
+    """
+
+    run: Run
+    """The run as it was recorded."""
+    number: int
+    """Its number in the trace, from 1."""
+    library: bool = field(default=False, kw_only=True)
+    """Whether the functions of bsplib are nodes, too."""
+    chosen: Rates | None = field(default=None, kw_only=True)
+    """Rates at which costs and losses are priced; None: those of the run."""
+
+    @property
+    def nprocs(self) -> int:
+        """Number of processes."""
+        return self.run.nprocs
+
+    @property
+    def elapsed_s(self) -> float:
+        """Time from the beginning of the first superstep to the end of the last one."""
+        return elapsed_s(self.run)
+
+    @property
+    def machine(self) -> Machine | None:
+        """The Machine that was given to the run, as far as its trace names one."""
+        return recorded_machine(self.run)
+
+    @property
+    def rates(self) -> Rates:
+        """What computation, bytes and supersteps cost here."""
+        return self.ledger().rates
+
+    @cached_property
+    def callgraph(self) -> CallGraph:
+        """The call graph, with costs as objects; :meth:`graph` has plain values."""
+        return build(self.run, library=self.library)
+
+    @cached_property
+    def _ledger(self) -> Ledger:
+        return book(self.callgraph, self.chosen)
+
+    def ledger(self) -> Ledger:
+        """Return what the run costs and loses, by node, and its greatest losses."""
+        return self._ledger
+
+    def verdict(self) -> Verdict:
+        """Return at most five sentences that say what is lost, and where."""
+        return self._ledger.verdict()
+
+    def critical_path(self, name: str = LOSS) -> list[str]:
+        """Return the ids of the nodes from ``main`` to a bottleneck.
+
+        Args:
+            name: ``loss``, or one of ``profiler.critical.PATHS``.
+
+        Returns:
+            Node ids, from ``main`` to a cost centre; empty if the score of ``main`` is 0.
+
+        Raises:
+            ValueError: there is no such path.
+        """
+        return self._ledger.path() if name == LOSS else critical_path(self.callgraph, name)
+
+    def on(self, machine: Machine | str, *, speed: str | None = None) -> RunProfile:
+        """Return this run with costs and losses priced on another Machine.
+
+        What was measured remains as it is: the seconds of computation, communication and
+        idle time of a node, and its bytes.
+
+        Args:
+            machine: a Machine, the name of one that comes with bsplib, or a ``.toml`` file.
+            speed: speed of a process of the Machine: in flop/s, as ``3e8``, or as a multiple
+                of the speed of the computer that recorded the run, as ``0.5x``.
+
+        Raises:
+            UsageError: there is no such Machine, or it lacks a figure that is needed.
+
+        >>> import bsplib, profiler, tempfile
+        >>> def main(bsp):
+        ...     bsp.send(0, bytes(1000))
+        ...     bsp.sync()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     results = bsplib.run(main, nprocs=4, backend="sim", profile=f"{folder}/run.bsp")
+        ...     (run,) = profiler.load(f"{folder}/run.bsp").runs
+        >>> slow = bsplib.Machine(name="slow net", source="", g=1e-6, l=1e-3)
+        >>> there = run.on(slow, speed="1x")
+        >>> round(there.ledger().nodes[there.callgraph.root].comm_s, 6)  # 3000 bytes into process 0
+        0.003
+        """
+        found = load_machine(machine) if isinstance(machine, str) else machine
+        rates = rates_on(found, self.run, speed=speed)
+        there = RunProfile(self.run, self.number, library=self.library, chosen=rates)
+        there.__dict__["callgraph"] = self.callgraph  # the same at all prices
+        return there
+
+    def nodes(self) -> pandas.DataFrame:
+        """Return a row for each function and cost centre, the greatest loss first.
+
+        The index is the id of the node. The columns are described in ``docs/report.md``.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+
+        >>> import bsplib, profiler, tempfile
+        >>> def work(bsp):
+        ...     bsp.charge(bsp.pid * 1e-3)
+        ...     bsp.sync()
+        >>> def main(bsp):
+        ...     for _ in range(10):
+        ...         work(bsp)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     results = bsplib.run(main, nprocs=3, backend="sim", profile=f"{folder}/run.bsp")
+        ...     (run,) = profiler.load(f"{folder}/run.bsp").runs
+        >>> nodes = run.nodes()
+        >>> functions = nodes[nodes.kind == "function"]
+        >>> shown = functions[["name", "supersteps", "comp_max_s", "comp_avg_s"]]
+        >>> print(shown.to_string(index=False))
+        name  supersteps  comp_max_s  comp_avg_s
+        main          10        0.02        0.01
+        work          10        0.02        0.01
+        """
+        return frames.nodes(self.callgraph, self._ledger)
+
+    def supersteps(self) -> pandas.DataFrame:
+        """Return a row for each superstep of each group, in order of group and number.
+
+        The columns are described in ``docs/report.md``.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        return frames.supersteps(self.callgraph, self.rates)
+
+    def graph(self) -> networkx.DiGraph:
+        """Return the call graph with plain numbers and texts as attributes.
+
+        Nodes and edges have the columns of :meth:`nodes`, so that ``networkx`` can write the
+        graph as GraphML or JSON. Texts from the trace are made safe to show.
+        """
+        graph = plain_graph(self.callgraph, self._ledger)
+        graph.graph.update(tables.facts(self.run, self.number))
+        return graph
+
+    def __repr__(self) -> str:
+        return f"<RunProfile {fmt.title(self.run, self.number)}>"
+
+    def _repr_html_(self) -> str:
+        """Return the verdict and the greatest losses as a small table, for a notebook."""
+        return markup.table_of_losses(self)
