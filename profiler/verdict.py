@@ -75,14 +75,15 @@ def judge(ledger: Ledger) -> Verdict:
     worth = [loss for loss in ledger.losses if loss.seconds >= LEAST_SHARE * cost_s]
     core = [loss for loss in worth if loss.kind == CORE]
     others = [loss for loss in worth if loss.kind != CORE][: MOST_SENTENCES - len(core)]
-    sentences = [_sentence(loss, cost_s) for loss in (*others, *core)]
+    sentences = [sentence(loss, cost_s) for loss in (*others, *core)]
     if not others:
         text = filled(BALANCED_TEXT, ledger.lost_s, cost_s)
         sentences.insert(0, Sentence(text, ledger.lost_s, BALANCED))
     return Verdict(not others, tuple(sentences))
 
 
-def _sentence(loss: Loss, cost_s: float) -> Sentence:
+def sentence(loss: Loss, cost_s: float) -> Sentence:
+    """Return the sentence about a loss of a run of this cost."""
     node = loss.chain[-1] if loss.chain else None
     superstep = loss.superstep if loss.group == 0 else None
     who = processes(loss.pids) if loss.kind == GROUPS else ""

@@ -2,34 +2,99 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import click
 
 from bsplib.cli.options import TRACE, run_option
 from bsplib.cli.traces import position_of, read
 
+_SORTS = ("loss", "cost", "comp", "comm", "idle", "h", "supersteps", "name", "tree")
+_ROWS = 40
+
 
 @click.command("report")
-@click.option("--path", default="h-imb", show_default=True, help="Critical path to mark.")
+@click.option(
+    "--sort", type=click.Choice(_SORTS), default="loss", show_default=True, help="Order of rows."
+)
+@click.option(
+    "--top",
+    type=click.IntRange(0),
+    metavar="N",
+    help=f"Rows to show; 0 shows all.  [default: {_ROWS}; all with --json]",
+)
+@click.option(
+    "--depth", type=click.IntRange(0), metavar="N", help="Show nodes up to N calls below main."
+)
+@click.option("--node", metavar="NAME", help="Show this node with its callers and callees.")
+@click.option(
+    "--path", default="loss", show_default=True, metavar="NAME", help="Critical path to mark."
+)
+@click.option("--machine", metavar="NAME", help="Price costs and losses on this Machine.")
+@click.option(
+    "--speed", metavar="X", help="Speed of a process of the Machine: in flop/s, or as in 0.5x."
+)
 @run_option
 @click.option("--library", is_flag=True, help="Show the functions of bsplib too.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @click.argument("file", type=TRACE)
-def command(path: str, number: int | None, library: bool, file: Path) -> None:
-    """Print the call graph of the trace FILE as a table.
+def command(  # noqa: PLR0913, PLR0917  # each is an option
+    sort: str,
+    top: int | None,
+    depth: int | None,
+    node: str | None,
+    path: str,
+    machine: str | None,
+    speed: str | None,
+    number: int | None,
+    library: bool,
+    as_json: bool,
+    file: Path,
+) -> None:
+    """Print what a run lost, and its call graph as a table.
 
-    Costs are shown as max (avg% | min%) over all processes of the run. The critical
-    paths are sync (number of supersteps), and comp (computation), comm
-    (communication), idle (idle time) or h (h-relation) followed by -abs (absolute
+    FILE is a trace. First come at most five sentences: how many seconds the processes
+    waited, for whom, and where. Then there is a row for each function and cost centre, a
+    line of the program that ended a superstep.
+
+    Loss is the time that processes wait for the slowest one, or for the one that
+    communicates most, on average. Cost is the time of the slowest, g for each byte of
+    the greatest h, and l for each superstep. Both are in seconds and add up. Other
+    numbers are max (avg% | min%) over all processes: the sum over supersteps of the
+    greatest value, and average and least one in percent of it.
+
+    The rows with * are on the critical path: from main, always to the node with the
+    greatest loss. Other paths are sync (number of supersteps), and comp (computation),
+    comm (communication), idle (idle time) or h (h-relation) followed by -abs (absolute
     cost), -imb (absolute imbalance), -rel (relative imbalance) or -weighted (both
     imbalances multiplied).
-    """
-    from profiler.critical import PATHS  # noqa: PLC0415  # imported late
-    from profiler.report import print_report  # noqa: PLC0415
 
-    if path not in PATHS:
+    --sort comp, comm, idle and h order by the greatest maximum, tree by calls. NAME of
+    a node is its name, a part of it, or FILE:LINE. NAME of a Machine is one that comes
+    with bsplib, or a .toml file as bsp probe writes it.
+    """
+    from profiler.critical import VIEWS  # noqa: PLC0415  # imported late
+    from profiler.profile import Profile  # noqa: PLC0415
+    from profiler.report import Choice, print_report  # noqa: PLC0415
+    from profiler.report.document import document  # noqa: PLC0415
+
+    if path not in VIEWS:
         raise click.BadParameter(
-            f"{path!r} is no critical path; choose one of {', '.join(PATHS)}", param_hint="--path"
+            f"{path!r} is no critical path; choose one of {', '.join(VIEWS)}", param_hint="--path"
         )
     trace = read(file)
-    print_report(trace, run=position_of(trace, number), path=path, library=library)
+    position = position_of(trace, number)
+    runs = Profile(trace, file.name, library=library).runs
+    runs = runs if position is None else runs[position : position + 1]
+    if speed is not None and machine is None:
+        raise click.BadParameter("it needs --machine", param_hint="--speed")
+    if machine is not None:
+        runs = tuple(run.on(machine, speed=speed) for run in runs)
+    rows = (None if as_json else _ROWS) if top is None else top or None
+    asked: dict[str, Any] = {"path": path, "choice": Choice(sort, rows, depth), "node": node}
+    if as_json:
+        click.echo(json.dumps(document(runs, **asked), indent=1))
+    else:
+        print_report(runs, **asked)

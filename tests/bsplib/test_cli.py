@@ -287,7 +287,7 @@ def test_report_refuses_a_run_that_is_not_there(ask, trace, number):
     assert f"there is no run {number}; the trace has runs 1 to 2" in one_sentence(result)
 
 
-@pytest.mark.parametrize("path", ["sync", "comp-abs", "h-weighted"])
+@pytest.mark.parametrize("path", ["loss", "sync", "comp-abs", "h-weighted"])
 def test_report_marks_the_path_asked_for(ask, trace, path):
     result = ask("report", "--path", path, trace)
     assert result.exit_code == 0
@@ -297,7 +297,7 @@ def test_report_marks_the_path_asked_for(ask, trace, path):
 def test_report_refuses_a_path_that_is_none(ask, trace):
     result = ask("report", "--path", "nonsense", trace)
     assert result.exit_code == 2
-    assert "'nonsense' is no critical path; choose one of sync, " in one_sentence(result)
+    assert "'nonsense' is no critical path; choose one of loss, sync, " in one_sentence(result)
 
 
 def test_a_trace_that_is_not_there_is_one_sentence(ask, tmp_path):

@@ -1,28 +1,69 @@
+"""The report on the terminal: verdict, table, order, width, one node."""
+
 from __future__ import annotations
 
 import io
 import re
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
+from bsplib.errors import UsageError
+from bsplib.machine import Machine
 from bsplib.recording.records import Frame, Run, Trace
 from bsplib.sync_kinds import Kind
-from profiler.report import print_report
+from profiler.profile import Profile
+from profiler.report import Choice, print_report
+
+MACHINE = {"name": "test machine", "source": "", "g": 1e-9, "l": 5e-6, "speed": 1e9}
+"""1 ns for each byte, 5 µs for each superstep."""
 
 
-def printed(trace, width=200, **options):
-    """What a terminal without colour shows."""
+def profiles(*runs, library=False):
+    """Profiles of runs on ``MACHINE``."""
+    entries = Profile(Trace(runs), "x.bsp", library=library).runs
+    return [entry.on(Machine(**MACHINE), speed="1x") for entry in entries]
+
+
+def shown(entries, *, width=200, **options):
+    """What a terminal without colour shows of profiles."""
     console = Console(file=io.StringIO(), width=width, color_system=None)
-    print_report(trace, console=console, **options)
+    print_report(entries, console=console, **options)
     return console.file.getvalue()
 
 
+def printed(*runs, library=False, **options):
+    """What a terminal without colour shows of runs on ``MACHINE``."""
+    return shown(profiles(*runs, library=library), **options)
+
+
+def lines(text):
+    """The lines of the first table below its header, without what is said below it."""
+    body = re.split(r"─+\n", text)[1]
+    return list(takewhile_row(body.splitlines()))
+
+
+def takewhile_row(found):
+    for line in found:
+        if line.startswith(("  and ", "  left out", "* critical", "no critical")):
+            return
+        yield line
+
+
+def cells(line):
+    """The cells of a line; a loss and its share are one."""
+    return re.split(r"\s{2,}", re.sub(r" +((?:\d+|<1)%)(?=  )", r" \1", line.strip()))
+
+
 def rows(text):
-    """The cells of the table below its header."""
-    body = re.split(r"─+ *\n", text)[1]
-    lines = [line for line in body.splitlines() if line.strip() and "critical path" not in line]
-    return [re.split(r"\s{2,}", line.strip()) for line in lines]
+    """The cells of the lines of the table."""
+    return [cells(line) for line in lines(text)]
+
+
+def names(text):
+    """The names in the table, without marks and callers."""
+    return [cells(line[2:])[0].partition(" (from")[0] for line in lines(text)]
 
 
 @pytest.fixture
@@ -37,92 +78,422 @@ def broadcasts(script):
     return program.run(meta={"program": "bcast.py", "backend": "shm"})
 
 
-def test_the_table_has_a_row_for_each_node_in_the_order_of_the_call_tree(broadcasts):
+# -- rows --------------------------------------------------------------------------------------
+
+
+def test_each_node_has_a_row_and_the_greatest_loss_is_first(broadcasts):
     six, four, two = (f"{number}.00 ms (50% | 0%)" for number in (6, 4, 2))
-    assert rows(printed(Trace((broadcasts,)), path="comp-imb")) == [
-        ["*", "main", "4", six, "500 ns (100% | 100%)", six, "6.00 kB (100% | 100%)"],
-        ["*", "foo", "2", four, "0 s", four, "4.00 kB (100% | 100%)"],
-        ["*", "bcast_onestage (from foo, bar)", "3", six, "0 s", six, "6.00 kB (100% | 100%)"],
-        ["*", "app.py line 9", "3", six, "0 s", six, "6.00 kB (100% | 100%)"],
-        ["bar", "2", two, "500 ns (100% | 100%)", two, "2.00 kB (100% | 100%)"],
-        ["bcast_twostage", "1", "1.00 µs (100% | 100%)", "500 ns (100% | 100%)", "0 s", "0 B"],
-        ["app.py line 34", "1", "1.00 µs (100% | 100%)", "500 ns (100% | 100%)", "0 s", "0 B"],
-        ["app.py line 8 (end)", "0", "0 s", "0 s", "0 s", "0 B"],
+    one = "bcast_onestage"
+    calls, even = "500 ns (100% | 100%)", "1.00 µs (100% | 100%)"
+    kb = [f"{number}.00 kB (100% | 100%)" for number in (0, 2, 4, 6)]
+    assert rows(printed(broadcasts)) == [
+        ["* main", "3.00 ms 50%", "6.03 ms", "4", six, calls, six, kb[3]],
+        [f"* {one} (from foo, bar)", "3.00 ms 50%", "6.02 ms", "3", six, "0 s", six, kb[3]],
+        [f"* app.py line 9 (from {one})", "3.00 ms 50%", "6.02 ms", "3", six, "0 s", six, kb[3]],
+        ["* foo (from main)", "2.00 ms 33%", "4.01 ms", "2", four, "0 s", four, kb[2]],
+        ["bar (from main)", "1.00 ms 17%", "2.01 ms", "2", two, calls, two, kb[1]],
+        ["bcast_twostage (from bar)", "0 s", "6.00 µs", "1", even, calls, "0 s", "0 B"],
+        ["app.py line 34 (from bcast_twostage)", "0 s", "6.00 µs", "1", even, calls, "0 s", "0 B"],
     ]
 
 
-def test_rows_are_indented_by_their_depth(broadcasts):
-    lines = printed(Trace((broadcasts,))).splitlines()
-    columns = {
-        name: next(line.index(name) for line in lines if f" {name} " in line)
-        for name in ("main", "foo", "bcast_twostage", "app.py line 34", "app.py line 8")
+def test_the_end_of_main_is_a_row_where_something_was_done_there(script):
+    program = script(2)
+    program.step("main", w=5)
+    program.step("main:8", w=[0, 7], kind=Kind.END)
+    assert "app.py line 8 (end)" in names(printed(program.run()))
+
+
+def test_in_the_order_of_the_call_tree_rows_are_indented_by_their_depth(broadcasts):
+    text = printed(broadcasts, choice=Choice("tree"))
+    order = [
+        (cell_len(line[2:]) - cell_len(line[2:].lstrip()), line[2:].split()[0])
+        for line in lines(text)
+    ]
+    assert order == [
+        (0, "main"),
+        (2, "foo"),
+        (4, "bcast_onestage"),
+        (6, "app.py"),
+        (2, "bar"),
+        (4, "bcast_twostage"),
+        (6, "app.py"),
+    ]
+    assert "bcast_onestage (from foo, bar)" in text
+    assert "bar (from main)" not in text
+
+
+@pytest.mark.parametrize(
+    ("sort", "first"),
+    [
+        ("loss", ["main", "slow", "app.py line 11"]),
+        ("cost", ["main", "slow", "app.py line 11"]),
+        ("comp", ["main", "slow", "app.py line 11"]),
+        ("comm", ["main", "calls", "app.py line 31"]),
+        ("idle", ["main", "slow", "app.py line 11"]),
+        ("h", ["main", "heavy", "app.py line 21"]),
+        ("supersteps", ["main", "often", "app.py line 41"]),
+        ("name", ["app.py line 11", "app.py line 21", "app.py line 31"]),
+        ("tree", ["main", "slow", "app.py line 11"]),
+    ],
+)
+def test_rows_are_sorted_by_what_is_asked_for(script, sort, first):
+    program = script(2)
+    program.step("main slow:11", w=[900_000, 0])
+    program.step("main heavy:21", puts=[(0, 1, 10**5)])
+    program.step("main calls:31", calls=[10_000, 10_000])
+    for _ in range(3):
+        program.step("main often:41", w=10)
+    text = printed(program.run(), choice=Choice(sort))
+    assert names(text)[:3] == first
+
+
+def test_an_order_that_is_none_is_refused():
+    with pytest.raises(ValueError, match="no order is called 'size'; they are loss, cost, comp,"):
+        Choice("size")
+
+
+def test_rows_that_are_left_out_are_summed_without_counting_any_loss_twice(broadcasts):
+    text = printed(broadcasts, choice=Choice("cost", top=1))
+    assert names(text) == ["main"]
+    rest = next(line for line in text.splitlines() if line.startswith("  and "))
+    assert rest == "  and 6 more nodes: loss 3.00 ms, cost 6.03 ms in the cost centres among them"
+    text = printed(broadcasts, choice=Choice("cost", top=6))
+    assert "  and 1 more node: loss 0 s, cost 6.00 µs in the cost centres among them" in text
+
+
+def test_functions_that_are_left_out_alone_have_no_sum(script):
+    program = script(1)
+    program.step("main foo", w=1)
+    text = printed(program.run(), choice=Choice("name", top=2))
+    assert names(text) == ["app.py line 12", "foo"]
+    assert "  and 1 more node\n" in text
+
+
+@pytest.mark.parametrize(
+    ("depth", "shown"),
+    [(0, {"main"}), (1, {"main", "foo", "bar"})],
+)
+def test_a_depth_is_a_number_of_calls_from_main(broadcasts, depth, shown):
+    assert set(names(printed(broadcasts, choice=Choice(depth=depth)))) == shown
+
+
+def test_a_recursive_program_has_its_nearest_callers_in_the_tree(script):
+    program = script(1)
+    program.step("main a b c", w=1)
+    program.step("main c", w=1)
+    text = printed(program.run(), choice=Choice("tree"))
+    indents = {
+        line.split()[1 if line[0] == "*" else 0]: len(line[2:]) - len(line[2:].lstrip())
+        for line in lines(text)
     }
-    assert [column - columns["main"] for column in columns.values()] == [0, 2, 4, 6, 2]
+    assert (indents["a"], indents["b"], indents["c"]) == (2, 4, 2)
 
 
-def test_the_title_says_which_run_it_is(broadcasts):
-    title = printed(Trace((broadcasts,))).splitlines()[0]
+def test_a_run_without_records_is_a_table_of_main_alone(script):
+    text = printed(script(2).run())
+    assert rows(text) == [["main", "0 s", "0 s", "0", "0 s", "0 s", "0 s", "0 B"]]
+    assert "no critical path: loss is 0 everywhere" in text
+
+
+# -- what is said around the table ---------------------------------------------------------------
+
+
+def test_the_verdict_stands_before_the_table(broadcasts):
+    title, first, *rest = printed(broadcasts).splitlines()
     assert title == "run 1: bcast.py, 2 processes, backend shm, 6.00 ms, complete"
+    assert first.startswith(
+        "2.00 of 6.03 ms (33%) are lost waiting for process 0 in bcast_onestage"
+    )
+    assert "called by foo (fixed straggler)" in first
+    assert any("loss" in line for line in rest)
+
+
+def test_a_long_sentence_goes_on_below_itself_indented(broadcasts):
+    text = printed(broadcasts, width=60)
+    head = text.partition("\n\n")[0].splitlines()
+    assert len([line for line in head if not line.startswith("  ")]) == 3
+    assert all(cell_len(line) <= 60 for line in head)
+
+
+def test_a_program_is_named_with_its_arguments(script):
+    program = script(1)
+    program.step("main", w=1)
+    run = program.run(meta={"program": "sort.py", "arguments": ["--size", "10 000"]})
+    assert printed(run).startswith("run 1: sort.py --size '10 000', 1 process, ")
+    run = program.run(meta={"program": "sort.py", "arguments": ["x" * 100]})
+    assert re.match(r"run 1: sort.py x{22}…x{29}, 1 process, ", printed(run))
 
 
 def test_a_run_that_broke_off_says_so_and_why(script):
     program = script(1)
     program.step("main", w=1)
     run = program.run(complete=False, meta={"error": "AbortError: no input"})
-    title = printed(Trace((run,))).splitlines()[0]
+    title = printed(run).splitlines()[0]
     assert title == (
         "run 1: unknown, 1 process, backend unknown, 1.00 ns, not complete: AbortError: no input"
     )
 
 
-def test_the_legend_names_the_critical_path(broadcasts):
-    text = printed(Trace((broadcasts,)), path="comp-rel")
-    assert text.splitlines()[-1] == "* critical path: computation, relative imbalance"
+def test_the_legend_names_the_nodes_of_the_critical_path(broadcasts):
+    legend = "* critical path, loss: main > foo > bcast_onestage > app.py line 9\n"
+    assert legend in printed(broadcasts)
+    text = printed(broadcasts, path="comp-rel")
+    assert "* critical path, computation, relative imbalance: main > foo > bcast_onestage" in text
+
+
+def test_of_a_long_critical_path_the_last_nodes_are_named(script):
+    program = script(2)
+    program.step("main a b c d e:9", w=[1, 0])
+    assert "loss: main > … > c > d > e > app.py line 9\n" in printed(program.run())
 
 
 def test_where_nothing_is_critical_no_row_is_marked(broadcasts):
-    text = printed(Trace((broadcasts,)))
-    assert (
-        text.splitlines()[-1] == "no critical path: h-relation, absolute imbalance is 0 everywhere"
-    )
-    assert "*" not in text
+    text = printed(broadcasts, path="h-imb")
+    assert "no critical path: h-relation, absolute imbalance is 0 everywhere" in text
+    assert not any(line.startswith("*") for line in text.splitlines())
 
 
 def test_critical_rows_are_red_where_there_is_colour(broadcasts):
     console = Console(file=io.StringIO(), width=200, force_terminal=True, color_system="standard")
-    print_report(Trace((broadcasts,)), path="comp-imb", console=console)
+    print_report(Profile(Trace((broadcasts,))).runs, path="comp-imb", console=console)
     red = [line for line in console.file.getvalue().splitlines() if "\x1b[1;31m" in line]
     assert len(red) == 4
     assert all("*" in line for line in red)
 
 
-def test_all_runs_are_printed_unless_one_is_asked_for(broadcasts):
-    trace = Trace((broadcasts, broadcasts, broadcasts))
-    assert re.findall(r"^run \d", printed(trace), re.M) == ["run 1", "run 2", "run 3"]
-    assert re.findall(r"^run \d", printed(trace, run=2), re.M) == ["run 3"]
+def test_the_figures_behind_loss_and_cost_are_given(broadcasts):
+    last = printed(broadcasts).splitlines()[-1]
+    assert last == (
+        "loss and cost: g = 1.00 ns for each byte (max of in and out), l = 5.00 µs; test machine."
+    )
 
 
-@pytest.mark.parametrize("run", [-1, 1])
-def test_a_run_that_is_not_there_is_refused(broadcasts, run):
-    with pytest.raises(ValueError, match=f"there is no run {run}: the trace has 1"):
-        printed(Trace((broadcasts,)), run=run)
+def test_runs_are_printed_one_after_the_other(broadcasts):
+    text = printed(broadcasts, broadcasts, broadcasts)
+    assert re.findall(r"^run \d", text, re.MULTILINE) == ["run 1", "run 2", "run 3"]
 
 
 def test_an_unknown_path_is_refused_even_if_there_is_no_run():
-    with pytest.raises(ValueError, match="no critical path is called 'red'"):
-        printed(Trace(()), path="red")
+    with pytest.raises(ValueError, match="no path is called 'red'; they are loss, sync, comp-abs"):
+        printed(path="red")
 
 
-def test_a_run_without_records_is_a_table_of_main_alone(script):
-    assert rows(printed(Trace((script(2).run(),)))) == [["main", "0", "0 s", "0 s", "0 s", "0 B"]]
+@pytest.mark.parametrize(
+    ("meta", "where"),
+    [
+        ({"cores": 2}, " on 2 cores"),
+        ({"cores": 1}, " on 1 core"),
+        ({}, ""),
+        ({"cores": "\x1b"}, ""),
+    ],
+)
+def test_waiting_for_a_core_is_told_once_a_run(script, meta, where):
+    program = script(16)
+    program.step("main", w=100_000_000, cpu=[99_000_000] * 16)
+    program.step("main foo", w=2, cpu=[2] * 16)
+    text = printed(program.run(meta=meta))
+    assert f"\nwaiting for a core: 16.0 ms of 16 processes{where}\n" in text
+    assert text.count(" core") == 1 + len(re.findall(" core", where))
 
 
-@pytest.mark.parametrize("width", [70, 80, 100])
-def test_on_a_narrow_terminal_marks_and_costs_stay_whole(broadcasts, width):
-    text = printed(Trace((broadcasts,)), width=width, path="comp-imb")
-    assert max(len(line) for line in text.splitlines()) <= width
-    assert text.count("*") == 5
-    assert text.count("(50% | 0%)") == 10
+def test_a_long_wait_for_a_core_is_a_sentence_of_the_verdict_and_not_told_again(script):
+    program = script(16)
+    program.step("main", w=100_000_000, cpu=[25_000_000] * 16)
+    text = printed(program.run(meta={"cores": 2}))
+    assert "Each process waited 75.0" in text
+    assert "waiting for a core:" not in text
+
+
+# -- width ---------------------------------------------------------------------------------------
+
+COLUMNS_AT = {
+    50: ["loss", "cost"],
+    80: ["loss", "cost", "steps", "computation"],
+    100: ["loss", "cost", "steps", "computation", "h-relation"],
+    130: ["loss", "cost", "steps", "computation", "communication", "h-relation"],
+    160: ["loss", "cost", "steps", "computation", "communication", "idle time", "h-relation"],
+}
+
+
+@pytest.fixture(scope="module")
+def large(script):
+    """About 300 nodes, 22 callers of one function, long names and deep calls."""
+    program = script(4)
+    for number in range(120):
+        w = [1_000_000 * (1 + number % 7), 1000, 10, 0]
+        calls = [1000, 100_000, 500, 1000]
+        program.step(f"main Solver.level_{number // 10} stage_{number}:{number}", w, calls=calls)
+    for number in range(22):
+        program.step(f"main caller_{number:02} shared:900", w=[0, 50_000, 0, 0], puts=[(0, 1, 8)])
+    deep = " ".join(f"inner_{number}" for number in range(40))
+    program.step(f"main {deep} {'a_very_long_name.' * 9}end:901", w=[3_000_000, 0, 0, 0])
+    return profiles(program.run(meta={"program": "large.py", "backend": "shm"}))
+
+
+@pytest.mark.parametrize("width", COLUMNS_AT)
+@pytest.mark.parametrize("sort", ["loss", "tree"])
+def test_no_number_is_cut_and_no_row_folded_at_any_width(large, width, sort):
+    text = shown(large, width=width, choice=Choice(sort, top=40))
+    assert max(map(cell_len, text.splitlines())) <= width
+    assert len(lines(text)) == 40
+    number = r"\S+ (?:s|ms|µs|ns)"
+    for line in lines(text):
+        assert re.search(rf"(?:{number} +(?:\d+|<1)%|0 s)  .*$", line), line
+
+
+@pytest.mark.parametrize("width", COLUMNS_AT)
+def test_narrow_terminals_have_fewer_columns_and_say_which_are_missing(large, width):
+    text = shown(large, width=width, choice=Choice(top=40))
+    head = re.split(r"─+\n", text)[0].splitlines()[-1]
+    assert re.split(r"\s{2,}", head.strip()) == COLUMNS_AT[width]
+    missing = [title for title in COLUMNS_AT[160] if title not in COLUMNS_AT[width]]
+    assert (f"left out on {width} columns" in text) == bool(missing)
+    for title in missing:
+        assert title.replace("steps", "supersteps") in text.partition("left out on")[2]
+
+
+def test_the_column_that_rows_are_sorted_by_stays_longest(large):
+    text = shown(large, width=80, choice=Choice("comm", top=5))
+    head = re.split(r"─+\n", text)[0].splitlines()[-1]
+    assert head.split() == ["loss", "cost", "steps", "communication"]
+    text = shown(large, width=50, choice=Choice("h", top=5))
+    assert "h-relation" in re.split(r"─+\n", text)[0].splitlines()[-1]
+
+
+def test_of_many_callers_two_are_named(large):
+    text = shown(large, width=160, choice=Choice("h", top=3))
+    assert "shared (from caller_00, caller_01 and 20 more)" in text
+    text = shown(large, width=100, choice=Choice("h", top=3))
+    assert "shared (from 22 callers)" in text
+    assert "caller_02" not in text
+
+
+def test_names_that_do_not_fit_keep_their_end(large):
+    text = shown(large, width=80, choice=Choice("name", top=200))
+    assert re.search(r"^[* ] …\S+\.end ", text, re.MULTILINE)
+
+
+def test_deep_rows_have_their_depth_instead_of_an_indentation(large):
+    text = shown(large, width=100, choice=Choice("tree"))
+    assert re.search(r"^. \(30\) +inner_29 ", text, re.MULTILINE)
+
+
+def test_a_file_gets_all_columns(broadcasts, monkeypatch, capsys):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    print_report(Profile(Trace((broadcasts,))).runs)
+    text = capsys.readouterr().out
+    assert "left out" not in text
+    assert "communication" in text
+
+
+def test_a_name_in_wide_letters_keeps_the_columns_in_place(script):
+    program = script(2)
+    program.step("main 数据并行:9", w=[5000, 0])
+    text = printed(program.run(), width=100)
+    assert len({cell_len(line) for line in lines(text)}) == 1
+
+
+# -- one node ------------------------------------------------------------------------------------
+
+
+def sandwich(text):
+    """The rows above and below a node."""
+    table = re.search(
+        r"callers[^\n]*\n(.*?)\ncallees[^\n]*\n(.*?)\n(?:\* crit|no crit)", text, re.DOTALL
+    )
+    above, below = (part.splitlines() for part in table.groups())
+    return [[cells(line[2:]) for line in part] for part in (above[:-1], below)]
+
+
+def test_a_node_is_shown_between_its_callers_and_callees(broadcasts):
+    callers, callees = sandwich(printed(broadcasts, node="bcast_onestage"))
+    assert [row[:2] for row in callers] == [["foo", "2.00 ms 33%"], ["bar", "1.00 ms 17%"]]
+    assert [row[:2] for row in callees] == [["app.py line 9", "3.00 ms 50%"]]
+
+
+def test_what_a_caller_has_is_the_part_that_came_through_it(script):
+    program = script(2)
+    program.step("main foo shared x:1", w=[10_000, 0])
+    program.step("main bar shared y:2", w=[0, 90_000])
+    callers, callees = sandwich(printed(program.run(), node="shared"))
+    assert [row[:2] for row in callers] == [["bar", "45.0 µs 41%"], ["foo", "5.00 µs 5%"]]
+    assert [row[:2] for row in callees] == [["y", "45.0 µs 41%"], ["x", "5.00 µs 5%"]]
+
+
+def test_of_a_node_its_losses_are_told_with_its_place(broadcasts):
+    text = printed(broadcasts, node="bar")
+    first = text.splitlines()[1]
+    assert first.startswith(
+        "1.00 of 6.03 ms (17%) are lost waiting for process 0 in bcast_onestage"
+    )
+    assert "foo" not in text.partition("critical path")[0].replace("(from foo, bar)", "")
+    assert re.search(r"^bar: app.py:\d+, id n[0-9a-f]{16}$", text, re.MULTILINE)
+
+
+def test_callers_beyond_the_number_of_rows_are_counted(large):
+    text = shown(large, node="shared", choice=Choice(top=4))
+    assert "callers (18 more are not shown)" in text
+    assert len(sandwich(text)[0]) == 4
+
+
+def test_main_has_no_callers_and_a_cost_centre_no_callees(broadcasts):
+    text = printed(broadcasts, node="main")
+    assert "callers" not in text
+    assert "callees" in text
+    text = printed(broadcasts, node="app.py line 9")
+    assert "callers" in text
+    assert "callees" not in text
+
+
+@pytest.mark.parametrize(
+    "name", ["bcast_twostage", "app.py line 34", "app.py:34", "twostage", "LINE 34"]
+)
+def test_a_node_is_found_by_name_place_or_part_of_its_name(broadcasts, name):
+    assert re.search(
+        r"^(bcast_twostage|app.py line 34): app.py", printed(broadcasts, node=name), re.M
+    )
+
+
+def test_a_method_is_found_by_its_last_name(script):
+    program = script(1)
+    program.step("main Solver.step:7 Solver.stepping:9", w=1)
+    assert "\nSolver.step: app.py:" in printed(program.run(), node="step")
+
+
+def test_a_name_of_several_nodes_is_refused_with_their_ids(broadcasts):
+    with pytest.raises(UsageError, match=r"'bcast' may be 2 nodes: bcast_onestage = n\w+ \(app.py"):
+        printed(broadcasts, node="bcast")
+
+
+def test_an_id_tells_nodes_of_equal_names_apart(script):
+    program = script(1)
+    program.step("main one.py/step:7", w=1)
+    program.step("main two.py/step:7", w=1)
+    run = program.run()
+    with pytest.raises(UsageError, match=r"'step' may be 2 nodes: step = n[0-9a-f]+") as caught:
+        printed(run, node="step")
+    for name in re.findall(r"step = (n[0-9a-f]+)", str(caught.value)):
+        assert f"id {name}" in printed(run, node=name)
+
+
+def test_a_name_of_no_node_is_refused_with_those_close_to_it(broadcasts):
+    with pytest.raises(
+        UsageError, match="no node is called 'bcast_twostag3'; close to it are bcast_t"
+    ):
+        printed(broadcasts, node="bcast_twostag3")
+    with pytest.raises(UsageError, match=r"no node is called '\\x1b'; bsp report lists them"):
+        printed(broadcasts, node="\x1b")
+
+
+def test_a_run_without_the_node_says_so(broadcasts, script):
+    other = script(1)
+    other.step("main", w=1)
+    text = printed(broadcasts, other.run(), node="bar")
+    assert text.count("This node is not in the run.") == 1
+
+
+# -- untrusted text --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -143,41 +514,21 @@ def test_names_are_untrusted_text(script, name, shown):
     run = program.run(meta={"program": name, "backend": [name], "error": name}, complete=False)
     frames = [Frame(name, name, 1, 2), Frame("app.py", "foo", 1, 2)]
     run = Run(run.nprocs, run.groups, (tuple(frames),), run.records, run.traffic, False, run.meta)
-    text = printed(Trace((run,)))
+    text = printed(run)
     assert text.splitlines()[0].startswith(f"run 1: {shown}, 1 process, backend [")
     assert text.splitlines()[0].endswith(f"not complete: {shown}")
     assert rows(text)[0][0] == shown
     assert len(rows(text)) == 3
-    assert all(char.isprintable() or char == "\n" for char in text)
+    assert all(char.isprintable() or char == "\n" for char in text + printed(run, node="foo"))
 
 
 def test_functions_of_bsplib_are_shown_only_on_demand(script):
     program = script(2)
-    program.step("main:7 bsplib/combinations.py/Group.allreduce:90")
-    trace = Trace((program.run(),))
-    assert [row[0] for row in rows(printed(trace))] == ["main", "app.py line 7 · allreduce"]
-    names = [row[0] for row in rows(printed(trace, library=True))]
-    assert names == ["main", "Group.allreduce", "combinations.py line 90"]
-
-
-@pytest.mark.parametrize(
-    ("meta", "where"),
-    [
-        ({"cores": 2}, " on 2 cores"),
-        ({"cores": 1}, " on 1 core"),
-        ({}, ""),
-        ({"cores": "\x1b"}, ""),
-    ],
-)
-def test_waiting_for_a_core_is_told_once_a_run(script, meta, where):
-    program = script(16)
-    program.step("main", w=100_000_000, cpu=[25_000_000] * 16)
-    program.step("main foo", w=2, cpu=[2] * 16)
-    text = printed(Trace((program.run(meta=meta),)))
-    line = f"waiting for a core: 1.20 s of 16 processes{where}"
-    assert text.splitlines()[1] == line
-    assert text.count("waiting") == 1
-
-
-def test_nothing_is_said_of_cores_where_cpu_time_was_not_measured(broadcasts):
-    assert "core" not in printed(Trace((broadcasts,)))
+    program.step("main:7 bsplib/combinations.py/Group.allreduce:90", w=5)
+    run = program.run()
+    assert names(printed(run)) == ["main", "app.py line 7 · allreduce"]
+    assert names(printed(run, library=True)) == [
+        "main",
+        "Group.allreduce",
+        "combinations.py line 90",
+    ]

@@ -1,0 +1,123 @@
+"""The profile of a trace on the terminal: what is lost, then a table of nodes."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from profiler import format as fmt
+from profiler.critical import LOSS, TITLES, VIEWS
+from profiler.report.columns import columns
+from profiler.report.find import find
+from profiler.report.head import print_losses, print_prices, print_title, print_verdict
+from profiler.report.labels import indent, labels
+from profiler.report.lines import MARK, Name, print_table
+from profiler.report.rows import MOST_ROWS, TREE, Choice, choose
+from profiler.report.sandwich import print_sandwich
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from profiler.callgraph import CallGraph
+    from profiler.profile import RunProfile
+    from profiler.report.rows import Rest, Row
+
+__all__ = ["Choice", "print_report"]
+
+WIDTH_OF_FILES = 160
+"""Columns of a report that is written into a file or a pipe, unless ``COLUMNS`` is set."""
+
+
+_MOST_ON_PATH = 6
+"""Nodes of the critical path that are named below the table."""
+
+
+def print_report(
+    runs: Iterable[RunProfile],
+    *,
+    path: str = LOSS,
+    choice: Choice | None = None,
+    node: str | None = None,
+    console: Console | None = None,
+) -> None:
+    """Print for each run its verdict, and a table of its functions and cost centres.
+
+    Args:
+        runs: the runs to print.
+        path: the path to mark: ``loss``, or one of ``profiler.critical.PATHS``.
+        choice: which rows are shown, in which order; default: the 40 greatest losses.
+        node: name or id of a node: show only this one, with its callers and callees.
+        console: where to print; default: standard output.
+
+    Raises:
+        ValueError: there is no such path.
+        UsageError: no node has this name, or several have it.
+    """
+    if path not in VIEWS:
+        raise ValueError(f"no path is called {path!r}; they are {', '.join(VIEWS)}")
+    choice = choice or Choice(top=MOST_ROWS)
+    console = console or _console()
+    runs = list(runs)
+    found = None if node is None else find((entry.callgraph for entry in runs), node)
+    for profile in runs:
+        print_title(profile, console)
+        chain = profile.critical_path(path)
+        if found is None:
+            print_verdict(profile, console)
+            console.print()
+            _print_nodes(profile, choice, set(chain), console)
+        elif found in profile.callgraph.graph:
+            print_losses(profile, found, console)
+            console.print()
+            print_sandwich(profile, found, choice, set(chain), console)
+        else:
+            console.print("This node is not in the run.")
+            continue
+        console.print(Text(_legend(profile.callgraph, path, chain)))
+        print_prices(profile, console)
+
+
+def _console() -> Console:
+    """Return a console on standard output; a file or a pipe is wide enough for all columns."""
+    console = Console()
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = WIDTH_OF_FILES
+    return console
+
+
+def _print_nodes(profile: RunProfile, choice: Choice, marked: set[str], console: Console) -> None:
+    """Print the chosen nodes of a run, and the sum of the others."""
+    rows, rest = choose(profile, choice)
+    names = [_name(profile, row, choice.sort == TREE, row.node in marked) for row in rows]
+    whole_s = profile.ledger().cost_s
+    print_table(console, names, columns(rows, whole_s), first=choice.column)
+    if rest.nodes:
+        console.print(Text(_sum_of(rest)))
+
+
+def _name(profile: RunProfile, row: Row, tree: bool, marked: bool) -> Name:
+    """Return the left end of a row; a call tree shows the first caller by its order."""
+    texts = list(labels(profile.callgraph, row.node, callers=2 if tree else 1))
+    return Name(texts, indent(row.depth) if tree else "", marked)
+
+
+def _sum_of(rest: Rest) -> str:
+    what = f"and {fmt.counted(rest.nodes, 'more node')}"
+    if not rest.cost_s:
+        return f"  {what}"
+    parts = f"loss {fmt.seconds(rest.loss_s)}, cost {fmt.seconds(rest.cost_s)}"
+    return f"  {what}: {parts} in the cost centres among them"
+
+
+def _legend(callgraph: CallGraph, path: str, chain: list[str]) -> str:
+    """Return which path is marked, with the nodes on it; of a long one the last."""
+    title = "loss" if path == LOSS else TITLES[path]
+    if not chain:
+        return f"no critical path: {title} is 0 everywhere"
+    names = [fmt.label(callgraph.graph.nodes[name]["node"]) for name in chain]
+    if len(names) > _MOST_ON_PATH:
+        names = [names[0], "…", *names[2 - _MOST_ON_PATH :]]
+    return f"{MARK} critical path, {title}: {' > '.join(names)}"

@@ -1,0 +1,96 @@
+"""The columns of a report: which of them fit, and the texts in them; all functions are pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from rich.cells import cell_len
+
+from profiler import format as fmt
+from profiler.costs import METRICS
+from profiler.critical import METRIC_TITLES
+
+if TYPE_CHECKING:
+    from profiler.report.rows import Row
+
+GAP = 2
+"""Spaces between columns."""
+KEEP = ("comp", "h", "comm", "idle")
+"""The metrics in the order in which a narrow terminal loses them, the last one first."""
+
+
+class Column(NamedTuple):
+    """A column of numbers."""
+
+    key: str
+    title: tuple[str, str]
+    """Two lines."""
+    cells: list[str]
+
+    @property
+    def width(self) -> int:
+        """Columns of the terminal that it takes."""
+        return max(map(cell_len, (*self.title, *self.cells)))
+
+
+def fitting(columns: Sequence[Column], width: int, name_width: int, first: str) -> list[Column]:
+    """Return the columns that fit beside the names, in their usual order.
+
+    The number by which the rows are sorted stays longest; whole columns are left out, so
+    that no number is cut.
+
+    Args:
+        columns: all columns.
+        width: columns of the terminal.
+        name_width: columns that are kept for the names.
+        first: key of the column that stays longest.
+    """
+    room = width - name_width
+    wanted = sorted(columns, key=lambda column: _rank(column.key, first))
+    kept: set[str] = set()
+    for column in wanted:
+        room -= column.width + GAP
+        if room < 0 and kept:
+            break
+        kept.add(column.key)
+    return [column for column in columns if column.key in kept]
+
+
+def _rank(key: str, first: str) -> int:
+    """Return the place of a column in the order in which they are kept."""
+    return [first, "loss", "cost", "supersteps", *KEEP].index(key)
+
+
+def columns(rows: Sequence[Row], whole_s: float) -> list[Column]:
+    """Return all columns of numbers for some rows.
+
+    Args:
+        rows: the rows.
+        whole_s: cost of the run, of which losses are given in percent.
+    """
+    return [
+        _column("loss", "", rows, lambda row: loss(row.booked.lost_s, whole_s)),
+        _column("cost", "", rows, lambda row: fmt.seconds(row.booked.cost_s)),
+        _column("supersteps", "super-", rows, lambda row: str(row.cost.count), "steps"),
+        *(_metric(metric, rows) for metric in METRICS),
+    ]
+
+
+def _metric(metric: str, rows: Sequence[Row]) -> Column:
+    title = METRIC_TITLES[metric]
+    return _column(metric, "", rows, lambda row: fmt.summary(row.cost[metric], metric), title)
+
+
+def _column(
+    key: str, above: str, rows: Sequence[Row], text: Callable[[Row], str], title: str = ""
+) -> Column:
+    return Column(key, (above, title or key), [text(row) for row in rows])
+
+
+def loss(lost_s: float, whole_s: float) -> str:
+    """Return a loss with its share in percent of the whole cost, such as ``1.35 ms  12%``."""
+    if not lost_s:
+        return "0 s"
+    share = f"{100 * lost_s / whole_s:.0f}" if lost_s >= whole_s / 200 else "<1"
+    return f"{fmt.seconds(lost_s)} {share:>3}%"

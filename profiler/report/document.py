@@ -1,0 +1,121 @@
+"""A report as one document of plain values, for JSON. ``docs/report.md`` describes it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from profiler import format as fmt
+from profiler import tables
+from profiler.costs import METRICS
+from profiler.critical import LOSS
+from profiler.export.plain import rows
+from profiler.report.find import find
+from profiler.report.rows import Choice, choose
+from profiler.tables import UNITS
+from profiler.verdict import sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from profiler.callgraph import Cost
+    from profiler.losses import Loss
+    from profiler.profile import RunProfile
+    from profiler.rates import Rates
+
+Json = dict[str, Any]
+
+FORMAT, VERSION = "bsp report", 1
+"""Name and version of the format. The version changes when a name or a meaning does."""
+
+
+def document(
+    runs: Iterable[RunProfile],
+    *,
+    path: str = LOSS,
+    choice: Choice | None = None,
+    node: str | None = None,
+) -> Json:
+    """Return verdict, losses, nodes and edges of runs.
+
+    Args:
+        runs: the runs.
+        path: the path to list: ``loss``, or one of ``profiler.critical.PATHS``.
+        choice: which nodes are listed, in which order; default: all, the greatest loss first.
+        node: name or id of a node: list only this one, with its callers and callees.
+
+    Raises:
+        ValueError: there is no such path.
+        UsageError: no node has this name, or several have it.
+    """
+    runs = list(runs)
+    found = None if node is None else find((entry.callgraph for entry in runs), node)
+    listed = [_run(profile, path, choice or Choice(), found) for profile in runs]
+    return {"format": FORMAT, "version": VERSION, "runs": listed}
+
+
+def _run(profile: RunProfile, path: str, choice: Choice, node: str | None) -> Json:
+    ledger, verdict = profile.ledger(), profile.verdict()
+    names = _listed(profile, choice, node)
+    return {
+        **tables.facts(profile.run, profile.number),
+        "rates": _rates(ledger.rates),
+        "cost_s": ledger.cost_s,
+        "loss_s": ledger.lost_s,
+        "waiting_for_core_s": ledger.waiting_s,
+        "balanced": verdict.balanced,
+        "verdict": [entry._asdict() for entry in verdict.sentences],
+        "losses": [_loss(loss, ledger.cost_s) for loss in ledger.losses],
+        "path": {"name": path, "nodes": profile.critical_path(path)},
+        "root": profile.callgraph.root,
+        "nodes": _nodes(profile, names),
+        "edges": _edges(profile, set(names)),
+    }
+
+
+def _listed(profile: RunProfile, choice: Choice, node: str | None) -> list[str]:
+    """Return the ids of the nodes to list, in order."""
+    chosen, _ = choose(profile, choice)
+    names = [row.node for row in chosen]
+    if node is None:
+        return names
+    graph = profile.callgraph.graph
+    near = {node, *graph.predecessors(node), *graph.successors(node)} if node in graph else set()
+    return [name for name in names if name in near]
+
+
+def _nodes(profile: RunProfile, names: list[str]) -> list[Json]:
+    values = {row["id"]: row for row in rows(tables.nodes(profile.callgraph, profile.ledger()))}
+    costs = profile.callgraph.graph.nodes(data="cost")
+    return [values[name] | _by_process(costs[name]) for name in names]
+
+
+def _edges(profile: RunProfile, names: set[str]) -> list[Json]:
+    """Return the edges between listed nodes."""
+    return [
+        row
+        for row in rows(tables.edges(profile.callgraph, profile.ledger()))
+        if row["caller"] in names and row["callee"] in names
+    ]
+
+
+def _by_process(cost: Cost) -> Json:
+    """Return the sum of each metric for each process, as in ``comp_by_process_s``."""
+    return {f"{metric}_by_process_{UNITS[metric]}": list(cost[metric].pie) for metric in METRICS}
+
+
+def _loss(loss: Loss, cost_s: float) -> Json:
+    """Return a loss with its sentence."""
+    return asdict(loss) | {"text": sentence(loss, cost_s).text}
+
+
+def _rates(rates: Rates) -> Json:
+    """Return rates under names with units."""
+    return {
+        "g_s_per_byte": rates.g,
+        "l_s_per_superstep": rates.l,
+        "h_rule": rates.rule,
+        "computation_ratio": rates.ratio,
+        "source": fmt.visible(rates.source),
+        "note": fmt.visible(rates.note),
+    }

@@ -1,0 +1,69 @@
+"""What a report says of a whole run, before and after its table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+from rich.padding import Padding
+from rich.text import Text
+
+from profiler import format as fmt
+from profiler.kinds import CORE
+from profiler.verdict import MOST_SENTENCES, sentence
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from profiler.profile import RunProfile
+    from profiler.rates import Rates
+
+
+def print_title(profile: RunProfile, console: Console) -> None:
+    """Print what the run is, on one line or two."""
+    title = fmt.title(profile.run, profile.number)
+    if cell_len(title) > console.width:
+        circumstances = fmt.circumstances(profile.run)
+        title = title.removesuffix(f", {circumstances}") + f"\n  {circumstances}"
+    console.print(Text(title, style="bold"))
+
+
+def print_verdict(profile: RunProfile, console: Console) -> None:
+    """Print the verdict on a run, and how long its processes waited for a core."""
+    sentences = profile.verdict().sentences
+    print_sentences((entry.text for entry in sentences), console)
+    told = any(entry.kind == CORE for entry in sentences)
+    if not told and (waiting := fmt.waiting(profile.run)):
+        print_sentences([waiting], console)
+
+
+def print_losses(profile: RunProfile, node: str, console: Console) -> None:
+    """Print the greatest losses at a node and below it."""
+    ledger = profile.ledger()
+    here = [loss for loss in ledger.losses if node in loss.chain][:MOST_SENTENCES]
+    print_sentences((sentence(loss, ledger.cost_s).text for loss in here), console)
+
+
+def print_sentences(sentences: Iterable[str], console: Console) -> None:
+    """Print sentences, each from the margin, with its other lines indented."""
+    for text in sentences:
+        lines = Text(text).wrap(console, max(console.width - 2, 1))
+        for number, line in enumerate(lines):
+            line.rstrip()
+            console.print(Padding(line, (0, 0, 0, 2 if number else 0), expand=False))
+
+
+def print_prices(profile: RunProfile, console: Console) -> None:
+    """Print how numbers are to be read, and the rates of cost and loss."""
+    reading = "max (avg% | min%) over all processes, summed over supersteps"
+    print_sentences([reading, prices(profile.rates)], console)
+
+
+def prices(rates: Rates) -> str:
+    """Return the rates in a sentence, with what is missing."""
+    ratio = f", computation takes {rates.ratio:.3g} times as long" if rates.ratio != 1 else ""
+    g, l = fmt.seconds(rates.g), fmt.seconds(rates.l)  # noqa: E741  # the names in the field
+    figures = f"g = {g} for each byte ({rates.rule} of in and out), l = {l}{ratio}"
+    note = f" {fmt.visible(rates.note)}" if rates.note else ""
+    return f"loss and cost: {figures}; {fmt.visible(rates.source)}.{note}"
