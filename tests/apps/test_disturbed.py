@@ -28,7 +28,7 @@ def cost_s(tmp_path_factory):
     return cost
 
 
-@pytest.mark.parametrize("fact", [fact for fact in FACTS if fact != "one-off"])
+@pytest.mark.parametrize("fact", FACTS)
 @pytest.mark.parametrize("share", [0.1, 0.3, 1.0])
 @pytest.mark.parametrize(("app", "nprocs"), PLACES)
 def test_the_verdict_begins_with_what_was_planted(tmp_path, cost_s, app, nprocs, fact, share):
