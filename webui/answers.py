@@ -49,6 +49,17 @@ def _layout(opened: OpenRun, query: Query) -> Json:
     return services.lay_out(callgraph, [names[number] for number in wanted])
 
 
+def _processes(opened: OpenRun, query: Query) -> Json:
+    """Return how a node (``node``, its id) or an edge (``edge``, two ids) is shared out."""
+    graph = opened.callgraph(opened.part(query)).graph
+    ends = query.get("edge", "").split(".")
+    if len(ends) == 2 and graph.has_edge(*ends):
+        return services.describe_pies(graph.edges[ends]["cost"])
+    if (node := query.get("node")) in graph:
+        return services.describe_pies(graph.nodes[node]["cost"])
+    raise QueryError("Give a node or an edge of the call graph.")
+
+
 def _source(opened: OpenRun, query: Query) -> Json:
     return describe_sources(opened.callgraph(opened.part(query)))
 
@@ -61,4 +72,5 @@ ANSWERS: dict[str, Answer] = {
     "traffic": Answer(traffic.traffic),
     "departures": Answer(traffic.scatter),
     "source": Answer(_source),
+    "processes": Answer(_processes, saved=_never),
 }

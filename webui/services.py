@@ -16,7 +16,6 @@ from profiler import format as fmt
 from profiler.callgraph import build
 from profiler.costs import METRICS, waiting_ns
 from profiler.dot import LayoutError
-from profiler.limits import check_product
 from profiler.rates import rates_of_run
 from webui import shown
 from webui.books import describe_books
@@ -33,8 +32,9 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-MAX_SLICES = 2**20
-"""Greatest number of slices in all pies of a page; each slice takes some hundred bytes."""
+MAX_SLICES = 2**18
+"""Greatest number of slices in all pies of a run; where there are more, the page asks for
+those of one node or edge (see ``describe_pies``)."""
 MOST_LAID_OUT = 300
 """Greatest number of nodes for which dot is used; the page lays out larger graphs itself."""
 
@@ -43,7 +43,7 @@ def describe_run(run: Run, *, library: bool = False) -> Json:
     """Return the data of a run: facts, nodes, edges, critical paths and layouts.
 
     Raises:
-        TooLargeError: there are too many nodes and processes for a page.
+        TooLargeError: the call graph would need too much memory.
     """
     return describe_graph(build(run, library=library))
 
@@ -51,7 +51,6 @@ def describe_run(run: Run, *, library: bool = False) -> Json:
 def describe_graph(callgraph: CallGraph) -> Json:
     """Return the data of a run with this call graph; see :func:`describe_run`."""
     graph, run = callgraph.graph, callgraph.run
-    check_product("nodes", len(graph), "processes", run.nprocs, MAX_SLICES)
     names = shown.first_shown(callgraph)
     rates = rates_of_run(run)
     return {
@@ -123,13 +122,15 @@ def _positions(graph: networkx.DiGraph, names: Sequence[str]) -> list[int]:
 
 
 def _nodes(callgraph: CallGraph) -> list[Json]:
+    """Return the nodes; without pies where these would have too many slices."""
+    pies = len(callgraph.graph) * callgraph.run.nprocs <= MAX_SLICES
     frames = {frame for stack in callgraph.run.stacks for frame in stack if frame.library}
     library = {(frame.file, line) for frame in frames for line in (frame.first_line, frame.line)}
     return [
         {
             **_describe_node(data["node"]),
             "library": (data["node"].file, data["node"].line) in library,
-            **describe_cost(data["cost"], pies=True),
+            **describe_cost(data["cost"], pies=pies),
         }
         for _, data in callgraph.graph.nodes(data=True)
     ]
@@ -206,8 +207,17 @@ def describe_cost(cost: Cost, *, pies: bool) -> Json:
 def _describe_summary(summary: Summary, *, pies: bool) -> Json:
     described: Json = {"max": summary.maximum, "avg": summary.average, "min": summary.minimum}
     if pies:
-        described["pie"] = [float(f"{value:.6g}") for value in summary.pie]
+        described["pie"] = _pie(summary)
     return described
+
+
+def describe_pies(cost: Cost) -> Json:
+    """Return the pies of a cost, by metric: a value for each process, in seconds or bytes."""
+    return {metric: _pie(cost[metric]) for metric in METRICS}
+
+
+def _pie(summary: Summary) -> list[float]:
+    return [float(f"{value:.6g}") for value in summary.pie]
 
 
 def _meta(run: Run, key: str) -> str | None:

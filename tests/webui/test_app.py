@@ -16,6 +16,7 @@ import webui
 from bsplib.errors import BspError
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import write_trace
+from profiler import limits
 from webui import app, bundle, page, services
 
 
@@ -138,7 +139,7 @@ def test_nothing_can_be_changed_through_the_pages(client):
 
 
 def test_what_is_too_large_is_said_in_a_sentence(run_maker, frame, monkeypatch):
-    monkeypatch.setattr(services, "MAX_SLICES", 10)
+    monkeypatch.setattr(limits, "MAX_SHARES", 10)
     maker = run_maker(4)
     for line in range(3):
         maker.step((frame("main", 1, line),), 1e-3)
@@ -146,7 +147,7 @@ def test_what_is_too_large_is_said_in_a_sentence(run_maker, frame, monkeypatch):
     answer = client.get("/traces/0/runs/0.json")
     assert (answer.status_code, answer.mimetype) == (503, "text/plain")
     assert answer.text == (
-        "the call graph is too large to show: 4 nodes times 4 processes are more than 10"
+        "the call graph is too large to show: 7 nodes and edges times 4 processes are more than 10"
     )
     monkeypatch.setattr(services, "describe_graph", lambda *_, **__: pytest.fail("tried twice"))
     assert client.get("/traces/0/runs/0.json").text == answer.text

@@ -9,7 +9,8 @@ import pytest
 import webui
 from bsplib.errors import BspError
 from bsplib.recording.records import Trace
-from webui import answers, bundle, page, services
+from profiler import limits
+from webui import answers, bundle, page
 from webui.traces import Traces
 
 FOLDER = Path(webui.__file__).parent
@@ -98,10 +99,10 @@ def test_write_html_writes_the_whole_page(broadcast_trace, saved, tmp_path):
 
 
 def test_write_html_says_what_is_too_large(run_maker, frame, tmp_path, monkeypatch):
-    monkeypatch.setattr(services, "MAX_SLICES", 3)
+    monkeypatch.setattr(limits, "MAX_SHARES", 3)
     maker = run_maker(4)
     maker.step((frame("main", 1, 2),), 1e-3)
-    with pytest.raises(BspError, match="too large to show: 2 nodes times 4 processes"):
+    with pytest.raises(BspError, match="too large to show: 3 nodes and edges times 4 processes"):
         webui.write_html(Trace((maker.run(),)), tmp_path / "page.html")
     assert list(tmp_path.iterdir()) == []
 

@@ -11,6 +11,7 @@ from profiler import critical
 from profiler.callgraph import build
 from profiler.costs import METRICS
 from webui import services
+from webui.opened import QueryError
 from webui.traces import Traces
 
 
@@ -169,3 +170,27 @@ def test_what_makes_the_data_knows_no_web_framework(module):
         )
     }
     assert not imported & {"flask", "waitress", "werkzeug"}
+
+
+def test_where_there_are_too_many_processes_the_pies_of_one_part_are_asked_for(
+    callgraph, monkeypatch
+):
+    monkeypatch.setattr(services, "MAX_SLICES", 16 * len(callgraph.graph) - 1)
+    data = services.describe_graph(callgraph)
+    assert not any("pie" in part["cost"]["h"] for part in (*data["nodes"], *data["edges"]))
+    traces = Traces(Trace((callgraph.run,)))
+    node, edge = data["nodes"][1]["id"], next(iter(callgraph.graph.edges))
+    asked = traces.answer("0", 0, "processes", {"node": node})
+    cost = callgraph.graph.nodes[node]["cost"]
+    assert {metric: tuple(pie) for metric, pie in asked.items()} == {
+        metric: pytest.approx(cost[metric].pie, rel=1e-5) for metric in METRICS
+    }
+    asked = traces.answer("0", 0, "processes", {"edge": ".".join(edge)})
+    assert asked["comp"] == pytest.approx(callgraph.graph.edges[edge]["cost"].comp.pie, rel=1e-5)
+
+
+@pytest.mark.parametrize("query", [{}, {"node": "n1"}, {"edge": "a.b"}, {"edge": "a"}])
+def test_shares_of_what_is_no_part_of_the_graph_are_refused(callgraph, query):
+    traces = Traces(Trace((callgraph.run,)))
+    with pytest.raises(QueryError, match="Give a node or an edge of the call graph"):
+        traces.answer("0", 0, "processes", query)

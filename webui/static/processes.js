@@ -1,5 +1,159 @@
-/* The panel "processes". */
+/* The panel of processes: how the selected node or edge is shared out among them. */
 
-export function create() {
-  return { show() {}, hide() {} };
+import { html } from "./dom.js";
+import { selection } from "./detail.js";
+import { METRICS, amount, integer, percent } from "./format.js";
+import { bars, pie, ranked, strip } from "./shares.js";
+
+const MOST_SLICES = 16; // of a pie
+const EVEN = 0.05; // an imbalance below this part of the maximum is none
+const FIXED = 0.67; // of the imbalance stays with one process
+const ROTATING = 0.33;
+
+/* What the difference between the sum of maxima and the maximum of sums means. */
+export function meaning({ max, avg }, values, first, count) {
+  if (max === 0) return "There is nothing to share out here.";
+  if (max - avg <= EVEN * max) return "The processes share this evenly.";
+  if (count <= 1) return `In the only superstep process ${first} has the most.`;
+  const fixed = (values[first] - avg) / (max - avg);
+  if (fixed >= FIXED) {
+    return `Fixed: process ${first} has the most in nearly every superstep, so the sum of maxima `
+      + "is hardly more than the maximum of sums.";
+  }
+  if (fixed <= ROTATING) {
+    return "Rotating: the sums of the processes are nearly even, but in each superstep another "
+      + "process has the most.";
+  }
+  return `Partly fixed: process ${first} has the most in total, but in many supersteps another `
+    + "process has more.";
+}
+
+/* The metric that is shown at first: that of the chosen path; of losses, what loses most. */
+function usualMetric(path, { lostComp, lostComm }) {
+  const [metric] = path.split("-");
+  if (metric in METRICS) return metric;
+  return path === "loss" && lostComm > lostComp ? "h" : "comp";
+}
+
+/* Three amounts, each with a bar on one scale. */
+function sums({ max, avg }, values, first, metric) {
+  const rows = [
+    ["sum of maxima", max, "The greatest value in each superstep, added up."],
+    ["maximum of sums", values[first], `What process ${first} has in all supersteps.`],
+    ["average", avg, "The average over all processes."],
+  ];
+  return html("dl", { class: "sums" }, ...rows.flatMap(([title, value, about]) => {
+    const bar = html("span", { class: "bar" });
+    bar.style.width = `${max ? Math.min(100, 100 * value / max) : 0}%`;
+    return [html("dt", { title: about }, title), html("dd", {}, amount(value, metric)),
+      html("dd", { "aria-hidden": "true" }, bar)];
+  }));
+}
+
+export function create(host, { store, api, query }) {
+  const heading = html("h3", {}, "Processes");
+  const choice = html("div", { class: "metrics", role: "group", "aria-label": "Metric" });
+  const body = html("div", { class: "shares" });
+  host.replaceChildren(html("header", {}, heading, choice), body);
+  let chosen = { path: null, metric: null }; // a metric chosen here, while the path stays
+  let shown = null;
+
+  function choose(metric) {
+    chosen = { path: store.state.metric, metric };
+    draw();
+  }
+
+  function draw() {
+    const { selected } = shown;
+    if (chosen.path !== store.state.metric) chosen = { path: null, metric: null };
+    const metric = chosen.metric ?? usualMetric(store.state.metric, selected.priced);
+    choice.replaceChildren(...Object.entries(METRICS).map(([name, title]) =>
+      html("button", {
+        type: "button", title, "aria-pressed": String(name === metric), onclick: () => choose(name),
+      }, name)));
+    const { pie: values } = selected.part.cost[metric];
+    if (values) body.replaceChildren(...content(selected.part, metric, values));
+    else ask(shown, metric);
+  }
+
+  /* Where there are too many processes, the shares of one node are asked for by themselves. */
+  async function ask({ model, state, selected }, metric) {
+    const asked = shown;
+    body.replaceChildren(html("p", { class: "quiet" }, "Adding up the processes…"));
+    const which = selected.edge === null ? { node: model.nodes[selected.node].id }
+      : { edge: model.edgeId(selected.edge) };
+    try {
+      const path = api.address(state.trace, state.run, "processes", { ...query(), ...which });
+      const pies = await api.get(path);
+      if (asked === shown) body.replaceChildren(...content(selected.part, metric, pies[metric]));
+    } catch (error) {
+      if (asked === shown) body.replaceChildren(html("p", { class: "quiet" }, error.message));
+    }
+  }
+
+  function show(model, state) {
+    shown = { model, state: { trace: state.trace, run: state.run }, selected: selection(model, state) };
+    draw();
+  }
+
+  return { show };
+}
+
+/* The charts of some values by pid, and what they add up to. */
+function content(part, metric, values) {
+  const cost = part.cost[metric];
+  const order = ranked(values);
+  const total = values.reduce((sum, value) => sum + value, 0);
+  const readout = html("output", {});
+  let pointed = order[0];
+  const greatest = cost.max - cost.avg > EVEN * cost.max ? order[0] : null;
+  const few = values.length <= MOST_SLICES;
+  const charts = few ? [pie(values, greatest, point)]
+    : [bars(values, order, cost.avg, point), strip(values, values[order[0]], point)];
+  const box = html("div", {
+    class: few ? "charts few" : "charts", role: "slider", tabindex: 0, "aria-label": "Process",
+    "aria-valuemin": 0, "aria-valuemax": values.length - 1, onkeydown: onKey,
+  }, ...charts.map(({ element }) => element), ...(few ? [] : [scale(values.length)]));
+
+  function tell(pid) {
+    pointed = pid;
+    const text = `process ${integer(pid)}: ${amount(values[pid], metric)}, `
+      + `${percent(total ? values[pid] / total : 0)} of all`;
+    readout.textContent = text;
+    box.setAttribute("aria-valuenow", pid);
+    box.setAttribute("aria-valuetext", text);
+  }
+
+  function point(pid) {
+    tell(pid);
+    for (const { mark } of charts) mark(pid);
+  }
+
+  function onKey(event) {
+    const next = moved(event.key, pointed, order);
+    if (next === null) return;
+    event.preventDefault();
+    event.stopPropagation();
+    point(next);
+  }
+
+  tell(pointed);
+  return [box, readout, sums(cost, values, order[0], metric),
+    html("p", { class: "quiet" }, meaning(cost, values, order[0], part.count))];
+}
+
+function scale(count) {
+  return html("div", { class: "scale" }, html("span", {}, "process 0"),
+    html("span", {}, integer(count - 1)));
+}
+
+/* The process to which a key leads: left and right by pid, up and down by rank. */
+function moved(key, pid, order) {
+  const last = order.length - 1;
+  const page = Math.max(1, Math.round(order.length / 10));
+  const steps = { ArrowLeft: -1, ArrowRight: 1, PageDown: -page, PageUp: page, Home: -last, End: last };
+  if (key in steps) return Math.min(last, Math.max(0, pid + steps[key]));
+  const ranks = { ArrowUp: -1, ArrowDown: 1 };
+  if (!(key in ranks)) return null;
+  return order[Math.min(last, Math.max(0, order.indexOf(pid) + ranks[key]))];
 }
