@@ -86,6 +86,8 @@ class Partitions(NamedTuple):
     """Group that was divided."""
     origin: Positions
     """Origin at which the superstep of the parent ended; -1 if it did not end."""
+    record: Positions
+    """Position in ``run.records`` of the greatest w of that superstep, or -1."""
 
 
 @dataclass(frozen=True)
@@ -174,9 +176,11 @@ def _partitions(run: Run, steps: Supersteps, origin: Positions) -> tuple[Partiti
             opened.append((group.parent, group.superstep))
     parent, number = np.array(opened, np.int64).reshape(-1, 2).T
     step = _positions(steps, parent, number)
+    record = np.full(len(opened), -1, np.intp)
+    record[step >= 0] = steps.w.record[step[step >= 0]]
     at = np.full(len(opened), -1, np.intp)
-    at[step >= 0] = origin[steps.w.record[step[step >= 0]]]
-    return Partitions(parent.astype(np.intp), at), partition_of
+    at[step >= 0] = origin[record[step >= 0]]
+    return Partitions(parent.astype(np.intp), at, record), partition_of
 
 
 def _positions(steps: Supersteps, group: NDArray[np.int64], number: NDArray[np.int64]) -> Positions:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from profiler.callgraph import CallGraph
 
-__all__ = ["Booked", "Ledger", "Loss", "book"]
+__all__ = ["Booked", "Ledger", "Loss", "book", "lost_by_record"]
 
 
 @dataclass(frozen=True)
@@ -194,6 +194,28 @@ def book(callgraph: CallGraph, rates: Rates | None = None) -> Ledger:
         callgraph,
         by_origin,
     )
+
+
+def lost_by_record(callgraph: CallGraph, rates: Rates) -> NDArray[np.float64]:
+    """Return what is lost at each record of the run, in seconds.
+
+    A loss is booked for the record of the process that the others waited for; what is lost
+    to unequal sub-groups, for the record with the greatest w of the parent's superstep. The
+    sums over the records of an origin are those of the ledger.
+    """
+    books = keep_books(callgraph)
+    priced, steps = price(books, rates), books.supersteps
+    booked, h = priced.booked[steps.group], steps.h[rates.rule]
+    known = books.partitions.record >= 0
+    parts = (
+        (steps.w.record, rates.ratio / 1e9 * steps.w.lost * booked),
+        (h.record, rates.g * h.lost * booked),
+        (books.partitions.record[known], priced.lost_s[known]),
+    )
+    lost = np.zeros(len(callgraph.run.records))
+    for record, seconds in parts:
+        lost += np.bincount(record, seconds, len(lost))
+    return lost
 
 
 def _by_origin(books: Books, priced: Priced, rates: Rates, origins: int) -> NDArray[np.float64]:

@@ -20,6 +20,18 @@ Request = Any
 """Types of the profiler, which nothing in bsplib imports before a command needs it."""
 
 
+def _range(
+    _context: click.Context, _option: click.Parameter, value: str | None
+) -> tuple[int, int] | None:
+    """Return both numbers of a text such as 10:20."""
+    if value is None:
+        return None
+    first, _, last = value.partition(":")
+    if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
+        raise click.BadParameter(f"{value!r} is no range: give two numbers, as in 10:20")
+    return int(first), int(last)
+
+
 class _Export(click.Command):
     """A command whose help lists the formats; they are imported when the help is shown."""
 
@@ -48,6 +60,12 @@ class _Export(click.Command):
     "--table",
     type=click.Choice(["nodes", "edges", "supersteps", "processes"]),
     help="Table to write as CSV.  [default: nodes]",
+)
+@click.option(
+    "--supersteps",
+    callback=_range,
+    metavar="A:B",
+    help="Only these supersteps, counted from 0.  [default: all]",
 )
 @click.option("--library", is_flag=True, default=None, help="Show the functions of bsplib too.")
 @click.argument("file", type=TRACE)

@@ -10,13 +10,15 @@ from profiler import tables
 from profiler.export.plain import rows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from profiler.export.request import Request
 
-TABLES = {
-    "nodes": tables.nodes,
-    "edges": tables.edges,
-    "supersteps": tables.supersteps,
-    "processes": tables.processes,
+TABLES: dict[str, Callable[[Request], tables.Columns]] = {
+    "nodes": lambda request: tables.nodes(request.callgraph, request.ledger),
+    "edges": lambda request: tables.edges(request.callgraph, request.ledger),
+    "supersteps": lambda request: tables.supersteps(request.callgraph),
+    "processes": lambda request: tables.processes(request.callgraph),
 }
 """The tables that can be written, by name."""
 
@@ -29,7 +31,7 @@ def write(request: Request, file: BinaryIO) -> None:
 
     Before a text that a spreadsheet would take for a formula stands an apostrophe.
     """
-    columns = TABLES[request.table](request.callgraph)
+    columns = TABLES[request.table](request)
     text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
     writer = csv.writer(text)
     writer.writerow(columns)

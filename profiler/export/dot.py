@@ -19,4 +19,4 @@ def write(request: Request, file: BinaryIO) -> None:
     """
     callgraph = request.callgraph
     picture = drawing(callgraph, request.view, request.top or len(callgraph.graph))
-    file.write(to_dot(picture, numbers=plain_graph(callgraph)).encode())
+    file.write(to_dot(picture, numbers=plain_graph(callgraph, request.ledger)).encode())

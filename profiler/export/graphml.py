@@ -14,4 +14,6 @@ if TYPE_CHECKING:
 
 def write(request: Request, file: BinaryIO) -> None:
     """Write the call graph of a request with its numbers as GraphML."""
-    networkx.write_graphml_xml(plain_graph(request.callgraph), file, prettyprint=True)
+    networkx.write_graphml_xml(
+        plain_graph(request.callgraph, request.ledger), file, prettyprint=True
+    )

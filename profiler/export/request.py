@@ -6,16 +6,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from profiler.callgraph import build
 from profiler.export.picture import MOST_DRAWN, drawing
 from profiler.export.view import DEFAULT, view_of
+from profiler.profile import RunProfile
+from profiler.rates import rates_of_run
 from profiler.shown import MOST_SHOWN
+from profiler.window import restricted
 
 if TYPE_CHECKING:
     from bsplib.recording.records import Run, Trace
     from profiler.callgraph import CallGraph
     from profiler.export.picture import Drawing
     from profiler.export.view import View
+    from profiler.losses import Ledger
 
 
 @dataclass(frozen=True)
@@ -34,20 +37,36 @@ class Request:
     table: str = "nodes"
     """Which table to write, in a format for tables."""
 
-    @property
-    def run(self) -> Run:
-        """The run."""
-        return self.trace.runs[self.position]
+    supersteps: tuple[int, int] | None = None
+    """Numbers of the first and the last superstep of the root group; default: all."""
 
     @cached_property
+    def profile(self) -> RunProfile:
+        """The run, or the part of it in these supersteps, at the rates of the whole run."""
+        run = self.trace.runs[self.position]
+        part = run if self.supersteps is None else restricted(run, *self.supersteps)
+        number, rates = self.position + 1, rates_of_run(run)
+        return RunProfile(part, number, library=self.library, chosen=rates)
+
+    @property
+    def run(self) -> Run:
+        """The run, or a part of it."""
+        return self.profile.run
+
+    @property
     def callgraph(self) -> CallGraph:
         """The call graph of the run."""
-        return build(self.run, library=self.library)
+        return self.profile.callgraph
+
+    @property
+    def ledger(self) -> Ledger:
+        """What the run costs and loses."""
+        return self.profile.ledger()
 
     @cached_property
     def view(self) -> View:
         """The call graph, seen by the metric."""
-        return view_of(self.callgraph, self.metric)
+        return view_of(self.callgraph, self.metric, self.ledger)
 
     @cached_property
     def drawing(self) -> Drawing:

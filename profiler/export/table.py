@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.errors import BspError
 from profiler import format as fmt
-from profiler.export import csv, dot, graphml, pdf, png, svg
+from profiler.export import chrome, csv, dot, graphml, json, pdf, png, pprof, speedscope, svg
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -33,10 +33,11 @@ class Format(NamedTuple):
     """Fields of the request that this format depends on, of ``OPTIONS``."""
 
 
-OPTIONS = ("metric", "top", "table", "number")
+OPTIONS = ("metric", "top", "table", "number", "supersteps")
 """Options of an export that not all formats have; ``number`` is that of the run."""
 
-_PICTURE = ("metric", "top", "number")
+_RUN = ("number", "supersteps")
+_PICTURE = ("metric", "top", *_RUN)
 _ROOT = "the shaded call graph"
 
 FORMATS = (
@@ -52,7 +53,7 @@ FORMATS = (
         "the call graph with its numbers",
         "networkx, Gephi, yEd",
         graphml.write,
-        ("number",),
+        _RUN,
     ),
     Format(
         "csv",
@@ -60,7 +61,39 @@ FORMATS = (
         "a table: nodes, edges, supersteps or processes",
         "a spreadsheet, pandas, R",
         csv.write,
-        ("table", "number"),
+        ("table", *_RUN),
+    ),
+    Format(
+        "json",
+        ".json",
+        "losses, verdict, nodes, edges: what bsp report --json prints",
+        "json.load of Python, jq",
+        json.write,
+        ("metric", *_RUN),
+    ),
+    Format(
+        "chrome",
+        ".trace.json",
+        "the course of every process, with arrows and counters",
+        "https://ui.perfetto.dev, chrome://tracing",
+        chrome.write,
+        _RUN,
+    ),
+    Format(
+        "speedscope",
+        ".speedscope.json",
+        "losses by call stack, and the time of each process",
+        "https://www.speedscope.app",
+        speedscope.write,
+        _RUN,
+    ),
+    Format(
+        "pprof",
+        ".pb.gz",
+        "samples of call stacks by process, one value a metric",
+        "go tool pprof -http=:",
+        pprof.write,
+        _RUN,
     ),
 )
 """The formats that the profiler writes."""

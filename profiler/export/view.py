@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from profiler.callgraph import CallGraph, Cost
-    from profiler.losses import Booked
+    from profiler.losses import Booked, Ledger
 
 DEFAULT = critical.LOSS
 """The metric by which a call graph is seen where none is chosen."""
@@ -55,22 +55,24 @@ class View:
         return f"{100 * score:.3g}%" if measure == "rel" else fmt.amount(score, metric)
 
 
-def view_of(callgraph: CallGraph, metric: str) -> View:
+def view_of(callgraph: CallGraph, metric: str, ledger: Ledger | None = None) -> View:
     """Return a call graph as seen by a metric.
 
     Args:
         callgraph: the call graph.
         metric: one of ``profiler.critical.VIEWS``.
+        ledger: the ledger of the call graph; default: at the rates of the run.
 
     Raises:
         ValueError: there is no such metric.
     """
-    return _of_losses(callgraph) if metric == critical.LOSS else _of_path(callgraph, metric)
+    if metric == critical.LOSS:
+        return _of_losses(ledger or book(callgraph))
+    return _of_path(callgraph, metric)
 
 
-def _of_losses(callgraph: CallGraph) -> View:
+def _of_losses(ledger: Ledger) -> View:
     """Return a call graph as seen by the seconds that are lost."""
-    ledger = book(callgraph)
     nodes = ledger.nodes.items()
     return View(
         metric=critical.LOSS,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bsplib.recording.records import Trace
-from profiler.callgraph import build
 from profiler.export.request import Request
 from profiler.export.table import FORMATS
 
@@ -69,13 +68,13 @@ def empty(script) -> Exported:
 
 
 @pytest.fixture(scope="session")
-def maker():
-    """Makes the call graph of a run in which ``main`` calls a function of any name."""
+def calling():
+    """Exports of a run in which ``main`` calls a function of any name."""
 
-    def make(name: str):
+    def make(name: str) -> Exported:
         made = RunMaker(1)
         made.step((frame("main", 1, 2), frame(name, 5, 6)), [1e-3])
-        return build(made.run())
+        return Exported(made.run())
 
     return make
 

@@ -8,8 +8,6 @@ import pytest
 
 from profiler import format as fmt
 from profiler.costs import METRICS
-from profiler.export.request import Request
-from profiler.export.table import FORMATS
 
 UNITS = {"comp": "s", "comm": "s", "idle": "s", "h": "bytes"}
 
@@ -81,13 +79,8 @@ def test_a_process_without_a_record_in_a_superstep_counts_as_0(script, exported)
 
 
 @pytest.mark.parametrize("name", ["=1+2", "+x", "-x", "@x"])
-def test_a_name_that_a_spreadsheet_would_compute_is_marked_as_text(maker, name):
-    graph = maker(name)
-    request = Request(None)
-    request.__dict__["callgraph"] = graph
-    file = io.BytesIO()
-    next(form for form in FORMATS if form.name == "csv").write(request, file)
-    rows = list(csv.DictReader(io.StringIO(file.getvalue().decode())))
+def test_a_name_that_a_spreadsheet_would_compute_is_marked_as_text(calling, name):
+    rows = list(csv.DictReader(io.StringIO(calling(name).text("csv"))))
     assert f"'{name}" in {row["name"] for row in rows}
 
 

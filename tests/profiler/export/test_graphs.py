@@ -104,5 +104,5 @@ def test_a_run_without_records_is_one_node(empty, reader):
     assert len(reader(empty)) == 1
 
 
-def test_names_of_the_run_are_no_instructions_to_networkx(maker):
-    assert plain_graph(maker("f")).graph["backend"] == "shm"
+def test_names_of_the_run_are_no_instructions_to_networkx(calling):
+    assert plain_graph(calling("f").callgraph).graph["backend"] == "shm"

@@ -176,8 +176,8 @@ def test_hostile_names_are_texts_and_nothing_else(hostile):
 
 
 @pytest.mark.parametrize("name", ["<b>", "<lambda>", r"a\N", r"a\lb", "&lt;", 'a"b', "\\", "a\\"])
-def test_a_short_name_is_shown_to_the_letter(name, maker):
-    drawn = groups(svg(maker(name), "comp-abs"), "node")
+def test_a_short_name_is_shown_to_the_letter(name, calling):
+    drawn = groups(svg(calling(name).callgraph, "comp-abs"), "node")
     assert name in {texts(group)[0] for group in drawn.values()}
 
 

@@ -1,0 +1,226 @@
+"""The course of a run in the Trace Event Format, for Perfetto and Chrome.
+
+Each process is a thread with its supersteps as slices. Inside, its computation, waiting for
+a core, communication and idle time follow one another: how the first three were mixed was
+not recorded. Arrows lead from the process with the most computation of a superstep to
+that of the next one, and a counter shows the h-relation.
+
+Source: Trace Event Format, Google; times are microseconds, here with three decimals.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from bsplib.sync_kinds import Kind
+from profiler import format as fmt
+from profiler.costs import computation_ns, h_relation, spent_ns
+from profiler.export.heading import title_lines
+from profiler.limits import TooLargeError
+from profiler.window import root_supersteps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from bsplib.recording.records import Run
+    from profiler.export.request import Request
+
+    Event = dict[str, Any]
+
+MOST_RECORDS = 400_000
+"""Greatest number of records: each takes about 500 bytes, and browsers read some 100 MB."""
+PHASES = ("computation", "waiting for a core", "communication", "idle")
+"""Names of the slices inside a superstep."""
+
+_PID = 1
+"""All processes of a run are threads of one process of the format."""
+
+
+def write(request: Request, file: BinaryIO) -> None:
+    """Write the course of the run of a request.
+
+    Raises:
+        TooLargeError: there are too many records.
+    """
+    run = request.run
+    if len(run.records) > MOST_RECORDS:
+        raise TooLargeError(
+            f"a trace of events would be too large to open: {len(run.records)} records are more "
+            f"than {MOST_RECORDS}: choose a part with --supersteps A:B"
+        )
+    file.write(b'{"displayTimeUnit": "ns", "traceEvents": [\n')
+    separator = b""
+    for event in _events(request):
+        file.write(separator + json.dumps(event, ensure_ascii=False).encode())
+        separator = b",\n"
+    file.write(b"\n]}\n")
+
+
+def _events(request: Request) -> Iterator[Event]:
+    run = request.run
+    yield from _names(run)
+    yield from _slices(request)
+    yield from _h_counter(run)
+    yield from _arrows(run)
+
+
+def _names(run: Run) -> Iterator[Event]:
+    """Yield the names of the tracks, and their order."""
+    yield _meta("process_name", 0, {"name": title_lines(run)[0]})
+    for pid in range(run.nprocs):
+        yield _meta("thread_name", pid, {"name": f"process {pid}"})
+        yield _meta("thread_sort_index", pid, {"sort_index": pid})
+
+
+def _meta(name: str, pid: int, args: dict[str, Any]) -> Event:
+    return {"ph": "M", "name": name, "pid": _PID, "tid": pid, "args": args}
+
+
+def _slices(request: Request) -> Iterator[Event]:
+    """Yield the supersteps of each process, each followed by what is inside it."""
+    callgraph, run = request.callgraph, request.run
+    records = run.records
+    comp = computation_ns(run)
+    amounts = np.stack([comp, spent_ns(run) - comp, records["comm_calls"]], axis=1).tolist()
+    h_out, h_in = h_relation(run)
+    leaves = [callgraph.graph.nodes[origin.chain[-1]]["node"] for origin in callgraph.origins]
+    origins = callgraph.origin_of_records().tolist()
+    children = _children(run)
+    for row in _in_order(run):
+        record = records[row]
+        start, arrive, released, end = (int(record[name]) for name in _MOMENTS)
+        leaf = leaves[origins[row]]
+        args = {
+            "superstep": int(record["superstep"]),
+            "group": int(record["group"]),
+            "sync": Kind(record["kind"]).name.lower(),
+            "h_out_bytes": int(h_out[row]),
+            "h_in_bytes": int(h_in[row]),
+            "node": leaf.id,
+        }
+        pid = int(record["pid"])
+        yield _slice("superstep", fmt.label(leaf), pid, (start, end)) | {"args": args}
+        gaps = _gaps(start, arrive, children[row])
+        for name, *span in _filled(gaps, zip(PHASES[:3], amounts[row], strict=True)):
+            yield _slice("phase", name, pid, span)
+        yield from _after(pid, arrive, released, end)
+
+
+_MOMENTS = ("start", "arrive", "released", "end")
+
+
+def _after(pid: int, arrive: int, released: int, end: int) -> Iterator[Event]:
+    """Yield the idle time in a sync and the communication after it."""
+    if arrive < released:
+        yield _slice("phase", PHASES[3], pid, (arrive, released))
+    if released < end:
+        yield _slice("phase", PHASES[2], pid, (released, end))
+
+
+def _slice(category: str, name: str, pid: int, span: Sequence[float]) -> Event:
+    start, end = span
+    times = {"ts": _us(start), "dur": _us(end - start)}
+    return {"ph": "X", "cat": category, "name": name, "pid": _PID, "tid": pid, **times}
+
+
+def _us(ns: float) -> float:
+    return round(ns) / 1000
+
+
+def _in_order(run: Run) -> list[int]:
+    """Return the records by process and start; one that contains others is before them."""
+    records = run.records
+    keys = (records["group"], -records["end"], records["start"], records["pid"])
+    order: list[int] = np.lexsort(keys).tolist()
+    return order
+
+
+def _children(run: Run) -> defaultdict[int, list[tuple[int, int]]]:
+    """Return when each record was interrupted by the supersteps of sub-groups."""
+    inside: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    if len(run.groups) == 1:
+        return inside
+    pids, starts, ends = (run.records[name].tolist() for name in ("pid", "start", "end"))
+    around: list[int] = []
+    for row in _in_order(run):
+        while around and (
+            pids[around[-1]] != pids[row]
+            or ends[around[-1]] < ends[row]
+            or ends[around[-1]] <= starts[row]
+        ):
+            around.pop()
+        if around:
+            inside[around[-1]].append((starts[row], ends[row]))
+        around.append(row)
+    return inside
+
+
+def _gaps(start: int, end: int, children: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the parts of a range that none of the children covers; these are in order."""
+    for begun, ended in children:
+        if start < begun:
+            yield start, min(begun, end)
+        start = max(start, ended)
+    if start < end:
+        yield start, end
+
+
+def _filled(
+    gaps: Iterator[tuple[int, int]], amounts: Iterable[tuple[str, float]]
+) -> Iterator[tuple[str, float, float]]:
+    """Lay amounts of time into gaps, one after another: yield name, start and end of each piece."""
+    at: float
+    at, end = next(gaps, (0, 0))
+    for name, amount in amounts:
+        left = amount
+        while left > 0:
+            if at == end:
+                at, end = next(gaps, (0, 0))
+                if at == end:
+                    return
+            piece = min(left, end - at)
+            yield name, at, at + piece
+            at, left = at + piece, left - piece
+
+
+def _h_counter(run: Run) -> Iterator[Event]:
+    """Yield the h-relation of the supersteps of all processes, with that of their sub-groups."""
+    records = run.records
+    if len(records) == 0:
+        return
+    numbers, step = np.unique(root_supersteps(run), return_inverse=True)
+    sums = np.bincount(
+        step * run.nprocs + records["pid"],
+        np.maximum(*h_relation(run)),
+        len(numbers) * run.nprocs,
+    ).reshape(len(numbers), run.nprocs)
+    starts = np.full(len(numbers), np.iinfo(np.int64).max)
+    np.minimum.at(starts, step, records["start"])
+    for start, greatest, mean in zip(starts, sums.max(axis=1), sums.mean(axis=1), strict=True):
+        yield _counter(start, float(greatest), float(mean))
+    yield _counter(records["end"].max(), 0.0, 0.0)
+
+
+def _counter(ns: int, greatest: float, mean: float) -> Event:
+    args = {"maximum": greatest, "average": mean}
+    return {"ph": "C", "name": "h-relation in bytes", "pid": _PID, "ts": _us(ns), "args": args}
+
+
+def _arrows(run: Run) -> Iterator[Event]:
+    """Yield arrows between the processes that computed most in one superstep and the next."""
+    rows = np.flatnonzero(run.records["group"] == 0)
+    records, comp = run.records[rows], computation_ns(run)[rows]
+    order = np.lexsort((records["pid"], -comp, records["superstep"]))
+    first = np.flatnonzero(np.diff(records["superstep"][order], prepend=-1))
+    greatest = records[order[first]]
+    middle = (greatest["start"] + greatest["arrive"]) // 2
+    ends = list(zip(greatest["pid"].tolist(), middle.tolist(), strict=True))
+    for number, (source, target) in enumerate(itertools.pairwise(ends)):
+        common = {"cat": "critical", "name": "most computation", "id": number, "pid": _PID}
+        yield {"ph": "s", **common, "tid": source[0], "ts": _us(source[1])}
+        yield {"ph": "f", "bp": "e", **common, "tid": target[0], "ts": _us(target[1])}

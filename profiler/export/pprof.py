@@ -1,0 +1,127 @@
+"""The profile for pprof and the tools that read its files: samples of call stacks.
+
+There is one sample for each call stack and process, with one value for each metric and the
+label ``pid``. A function is a node of the call graph, so that the sums that pprof shows
+are those of the pies of the call graph.
+
+Source: profile.proto of google/pprof. The messages are written here, in the thirty lines of
+``wire``, since a package for Protocol Buffers would be a dependency of every user.
+"""
+
+from __future__ import annotations
+
+import gzip
+from datetime import datetime
+from typing import TYPE_CHECKING, BinaryIO
+
+from profiler import format as fmt
+from profiler.costs import elapsed_s
+from profiler.export.heading import title_lines
+from profiler.export.weights import VALUES, weights_of
+from profiler.export.wire import message, number, packed, text
+from profiler.limits import TooLargeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bsplib.recording.records import Run
+    from profiler.callgraph import CallGraph, Node
+    from profiler.export.request import Request
+    from profiler.export.weights import Weights
+
+MOST_SAMPLES = 4_000_000
+"""Greatest number of call stacks times processes that used them."""
+
+_SAMPLE_TYPE, _SAMPLE, _MAPPING, _LOCATION, _FUNCTION, _STRING = range(1, 7)
+_TIME_NANOS, _DURATION_NANOS, _COMMENT, _DEFAULT_SAMPLE_TYPE = 9, 10, 13, 14
+"""Numbers of the fields of a Profile."""
+_MAPPING_ID = 1
+
+
+class _Strings:
+    """The table of strings of a profile, in which each string is there once."""
+
+    def __init__(self) -> None:
+        self.position = {"": 0}
+
+    def __getitem__(self, string: str) -> int:
+        return self.position.setdefault(string, len(self.position))
+
+
+def write(request: Request, file: BinaryIO) -> None:
+    """Write the samples of a request, compressed by gzip.
+
+    Raises:
+        TooLargeError: there are too many samples.
+    """
+    weights = weights_of(request.callgraph, request.ledger.rates)
+    if len(weights.pid) > MOST_SAMPLES:
+        raise TooLargeError(
+            f"the profile would be too large to open: {len(weights.pid)} samples are more than "
+            f"{MOST_SAMPLES}: choose a part with --supersteps A:B"
+        )
+    with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as packing:
+        for part in _profile(request.callgraph, weights):
+            packing.write(part)
+
+
+def _profile(callgraph: CallGraph, weights: Weights) -> Iterator[bytes]:
+    """Yield the fields of a Profile."""
+    strings = _Strings()
+    for name, unit in VALUES:
+        yield message(_SAMPLE_TYPE, number(1, strings[name]) + number(2, strings[unit]))
+    yield from _samples(callgraph, weights, strings["pid"])
+    yield message(_MAPPING, _mapping(callgraph.run, strings))
+    for position, node in enumerate(_nodes(callgraph), start=1):
+        yield message(_LOCATION, _location(position, node))
+        yield message(_FUNCTION, _function(position, node, strings))
+    yield from _facts(callgraph.run, strings)
+    for string in strings.position:
+        yield text(_STRING, string)
+
+
+def _nodes(callgraph: CallGraph) -> list[Node]:
+    return [node for _, node in callgraph.graph.nodes(data="node")]
+
+
+def _samples(callgraph: CallGraph, weights: Weights, label: int) -> Iterator[bytes]:
+    """Yield the samples; the numbers of locations are those of nodes, from 1."""
+    place = {node.id: position for position, node in enumerate(_nodes(callgraph), start=1)}
+    stacks = [
+        packed(1, [place[node] for node in reversed(origin.chain)]) for origin in callgraph.origins
+    ]
+    rows = zip(weights.origin.tolist(), weights.pid.tolist(), weights.values.tolist(), strict=True)
+    for origin, pid, values in rows:
+        labelled = message(3, number(1, label) + number(3, pid))
+        yield message(_SAMPLE, stacks[origin] + packed(2, values) + labelled)
+
+
+def _mapping(run: Run, strings: _Strings) -> bytes:
+    """Return the program, and that its functions, files and lines are known."""
+    known = b"".join(number(field, 1) for field in (7, 8, 9))
+    program = strings[fmt.visible(str(run.meta.get("program", "")))]
+    return number(1, _MAPPING_ID) + number(5, program) + known
+
+
+def _location(position: int, node: Node) -> bytes:
+    line = number(1, position) + number(2, node.line)
+    return number(1, position) + number(2, _MAPPING_ID) + message(4, line)
+
+
+def _function(position: int, node: Node, strings: _Strings) -> bytes:
+    name, file = strings[fmt.label(node)], strings[fmt.visible(node.file)]
+    fields = (position, name, name, file, node.line)
+    return b"".join(number(field, value) for field, value in enumerate(fields, start=1))
+
+
+def _facts(run: Run, strings: _Strings) -> Iterator[bytes]:
+    """Yield when the run started, how long it took, what it was, and what to show first."""
+    try:
+        started = datetime.fromisoformat(str(run.meta.get("started")))
+        yield number(_TIME_NANOS, max(0, round(started.timestamp() * 1e6)) * 1000)
+    except (ValueError, OverflowError):
+        pass  # it was not recorded
+    yield number(_DURATION_NANOS, round(elapsed_s(run) * 1e9))
+    for line in title_lines(run):
+        yield number(_COMMENT, strings[line])
+    yield number(_DEFAULT_SAMPLE_TYPE, strings["loss"])

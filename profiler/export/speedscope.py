@@ -1,0 +1,118 @@
+"""The profile for speedscope: what was lost by call stack, and the time of each process.
+
+The times of a process are in the order of its supersteps, so that speedscope's view in order
+of time is the course of the process. Below a cost centre stands what was done there.
+
+Source: file format of speedscope, version 0.0.1, ``SampledProfile``.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from profiler import format as fmt
+from profiler.costs import computation_ns, spent_ns
+from profiler.export.heading import title_lines
+from profiler.limits import TooLargeError
+from profiler.losses import lost_by_record
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from bsplib.recording.records import Run
+    from profiler.callgraph import CallGraph
+    from profiler.export.request import Request
+
+SCHEMA = "https://www.speedscope.app/file-format-schema.json"
+PHASES = ("computation", "waiting for a core", "communication", "idle")
+"""Frames below a cost centre: what its time was spent on."""
+MOST_SAMPLES = 1_000_000
+"""Greatest number of samples: each takes about 30 bytes, and browsers read some 100 MB."""
+
+
+def write(request: Request, file: BinaryIO) -> None:
+    """Write the losses of a request, and a profile of each process.
+
+    Raises:
+        TooLargeError: there are too many records.
+    """
+    callgraph = request.callgraph
+    samples = len(PHASES) * len(callgraph.run.records)
+    if samples > MOST_SAMPLES:
+        raise TooLargeError(
+            f"the profile would be too large to open: {samples} samples are more than "
+            f"{MOST_SAMPLES}: choose a part with --supersteps A:B"
+        )
+    document = {
+        "$schema": SCHEMA,
+        "exporter": "bsplib",
+        "name": title_lines(callgraph.run)[0],
+        "activeProfileIndex": 0,
+        "shared": {"frames": _frames(callgraph)},
+        "profiles": _profiles(request),
+    }
+    file.write(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def _frames(callgraph: CallGraph) -> list[dict[str, Any]]:
+    """Return the nodes as frames, and after them the phases."""
+    frames: list[dict[str, Any]] = []
+    for _, node in callgraph.graph.nodes(data="node"):
+        place = {"file": fmt.visible(node.file), "line": node.line} if node.file else {}
+        frames.append({"name": fmt.label(node), **place})
+    return frames + [{"name": phase} for phase in PHASES]
+
+
+def _profiles(request: Request) -> list[dict[str, Any]]:
+    """Return the losses by call stack, and the time of each process in order."""
+    callgraph, run = request.callgraph, request.run
+    frame = {name: number for number, name in enumerate(callgraph.graph)}
+    stacks = [[frame[name] for name in origin.chain] for origin in callgraph.origins]
+    below = [[[*stack, len(frame) + phase] for phase in range(len(PHASES))] for stack in stacks]
+    origins = callgraph.origin_of_records()
+    profiles = [_losses(request, stacks, origins)]
+    spent = _spent(run)
+    order = np.lexsort((run.records["end"], run.records["pid"]))
+    bounds = np.searchsorted(run.records["pid"][order], np.arange(run.nprocs + 1))
+    for pid in range(run.nprocs):
+        rows = order[bounds[pid] : bounds[pid + 1]]
+        rows, phases = np.repeat(rows, len(PHASES)), np.tile(np.arange(len(PHASES)), len(rows))
+        times = spent[rows, phases]
+        kept = times > 0
+        samples = [
+            below[origin][phase]
+            for origin, phase in zip(origins[rows[kept]], phases[kept], strict=True)
+        ]
+        profiles.append(_sampled(f"process {pid}", samples, times[kept].tolist()))
+    return profiles
+
+
+def _spent(run: Run) -> NDArray[np.int64]:
+    """Return the time of each record in each of ``PHASES``, in nanoseconds."""
+    records, comp = run.records, computation_ns(run)
+    comm = records["comm_calls"] + records["end"] - records["released"]
+    idle = records["released"] - records["arrive"]
+    return np.stack([comp, spent_ns(run) - comp, comm, idle], axis=1).astype(np.int64)
+
+
+def _losses(request: Request, stacks: list[list[int]], origins: NDArray[np.intp]) -> dict[str, Any]:
+    """Return the losses at each call stack."""
+    lost = lost_by_record(request.callgraph, request.ledger.rates)
+    sums = np.rint(np.bincount(origins, 1e9 * lost, len(stacks))).astype(np.int64)
+    kept = np.flatnonzero(sums)
+    return _sampled("losses", [stacks[row] for row in kept], sums[kept].tolist())
+
+
+def _sampled(name: str, samples: list[list[int]], weights: list[int]) -> dict[str, Any]:
+    return {
+        "type": "sampled",
+        "name": name,
+        "unit": "nanoseconds",
+        "startValue": 0,
+        "endValue": sum(weights),
+        "samples": samples,
+        "weights": weights,
+    }

@@ -1,0 +1,101 @@
+"""The whole profile as JSON, read back by the json module."""
+
+import json
+
+import pytest
+
+from profiler import critical
+from profiler import format as fmt
+from profiler.costs import METRICS
+from profiler.export import json as form
+from profiler.limits import TooLargeError
+
+UNITS = {"comp": "s", "comm": "s", "idle": "s", "h": "bytes"}
+
+
+def read(exported):
+    (run,) = json.loads(exported.text("json"))["runs"]
+    return run
+
+
+def costs_of(entry):
+    return {
+        metric: tuple(entry[f"{metric}_{part}_{UNITS[metric]}"] for part in ("max", "avg", "min"))
+        for metric in METRICS
+    }
+
+
+def expected(cost):
+    return {
+        metric: (cost[metric].maximum, cost[metric].average, cost[metric].minimum)
+        for metric in METRICS
+    }
+
+
+def test_nodes_and_edges_have_all_numbers_of_the_call_graph(broadcast):
+    profile = read(broadcast)
+    nodes = {entry["id"]: entry for entry in profile["nodes"]}
+    assert nodes.keys() == broadcast.costs.keys()
+    for name, cost in broadcast.costs.items():
+        assert nodes[name]["supersteps"] == cost.count
+        assert costs_of(nodes[name]) == expected(cost)
+        for metric in METRICS:
+            pie = nodes[name][f"{metric}_by_process_{UNITS[metric]}"]
+            assert tuple(pie) == cost[metric].pie
+    edges = broadcast.callgraph.graph.edges
+    assert [(entry["caller"], entry["callee"]) for entry in profile["edges"]] == list(edges)
+    for entry in profile["edges"]:
+        assert costs_of(entry) == expected(edges[entry["caller"], entry["callee"]]["cost"])
+
+
+def test_losses_are_those_of_the_ledger_and_add_up(broadcast):
+    profile, ledger = read(broadcast), broadcast.request.ledger
+    assert (profile["cost_s"], profile["loss_s"]) == (ledger.cost_s, ledger.lost_s)
+    for entry in profile["nodes"]:
+        assert entry["loss_s"] == ledger.nodes[entry["id"]].lost_s
+    leaves = [entry for entry in profile["nodes"] if entry["kind"] == "cost_centre"]
+    assert sum(entry["cost_s"] for entry in leaves) == pytest.approx(ledger.cost_s)
+    assert [loss["seconds"] for loss in profile["losses"]] == [x.seconds for x in ledger.losses]
+
+
+def test_the_verdict_is_that_of_the_ledger(broadcast):
+    profile, verdict = read(broadcast), broadcast.request.ledger.verdict()
+    assert [entry["text"] for entry in profile["verdict"]] == [x.text for x in verdict.sentences]
+    assert profile["balanced"] is verdict.balanced is False
+
+
+def test_the_critical_path_of_the_metric_is_there(broadcast):
+    assert read(broadcast)["path"] == {"name": "loss", "nodes": broadcast.request.ledger.path()}
+    (run,) = json.loads(broadcast.text("json", metric="h-abs"))["runs"]
+    path = critical.critical_path(broadcast.callgraph, "h-abs")
+    assert run["path"] == {"name": "h-abs", "nodes": path}
+
+
+def test_the_run_is_described(broadcast):
+    run = read(broadcast)
+    assert run["program"] == "bcast.py --size 40000"
+    assert (run["nprocs"], run["backend"], run["complete"]) == (16, "shm", True)
+
+
+def test_a_part_of_the_run_is_priced_at_the_rates_of_the_whole_run(broadcast):
+    (part,) = json.loads(broadcast.text("json", supersteps=(0, 2)))["runs"]
+    assert part["rates"] == read(broadcast)["rates"]
+    assert 0 < part["cost_s"] < read(broadcast)["cost_s"]
+
+
+def test_hostile_names_are_strings_without_control_characters(hostile):
+    names = [entry["name"] for entry in read(hostile)["nodes"]]
+    assert sorted(names) == sorted(fmt.visible(node.name) for node in hostile.nodes.values())
+    assert all(name.isprintable() for name in names)
+
+
+def test_a_run_without_records_is_one_node(empty):
+    profile = read(empty)
+    assert [entry["name"] for entry in profile["nodes"]] == ["main"]
+    assert profile["cost_s"] == 0
+
+
+def test_too_many_nodes_and_processes_are_refused(broadcast, monkeypatch):
+    monkeypatch.setattr(form, "MAX_SLICES", 100)
+    with pytest.raises(TooLargeError, match="9 nodes times 16 processes are more than 100"):
+        broadcast.bytes("json", top=1)

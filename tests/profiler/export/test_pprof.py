@@ -1,0 +1,231 @@
+"""The profile for pprof, read back by the protobuf package from the published field numbers."""
+
+import gzip
+import itertools
+from collections import defaultdict
+
+import pytest
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+from profiler import format as fmt
+from profiler.export import pprof, wire
+from profiler.limits import TooLargeError
+
+# profile.proto of github.com/google/pprof: number, name and type of each field; * repeated.
+PROTO = {
+    "Profile": "1 sample_type *ValueType, 2 sample *Sample, 3 mapping *Mapping, "
+    "4 location *Location, 5 function *Function, 6 string_table *string, 7 drop_frames int64, "
+    "8 keep_frames int64, 9 time_nanos int64, 10 duration_nanos int64, 11 period_type ValueType, "
+    "12 period int64, 13 comment *int64, 14 default_sample_type int64",
+    "ValueType": "1 type int64, 2 unit int64",
+    "Sample": "1 location_id *uint64, 2 value *int64, 3 label *Label",
+    "Label": "1 key int64, 2 str int64, 3 num int64, 4 num_unit int64",
+    "Mapping": "1 id uint64, 2 memory_start uint64, 3 memory_limit uint64, 4 file_offset uint64, "
+    "5 filename int64, 6 build_id int64, 7 has_functions bool, 8 has_filenames bool, "
+    "9 has_line_numbers bool, 10 has_inline_frames bool",
+    "Location": "1 id uint64, 2 mapping_id uint64, 3 address uint64, 4 line *Line, "
+    "5 is_folded bool",
+    "Line": "1 function_id uint64, 2 line int64",
+    "Function": "1 id uint64, 2 name int64, 3 system_name int64, 4 filename int64, "
+    "5 start_line int64",
+}
+METRICS = {"computation": "comp", "communication": "comm", "idle": "idle", "h": "h"}
+
+
+def message_class():
+    """The class of a Profile, made from the numbers of its fields."""
+    file = descriptor_pb2.FileDescriptorProto(name="profile.proto", syntax="proto3")
+    file.package = "perftools.profiles"
+    kinds = descriptor_pb2.FieldDescriptorProto
+    for name, fields in PROTO.items():
+        message = file.message_type.add(name=name)
+        for field in fields.split(", "):
+            number, label, kind = field.split()
+            made = message.field.add(name=label, number=int(number))
+            made.label = kinds.LABEL_REPEATED if kind[0] == "*" else kinds.LABEL_OPTIONAL
+            kind = kind.lstrip("*")
+            if kind in PROTO:
+                made.type, made.type_name = kinds.TYPE_MESSAGE, f".perftools.profiles.{kind}"
+            else:
+                made.type = getattr(kinds, f"TYPE_{kind.upper()}")
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    found = pool.FindMessageTypeByName("perftools.profiles.Profile")
+    return message_factory.GetMessageClass(found)
+
+
+PROFILE = message_class()
+
+
+def read(exported):
+    profile = PROFILE()
+    profile.ParseFromString(gzip.decompress(exported.bytes("pprof")))
+    return profile
+
+
+def types(profile):
+    texts = profile.string_table
+    return [(texts[kind.type], texts[kind.unit]) for kind in profile.sample_type]
+
+
+def sums(exported):
+    """By node and process, the sums of the values of all samples with the node on the stack."""
+    profile = read(exported)
+    names = [name for name, _ in types(profile)]
+    nodes = list(exported.nodes)
+    found = defaultdict(int)
+    for sample in profile.sample:
+        (label,) = sample.label
+        for location in sample.location_id:
+            for name, value in zip(names, sample.value, strict=True):
+                found[nodes[location - 1], label.num, name] += value
+    return found
+
+
+@pytest.mark.parametrize("name", ["broadcast", "hostile", "tree", "empty"])
+def test_the_profile_is_valid_by_the_rules_of_its_format(name, request):
+    profile = read(request.getfixturevalue(name))
+    texts = profile.string_table
+    assert texts[0] == ""
+    assert len(set(texts)) == len(texts)
+    functions = {function.id: function for function in profile.function}
+    locations = {location.id: location for location in profile.location}
+    mappings = {mapping.id for mapping in profile.mapping}
+    assert 0 not in functions.keys() | locations.keys() | mappings
+    assert len(functions) == len(profile.function)
+    assert len(locations) == len(profile.location)
+    for location in locations.values():
+        assert location.mapping_id in mappings
+        assert all(line.function_id in functions for line in location.line)
+    for function in functions.values():
+        assert max(function.name, function.system_name, function.filename) < len(texts)
+    for sample in profile.sample:
+        assert len(sample.value) == len(profile.sample_type)
+        assert all(place in locations for place in sample.location_id)
+    written = len(profile.SerializeToString())
+    profile.DiscardUnknownFields()
+    assert len(profile.SerializeToString()) == written
+
+
+def test_one_value_a_metric_with_its_unit(broadcast):
+    assert types(read(broadcast)) == [
+        ("supersteps", "count"),
+        ("computation", "nanoseconds"),
+        ("communication", "nanoseconds"),
+        ("idle", "nanoseconds"),
+        ("h", "bytes"),
+        ("loss", "nanoseconds"),
+    ]
+
+
+def test_losses_are_shown_first(broadcast):
+    profile = read(broadcast)
+    assert profile.string_table[profile.default_sample_type] == "loss"
+
+
+def test_one_sample_a_stack_and_process_with_its_pid(broadcast):
+    profile = read(broadcast)
+    found = [(tuple(sample.location_id), sample.label[0].num) for sample in profile.sample]
+    assert len(set(found)) == len(found) == 16 * len(broadcast.callgraph.origins)
+    assert {profile.string_table[sample.label[0].key] for sample in profile.sample} == {"pid"}
+
+
+def test_the_leaf_of_a_stack_is_first_and_main_is_last(broadcast):
+    nodes = list(broadcast.nodes.values())
+    for sample in read(broadcast).sample:
+        stack = [nodes[place - 1] for place in sample.location_id]
+        assert stack[0].kind == "cost_centre"
+        assert stack[-1].name == "main"
+        graph = broadcast.callgraph.graph
+        assert all(graph.has_edge(b.id, a.id) for a, b in itertools.pairwise(stack))
+
+
+@pytest.mark.parametrize("name", ["broadcast", "tree"])
+def test_the_sums_of_every_node_are_its_pies(name, request):
+    exported = request.getfixturevalue(name)
+    found = sums(exported)
+    for node, cost in exported.costs.items():
+        for value, metric in METRICS.items():
+            unit = 1 if metric == "h" else 1e9
+            pie = [round(unit * part) for part in cost[metric].pie]
+            assert [found[node, pid, value] for pid in range(len(pie))] == pie
+
+
+def test_a_superstep_counts_for_each_process(broadcast):
+    found = sums(broadcast)
+    for node, cost in broadcast.costs.items():
+        assert {found[node, pid, "supersteps"] for pid in range(16)} == {cost.count}
+
+
+@pytest.mark.parametrize("name", ["broadcast", "tree"])
+def test_the_losses_of_every_node_are_those_of_the_ledger(name, request):
+    exported = request.getfixturevalue(name)
+    found, ledger, nprocs = sums(exported), exported.request.ledger, exported.run.nprocs
+    for node in exported.costs:
+        lost = sum(found[node, pid, "loss"] for pid in range(nprocs))
+        pairs = nprocs * len(exported.callgraph.origins)
+        assert lost == pytest.approx(1e9 * ledger.nodes[node].lost_s, abs=pairs)
+
+
+def test_the_loss_is_at_the_process_that_the_others_waited_for(script, exported):
+    made = script(4)
+    made.step("main", [1000, 9000, 1000, 1000])
+    one = exported(made.run())
+    found = sums(one)
+    assert [found[one.callgraph.root, pid, "loss"] for pid in range(4)] == [0, 6000, 0, 0]
+
+
+def test_the_loss_of_unequal_sub_groups_is_in_the_superstep_of_their_parent(script, exported):
+    made = script(4)
+    with made.partition(2, 2) as (left, right):
+        made.step("main part", [1000, 1000], group=left)
+        made.step("main part", [5000, 5000], group=right)
+    made.step("main", 0)
+    one = exported(made.run())
+    total = sum(
+        value
+        for (node, _, name), value in sums(one).items()
+        if name == "loss" and node == one.callgraph.root
+    )
+    assert total == round(1e9 * one.request.ledger.lost_s) > 0
+
+
+def test_functions_have_names_files_and_lines(broadcast):
+    profile = read(broadcast)
+    texts = profile.string_table
+    found = [
+        (texts[f.name], texts[f.filename], f.start_line, profile.location[i].line[0].line)
+        for i, f in enumerate(profile.function)
+    ]
+    assert found == [(fmt.label(n), n.file, n.line, n.line) for n in broadcast.nodes.values()]
+
+
+def test_the_run_is_described(exported, broadcast):
+    profile = read(broadcast)
+    assert profile.duration_nanos == broadcast.run.records["end"].max()
+    assert profile.string_table[profile.comment[0]] == "bcast.py --size 40000"
+    assert profile.time_nanos == 0
+
+
+def test_hostile_names_are_strings_of_the_table(hostile):
+    texts = list(read(hostile).string_table)
+    assert {fmt.label(node) for node in hostile.nodes.values()} <= set(texts)
+    assert all(text.isprintable() for text in texts)
+
+
+def test_the_file_is_the_same_each_time(broadcast):
+    assert broadcast.bytes("pprof") == broadcast.bytes("pprof", top=3)
+
+
+def test_too_many_samples_are_refused_with_the_way_out(broadcast, monkeypatch):
+    monkeypatch.setattr(pprof, "MOST_SAMPLES", 10)
+    with pytest.raises(TooLargeError, match=r"more than 10: choose a part with --supersteps A:B"):
+        broadcast.bytes("pprof", top=1)
+
+
+@pytest.mark.parametrize("value", [1, 127, 128, 300, 2**32, 2**63 - 1])
+def test_numbers_of_all_sizes_are_written_as_they_are_read(value):
+    profile = PROFILE()
+    profile.ParseFromString(wire.number(10, value) + wire.packed(13, [value, 0, value]))
+    assert profile.duration_nanos == value
+    assert list(profile.comment) == [value, 0, value]
