@@ -21,7 +21,7 @@ from profiler.limits import check_graph
 from profiler.summary import Cost, Summary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -84,6 +84,8 @@ class CallGraph:
     _sums: Sums = field(repr=False)
     _passing: dict[str, frozenset[int]] = field(repr=False)
     """For each node, the positions in ``origins`` of those that pass through it."""
+    _onward: dict[tuple[str, ...], dict[str, Cost]] = field(default_factory=dict, repr=False)
+    """Results of :meth:`onward`: many critical paths begin with the same nodes."""
 
     def origin_of_records(self) -> NDArray[np.intp]:
         """Return for each record of the run the position in ``origins`` of its origin."""
@@ -98,12 +100,17 @@ class CallGraph:
         Returns:
             Cost by id of the next node; empty if the chain ends at a leaf.
         """
-        depth = len(chain)
-        origins: defaultdict[str, set[int]] = defaultdict(set)
-        for number, origin in enumerate(self.origins):
-            if len(origin.chain) > depth and origin.chain[:depth] == tuple(chain):
-                origins[origin.chain[depth]].add(number)
-        return {node: self._sums.cost(frozenset(through)) for node, through in origins.items()}
+        key, depth = tuple(chain), len(chain)
+        if key not in self._onward:
+            through: defaultdict[str, set[int]] = defaultdict(set)
+            for number in sorted(self._passing[chain[-1]]):
+                nodes = self.origins[number].chain
+                if len(nodes) > depth and nodes[:depth] == key:
+                    through[nodes[depth]].add(number)
+            self._onward[key] = {
+                node: self._sums.cost(frozenset(origins)) for node, origins in through.items()
+            }
+        return self._onward[key]
 
 
 class _Key(NamedTuple):
@@ -160,16 +167,17 @@ def build(run: Run, *, library: bool = False) -> CallGraph:
         graph.add_node(key.id(), node=Node(key.id(), *key), cost=cost)
     for (caller, key), origins in parts.items():
         graph.add_edge(caller.id(), key.id(), cost=sums.cost(frozenset(origins)))
-    through = tuple(_origin(nodes) for nodes in callers)
-    under = {key.id(): frozenset(origins) for key, origins in passing.items()}
+    ids = {key: key.id() for key in passing}
+    through = tuple(_origin(nodes, ids) for nodes in callers)
+    under = {ids[key]: frozenset(origins) for key, origins in passing.items()}
     return CallGraph(graph, root.id(), run, through, sums, under)
 
 
-def _origin(callers: _Callers) -> Origin:
+def _origin(callers: _Callers, ids: Mapping[_Key, str]) -> Origin:
     """Return an origin by the ids of its nodes."""
-    chain = tuple(key.id() for key in _chain(callers))
-    edges = ((caller.id(), key.id()) for key, caller in callers.items() if caller is not None)
-    return Origin(chain, tuple(key.id() for key in callers), tuple(edges))
+    chain = tuple(ids[key] for key in _chain(callers))
+    edges = ((ids[caller], ids[key]) for key, caller in callers.items() if caller is not None)
+    return Origin(chain, tuple(ids[key] for key in callers), tuple(edges))
 
 
 def _callers(stack: Stack, kind: Kind, library: bool) -> _Callers:

@@ -48,6 +48,9 @@ connections cannot block the others."""
 REQUEST_SECONDS = 10
 """Within this time of its first byte, a request has to arrive completely."""
 
+STATIC_SECONDS = 60
+"""So long a browser may keep the modules of the page; data are never kept."""
+
 _HEADERS = {
     "Content-Security-Policy": SERVED_POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -137,6 +140,8 @@ def _guard(app: flask.Flask) -> None:
     @app.after_request
     def add_headers(response: flask.Response) -> flask.Response:
         response.headers.update(_HEADERS)
+        if flask.request.endpoint == "static" and response.status_code == 200:
+            response.headers["Cache-Control"] = f"private, max-age={STATIC_SECONDS}"
         return response
 
     @app.errorhandler(IndexError)

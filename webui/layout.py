@@ -82,9 +82,8 @@ def layouts(
         return {name: _empty() for name in DIRECTIONS}
     sources = [_to_dot(widths, links, rankdir) for rankdir in DIRECTIONS.values()]
     edges = {(link.caller, link.callee): link.edge for link in links}
-    drawn = [
-        _parsed(run_dot(source, "plain", limit_s=seconds).decode(), edges) for source in sources
-    ]
+    plain = run_dot(sources, "plain", limit_s=seconds).decode()
+    drawn = [_parsed(part, edges) for part in plain.split("stop\n") if part.strip()]
     return dict(zip(DIRECTIONS, drawn, strict=True))
 
 

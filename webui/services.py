@@ -16,6 +16,7 @@ from profiler import format as fmt
 from profiler.callgraph import build
 from profiler.costs import METRICS, waiting_ns
 from profiler.dot import LayoutError
+from profiler.losses import book
 from profiler.rates import rates_of_run
 from webui import shown
 from webui.books import describe_books
@@ -51,8 +52,9 @@ def describe_run(run: Run, *, library: bool = False) -> Json:
 def describe_graph(callgraph: CallGraph) -> Json:
     """Return the data of a run with this call graph; see :func:`describe_run`."""
     graph, run = callgraph.graph, callgraph.run
-    names = shown.first_shown(callgraph)
     rates = rates_of_run(run)
+    ledger = book(callgraph, rates)
+    names = shown.first_shown(ledger)
     return {
         "run": describe_facts(run),
         "rates": asdict(rates),
@@ -64,7 +66,7 @@ def describe_graph(callgraph: CallGraph) -> Json:
         "origins": _origins(callgraph),
         "books": describe_books(callgraph, rates),
         "shown": _positions(graph, names),
-        "dropped": shown.dropped(callgraph, names),
+        "dropped": shown.dropped(ledger, names),
         "layouts": lay_out(callgraph, names),
     }
 
@@ -165,7 +167,7 @@ def _origins(callgraph: CallGraph) -> list[Json]:
 def _paths(callgraph: CallGraph) -> Json:
     """Return the seventeen critical paths: nodes with the scores that came through the path."""
     position = {name: number for number, name in enumerate(callgraph.graph)}
-    found = {}
+    found: Json = {}
     for path in critical.PATHS:
         chain = critical.critical_path(callgraph, path)
         found[path] = [

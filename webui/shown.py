@@ -1,96 +1,76 @@
-"""Which nodes of a large call graph are shown at first, and the lines between them."""
+"""Which nodes of a large call graph the page shows at first, and what is said of the others."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from profiler.costs import METRICS
+from profiler import shown
 from profiler.critical import PATHS, critical_path
 from webui.layout import Link
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection
 
     import networkx
 
-    from profiler.callgraph import CallGraph
+    from profiler.losses import Ledger
 
-MOST_SHOWN = 80
-"""About so many nodes can be read on a screen."""
 NEGLIGIBLE = 0.001
 """Part of the cost of a run below which the end of ``main`` is not shown."""
 
 
-def first_shown(callgraph: CallGraph) -> list[str]:
+def first_shown(ledger: Ledger) -> list[str]:
     """Return the nodes that are shown at first, in the order of the call graph.
 
-    These are all nodes of the critical paths and then those that cost most, ``MOST_SHOWN``
-    of them. The stretch from the last superstep to the end of ``main`` is left out where it
-    costs nothing to speak of.
+    These are all nodes of the critical paths and then those that lose most, about 80. The
+    stretch from the last superstep to the end of ``main`` is left out where it costs nothing
+    to speak of.
     """
+    callgraph = ledger.callgraph
     graph = callgraph.graph
-    costs = {name: _seconds(graph, name) for name in graph}
-    chosen = {callgraph.root}
+    ranks = {name: (booked.lost_s, booked.cost_s) for name, booked in ledger.nodes.items()}
+    always = {callgraph.root, *ledger.path()}
     for path in PATHS:
-        chosen.update(critical_path(callgraph, path))
-    for name in sorted(graph, key=costs.__getitem__, reverse=True):
-        if len(chosen) >= MOST_SHOWN:
-            break
-        if graph.nodes[name]["node"].sync != "end" or costs[name] > _least(costs):
-            chosen.add(name)
-    return [name for name in graph if name in chosen]
+        always.update(critical_path(callgraph, path))
+    chosen = shown.chosen(graph, ranks, always)
+    return [name for name in chosen if name in always or not _is_idle_end(ledger, name)]
 
 
-def dropped(callgraph: CallGraph, shown: Collection[str]) -> str:
+def _is_idle_end(ledger: Ledger, name: str) -> bool:
+    """Tell whether a node is the end of ``main`` and costs next to nothing."""
+    node = ledger.callgraph.graph.nodes[name]["node"]
+    return node.sync == "end" and ledger.nodes[name].cost_s <= NEGLIGIBLE * ledger.cost_s
+
+
+def dropped(ledger: Ledger, names: Collection[str]) -> str:
     """Return a sentence that says what is not shown; empty if that is nothing."""
-    graph = callgraph.graph
-    others = [name for name in graph if name not in set(shown)]
-    whole = max((_seconds(graph, name) for name in graph), default=0.0)
-    if not others or not whole:
+    others = set(ledger.nodes) - set(names)
+    if not others or not ledger.cost_s:
         return ""
-    most = max(_seconds(graph, name) for name in others)
-    nodes = "1 node is" if len(others) == 1 else f"{len(others)} of {len(graph)} nodes are"
-    part = f"{100 * most / whole:.2g}%"
-    return f"{nodes} folded into dashed lines; none of them costs more than {part} of the run."
+    most = max(ledger.nodes[name].cost_s for name in others) / ledger.cost_s
+    count = len(ledger.nodes)
+    if len(others) == 1:
+        return f"1 of {count} nodes is not shown: it takes {_percent(most)} of the time."
+    return (
+        f"{len(others)} of {count} nodes are folded into dashed lines: "
+        f"each takes {_percent(most)} of the time, or less."
+    )
 
 
-def links(graph: networkx.DiGraph, shown: Collection[str]) -> list[Link]:
+def _percent(part: float) -> str:
+    return f"{100 * part:.2g}%" if part >= NEGLIGIBLE else "less than 0.1%"
+
+
+def links(graph: networkx.DiGraph, names: Collection[str]) -> list[Link]:
     """Return the lines between nodes: the edges, and calls through nodes that are not shown.
 
     Args:
         graph: the call graph; nodes and edges are numbered in its order.
-        shown: ids of the nodes that are shown.
+        names: ids of the nodes that are shown.
     """
     number = {name: position for position, name in enumerate(graph)}
     edges = {edge: position for position, edge in enumerate(graph.edges)}
-    kept = set(shown)
     return [
         Link(number[caller], number[callee], edges.get((caller, callee)))
-        for caller in shown
-        for callee in _reached(graph, caller, kept)
+        for caller, callee, _ in shown.links(graph, names)
     ]
-
-
-def _reached(graph: networkx.DiGraph, caller: str, shown: Collection[str]) -> Iterator[str]:
-    """Yield each shown node that is called directly or through nodes that are not shown."""
-    seen = {caller}
-    waiting = list(graph.successors(caller))[::-1]
-    while waiting:
-        name = waiting.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        if name in shown:
-            yield name
-        else:
-            waiting.extend(graph.successors(name))
-
-
-def _seconds(graph: networkx.DiGraph, name: str) -> float:
-    """Return a bound of the time that a node takes: computation, communication and waiting."""
-    cost = graph.nodes[name]["cost"]
-    return sum(float(cost[metric].maximum) for metric in METRICS if metric != "h")
-
-
-def _least(costs: dict[str, float]) -> float:
-    return NEGLIGIBLE * max(costs.values())

@@ -235,10 +235,19 @@ def open_tab():
     assert [trouble for tab in tabs for trouble in tab.troubles] == []
 
 
+@pytest.fixture(scope="module")
+def _shared_tab():
+    tab = Tab(BROWSER.start())
+    yield tab
+    tab.context.close()
+
+
 @pytest.fixture
-def tab(open_tab):
-    """A tab of 1280 x 800 pixels."""
-    return open_tab()
+def tab(_shared_tab):
+    """A tab of 1280 x 800 pixels, in which the same holds; one for all tests of a file."""
+    yield _shared_tab.page
+    troubles, _shared_tab.troubles = _shared_tab.troubles, []
+    assert troubles == []
 
 
 @contextmanager

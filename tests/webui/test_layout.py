@@ -3,7 +3,10 @@ import shutil
 import networkx
 import pytest
 
+from bsplib.sync_kinds import Kind
+from profiler import critical
 from profiler.callgraph import build
+from profiler.losses import book
 from webui import layout, services, shown
 
 
@@ -77,23 +80,33 @@ def test_calls_through_nodes_that_are_not_shown_are_one_line(callgraph):
     }
 
 
-def test_a_small_graph_is_shown_whole_but_for_an_end_that_costs_nothing(callgraph):
-    first = shown.first_shown(callgraph)
-    left_out = {callgraph.graph.nodes[n]["node"].name for n in set(callgraph.graph) - set(first)}
-    assert left_out == {"bcast.py line 65"}
-    assert shown.dropped(callgraph, list(callgraph.graph)) == ""
-    sentence = shown.dropped(callgraph, first)
-    assert sentence.startswith("1 node is folded into dashed lines; none of them costs more than")
+def test_a_small_graph_is_shown_whole_but_for_an_end_that_costs_nothing(run_maker, frame):
+    maker = run_maker(4)
+    for line in (3, 4):
+        maker.step((frame("main", 1, 2), frame("f", 1, line)), [1e-3, 2e-3, 1e-3, 1e-3])
+    maker.step((frame("main", 1, 9),), 1e-9, kind=Kind.END)
+    ledger = book(build(maker.run()))
+    graph = ledger.callgraph.graph
+    first = shown.first_shown(ledger)
+    left_out = {graph.nodes[name]["node"].name for name in set(graph) - set(first)}
+    assert left_out == {"bcast.py line 9"}
+    assert shown.dropped(ledger, list(graph)) == ""
+    assert shown.dropped(ledger, first) == (
+        "1 of 5 nodes is not shown: it takes less than 0.1% of the time."
+    )
 
 
 def test_of_a_large_graph_about_eighty_nodes_are_shown_with_all_critical_paths(tree_run):
-    callgraph = build(tree_run(300))
-    first = shown.first_shown(callgraph)
+    ledger = book(build(tree_run(300)))
+    callgraph = ledger.callgraph
+    first = shown.first_shown(ledger)
     assert 80 <= len(first) < 130
     assert set(first) >= {
-        node for path in shown.PATHS for node in shown.critical_path(callgraph, path)
-    }
+        node for path in critical.PATHS for node in critical.critical_path(callgraph, path)
+    } | set(ledger.path())
     assert [name for name in callgraph.graph if name in set(first)] == first
+    sentence = shown.dropped(ledger, first)
+    assert f"{300 - len(first)} of 300 nodes are folded into dashed lines" in sentence
 
 
 def test_functions_that_call_each_other_in_a_circle_can_be_laid_out(run_maker, frame):

@@ -105,7 +105,7 @@ def test_in_a_narrow_window_the_side_panels_are_drawers(open_tab, broadcast_url,
     expect(tab.locator("#left")).to_be_visible()
     tab.keyboard.press("Escape")
     expect(tab.locator("#left")).to_be_hidden()
-    tab.get_by_role("button", name="Node").click()
+    tab.get_by_role("button", name="Node", exact=True).click()
     expect(tab.locator("#right h2")).to_be_visible()
     tab.mouse.click(20, 400)
     expect(tab.locator("#right")).to_be_hidden()
@@ -136,9 +136,12 @@ def test_several_runs_and_traces_can_be_switched(
         expect(tab.locator(".facts")).to_contain_text("8 processes")
 
 
-def test_the_saved_page_works_without_server_and_network(tab, several_runs_trace, tmp_path, show):
+def test_the_saved_page_works_without_server_and_network(
+    open_tab, several_runs_trace, tmp_path, show
+):
     out = tmp_path / "profile.html"
     webui.write_html(several_runs_trace, out)
+    tab = open_tab()
     tab.context.set_offline(True)
     tab.context.route(re.compile("^https?:"), lambda route: route.abort())
     show(tab, out.as_uri(), "metric=h-imb")
@@ -155,7 +158,8 @@ def test_a_trace_without_runs_says_so(tab, served):
         expect(tab.get_by_role("status")).to_have_text("The trace has no runs.")
 
 
-def test_the_theme_goes_from_the_system_s_to_light_and_dark(tab, broadcast_url, show):
+def test_the_theme_goes_from_the_system_s_to_light_and_dark(open_tab, broadcast_url, show):
+    tab = open_tab()
     show(tab, broadcast_url)
     seen = []
     for _ in range(3):

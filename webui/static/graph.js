@@ -1,7 +1,288 @@
-/* The view "Graph". */
+/* The view "Graph": the shaded call graph, which can be moved, zoomed, filtered and walked. */
 
-import { notThereYet } from "./placeholder.js";
+import { selection } from "./detail.js";
+import { button, byId, html } from "./dom.js";
+import { createCanvasDrawing } from "./drawing-canvas.js";
+import { createSvgDrawing } from "./drawing-svg.js";
+import { LETTER_PX } from "./box.js";
+import { label } from "./format.js";
+import { addGraphKeys, neighbour } from "./graph-keys.js";
+import { createFilters } from "./graph-filters.js";
+import { lineText, nodeText } from "./graph-texts.js";
+import { looks } from "./looks.js";
+import { createMinimap } from "./minimap.js";
+import { makeScene } from "./scene.js";
+import { onTheme } from "./theme.js";
+import { hideTooltip, showTooltip } from "./tooltip.js";
+import { PADDING, createViewport } from "./viewport.js";
+import { ancestors, descendants, visible } from "./visible.js";
 
-export function create(host) {
-  return notThereYet(host, "Graph");
+const MOST_ELEMENTS = 500; // more nodes are drawn on a canvas
+const SMALLEST_LETTERS = 11; // pixels
+const READABLE = SMALLEST_LETTERS / LETTER_PX; // the scale of a graph that does not fit
+
+const sameList = (a, b) => a.length === b.length && a.every((value, i) => value === b[i]);
+
+export function create(host, context) {
+  const { update, state } = context.store;
+  const stage = html("div", { class: "stage" });
+  const note = html("p", { class: "note" });
+  const filters = createFilters(context);
+  host.replaceChildren(stage, note, zoomButtons(), filters.element);
+  const names = {
+    nameOf: (node) => label(model.nodes[node]),
+    labelOf: (node, text, critical) =>
+      `${label(model.nodes[node])}, ${text}${critical ? ", on the critical path" : ""}`,
+  };
+  const viewport = createViewport(stage, {
+    onChange: (view, room) => {
+      drawing?.transform(view);
+      minimap.track(view, room);
+    },
+    onRest: rememberZoom,
+  });
+  const minimap = createMinimap(byId("overview"), (x, y) => {
+    viewport.fitted = false;
+    viewport.centre(x, y);
+    rememberZoom();
+  });
+  let model = null;
+  let drawing = null;
+  let scene = null;
+  let shown = []; // the nodes of the scene
+  let unfolded = new Set(); // nodes that are shown because they were selected
+  let hovered = { node: null, line: null };
+  let asked = 0; // number of the latest scene that was asked for
+  let isVisible = false;
+
+  function zoomButtons() {
+    return html("div", { class: "zoom", role: "group", "aria-label": "Zoom" },
+      button("+", () => viewport.zoom(1.25), { "aria-label": "Zoom in", title: "Zoom in (+)" }),
+      button("−", () => viewport.zoom(0.8), { "aria-label": "Zoom out", title: "Zoom out (−)" }),
+      button("⤢", fit, { "aria-label": "Show all", title: "Show all (0)" }));
+  }
+
+  function fit() {
+    viewport.fit();
+    update({ zoom: null }, { push: false });
+  }
+
+  function rememberZoom() {
+    const { view, room } = viewport;
+    const at = viewport.fitted ? null : [
+      Math.round((room.width / 2 - view.x) / view.scale),
+      Math.round((room.height / 2 - view.y) / view.scale), Number(view.scale.toFixed(3)),
+    ];
+    update({ zoom: at }, { push: false });
+  }
+
+  /* Draws a graph of many nodes on a canvas, and a smaller one as SVG. */
+  function chooseDrawing(count) {
+    const make = count > MOST_ELEMENTS ? createCanvasDrawing : createSvgDrawing;
+    if (drawing?.make === make) return;
+    drawing?.remove();
+    drawing = { ...make(stage, names), make };
+    drawing.resize();
+  }
+
+  async function layOut(isNew) {
+    const found = visible(model, state.filters, unfolded);
+    if (!isNew && scene !== null && sameList(found.nodes, shown)) return;
+    asked += 1;
+    const number = asked;
+    const room = viewport.measure();
+    const made = await makeScene(model, found, room, PADDING, context);
+    if (number !== asked) return;
+    const wasEmpty = scene === null;
+    [scene, shown] = [made, found.nodes];
+    chooseDrawing(shown.length);
+    drawing.load(scene);
+    viewport.load(scene);
+    hovered = { node: null, line: null };
+    tellDropped();
+    paint();
+    mark();
+    open(wasEmpty);
+    stage.dataset.nodes = shown.length; // says that the graph is drawn
+  }
+
+  function tellDropped() {
+    const folded = model.nodes.length - shown.length;
+    const first = sameList(shown, model.run.shown);
+    note.textContent = first ? model.run.dropped
+      : folded ? `${folded} of ${model.nodes.length} nodes are not shown.` : "";
+    filters.show(state, folded > 0);
+  }
+
+  /* Shows all of the graph or, where its letters would be too small to read, the critical
+     path; at first what the address says. */
+  function open(isFirst) {
+    viewport.fitted = true;
+    if (isFirst && state.zoom !== null) {
+      viewport.fitted = false;
+      viewport.centre(...state.zoom);
+    } else if (viewport.fittingScale() * LETTER_PX >= SMALLEST_LETTERS) {
+      viewport.fit();
+    } else {
+      openOnPath();
+    }
+  }
+
+  function openOnPath() {
+    const boxes = model.chain(state.metric).map((node) => scene.boxes.get(node)).filter(Boolean);
+    const selected = scene.boxes.get(selection(model, state).node);
+    const path = selected ? [...boxes, selected] : boxes;
+    if (path.length === 0) return viewport.fit();
+    const x = Math.min(...path.map((box) => box.x));
+    const y = Math.min(...path.map((box) => box.y));
+    const w = Math.max(...path.map((box) => box.x + box.w)) - x;
+    const h = Math.max(...path.map((box) => box.y + box.h)) - y;
+    viewport.open({ x, y, w, h }, selected ?? path[path.length - 1], READABLE);
+    return undefined;
+  }
+
+  function paint() {
+    const look = looks(model, scene, state.metric);
+    drawing.paint(look);
+    minimap.show(scene, look);
+  }
+
+  /* The nodes and lines that lead to a node or line, or from it. */
+  function litBy({ node, line }) {
+    if (node === null && line === null) return null;
+    const [above, below] = line === null ? [node, node] : [scene.lines[line].from, scene.lines[line].to];
+    const up = ancestors(model, above);
+    const down = descendants(model, below);
+    const nodes = new Set([...up, ...down]);
+    const lines = new Set();
+    scene.lines.forEach(({ from, to }, position) => {
+      const leadsHere = up.has(from) && up.has(to);
+      const leadsOn = down.has(from) && down.has(to);
+      if (leadsHere || leadsOn || position === line) lines.add(position);
+    });
+    return { nodes, lines };
+  }
+
+  function mark() {
+    const { node, edge } = selection(model, state);
+    const line = edge === null ? null : scene.lines.findIndex((each) => each.edge === edge);
+    const isHovered = hovered.node !== null || hovered.line !== null;
+    const chosen = state.node === null ? { node: null, line: null } : { node, line };
+    const lit = litBy(isHovered ? hovered : chosen);
+    drawing.mark({
+      selected: node, line, lit: lit?.nodes ?? null, litLines: lit?.lines ?? null,
+      fading: isHovered, found: matches(),
+    });
+    drawing.setReachable(drawing.focused() ?? (scene.boxes.has(node) ? node : shown[0]));
+  }
+
+  /* The nodes that the search found, which its panel marks on the model; null without one. */
+  function matches() {
+    return state.search === "" ? null : model.found ?? null;
+  }
+
+  function select({ node, line }) {
+    if (node !== null) return update({ node: model.nodes[node].id, edge: null });
+    if (line === null) return undefined;
+    const { edge, to } = scene.lines[line];
+    return update({ node: model.nodes[to].id, edge: edge === null ? null : model.edgeId(edge) });
+  }
+
+  function onHover(event) {
+    const at = event.buttons ? { node: null, line: null } : drawing.hit(event);
+    if (at.node !== hovered.node || at.line !== hovered.line) {
+      hovered = at;
+      mark();
+    }
+    if (at.node !== null) showTooltip(event, nodeText(model, at.node, state.metric));
+    else if (at.line !== null) showTooltip(event, lineText(model, scene.lines[at.line], state.metric));
+    else hideTooltip();
+  }
+
+  function onLeave() {
+    hideTooltip();
+    if (hovered.node === null && hovered.line === null) return;
+    hovered = { node: null, line: null };
+    if (scene !== null) mark();
+  }
+
+  function onMenu(event) {
+    event.preventDefault();
+    const at = drawing.hit(event);
+    const node = at.node ?? drawing.focused();
+    hideTooltip();
+    if (node !== null) filters.openMenu(event, model, node);
+  }
+
+  /* Moves the focus to the nearest node in a direction. */
+  function walk(key) {
+    const from = drawing.focused();
+    const start = from ?? selection(model, state).node;
+    const next = from === null && scene.boxes.has(start) ? start
+      : neighbour(scene.boxes, start, key);
+    if (next === null) return;
+    drawing.setReachable(next);
+    drawing.focus(next);
+    viewport.reveal(scene.boxes.get(next));
+  }
+
+  function onKey(event) {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    const node = drawing.focused();
+    if (node === null) return;
+    event.preventDefault();
+    select({ node, line: null });
+  }
+
+  stage.addEventListener("click", (event) => select(drawing.hit(event)));
+  stage.addEventListener("dblclick", (event) => filters.toggle(model, drawing.hit(event).node));
+  stage.addEventListener("contextmenu", onMenu);
+  stage.addEventListener("pointermove", onHover);
+  stage.addEventListener("pointerleave", onLeave);
+  stage.addEventListener("keydown", onKey);
+  addGraphKeys({
+    walk, fit, zoom: (factor) => viewport.zoom(factor),
+    filter: (name) => filters.apply(name, model, drawing.focused() ?? selection(model, state).node),
+  });
+  onTheme(() => {
+    if (scene !== null && isVisible) paint();
+  });
+  new ResizeObserver(() => {
+    if (!isVisible || scene === null) return;
+    viewport.measure();
+    drawing.resize();
+    if (viewport.fitted) viewport.fit();
+    else minimap.draw();
+  }).observe(stage);
+
+  /* Nodes that were selected although they are folded stay in the graph. */
+  function unfoldSelected() {
+    const node = model.indexOf(state.node);
+    if (node !== null && !model.run.shown.includes(node)) unfolded.add(node);
+  }
+
+  function show(newModel, _, changed) {
+    isVisible = true;
+    byId("overview").hidden = false;
+    const isNew = newModel !== model;
+    if (isNew) unfolded = new Set();
+    model = newModel;
+    unfoldSelected();
+    if (isNew || scene === null || changed === null || changed.has("filters") || changed.has("node")) {
+      layOut(isNew);
+    }
+    if (isNew || scene === null) return;
+    if (changed === null || changed.has("model") || changed.has("metric")) paint();
+    mark();
+    const box = scene.boxes.get(model.indexOf(state.node));
+    if (changed?.has("node") && box) viewport.reveal(box);
+  }
+
+  function hide() {
+    isVisible = false;
+    byId("overview").hidden = true;
+    hideTooltip();
+  }
+
+  return { show, hide };
 }

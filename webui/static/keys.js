@@ -7,9 +7,12 @@ const shortcuts = []; // { keys, help, section, action, view }
 /* Registers a shortcut.
 
    keys: values of KeyboardEvent.key that do the same. action(event). view: name of the only
-   view in which it works; else it works everywhere. */
-export function shortcut(keys, help, action, { section = "Everywhere", view = null } = {}) {
-  shortcuts.push({ keys: [keys].flat(), help, section, action, view });
+   view in which it works; else it works everywhere. when(event): whether it applies; a key
+   that is handled elsewhere is only listed, by when: () => false. */
+export function shortcut(
+  keys, help, action, { section = "Everywhere", view = null, when = () => true } = {},
+) {
+  shortcuts.push({ keys: [keys].flat(), help, section, action, view, when });
 }
 
 /* All shortcuts, by section: [section, [{ keys, help }]]. */
@@ -29,8 +32,8 @@ function isTyping(target) {
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
   if (isTyping(event.target) || document.querySelector("dialog[open]")) return;
-  const found = shortcuts.find(({ keys, view }) =>
-    keys.includes(event.key) && (view === null || view === state.view));
+  const found = shortcuts.find(({ keys, view, when }) =>
+    keys.includes(event.key) && (view === null || view === state.view) && when(event));
   if (!found) return;
   event.preventDefault();
   found.action(event);

@@ -2,7 +2,7 @@
    the greatest score of its path, so that the table is a summary, too. */
 
 import { byId, html } from "./dom.js";
-import { MEASURES, METRICS, PATHS, pathTitle, scoreText } from "./format.js";
+import { MEASURES, METRICS, PATHS, pathTitle, roughScore, scoreText } from "./format.js";
 
 const HEADS = { abs: "abs", imb: "imb", rel: "rel", weighted: "wtd" };
 const MEANINGS = {
@@ -10,6 +10,12 @@ const MEANINGS = {
   rel: "relative imbalance: 1 − average / maximum",
   weighted: "weighted imbalance: absolute times relative imbalance",
 };
+
+const isWide = (path) => path === "loss" || path === "sync";
+
+function fullText(value, path) {
+  return `${scoreText(value, path)}${path === "sync" ? " supersteps" : ""}`;
+}
 
 export function createPaths({ store }) {
   const cells = new Map();
@@ -20,8 +26,9 @@ export function createPaths({ store }) {
       type: "radio", name: "metric", value: path, "aria-label": pathTitle(path),
       onchange: () => store.update({ metric: path }),
     });
-    cells.set(path, { score, input });
-    return html("label", { title: pathTitle(path) }, input, score);
+    const label = html("label", {}, input, score);
+    cells.set(path, { score, input, label });
+    return label;
   }
 
   const wide = (path, name) => html("tr", {}, html("th", { scope: "row" }, name),
@@ -41,9 +48,10 @@ export function createPaths({ store }) {
 
   function show(model, state) {
     for (const path of PATHS) {
-      const { score, input } = cells.get(path);
-      const text = scoreText(greatest(model, path), path);
-      score.textContent = path === "sync" ? `${text} supersteps` : text;
+      const { score, input, label } = cells.get(path);
+      const most = greatest(model, path);
+      score.textContent = isWide(path) ? fullText(most, path) : roughScore(most, path);
+      label.title = `${pathTitle(path)}: at most ${fullText(most, path)}`;
       input.checked = path === state.metric;
     }
   }

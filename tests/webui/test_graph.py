@@ -1,0 +1,410 @@
+"""The view of the graph in a real browser: layout, shades, filters, keys, tooltips."""
+
+import re
+from itertools import pairwise
+
+import pytest
+from playwright.sync_api import expect
+
+from bsplib.recording.records import Trace
+from profiler import format as fmt
+from profiler.callgraph import build
+
+pytestmark = pytest.mark.browser
+
+CHAIN = ["main", "bar", "bcast_onestage", "bcast.py line 18"]
+
+
+def ids(trace):
+    """Node ids by name."""
+    return {node.name: name for name, node in build(trace.runs[0]).graph.nodes(data="node")}
+
+
+def drawn(tab):
+    """Wait until the graph is drawn, and return its names, as they are written in the boxes."""
+    expect(tab.locator(".stage[data-nodes]")).to_be_attached()
+    return tab.locator(".node .title").all_text_contents()
+
+
+def box(tab, name):
+    return tab.locator(".node", has=tab.locator(f".title:text-is('{name}')"))
+
+
+def open_graph(tab, url, show, state=""):
+    show(tab, url, state)
+    return drawn(tab)
+
+
+def count_nodes(tab, number):
+    expect(tab.locator(f".stage[data-nodes='{number}']")).to_be_attached()
+
+
+def test_a_box_says_name_and_value_and_has_a_bar_for_each_process(tab, broadcast_url, show):
+    names = open_graph(tab, broadcast_url, show, "metric=h-imb&all=1")
+    assert len(names) == 9
+    node = box(tab, "bcast_onestage")
+    expect(node.locator(".value")).to_have_text("5.25 MB")
+    assert node.locator(".bars").get_attribute("d").count("M") == 16
+    expect(node).to_have_attribute("aria-label", re.compile("bcast_onestage, 5.25 MB, on the crit"))
+
+
+def test_another_metric_shades_and_labels_the_boxes_in_place(tab, broadcast_url, show):
+    open_graph(tab, broadcast_url, show, "metric=h-imb")
+    node = box(tab, "bcast.py line 41")
+    before = node.bounding_box()
+    assert fill(node) == "rgb(255, 255, 255)"
+    expect(node).to_have_attribute("data-bin", "0")
+    tab.get_by_role("radio", name="computation, absolute", exact=True).check(force=True)
+    expect(node).not_to_have_attribute("data-bin", "0")
+    assert fill(node) != "rgb(255, 255, 255)"
+    expect(node.locator(".value")).to_have_text(re.compile(r"^\d+\.\d ms$"))
+    assert node.bounding_box() == before
+
+
+def fill(node):
+    return node.locator(".shape").evaluate("shape => getComputedStyle(shape).fill")
+
+
+def test_the_critical_path_is_dark_and_wide_lines_cost_most(tab, broadcast_url, show):
+    open_graph(tab, broadcast_url, show, "metric=h-imb")
+    critical = tab.locator(".node.critical .title").all_text_contents()
+    assert set(critical) == set(CHAIN)
+    expect(tab.locator(".line.critical")).to_have_count(len(CHAIN) - 1)
+    widths = tab.locator(".line").evaluate_all(
+        "lines => lines.map(l => [l.matches('.critical'),"
+        " parseFloat(getComputedStyle(l.querySelector('.stroke')).strokeWidth)])"
+    )
+    assert max(width for _, width in widths) == max(w for critical, w in widths if critical)
+    assert len({width for _, width in widths}) > 3
+
+
+def test_a_click_selects_a_node_and_lights_what_leads_there(tab, broadcast_url, show):
+    open_graph(tab, broadcast_url, show)
+    box(tab, "foo").click()
+    expect(tab.locator("#detail h2")).to_have_text("foo")
+    assert "node=" in tab.url
+    lit = set(tab.locator(".node.lit .title").all_text_contents())
+    assert lit == {"main", "foo", "bcast_onestage", "bcast.py line 18"}
+    tab.go_back()
+    expect(tab.locator("#detail h2")).to_have_text("bcast.py line 18")
+
+
+def test_hovering_answers_at_once_with_costs_and_fades_what_is_not_related(
+    tab, broadcast_url, broadcast_trace, show
+):
+    graph = build(broadcast_trace.runs[0]).graph
+    cost = graph.nodes[ids(broadcast_trace)["bcast_twostage"]]["cost"]
+    open_graph(tab, broadcast_url, show)
+    box(tab, "bcast_twostage").hover()
+    tooltip = tab.get_by_role("tooltip")
+    expect(tooltip).to_contain_text("bcast_twostage")
+    expect(tooltip).to_contain_text("/home/user/bcast.py:24")
+    expect(tooltip).to_contain_text(f"h-relation {fmt.summary(cost.h, 'h')}")
+    faded = tab.locator(".fading .node:not(.lit) .title").all_text_contents()
+    assert set(faded) == {"foo", "bcast_onestage", "bcast.py line 18"}
+    tab.mouse.move(640, 5)
+    expect(tooltip).to_be_hidden()
+    expect(tab.locator(".fading")).to_have_count(0)
+
+
+def test_an_edge_shows_the_part_of_its_caller_in_panel_and_address(
+    tab, broadcast_url, broadcast_trace, show
+):
+    names = ids(broadcast_trace)
+    edge = f"{names['foo']}.{names['bcast_onestage']}"
+    open_graph(tab, broadcast_url, show, f"edge={edge}")
+    expect(tab.locator("#detail .through")).to_have_text("the part called by foo")
+    expect(tab.locator("#detail")).to_contain_text("5 supersteps")
+    expect(tab.locator(".line.chosen")).to_have_count(1)
+    line = tab.locator(".line.chosen .grip")
+    x, y = line.evaluate(
+        "path => { const m = path.getPointAtLength(path.getTotalLength() / 2)"
+        ".matrixTransform(path.getScreenCTM()); return [m.x, m.y]; }"
+    )
+    open_graph(tab, broadcast_url, show)
+    tab.mouse.click(x, y)
+    expect(tab.locator("#detail .through")).to_have_text("the part called by foo")
+    assert f"edge={edge}" in tab.url
+
+
+@pytest.mark.parametrize(
+    ("key", "names"),
+    [
+        ("f", {"main", "foo", "bcast_onestage", "bcast.py line 18"}),
+        ("s", {"foo", "bcast_onestage", "bcast.py line 18"}),
+        ("h", {"main", "bar", "bcast_onestage", "bcast.py line 18", "bcast_twostage",
+               "bcast.py line 34", "bcast.py line 41"}),
+        ("c", {"main", "foo", "bar", "bcast_onestage", "bcast.py line 18", "bcast_twostage",
+               "bcast.py line 34", "bcast.py line 41"}),
+    ],
+)  # fmt: skip
+def test_a_key_filters_the_graph_and_r_resets_it(
+    tab, broadcast_url, broadcast_trace, show, key, names
+):
+    node = ids(broadcast_trace)["foo"]
+    everything = open_graph(tab, broadcast_url, show, f"node={node}")
+    tab.keyboard.press(key)
+    count_nodes(tab, len(names))
+    assert set(drawn(tab)) == names
+    address = tab.url
+    tab.keyboard.press("r")
+    count_nodes(tab, len(everything))
+    open_graph(tab, address, show)
+    assert set(drawn(tab)) == names
+
+
+def test_a_collapsed_node_says_how_much_is_under_it(tab, broadcast_url, broadcast_trace, show):
+    open_graph(tab, broadcast_url, show)
+    box(tab, "bcast_twostage").dblclick()
+    count_nodes(tab, 6)
+    expect(box(tab, "bcast_twostage").locator(".badge")).to_have_text("+2")
+
+
+def test_calls_through_a_hidden_node_are_a_dashed_line(tab, broadcast_url, broadcast_trace, show):
+    node = ids(broadcast_trace)["bcast_onestage"]
+    open_graph(tab, broadcast_url, show, f"hidden={node}")
+    dashed = tab.locator(".line.folded .stroke")
+    expect(dashed).to_have_count(2)  # from foo and from bar to the line
+    assert dashed.first.evaluate("line => getComputedStyle(line).strokeDasharray") != "none"
+    expect(tab.locator(".note")).to_contain_text("2 of 9 nodes are not shown")
+
+
+def test_the_menu_of_a_node_is_walked_by_keys(tab, broadcast_url, show):
+    open_graph(tab, broadcast_url, show)
+    box(tab, "foo").click(button="right")
+    menu = tab.get_by_role("menu", name="Show foo")
+    expect(menu.get_by_role("menuitem").first).to_be_focused()
+    tab.keyboard.press("ArrowDown")
+    tab.keyboard.press("Enter")
+    expect(menu).to_be_hidden()
+    count_nodes(tab, 3)
+    box(tab, "foo").click(button="right")
+    tab.keyboard.press("Escape")
+    expect(menu).to_be_hidden()
+
+
+def test_the_graph_is_walked_by_arrow_keys_and_enter_selects(tab, broadcast_url, show):
+    open_graph(tab, broadcast_url, show, "metric=h-imb")
+    tab.locator("#bar button").last.focus()
+    focused = "document.activeElement.querySelector('.title')?.textContent"
+    tab.locator(".node[tabindex='0']").focus()
+    assert tab.evaluate(focused) == "bcast.py line 18"
+    seen = set()
+    for key in ["ArrowUp", "ArrowLeft"] * 4:
+        tab.keyboard.press(key)
+        seen.add(tab.evaluate(focused))
+    assert "main" in seen
+    expect(tab.locator(".node[tabindex='0']")).to_have_count(1)
+    name = tab.evaluate(focused)
+    tab.keyboard.press("Enter")
+    expect(tab.locator("#detail h2")).to_have_text(name)
+
+
+def transform(tab):
+    return tab.locator(".drawing > g").get_attribute("transform")
+
+
+def test_the_graph_is_moved_and_zoomed_and_the_address_follows(tab, broadcast_url, show):
+    open_graph(tab, broadcast_url, show)
+    whole = transform(tab)
+    tab.mouse.move(600, 700)
+    tab.mouse.wheel(0, -400)
+    tab.mouse.down()
+    tab.mouse.move(650, 720, steps=3)
+    tab.mouse.up()
+    expect(tab.locator("#detail h2")).to_have_text("bcast.py line 18")  # nothing was selected
+    tab.wait_for_url(re.compile("zoom="))
+    moved = transform(tab)
+    assert moved != whole
+    open_graph(tab, tab.url, show)
+    before, after = (list(map(float, re.findall(r"-?[\d.]+", t))) for t in (moved, transform(tab)))
+    assert after == pytest.approx(before, abs=1)
+    tab.keyboard.press("0")
+    assert transform(tab) == whole
+    tab.keyboard.press("+")
+    assert transform(tab) != whole
+
+
+def letters(tab):
+    """Sizes in pixels of all letters in the boxes that are seen."""
+    return tab.locator(".node text").evaluate_all(
+        "texts => texts.filter(t => t.getBoundingClientRect().width > 0)"
+        ".map(t => parseFloat(getComputedStyle(t).fontSize) * t.getScreenCTM().a)"
+    )
+
+
+def inside(tab):
+    """Whether all boxes lie inside the view."""
+    return tab.evaluate(
+        """() => {
+          const stage = document.querySelector(".stage").getBoundingClientRect();
+          return [...document.querySelectorAll(".node .shape")].every((shape) => {
+            const box = shape.getBoundingClientRect();
+            return box.left >= stage.left && box.right <= stage.right
+              && box.top >= stage.top && box.bottom <= stage.bottom;
+          });
+        }"""
+    )
+
+
+@pytest.mark.parametrize("nodes", [5, 15])
+def test_a_small_graph_opens_whole_in_letters_of_at_least_eleven_pixels(
+    tab, tree_run, served, show, nodes
+):
+    with served(Trace((tree_run(nodes),))) as url:
+        open_graph(tab, url, show)
+        assert min(letters(tab)) >= 11
+        assert inside(tab)
+
+
+def test_a_large_graph_opens_readable_on_the_critical_path_and_says_what_is_folded(
+    tab, tree_run, served, show
+):
+    with served(Trace((tree_run(300),))) as url:
+        open_graph(tab, url, show)
+        assert min(letters(tab)) >= 11
+        expect(tab.locator(".note")).to_contain_text("of 300 nodes are folded into dashed lines")
+        end = tab.locator("#chain button .name").last.text_content()
+        expect(box(tab, end)).to_be_in_viewport()
+        shown = int(tab.locator(".stage").get_attribute("data-nodes"))
+        assert 80 <= shown < 130
+        tab.get_by_role("button", name="Show all", exact=True).click()
+        assert inside(tab)
+        expect(tab.locator(".node .value").first).to_be_hidden()
+        expect(tab.locator(".node .far").first).to_be_visible()
+
+
+def test_a_long_name_ends_with_an_ellipsis_and_is_whole_in_the_tooltip(
+    tab, run_maker, frame, served, show
+):
+    short, long = "a_name_of_thirty_two_letters_abc", "Solver.a_name_that_is_much_longer_than_a_box"
+    maker = run_maker(2)
+    for name in (short, long):
+        maker.step((frame("main", 1, 2), frame(name, 5, 6)), [1e-3, 2e-3])
+    with served(Trace((maker.run(),))) as url:
+        names = open_graph(tab, url, show)
+        assert short in names
+        assert f"{long[:31]}…" in names
+        for text in tab.locator(".node .title").all():
+            shape, letters = (
+                text.locator("..").locator(".shape").bounding_box(),
+                text.bounding_box(),
+            )
+            assert letters["x"] + letters["width"] <= shape["x"] + shape["width"]
+        box(tab, f"{long[:31]}…").hover()
+        expect(tab.get_by_role("tooltip")).to_contain_text(long)
+
+
+def test_above_five_hundred_nodes_the_graph_is_one_canvas_that_keys_walk(
+    tab, tree_run, served, show
+):
+    with served(Trace((tree_run(600),))) as url:
+        show(tab, url, "all=1")
+        count_nodes(tab, 600)
+        expect(tab.locator(".node")).to_have_count(0)
+        canvas = tab.locator("canvas.drawing")
+        before = canvas.screenshot()
+        tab.get_by_role("radio", name="idle time, relative imbalance").check(force=True)
+        expect(tab.locator("#legend h3")).to_have_text("idle time, relative imbalance")
+        tab.keyboard.press("0")
+        assert canvas.screenshot() != before
+        canvas.focus()
+        tab.keyboard.press("ArrowUp")
+        name = tab.locator(".unseen").text_content().partition(",")[0]
+        tab.keyboard.press("Enter")
+        expect(tab.locator("#detail h2")).to_have_text(name)
+
+
+def test_functions_of_bsplib_are_shown_on_demand(tab, run_maker, frame, served, show):
+    maker = run_maker(2)
+    inside = frame("Group.allreduce", 1, 90, file="bsplib/group.py")._replace(library=True)
+    maker.step((frame("main", 1, 2), inside), [1e-3, 2e-3])
+    with served(Trace((maker.run(),))) as url:
+        open_graph(tab, url, show)
+        assert "Group.allreduce" not in drawn(tab)
+        tab.get_by_role("button", name="Library").click()
+        expect(box(tab, "Group.allreduce")).to_be_visible()
+        assert "library=1" in tab.url
+
+
+def test_hostile_names_are_shown_as_text_and_run_nothing(tab, hostile_trace, served, show):
+    with served(hostile_trace) as url:
+        open_graph(tab, url, show, "all=1")
+        titles = tab.locator(".node .title").all_text_contents()
+        assert "<b>html?</b>" in titles
+        for node in tab.locator(".node").all():
+            node.dispatch_event("click")
+            title = node.locator(".title").text_content().removesuffix("…")
+            expect(tab.locator("#detail h2")).to_contain_text(title)
+        expect(tab.locator("main script, aside script, main img, aside img, h1 *")).to_have_count(0)
+        expect(tab.locator("h1")).to_contain_text("<script>alert('program')</script>")
+
+
+def painted(tab, colour):
+    """Red, green and blue of a colour that may be written in any colour space."""
+    return tab.evaluate(
+        """colour => {
+          const context = document.createElement("canvas").getContext("2d");
+          context.fillStyle = colour;
+          context.fillRect(0, 0, 1, 1);
+          return Array.from(context.getImageData(0, 0, 1, 1).data).slice(0, 3);
+        }""",
+        colour,
+    )
+
+
+def luminance(rgb):
+    """Relative luminance, as WCAG 2 defines it."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+              for c in (part / 255 for part in rgb)]  # fmt: skip
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("palette", ["red", "safe"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_can_be_read_on_every_shade_and_shades_rise(
+    open_tab, broadcast_url, show, scheme, palette
+):
+    tab = open_tab(color_scheme=scheme)
+    open_graph(tab, broadcast_url, show)
+    if palette == "safe":
+        tab.get_by_role("button", name="Shades in red").click()
+    node = tab.locator(".node").first
+    fills = []
+    for shade in range(5):
+        node.evaluate("(node, shade) => { node.dataset.bin = shade; }", shade)
+        shape, text = (
+            luminance(painted(tab, node.locator(part).evaluate("e => getComputedStyle(e).fill")))
+            for part in (".shape", ".title")
+        )
+        fills.append(shape)
+        light, dark = max(shape, text), min(shape, text)
+        assert (light + 0.05) / (dark + 0.05) >= 4.5, shade  # WCAG 2, level AA
+    steps = [after - before for before, after in pairwise(fills)]
+    if palette == "safe" or scheme == "light":
+        assert all(step < 0 for step in steps) if scheme == "light" else all(s > 0 for s in steps)
+
+
+def test_all_words_of_the_page_can_be_read(open_tab, broadcast_url, show):
+    for scheme in ("light", "dark"):
+        tab = open_tab(color_scheme=scheme)
+        open_graph(tab, broadcast_url, show)
+        words = tab.evaluate(
+            """() => [...document.querySelectorAll("body *")].filter((e) =>
+              e.checkVisibility() && !e.closest("svg, .chosen, option")
+              && [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())).map((e) => {
+                let back = e;
+                while (getComputedStyle(back).backgroundColor === "rgba(0, 0, 0, 0)"
+                  && back.parentElement) back = back.parentElement;
+                const { color, fontSize } = getComputedStyle(e);
+                return [e.textContent, color, getComputedStyle(back).backgroundColor,
+                  parseFloat(fontSize)];
+              })"""
+        )
+        assert len(words) > 40
+        for text, colour, background, size in words:
+            light, dark = sorted(
+                (luminance(painted(tab, c)) for c in (colour, background)), reverse=True
+            )
+            assert (light + 0.05) / (dark + 0.05) >= 4.5, (scheme, text)
+            assert size >= 11, text

@@ -1,0 +1,58 @@
+/* The inside of a node's box, at scale 1: where name, value and bars stand, and how a name is
+   made to fit. Both drawings, as SVG and on a canvas, follow it. */
+
+export const INSET = 10;
+export const NAME_Y = 17;
+export const VALUE_Y = 34;
+export const BARS_HEIGHT = 14;
+export const LETTER_PX = 12;
+export const RADIUS = 5;
+const MOST_LETTERS = 32;
+const VALUE_ROOM = 58;
+const BAR_WIDTH = 5;
+const FAR_LETTER_PX = 24;
+
+const family = () => getComputedStyle(document.body).fontFamily;
+let context = null;
+
+/* The font of names (bold) and values. */
+export function font(bold) {
+  return `${bold ? "600 " : ""}${LETTER_PX}px ${family()}`;
+}
+
+/* The width of a text in pixels. */
+export function textWidth(text, bold) {
+  context ??= document.createElement("canvas").getContext("2d");
+  context.font = font(bold);
+  return context.measureText(text).width;
+}
+
+/* A name that ends with an ellipsis if it is very long, never cut in the middle. */
+export function shortName(name) {
+  const letters = Array.from(name);
+  return letters.length > MOST_LETTERS ? `${letters.slice(0, MOST_LETTERS - 1).join("")}…` : name;
+}
+
+/* The width that a name may take, if it would take more; else null. */
+export function squeezed(name, width) {
+  const room = width - 2 * INSET;
+  return textWidth(name, true) > room ? room : null;
+}
+
+/* The size of letters of a name alone in its box, for a small scale. */
+export function farLetters(name, width) {
+  const natural = textWidth(name, true) || 1;
+  return Math.min(FAR_LETTER_PX, LETTER_PX * (width - INSET) / natural);
+}
+
+/* The bars in a box as rectangles [x, y, width, height], at the right of its second line. */
+export function barRectangles(box, heights) {
+  const room = Math.min(heights.length * BAR_WIDTH, box.w - 2 * INSET - VALUE_ROOM);
+  const step = room / heights.length;
+  const left = box.x + box.w - INSET - room;
+  const gap = step > 3 ? 1 : 0;
+  return heights.map((height, i) => {
+    const tall = Math.max(1, height * BARS_HEIGHT);
+    return [left + i * step, box.y + VALUE_Y - tall + 1, step - gap, tall];
+  });
+}

@@ -1,0 +1,23 @@
+/* The texts of the graph's tooltips. */
+
+import { METRICS, count, label, pathTitle, place, scoreText, summary } from "./format.js";
+
+function costs({ cost }) {
+  return Object.keys(METRICS).map((metric) => `${METRICS[metric]} ${summary(cost[metric], metric)}`);
+}
+
+/* What the tooltip of a node says: name, place, the chosen score, all costs. */
+export function nodeText(model, node, path) {
+  const data = model.nodes[node];
+  return [label(data), place(data), `${pathTitle(path)}: ${scoreText(model.score(node, path), path)}`,
+    count(data.count, "superstep"), ...costs(data)].filter(Boolean);
+}
+
+/* What the tooltip of a line says: the part of the callee that came through the caller. */
+export function lineText(model, { from, to, edge }, path) {
+  const title = `${label(model.nodes[from])} → ${label(model.nodes[to])}`;
+  if (edge === null) return [title, "Calls through nodes that are not shown."];
+  const data = model.edges[edge];
+  return [title, `${pathTitle(path)}: ${scoreText(model.edgeScore(edge, path), path)}`,
+    count(data.count, "superstep"), ...costs(data)];
+}

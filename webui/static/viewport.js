@@ -1,0 +1,156 @@
+/* Pan and zoom: which part of a drawing its element shows. A point q of the drawing is at
+   q * scale + (x, y) in the element. */
+
+const SMALLEST = 0.02;
+const GREATEST = 4;
+const GREATEST_FIT = 1.35; // a graph of three nodes need not fill the screen
+const CLICK_PX = 4; // a press that moves less than this is a click
+const WHEEL = 0.0016;
+const PINCH = 0.01; // a pinch on a touchpad comes as small wheel steps with ctrl
+
+export const PADDING = 24;
+const BELOW = 48; // room for the note at the bottom
+
+/* onChange(view, room) after each change; onRest() once a change by the reader has ended. */
+export function createViewport(element, { onChange, onRest }) {
+  const view = { x: 0, y: 0, scale: 1 };
+  let drawing = { width: 1, height: 1 };
+  let room = { width: 1, height: 1 };
+  let fitted = true;
+  let resting = 0;
+
+  const bounded = (scale) => Math.min(GREATEST, Math.max(SMALLEST, scale));
+
+  function measure() {
+    room = { width: element.clientWidth, height: element.clientHeight };
+    return room;
+  }
+
+  function rested() {
+    clearTimeout(resting);
+    resting = setTimeout(onRest, 150);
+  }
+
+  function centre(x, y, scale = view.scale) {
+    view.scale = bounded(scale);
+    view.x = room.width / 2 - x * view.scale;
+    view.y = room.height / 2 - y * view.scale;
+    onChange(view, room);
+  }
+
+  function fittingScale() {
+    return Math.min(GREATEST_FIT, (room.width - 2 * PADDING) / drawing.width,
+      (room.height - 2 * PADDING) / drawing.height);
+  }
+
+  function fit() {
+    fitted = true;
+    centre(drawing.width / 2, drawing.height / 2, fittingScale());
+  }
+
+  function load(size) {
+    drawing = { width: Math.max(1, size.width), height: Math.max(1, size.height) };
+    measure();
+  }
+
+  function zoom(factor, at = { x: room.width / 2, y: room.height / 2 }) {
+    const scale = bounded(view.scale * factor);
+    const ratio = scale / view.scale;
+    view.x = at.x - (at.x - view.x) * ratio;
+    view.y = at.y - (at.y - view.y) * ratio;
+    view.scale = scale;
+    fitted = false;
+    onChange(view, room);
+    rested();
+  }
+
+  function pan(x, y) {
+    view.x += x;
+    view.y += y;
+    fitted = false;
+    onChange(view, room);
+    rested();
+  }
+
+  /* Moves the view by the least distance that makes a box visible. */
+  function reveal({ x, y, w, h }) {
+    const shift = (low, high, end) => {
+      if (low < PADDING) return PADDING - low;
+      return high > end ? end - high : 0;
+    };
+    const left = x * view.scale + view.x;
+    const top = y * view.scale + view.y;
+    const byX = shift(left, left + w * view.scale, room.width - PADDING);
+    const byY = shift(top, top + h * view.scale, room.height - BELOW);
+    if (byX || byY) pan(byX, byY);
+  }
+
+  /* Shows a box in the middle; where the room is too small for all of it, the part that has
+     to be seen stays in view. */
+  function open(box, part, scale) {
+    centre(box.x + box.w / 2, box.y + box.h / 2, scale);
+    reveal(part);
+    clearTimeout(resting); // the reader has not moved it
+    fitted = false;
+  }
+
+  function onWheel(event) {
+    event.preventDefault();
+    const { left, top } = element.getBoundingClientRect();
+    const lines = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1;
+    zoom(Math.exp(-event.deltaY * lines * (event.ctrlKey ? PINCH : WHEEL)),
+      { x: event.clientX - left, y: event.clientY - top });
+  }
+
+  /* Dragging with one pointer pans, with two fingers zooms, too. */
+  function followPointers() {
+    const pressed = new Map();
+    let moved = false;
+    const middle = () => {
+      const [a, b = a] = [...pressed.values()];
+      return { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2, apart: Math.hypot(a.x - b.x, a.y - b.y) };
+    };
+    element.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0) return;
+      if (pressed.size === 0) moved = false;
+      pressed.set(event.pointerId, { x: event.clientX, y: event.clientY });
+    });
+    element.addEventListener("pointermove", (event) => {
+      const from = pressed.get(event.pointerId);
+      if (!from) return;
+      if (!moved && Math.hypot(event.clientX - from.x, event.clientY - from.y) < CLICK_PX) return;
+      // Capture the pointer only now: otherwise the node would not receive the click.
+      if (!moved) element.setPointerCapture(event.pointerId);
+      moved = true;
+      element.classList.add("dragging");
+      const before = middle();
+      pressed.set(event.pointerId, { x: event.clientX, y: event.clientY });
+      const after = middle();
+      const { left, top } = element.getBoundingClientRect();
+      pan(after.x - before.x, after.y - before.y);
+      if (pressed.size > 1 && before.apart > 0) {
+        zoom(after.apart / before.apart, { x: after.x - left, y: after.y - top });
+      }
+    });
+    const release = (event) => {
+      pressed.delete(event.pointerId);
+      element.classList.remove("dragging");
+    };
+    element.addEventListener("pointerup", release);
+    element.addEventListener("pointercancel", release);
+    element.addEventListener("click", (event) => {
+      if (moved) event.stopPropagation();
+      moved = false;
+    }, { capture: true });
+  }
+
+  element.addEventListener("wheel", onWheel, { passive: false });
+  followPointers();
+  return {
+    load, fit, zoom, pan, reveal, centre, open, measure, fittingScale,
+    get view() { return view; },
+    get room() { return room; },
+    get fitted() { return fitted; },
+    set fitted(value) { fitted = value; },
+  };
+}
