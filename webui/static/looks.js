@@ -16,7 +16,7 @@ export function pieMetric(model, node, path) {
 }
 
 /* Heights from 0 to 1 of the bars of a pie: one a process or, of many, one for several, as
-   high as the greatest of them. */
+   high as the greatest of them. The server leaves out pies where they would be too many. */
 export function bars(pie) {
   const most = pie.reduce((a, b) => Math.max(a, b), 0);
   if (most <= 0) return [];
@@ -45,7 +45,7 @@ export function looks(model, scene, path) {
   const nodes = new Map([...scene.boxes.keys()].map((node) => [node, {
     bin: bin(model.shade(node, path)),
     text: scoreText(model.score(node, path), path),
-    bars: bars(model.nodes[node].cost[pieMetric(model, node, path)].pie),
+    bars: bars(model.nodes[node].cost[pieMetric(model, node, path)].pie ?? []),
     critical: critical.has(node),
   }]));
   const lines = scene.lines.map(({ from, to, edge }) => ({
