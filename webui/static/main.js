@@ -32,6 +32,7 @@ const context = {
 };
 
 const LOADED_BY = ["trace", "run", "brush"];
+const MOVED_BY = ["zoom", "span"];
 const PRICED_BY = ["machine", "g", "l", "speed"];
 
 let header = null;
@@ -67,10 +68,13 @@ function price() {
   loaded.model.reprice(ratesOf(loaded.model.run, state));
 }
 
+/* Shows what has changed. What only moves a view is shown by the view alone, at each frame. */
 function showAll(changed) {
   const { model } = loaded;
-  header.show(model.run);
-  for (const part of parts) part.show(model, state, changed);
+  if (![...changed].every((name) => MOVED_BY.includes(name))) {
+    header.show(model.run);
+    for (const part of parts) part.show(model, state, changed);
+  }
   views.show(model, changed);
 }
 

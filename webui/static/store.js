@@ -10,6 +10,9 @@ const number = {
   write: String,
 };
 const path = { read: (value) => (PATHS.includes(value) ? value : undefined), write: String };
+const choice = (...values) => ({
+  read: (value) => (values.includes(value) ? value : undefined), write: String,
+});
 const flag = { read: (value) => value === "1" || undefined, write: () => "1" };
 const list = { read: (value) => value.split(",").filter(Boolean), write: (value) => value.join(",") };
 const numbers = (length) => ({
@@ -23,12 +26,15 @@ const numbers = (length) => ({
 /* Each field: its default, and how it is read from and written to the address.
    edge: ids of caller and callee, "A.B". brush: first and last superstep. zoom: the point in
    the middle of the graph's canvas, and the scale. speed: how many times as fast as the
-   recorded processes those of the Machine compute; it replaces the Machine's own ratio. */
+   recorded processes those of the Machine compute; it replaces the Machine's own ratio. axis,
+   layer and span: axis and colour of the timeline, and the part of the axis that is seen.
+   sort: the column by which the table is sorted, with "-" in front if upwards. */
 const FIELDS = {
   trace: ["0", text], run: [0, number], compared: [null, text], view: ["graph", text],
   metric: ["loss", path], machine: [null, text], g: [null, number], l: [null, number],
   speed: [null, number], node: [null, text], edge: [null, text], search: ["", text],
-  brush: [null, numbers(2)], zoom: [null, numbers(3)],
+  brush: [null, numbers(2)], zoom: [null, numbers(3)], axis: ["superstep", choice("superstep", "time")],
+  layer: [null, text], span: [null, numbers(2)], sort: [null, text],
 };
 /* What is shown of the graph. hidden, collapsed: ids of nodes; only: the node whose callers
    and callees are shown; from: the node that is shown with its callees; library: functions of
@@ -81,11 +87,22 @@ export function update(changes, { push = true } = {}) {
   if (changes.filters) next.filters = { ...state.filters, ...changes.filters };
   const changed = new Set(Object.keys(next).filter((name) => !same(state[name], next[name])));
   if (changed.size === 0) return;
+  if (push) writeAddress(); // what was about to be written belongs to the entry before
   for (const name of changed) state[name] = next[name];
-  const address = `#${toAddress(state)}`;
-  if (push) history.pushState(null, "", address);
-  else history.replaceState(null, "", address);
+  if (push) history.pushState(null, "", `#${toAddress(state)}`);
+  else waiting ??= setTimeout(writeAddress, PAUSE);
   tell(changed);
+}
+
+const PAUSE = 120; // ms: browsers allow about 200 changes of the address in half a minute
+let waiting = null;
+
+/* Writes the state to the address, if it has changed since. */
+function writeAddress() {
+  if (waiting === null) return;
+  clearTimeout(waiting);
+  waiting = null;
+  history.replaceState(null, "", `#${toAddress(state)}`);
 }
 
 function tell(changed) {
@@ -108,6 +125,8 @@ function readAddress() {
 export function followAddress() {
   readAddress();
   window.addEventListener("popstate", () => {
+    clearTimeout(waiting);
+    waiting = null;
     const changed = readAddress();
     if (changed.size) tell(changed);
   });

@@ -1,7 +1,377 @@
-/* The view "Timeline". */
+/* The view "Timeline": what each process did in each superstep, as a heat map. What is there
+   is drawn at once, and refined when the server has answered. */
 
-import { notThereYet } from "./placeholder.js";
+import { selection } from "./detail.js";
+import { button, html } from "./dom.js";
+import { bytes, integer, percent, seconds } from "./format.js";
+import { LAYERS, SCALES } from "./heat.js";
+import { createHeatData } from "./heatdata.js";
+import { draw, layout } from "./heatdraw.js";
+import { followPointers } from "./heatpointer.js";
+import { describeCell } from "./heattext.js";
+import { shortcut } from "./keys.js";
+import { paint, ramp, rampLegend } from "./ramp.js";
+import { onTheme } from "./theme.js";
+import { inUnit } from "./ticks.js";
+import { segments } from "./segments.js";
 
-export function create(host) {
-  return notThereYet(host, "Timeline");
+const AXES = { superstep: "supersteps", time: "time" };
+const HELP = "Drag to move, turn the wheel to zoom, drag with Shift to restrict all views to a "
+  + "range of supersteps. Those of the selected node are marked in blue.";
+const LEAST_SUPERSTEPS = 4; // that are seen at the greatest zoom
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+
+export function create(host, context) {
+  const { state, update } = context.store;
+  const canvas = html("canvas", {
+    class: "heat", tabindex: 0, role: "application", "aria-label": "Heat map of processes and "
+      + "supersteps. Arrow keys move the cursor, with Shift they select a range of supersteps.",
+  });
+  const readout = html("p", { class: "readout", "aria-live": "polite" });
+  const note = html("p", { class: "quiet note" });
+  const legend = html("div", { class: "legend-host" });
+  const layers = html("div", { class: "segments", role: "radiogroup", "aria-label": "Colour" });
+  const axes = html("div", { class: "segments", role: "radiogroup", "aria-label": "Axis" });
+  const range = button("Range", () => setSelecting(!selecting), {
+    "aria-pressed": "false", class: "plain-button",
+    title: "Dragging selects a range of supersteps (key b)",
+  });
+  const brushed = html("span", { class: "brushed" });
+  const tool = (text, name, action) =>
+    button(text, action, { class: "plain-button", "aria-label": name });
+  host.replaceChildren(
+    html("div", { class: "toolbar" }, layers, axes, range, tool("−", "Zoom out", () => zoom(2)),
+      tool("+", "Zoom in", () => zoom(0.5)), tool("All", "Show all", fit), brushed),
+    canvas, html("div", { class: "below" }, html("div", {}, readout, note), legend));
+
+  const data = createHeatData(context, arrived, (text) => {
+    sentence = text;
+    readCursor();
+  });
+  let model = null;
+  let visible = false;
+  let sentence = ""; // about the data, instead of the help
+  let images = new Map(); // by window
+  let strips = null; // of the windows that are there
+  let marks = [];
+  let cursor = null; // { x, row }: a place on the axis, and a row
+  let selecting = false;
+  let selected = null; // the range on the axis that is being selected
+  let anchor = null; // the superstep from which the keyboard selects a range
+  let frame = false;
+
+  // -- what is drawn -----------------------------------------------------------------------
+
+  /* The layer of the reader's choice, or else the one that fits the shades of the graph. */
+  function layer() {
+    if (Object.hasOwn(LAYERS, state.layer ?? "")) return state.layer;
+    const metric = state.metric.split("-")[0];
+    return Object.hasOwn(LAYERS, metric) ? metric : "loss";
+  }
+
+  function view() {
+    const [low, high] = state.span ?? data.whole();
+    return high > low ? [low, high] : data.whole();
+  }
+
+  function windows() {
+    return [data.windows.base, data.windows.fine].filter((heat) => heat !== null);
+  }
+
+  function mostH() {
+    return Math.max(0, ...windows().map((heat) => heat.mostH));
+  }
+
+  function isThere() {
+    return data.windows.base !== null && data.windows.base.columns > 0;
+  }
+
+  function place() {
+    return layout(canvas.clientWidth, canvas.clientHeight, state.axis === "superstep" ? 2 : 1);
+  }
+
+  function makeStrips() {
+    const h = { title: "h", of: "hs", most: mostH(), text: bytes(mostH()) };
+    if (state.axis === "time") return [h];
+    const most = Math.max(0, ...windows().map((heat) => heat.longest_s));
+    return [{ title: "time", of: "durations", most, text: seconds(most) }, h];
+  }
+
+  /* The part of the axis that supersteps from a to b, inclusive, take. */
+  function stretch([first, last]) {
+    if (state.axis === "superstep") return [first, last + 1];
+    const { base, fine } = data.windows;
+    const heat = fine !== null && fine.first[0] < first && last < fine.last[fine.columns - 1]
+      ? fine : base;
+    const begin = heat.last.findIndex((number) => number >= first);
+    const end = heat.first.findLastIndex((number) => number <= last);
+    return begin < 0 || end < begin ? [0, 0] : [heat.edges[begin], heat.edges[end + 1]];
+  }
+
+  function picture() {
+    const { base, fine } = data.windows;
+    strips ??= makeStrips();
+    return {
+      view: view(), strips, rows: base.rows, processes: base.processes,
+      images: windows().map((heat) => ({
+        heat, image: images.get(heat),
+        covered: heat === base && fine !== null ? [fine.low, fine.high] : null,
+      })),
+      marks: marks.map(stretch), cursor: cursorCell(),
+      brush: selected ?? (state.brush === null ? null : stretch(state.brush)),
+      label: (value, [, high]) => (state.axis === "superstep" ? integer(Math.round(value))
+        : inUnit(value, high, (view()[1] - view()[0]) / 10)),
+      least: state.axis === "superstep" ? 1 : 0,
+    };
+  }
+
+  function redraw() {
+    if (frame) return;
+    frame = true;
+    requestAnimationFrame(() => {
+      frame = false;
+      if (visible && isThere()) draw(canvas, picture());
+    });
+  }
+
+  function repaint() {
+    if (!isThere()) return;
+    const most = mostH();
+    const colours = ramp();
+    images = new Map(windows().map((heat) =>
+      [heat, paint(heat.shades(layer(), model.rates, most), heat.columns, heat.rows, colours)]));
+    strips = null;
+    const [limits, of] = SCALES[layer()] ?? SCALES.other;
+    const text = (limit) => (layer() === "h" ? bytes(limit * most) : percent(limit));
+    legend.replaceChildren(rampLegend(`${LAYERS[layer()]}, ${of}`, limits.map(text)));
+    redraw();
+  }
+
+  function arrived() {
+    if (!visible) return;
+    showControls();
+    repaint();
+    readCursor();
+    mark();
+    refine();
+  }
+
+  function refine() {
+    if (visible) data.refine(view, () => place().width);
+  }
+
+  function mark() {
+    const { node } = selection(model, state);
+    data.marks(node === model.root ? null : model.nodes[node].id, (ranges) => {
+      marks = ranges;
+      redraw();
+    });
+  }
+
+  // -- the cursor ------------------------------------------------------------------------
+
+  function cell() {
+    if (cursor === null || !isThere()) return null;
+    const heat = data.at(cursor.x);
+    const column = heat.columnAt(cursor.x);
+    return { heat, column, row: cursor.row };
+  }
+
+  function cursorCell() {
+    const found = cell();
+    if (found === null) return null;
+    const { heat, column, row } = found;
+    return { from: heat.edges[column], to: heat.edges[column + 1], row };
+  }
+
+  function readCursor() {
+    const found = cell();
+    note.hidden = found !== null && sentence === "";
+    note.textContent = sentence || HELP;
+    readout.replaceChildren(...(found === null ? [] : describeCell(found, model)));
+  }
+
+  function choose() {
+    const found = cell();
+    const id = found?.heat.centres[found.column];
+    if (id !== undefined && model.indexOf(id) !== null) update({ node: id, edge: null });
+  }
+
+  function moveCursor(columns, rows) {
+    if (!isThere()) return;
+    const [low, high] = view();
+    if (cursor === null || cursor.x < low || cursor.x > high) cursor = { x: low, row: 0 };
+    const { heat, column, row } = cell();
+    const next = Math.min(heat.columns - 1, Math.max(0, column + columns));
+    const x = (heat.edges[next] + heat.edges[next + 1]) / 2;
+    cursor = { x, row: Math.min(heat.rows - 1, Math.max(0, row + rows)) };
+    if (x < low || x > high) setView(low + x - (x < low ? low : high), high + x - (x < low ? low : high));
+    readCursor();
+    redraw();
+  }
+
+  // -- moving and zooming ------------------------------------------------------------------
+
+  function setView(low, high) {
+    const [from, to] = data.whole();
+    const least = state.axis === "superstep" ? Math.min(LEAST_SUPERSTEPS, to) : to * 1e-9;
+    const width = Math.min(Math.max(high - low, least), to - from);
+    const start = Math.min(Math.max(low, from), to - width);
+    const all = width >= (to - from) * 0.9999;
+    const rounded = (value) => Number(value.toPrecision(12));
+    update({ span: all ? null : [rounded(start), rounded(start + width)] }, { push: false });
+  }
+
+  function zoom(factor) {
+    const [low, high] = view();
+    const inside = cursor !== null && cursor.x > low && cursor.x < high;
+    const middle = inside ? cursor.x : (low + high) / 2;
+    setView(middle - (middle - low) * factor, middle + (high - middle) * factor);
+  }
+
+  function fit() {
+    update({ span: null }, { push: false });
+  }
+
+  // -- selecting a range of supersteps -------------------------------------------------------
+
+  function setSelecting(value) {
+    selecting = value;
+    range.setAttribute("aria-pressed", String(value));
+    canvas.classList.toggle("selecting", value);
+  }
+
+  /* The numbers of the supersteps in a part of the axis. */
+  function stepsBetween(a, b) {
+    const [low, high] = data.whole();
+    const [from, to] = [a, b].sort((x, y) => x - y).map((x) => Math.min(Math.max(x, low), high));
+    const [begin, end] = [data.at(from), data.at(to)];
+    return [begin.first[begin.columnAt(from)], end.last[end.columnAt(to)]];
+  }
+
+  function selectTo(from, to, done) {
+    if (!isThere()) return;
+    const steps = stepsBetween(from, to);
+    selected = done ? null : stretch(steps);
+    redraw();
+    if (!done) return;
+    setSelecting(false);
+    update({ brush: steps });
+  }
+
+  function selectByKey(columns) {
+    if (cell() === null) return moveCursor(0, 0);
+    anchor ??= cell().heat.first[cell().column];
+    moveCursor(columns, 0);
+    const { heat, column } = cell();
+    const [first, last] = [heat.first[column], heat.last[column]];
+    return update({ brush: [Math.min(anchor, first), Math.max(anchor, last)] });
+  }
+
+  function showAll() {
+    anchor = null;
+    setSelecting(false);
+    update({ brush: null });
+  }
+
+  // -- pointers and keys -----------------------------------------------------------------
+
+  function point({ offsetX, offsetY }) {
+    if (!isThere()) return;
+    const { left, right, top, bottom } = place();
+    const outside = offsetX < left || offsetX >= right || offsetY >= bottom;
+    const { rows } = data.windows.base;
+    const row = Math.floor((offsetY - top) / (bottom - top) * rows);
+    cursor = outside ? null : { x: axisAt(offsetX), row: Math.min(Math.max(row, 0), rows - 1) };
+    readCursor();
+    redraw();
+  }
+
+  function axisAt(pixel) {
+    const [low, high] = view();
+    const { left, width } = place();
+    return low + (pixel - left) / width * (high - low);
+  }
+
+  followPointers(canvas, {
+    view, setView, axisAt, width: () => place().width, selecting: () => selecting, selectTo, point,
+    click(event, wasSelecting) {
+      point(event);
+      if (wasSelecting) showAll();
+      else choose();
+    },
+    leave() {
+      if (document.activeElement === canvas) return;
+      cursor = null;
+      readCursor();
+      redraw();
+    },
+  });
+
+  const here = { section: "Timeline", view: "timeline" };
+  shortcut(Object.keys(ARROWS), "Move the cursor; with Shift, select a range", (event) => {
+    canvas.focus();
+    const [columns, rows] = ARROWS[event.key];
+    if (event.shiftKey && columns !== 0) return selectByKey(columns);
+    anchor = null;
+    return moveCursor(columns, rows);
+  }, here);
+  shortcut(["+", "="], "Zoom in", () => zoom(0.5), here);
+  shortcut("-", "Zoom out", () => zoom(2), here);
+  shortcut("0", "Show the whole run", fit, here);
+  shortcut("b", "Drag to select a range of supersteps", () => setSelecting(!selecting), here);
+  shortcut("Escape", "Show all supersteps in all views again", showAll, here);
+  canvas.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    choose();
+  });
+
+  // -- controls --------------------------------------------------------------------------
+
+  function showControls() {
+    const offered = Object.entries(LAYERS)
+      .filter(([name]) => name !== "waiting" || (model.run.run.waiting_s ?? 0) > 0);
+    segments(layers, Object.fromEntries(offered), layer(), (value) => update({ layer: value }));
+    segments(axes, AXES, state.axis, (value) => update({ axis: value, span: null }));
+    brushed.replaceChildren();
+    if (state.brush === null) return;
+    const [first, last] = state.brush.map(integer);
+    const text = first === last ? `Only superstep ${first}` : `Only supersteps ${first} to ${last}`;
+    brushed.append(`${text} `, button("Show all", showAll, { class: "plain-button" }));
+  }
+
+  onTheme(() => visible && repaint());
+  new ResizeObserver(() => {
+    redraw();
+    refine();
+  }).observe(canvas);
+
+  function show(next, _, changed) {
+    model = next;
+    visible = true;
+    if (changed?.has("metric") && !changed.has("layer") && state.layer !== null) {
+      return update({ layer: null }, { push: false }); // which shows it
+    }
+    if (!data.load(place().width)) {
+      cursor = null;
+      return readCursor();
+    }
+    const onlyMoved = changed !== null && [...changed].every((name) => name === "span");
+    if (!onlyMoved) {
+      repaint();
+      showControls();
+      readCursor();
+    }
+    mark();
+    redraw();
+    return refine();
+  }
+
+  return {
+    show,
+    hide() {
+      visible = false;
+    },
+  };
 }

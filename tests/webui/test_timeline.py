@@ -1,0 +1,240 @@
+"""The view "Timeline" in a real browser."""
+
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from bsplib.recording.records import Trace
+from webui.page import saved_page
+
+pytestmark = pytest.mark.browser
+
+STEPS = 3000
+
+
+@pytest.fixture(scope="module")
+def long_trace(run_maker, frame):
+    """Four processes and 3000 supersteps: in the second half process 2 computes three times as
+    long as the others; superstep 700 takes a hundred times as long as the others."""
+    maker = run_maker(4)
+    first = (frame("main", 1, 5), frame("even", 10, 12))
+    second = (frame("main", 1, 6), frame("uneven", 20, 22))
+    for step in range(STEPS):
+        work_s = np.full(4, 1e-3 if step != 700 else 0.1)
+        if step >= STEPS // 2:
+            work_s[2] *= 3
+        sends = [(0, 1, 100)] if step % 2 else []
+        maker.step(first if step < STEPS // 2 else second, work_s, 0, 1e-4, sends)
+    return Trace((maker.run(program="long.py"),))
+
+
+@pytest.fixture(scope="module")
+def _opened(_shared_tab, long_trace, served, show):
+    with served(long_trace) as url:
+        show(_shared_tab.page, url, "view=timeline")
+        yield
+
+
+@pytest.fixture
+def timeline(tab, _opened):
+    """Shows the timeline with a state; gives its canvas once it is drawn."""
+
+    def timeline(state=""):
+        tab.mouse.move(0, 0)
+        tab.evaluate("state => { location.hash = state; }", f"view=timeline&{state}")
+        expect(tab.locator(".timeline .ramp")).to_be_visible()
+        return tab.locator("canvas.heat")
+
+    return timeline
+
+
+LEFT, RIGHT, BOTTOM = 58, 12, 30
+"""Width of what is beside and below the heat map, in pixels."""
+
+
+def spot(canvas, part, row, rows=4, strips=2):
+    """Position on the canvas of a part (0 to 1) of the axis, in the middle of a row."""
+    box = canvas.bounding_box()
+    top = 4 + 48 * strips
+    y = top + (row + 0.5) / rows * (box["height"] - BOTTOM - top)
+    return {"x": LEFT + part * (box["width"] - LEFT - RIGHT), "y": y}
+
+
+def at(canvas, part, row, **more):
+    """The same on the page, for the mouse."""
+    box, position = canvas.bounding_box(), spot(canvas, part, row, **more)
+    return box["x"] + position["x"], box["y"] + position["y"]
+
+
+def pixel(canvas, x, y):
+    """Colour of a pixel of the canvas, once what was asked for has been drawn."""
+    canvas.page.evaluate("() => new Promise(done => requestAnimationFrame(() => done()))")
+    return canvas.evaluate(PIXEL, [x, y])
+
+
+PIXEL = """(canvas, [x, y]) => {
+  const copy = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+  copy.drawImage(canvas, x, y, 1, 1, 0, 0, 1, 1);
+  return [...copy.getImageData(0, 0, 1, 1).data].slice(0, 3);
+}"""
+
+
+def is_red(colour):
+    return colour[0] > colour[1] + 40
+
+
+def seen(url):
+    """The part of the axis that is seen, as the address has it."""
+    found = re.search(r"span=([\d.]+),([\d.]+)", url)
+    return tuple(map(float, found.groups())) if found else (0, STEPS)
+
+
+def readout(tab):
+    return tab.locator(".timeline .readout")
+
+
+def test_only_the_straggler_is_red_in_the_losses(timeline):
+    canvas = timeline()
+    colours = {
+        (part, row): pixel(canvas, **spot(canvas, part, row))
+        for part in (0.2, 0.8)
+        for row in (1, 2)
+    }
+    assert {place for place, colour in colours.items() if is_red(colour)} == {(0.8, 2)}
+
+
+def test_hovering_tells_process_superstep_line_and_times(tab, timeline):
+    canvas = timeline("span=1600,1610")
+    tab.mouse.move(*at(canvas, 0.55, 2))
+    expect(readout(tab)).to_contain_text("Superstep 1,605, process 2")
+    expect(readout(tab)).to_contain_text("bcast.py line 22")
+    expect(readout(tab)).to_contain_text("computation 3.00 ms (97%), communication 100 µs (3.2%)")
+    expect(readout(tab)).to_contain_text("h 0 B" if 1605 % 2 == 0 else "loss 1.50 ms")
+
+
+def test_colour_and_axis_are_chosen_and_back_undoes_it(tab, timeline):
+    canvas = timeline()
+    tab.get_by_role("radio", name="computation", exact=True).check(force=True)
+    assert is_red(pixel(canvas, **spot(canvas, 0.2, 1)))
+    tab.get_by_role("radio", name="time", exact=True).check(force=True)
+    assert "axis=time" in tab.url
+    assert "layer=comp" in tab.url
+    expect(tab.locator(".timeline .ramp")).to_contain_text("computation, of the time")
+    tab.go_back()
+    expect(tab.get_by_role("radio", name="supersteps", exact=True)).to_be_checked()
+    tab.go_back()
+    expect(tab.get_by_role("radio", name="loss", exact=True).last).to_be_checked()
+
+
+def test_on_the_axis_of_time_a_long_superstep_is_wide(tab, timeline):
+    canvas = timeline("axis=time")
+    # It is 0.1 of 6.4 s long and begins after 700 supersteps of 1.1 ms.
+    tab.mouse.move(*at(canvas, (0.77 + 0.05) / 6.4, 0, strips=1))
+    expect(readout(tab)).to_contain_text("Superstep 700, process 0")
+
+
+def test_the_colour_follows_the_costs_of_the_graph_until_it_is_chosen(tab, timeline):
+    timeline("metric=idle-abs")
+    expect(tab.get_by_role("radio", name="idle", exact=True)).to_be_checked()
+
+
+def test_the_wheel_zooms_and_a_finer_window_is_asked_for(tab, timeline):
+    canvas = timeline()
+    tab.mouse.move(*at(canvas, 0.5, 0))
+    with tab.expect_request(re.compile("timeline.json.*low=")):
+        for _ in range(4):
+            tab.mouse.wheel(0, -400)
+    tab.wait_for_url(lambda url: 0 < seen(url)[0] < 1500 < seen(url)[1] < 3000)
+    tab.keyboard.press("0")
+    tab.wait_for_url(re.compile("^[^=]*view=timeline$"))
+
+
+def test_dragging_moves_the_part_that_is_seen(tab, timeline):
+    canvas = timeline("span=1000,2000")
+    tab.mouse.move(*at(canvas, 0.25, 0))
+    tab.mouse.down()
+    tab.mouse.move(*at(canvas, 0.5, 0), steps=3)
+    tab.mouse.move(*at(canvas, 0.75, 0), steps=3)
+    tab.mouse.up()
+    tab.wait_for_url(lambda url: seen(url) == pytest.approx((500, 1500), abs=5))
+
+
+def test_dragging_with_shift_restricts_the_run_to_a_range_of_supersteps(tab, timeline):
+    canvas = timeline("span=0,100")
+    tab.keyboard.down("Shift")
+    tab.mouse.move(*at(canvas, 0.205, 1))
+    tab.mouse.down()
+    tab.mouse.move(*at(canvas, 0.455, 1), steps=4)
+    tab.mouse.up()
+    tab.keyboard.up("Shift")
+    tab.wait_for_url(re.compile("brush=20,45"))
+    expect(tab.locator("#detail")).to_contain_text("26 supersteps")
+    expect(tab.locator(".timeline .toolbar")).to_contain_text("Only supersteps 20 to 45")
+    tab.keyboard.press("Escape")
+    expect(tab.locator("#detail")).to_contain_text("1,500 supersteps")
+
+
+def test_the_button_range_lets_dragging_select_without_shift(tab, timeline):
+    canvas = timeline("span=0,100")
+    tab.get_by_role("button", name="Range").click()
+    canvas.drag_to(
+        canvas, source_position=spot(canvas, 0.105, 1), target_position=spot(canvas, 0.305, 1)
+    )
+    tab.wait_for_url(re.compile("brush=10,30"))
+    expect(tab.get_by_role("button", name="Range")).to_have_attribute("aria-pressed", "false")
+
+
+def test_arrows_move_a_cursor_and_select_a_range_and_enter_the_cost_centre(tab, timeline):
+    timeline("span=1495,1505")
+    tab.keyboard.press("ArrowRight")
+    tab.keyboard.press("ArrowDown")
+    expect(readout(tab)).to_contain_text("Superstep 1,496, process 1")
+    for _ in range(6):
+        tab.keyboard.press("ArrowRight")
+    tab.keyboard.press("Enter")
+    expect(tab.locator("#detail h2")).to_have_text("bcast.py line 22")
+    for _ in range(2):
+        tab.keyboard.press("Shift+ArrowRight")
+    tab.wait_for_url(re.compile("brush=1502,1504"))
+    expect(tab.locator("#detail")).to_contain_text("3 supersteps")
+
+
+def test_the_supersteps_of_the_selected_node_are_marked(tab, timeline):
+    canvas = timeline()
+    tab.mouse.click(*at(canvas, 0.2, 0))
+    expect(tab.locator("#detail h2")).to_have_text("bcast.py line 12")
+    box = canvas.bounding_box()
+    below = box["height"] - BOTTOM + 4
+
+    def is_blue(part):
+        colour = pixel(canvas, spot(canvas, part, 0)["x"], below)
+        return colour[2] > colour[0] + 40
+
+    expect(readout(tab)).to_contain_text("bcast.py line 12")
+    assert [is_blue(part) for part in (0.2, 0.8)] == [True, False]
+
+
+def test_a_saved_page_shows_a_coarse_timeline_and_says_what_it_needs(
+    open_tab, show, long_trace, tmp_path
+):
+    tab = open_tab()
+    file = tmp_path / "page.html"
+    file.write_text(saved_page(long_trace), encoding="utf-8")
+    show(tab, file.as_uri(), "view=timeline")
+    canvas = tab.locator("canvas.heat")
+    expect(tab.locator(".timeline .ramp")).to_be_visible()
+    assert is_red(pixel(canvas, **spot(canvas, 0.8, 2)))
+    tab.mouse.move(*at(canvas, 0.8, 2))
+    expect(readout(tab)).to_contain_text("Supersteps 2,")
+    tab.get_by_role("button", name="Zoom in").click()
+    expect(tab.locator(".timeline .note")).to_contain_text("bsp view shows it more finely")
+
+
+def test_it_is_usable_on_a_narrow_screen(tab, timeline):
+    timeline()
+    tab.set_viewport_size({"width": 390, "height": 844})
+    expect(tab.locator(".timeline .ramp")).to_be_visible()
+    assert tab.locator("canvas.heat").bounding_box()["height"] >= 200
+    assert tab.evaluate("document.documentElement.scrollWidth") == 390

@@ -1,0 +1,119 @@
+/* A window of the heat map: what each row of processes did in each column, as the server
+   sends it, and the shades of its cells. */
+
+export const LAYERS = {
+  loss: "loss", comp: "computation", comm: "communication", idle: "idle",
+  waiting: "waiting for a core", h: "h",
+};
+export const TIMES = ["comp", "comm", "idle", "waiting"];
+
+/* Texts of the legend at shades 0, 0.2, ... 1, and what they are parts of. */
+export const SCALES = {
+  loss: [[0, 0.04, 0.16, 0.36, 0.64, 1], "of the time of the superstep"],
+  h: [[0, 0.04, 0.16, 0.36, 0.64, 1], "of the greatest h of a process"],
+  other: [[0, 0.2, 0.4, 0.6, 0.8, 1], "of the time of the process"],
+};
+
+function decoded(text) {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  return new Uint16Array(bytes.buffer);
+}
+
+/* The window of an answer. Cells are numbered row by row.
+
+   { columns, rows, low, high, edges, ..., columnAt(x), amount(layer, cell), processes(row),
+     hs and durations (of a superstep, by column), mostH, longest_s, loss(cell, rates),
+     shades(layer, rates, most) } */
+export function createWindow(answer) {
+  const columns = answer.first.length;
+  const { rows, block, nprocs, edges } = answer;
+  const layers = Object.fromEntries(
+    Object.entries(answer.layers).map(([name, text]) => [name, decoded(text)]));
+  const units = answer.units;
+
+  const heat = {
+    ...answer, columns, low: edges[0], high: edges[columns],
+    columnAt, amount, processes, shades, loss,
+  };
+  heat.hs = Float64Array.from({ length: columns }, (_, column) => h(column));
+  heat.durations = Float64Array.from({ length: columns }, (_, column) => duration(column));
+  heat.mostH = heat.hs.reduce((most, value) => Math.max(most, value), 0);
+  heat.longest_s = heat.durations.reduce((most, value) => Math.max(most, value), 0);
+
+  /* The column at a place on the axis; the nearest one outside the window. */
+  function columnAt(x) {
+    let low = 0;
+    let high = columns - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (edges[middle] <= x) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  /* Seconds of all processes of a row together, or bytes of h of the one that has most. */
+  function amount(layer, cell) {
+    const unit = layer === "h" || layer === "over_h" ? units.h : units.time;
+    return layers[layer][cell] * unit[cell % columns];
+  }
+
+  /* The first and the last process of a row. */
+  function processes(row) {
+    return [row * block, Math.min(nprocs, (row + 1) * block) - 1];
+  }
+
+  function size(row) {
+    const [first, last] = processes(row);
+    return last - first + 1;
+  }
+
+  /* The greatest h of a process in a superstep of a column, in bytes. */
+  function h(column) {
+    let most = 0;
+    for (let cell = column; cell < rows * columns; cell += columns) {
+      most = Math.max(most, layers.h[cell]);
+    }
+    return most * units.h[column] / Math.max(answer.supersteps[column], 1e-9);
+  }
+
+  /* Seconds from the beginning to the end of a superstep of a column, on average. */
+  function duration(column) {
+    const taken = answer.finished_s[column] - answer.began_s[column];
+    return taken / (answer.last[column] - answer.first[column] + 1);
+  }
+
+  function total(cell) {
+    return TIMES.reduce((sum, layer) => sum + layers[layer][cell], 0);
+  }
+
+  /* Seconds for which a process makes the others of its superstep wait: what it computes
+     above their mean, and the price of its h above their mean. */
+  function loss(cell, rates) {
+    return rates.ratio * amount("over", cell) + rates.g * amount("over_h", cell);
+  }
+
+  /* The shade of each cell from 0 to 1, NaN where nothing took place. The shades of loss and
+     h are square roots, as in the graph, and those of the other layers parts of the time. */
+  function shades(layer, rates, most) {
+    const found = new Float32Array(rows * columns);
+    for (let cell = 0; cell < found.length; cell += 1) {
+      const time = total(cell);
+      const column = cell % columns;
+      if (time === 0) found[cell] = layers.h[cell] ? shadeOfH(cell, column, most) : NaN;
+      else if (layer === "loss") {
+        const mean = time * units.time[column] / size(Math.floor(cell / columns));
+        found[cell] = Math.sqrt(Math.min(1, loss(cell, rates) / (mean * rates.ratio)));
+      } else if (layer === "h") found[cell] = shadeOfH(cell, column, most);
+      else found[cell] = layers[layer][cell] / time;
+    }
+    return found;
+  }
+
+  function shadeOfH(cell, column, most) {
+    const value = amount("h", cell) / Math.max(answer.supersteps[column], 1e-9);
+    return most > 0 ? Math.sqrt(Math.min(1, value / most)) : 0;
+  }
+
+  return heat;
+}

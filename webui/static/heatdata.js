@@ -1,0 +1,123 @@
+/* The windows of the heat map that are there: the whole run, coarsely, and the part that is
+   seen as finely as the screen. Finer ones are asked for one at a time. */
+
+import { forget } from "./api.js";
+import { createWindow } from "./heat.js";
+
+const SAVED = { columns: 200, rows: 48 }; // the size of the windows that a saved page has
+const ROWS = 128;
+const MAX_COLUMNS = 1600;
+const MARGIN = 0.5; // of the width of the view, on each side, that is asked for ahead
+const COARSE = "This page was saved to a file with a coarse timeline: bsp view shows it more finely.";
+
+/* arrived(): windows have changed. say(text): a sentence for the reader. */
+export function createHeatData({ api, store: { state } }, arrived, say) {
+  const windows = { base: null, fine: null };
+  let key = ""; // run and axis of what is there
+  let asking = false;
+  let marked = "";
+
+  function runKey() {
+    return `${state.trace} ${state.run} ${state.axis}`;
+  }
+
+  function ask(name, query) {
+    const library = state.filters.library ? 1 : null;
+    const path = api.address(state.trace, state.run, name, { ...query, library });
+    return [path, api.get(path)];
+  }
+
+  /* Loads the whole run, if it is not there; whether it was. */
+  function load(pixels) {
+    if (key === runKey()) return windows.base !== null;
+    key = runKey();
+    Object.assign(windows, { base: null, fine: null });
+    const columns = Math.min(MAX_COLUMNS, Math.max(50, Math.round(pixels)));
+    receive(ask("timeline", { axis: state.axis, ...(api.offline ? SAVED : { columns, rows: ROWS }) })[1]);
+    return false;
+  }
+
+  async function receive(asked) {
+    const wanted = key;
+    try {
+      const heat = createWindow(await asked);
+      if (wanted !== key) return;
+      windows.base = heat;
+      say(heat.columns === 0 ? "The run has no supersteps." : "");
+      arrived();
+    } catch (error) {
+      if (wanted === key) say(error.message);
+    }
+  }
+
+  /* The whole axis. */
+  function whole() {
+    const { base } = windows;
+    if (base === null) return [0, 1];
+    return [0, Math.max(state.axis === "time" ? base.ended_s : base.total, 1e-9)];
+  }
+
+  /* Asks for the part that is seen, unless it is there as finely as possible. */
+  async function refine(view, pixels) {
+    const wanted = asking || windows.base === null ? null : missing(view(), pixels());
+    if (wanted === null) return;
+    if (api.offline) return say(COARSE);
+    asking = true;
+    const run = key;
+    const [path, answer] = ask("timeline", { axis: state.axis, ...wanted, rows: ROWS });
+    try {
+      const heat = createWindow(await answer);
+      if (run === key) {
+        windows.fine = heat;
+        arrived();
+      }
+    } catch (error) {
+      return say(error.message);
+    } finally {
+      forget(path); // windows are large, and seldom asked for twice
+      asking = false;
+    }
+    return refine(view, pixels); // the reader may have moved on
+  }
+
+  /* The window to ask for: somewhat more than is seen; null if what is there is fine enough. */
+  function missing([low, high], pixels) {
+    const [from, to] = whole();
+    const width = high - low;
+    const fineEnough = (heat) => heat !== null && heat.low <= Math.max(low, from)
+      && heat.high >= Math.min(high, to)
+      && (finest(heat) || (heat.high - heat.low) / heat.columns <= 1.2 * width / pixels);
+    if (fineEnough(windows.base) || fineEnough(windows.fine)) return null;
+    const [least, most] = [Math.max(from, low - MARGIN * width), Math.min(to, high + MARGIN * width)];
+    const columns = Math.min(MAX_COLUMNS, Math.ceil((most - least) / width * pixels));
+    if (state.axis === "time") return { low: least, high: most, columns };
+    return { low: Math.floor(least), high: Math.ceil(most), columns };
+  }
+
+  function finest(heat) {
+    return state.axis === "superstep" && heat.columns >= heat.high - heat.low;
+  }
+
+  /* The window to which a place on the axis belongs. */
+  function at(x) {
+    const { base, fine } = windows;
+    return fine !== null && fine.low <= x && x < fine.high ? fine : base;
+  }
+
+  /* Asks for the ranges of supersteps of a node; null while they are being asked for. */
+  async function marks(node, show) {
+    const wanted = `${runKey()} ${node}`;
+    if (marked === wanted) return;
+    marked = wanted;
+    show([]);
+    if (node === null || api.offline) return;
+    try {
+      const { ranges } = await ask("marks", { node })[1];
+      if (marked === wanted) show(ranges);
+    } catch (error) {
+      say(error.message);
+    }
+  }
+
+  return { windows, load, whole, refine, at, marks };
+}

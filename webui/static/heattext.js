@@ -1,0 +1,41 @@
+/* What a cell of the heat map holds, in words. */
+
+import { html } from "./dom.js";
+import { bytes, integer, label, percent, seconds } from "./format.js";
+import { LAYERS, TIMES } from "./heat.js";
+
+function supersteps(heat, column) {
+  const [first, last] = [heat.first[column], heat.last[column]];
+  if (first === last) return `Superstep ${integer(first)}`;
+  return `Supersteps ${integer(first)} to ${integer(last)} (longest: ${integer(heat.longest[column])})`;
+}
+
+function centre(heat, column, model) {
+  const position = model.indexOf(heat.centres[column]);
+  return position === null ? "" : label(model.nodes[position]);
+}
+
+function times(heat, cell, size) {
+  const amounts = TIMES.map((name) => [name, heat.amount(name, cell)]);
+  const total = amounts.reduce((sum, [, value]) => sum + value, 0);
+  return amounts.filter(([name, value]) => value > 0 || name === "comp")
+    .map(([name, value]) => `${LAYERS[name]} ${seconds(value / size)} (${percent(total ? value / total : 0)})`)
+    .join(", ");
+}
+
+/* The supersteps, processes, cost centre, times, h and loss of a cell: elements. */
+export function describeCell({ heat, column, row }, model) {
+  const [first, last] = heat.processes(row).map(integer);
+  const who = first === last ? `process ${first}` : `processes ${first} to ${last}`;
+  const cell = row * heat.columns + column;
+  const size = heat.processes(row)[1] - heat.processes(row)[0] + 1;
+  const each = size === 1 ? "" : " each";
+  return [
+    html("b", {}, `${supersteps(heat, column)}, ${who}`),
+    html("span", {}, centre(heat, column, model)),
+    html("span", {}, times(heat, cell, size) + each),
+    html("span", {}, `h ${bytes(heat.amount("h", cell))}, loss ${seconds(heat.loss(cell, model.rates))}`),
+    html("span", { class: "quiet" },
+      `from ${seconds(heat.began_s[column])} to ${seconds(heat.finished_s[column])}`),
+  ];
+}

@@ -1,0 +1,33 @@
+/* Round numbers for an axis. */
+
+/* At most about `most` multiples of 1, 2 or 5 times a power of ten between low and high, none
+   closer together than `least`. */
+export function ticks(low, high, most, least = 0) {
+  if (!(high > low)) return [low];
+  const rough = Math.max((high - low) / Math.max(most, 1), least);
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((times) => times * power).find((size) => size >= rough * 0.999);
+  const found = [];
+  for (let number = Math.ceil(low / step - 1e-9); number * step <= high * (1 + 1e-12); number += 1) {
+    found.push(number * step || 0); // not -0
+  }
+  return found;
+}
+
+/* Powers of ten between low and high, both greater than 0; of many every second, third, ... */
+export function powers(low, high, most) {
+  const [first, last] = [Math.ceil(Math.log10(low) - 1e-9), Math.floor(Math.log10(high) + 1e-9)];
+  const step = Math.max(1, Math.ceil((last - first + 1) / Math.max(most, 1)));
+  const found = [];
+  for (let power = first; power <= last; power += step) found.push(10 ** power);
+  return found;
+}
+
+const UNITS = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]];
+
+/* Seconds on an axis that ends at `high`, with digits enough to tell steps of `step` apart. */
+export function inUnit(value, high, step) {
+  const [unit, name] = UNITS.find(([size]) => high >= size) ?? UNITS[UNITS.length - 1];
+  const digits = Math.max(0, Math.ceil(-Math.log10(step / unit)));
+  return `${(value / unit).toFixed(Math.min(digits, 9))} ${name}`;
+}
