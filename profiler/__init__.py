@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from profiler.profile import Profile, RunProfile, load
+    from profiler.profile import Picture, Profile, RunProfile, load
 
-__all__ = ["Profile", "RunProfile", "load"]
+__all__ = ["Picture", "Profile", "RunProfile", "load"]
 
 
 def __getattr__(name: str) -> Any:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from profiler import format as fmt
 from profiler.booking import Books, keep_books
 from profiler.costs import waiting_ns
 from profiler.kinds import COMM, COMP, CORE, FIXED, SUB_GROUPS, SYNC, find_entries, spots_of
@@ -88,7 +89,7 @@ class Loss:
     """A sentence, in which ``{lost}``, ``{cost}`` and ``{share}`` stand for the figures."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Ledger:
     """Costs and losses of a run at given rates."""
 
@@ -102,9 +103,13 @@ class Ledger:
     waiting_s: float | None
     """Time for which processes waited for a core, summed over processes and no part of the
     cost; None if it was not measured."""
-    callgraph: CallGraph = field(repr=False)
-    _by_origin: NDArray[np.float64] = field(repr=False)
+    callgraph: CallGraph
+    _by_origin: NDArray[np.float64]
     """Shape (origins, parts of a Booked)."""
+
+    def __repr__(self) -> str:
+        lost, cost = fmt.seconds(self.lost_s), fmt.seconds(self.cost_s)
+        return f"<Ledger of {fmt.counted(len(self.nodes), 'node')}: {lost} of {cost} lost>"
 
     @property
     def whole(self) -> Booked:

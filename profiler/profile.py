@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import networkx
 
@@ -21,6 +21,7 @@ from profiler.callgraph import CallGraph, build
 from profiler.costs import elapsed_s
 from profiler.critical import LOSS, critical_path
 from profiler.export.plain import plain_graph
+from profiler.export.svg import svg
 from profiler.losses import book
 from profiler.models.prices import recorded_machine
 from profiler.rates import rates_on
@@ -62,6 +63,20 @@ def load(file: str | os.PathLike[str], *, library: bool = False) -> Profile:
     >>> folder.cleanup()
     """
     return Profile(read_trace(file), os.path.basename(file), library=library)
+
+
+class Picture(NamedTuple):
+    """A picture, which a notebook shows."""
+
+    svg: str
+    """An SVG element, without scripts and links."""
+
+    def __repr__(self) -> str:
+        return f"<Picture of {len(self.svg)} characters>"
+
+    def _repr_svg_(self) -> str:
+        """Return the picture, for a notebook."""
+        return self.svg
 
 
 class Profile:
@@ -239,6 +254,20 @@ class RunProfile:
         graph = plain_graph(self.callgraph, self._ledger)
         graph.graph.update(tables.facts(self.run, self.number))
         return graph
+
+    def picture(self, name: str = LOSS) -> Picture:
+        """Return the shaded call graph, which a notebook shows as an SVG picture.
+
+        Of a large graph about 80 nodes are drawn, and the picture says what was left out.
+
+        Args:
+            name: what the shades stand for: ``loss``, or one of ``profiler.critical.PATHS``.
+
+        Raises:
+            ValueError: there is no such path.
+            LayoutError: no layout was found in time.
+        """
+        return Picture(svg(self.callgraph, name, ledger=self._ledger))
 
     def __repr__(self) -> str:
         return f"<RunProfile {fmt.title(self.run, self.number)}>"

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from profiler.callgraph import CallGraph, Cost, Node
     from profiler.export.picture import Drawing
     from profiler.export.request import Request
+    from profiler.losses import Ledger
 
 _SVG = "{http://www.w3.org/2000/svg}"
 
@@ -26,7 +27,13 @@ def write(request: Request, file: BinaryIO) -> None:
     file.write(_drawn(request.drawing).encode())
 
 
-def svg(callgraph: CallGraph, metric: str = DEFAULT, *, most: int = MOST_SHOWN) -> str:
+def svg(
+    callgraph: CallGraph,
+    metric: str = DEFAULT,
+    *,
+    most: int = MOST_SHOWN,
+    ledger: Ledger | None = None,
+) -> str:
     """Return the shaded call graph as an SVG element.
 
     Pointing at a node shows its costs. The element contains no scripts and no links.
@@ -36,12 +43,13 @@ def svg(callgraph: CallGraph, metric: str = DEFAULT, *, most: int = MOST_SHOWN) 
         metric: what the shades stand for, one of ``profiler.critical.VIEWS``.
         most: how many nodes to draw; of a larger graph those that matter most are drawn, and
             the picture says what was left out.
+        ledger: the losses of the call graph; default: at the rates of the run.
 
     Raises:
         ValueError: there is no such metric.
         LayoutError: dot failed or exceeded its time limit.
     """
-    return _drawn(drawing(callgraph, view_of(callgraph, metric), most))
+    return _drawn(drawing(callgraph, view_of(callgraph, metric, ledger), most))
 
 
 def _drawn(picture: Drawing) -> str:

@@ -6,7 +6,6 @@ import os
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.text import Text
 
 from profiler import format as fmt
 from profiler.critical import LOSS, TITLES, VIEWS
@@ -14,7 +13,7 @@ from profiler.report.columns import columns
 from profiler.report.find import find
 from profiler.report.head import print_losses, print_prices, print_title, print_verdict
 from profiler.report.labels import indent, labels
-from profiler.report.lines import MARK, Name, print_table
+from profiler.report.lines import MARK, Name, print_table, print_wrapped
 from profiler.report.rows import MOST_ROWS, TREE, Choice, choose
 from profiler.report.sandwich import print_sandwich
 
@@ -76,7 +75,7 @@ def print_report(
         else:
             console.print("This node is not in the run.")
             continue
-        console.print(Text(_legend(profile.callgraph, path, chain)))
+        print_wrapped(console, _legend(profile.callgraph, path, chain))
         print_prices(profile, console)
 
 
@@ -93,9 +92,8 @@ def _print_nodes(profile: RunProfile, choice: Choice, marked: set[str], console:
     rows, rest = choose(profile, choice)
     names = [_name(profile, row, choice.sort == TREE, row.node in marked) for row in rows]
     whole_s = profile.ledger().cost_s
-    print_table(console, names, columns(rows, whole_s), first=choice.column)
-    if rest.nodes:
-        console.print(Text(_sum_of(rest)))
+    tail = _sum_of(rest) if rest.nodes else ""
+    print_table(console, names, columns(rows, whole_s), first=choice.column, tail=tail)
 
 
 def _name(profile: RunProfile, row: Row, tree: bool, marked: bool) -> Name:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
-from rich.padding import Padding
 from rich.text import Text
 
 from profiler import format as fmt
 from profiler.kinds import CORE
+from profiler.report.lines import print_wrapped
 from profiler.verdict import MOST_SENTENCES, sentence
 
 if TYPE_CHECKING:
@@ -32,32 +31,26 @@ def print_title(profile: RunProfile, console: Console) -> None:
 def print_verdict(profile: RunProfile, console: Console) -> None:
     """Print the verdict on a run, and how long its processes waited for a core."""
     sentences = profile.verdict().sentences
-    print_sentences((entry.text for entry in sentences), console)
+    for entry in sentences:
+        print_wrapped(console, entry.text)
     told = any(entry.kind == CORE for entry in sentences)
     if not told and (waiting := fmt.waiting(profile.run)):
-        print_sentences([waiting], console)
+        print_wrapped(console, waiting)
 
 
 def print_losses(profile: RunProfile, node: str, console: Console) -> None:
     """Print the greatest losses at a node and below it."""
     ledger = profile.ledger()
-    here = [loss for loss in ledger.losses if node in loss.chain][:MOST_SENTENCES]
-    print_sentences((sentence(loss, ledger.cost_s).text for loss in here), console)
-
-
-def print_sentences(sentences: Iterable[str], console: Console) -> None:
-    """Print sentences, each from the margin, with its other lines indented."""
-    for text in sentences:
-        lines = Text(text).wrap(console, max(console.width - 2, 1))
-        for number, line in enumerate(lines):
-            line.rstrip()
-            console.print(Padding(line, (0, 0, 0, 2 if number else 0), expand=False))
+    here = [loss for loss in ledger.losses if node in loss.chain]
+    for loss in here[:MOST_SENTENCES]:
+        print_wrapped(console, sentence(loss, ledger.cost_s).text)
 
 
 def print_prices(profile: RunProfile, console: Console) -> None:
     """Print how numbers are to be read, and the rates of cost and loss."""
     reading = "max (avg% | min%) over all processes, summed over supersteps"
-    print_sentences([reading, prices(profile.rates)], console)
+    print_wrapped(console, reading)
+    print_wrapped(console, prices(profile.rates))
 
 
 def prices(rates: Rates) -> str:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
 from profiler.critical import METRIC_TITLES
@@ -49,6 +50,7 @@ def print_table(
     *,
     first: str = "loss",
     heads: Mapping[int, str] | None = None,
+    tail: str = "",
 ) -> None:
     """Print a table; whole columns are left out where the terminal is narrow.
 
@@ -58,6 +60,7 @@ def print_table(
         columns: the numbers, with a text for each row.
         first: key of the column that is left out last.
         heads: lines before rows, by the position of the row.
+        tail: a line after the last row.
     """
     longest = len(MARK) + 1 + max(name.width() for name in names)
     least = _KEPT_WIDTH + max(cell_len(name.space) for name in names)
@@ -76,10 +79,20 @@ def print_table(
         style = "bold red" if name.marked else "bold" if name.bold else ""
         cells = [column.cells[position] for column in kept]
         _print(console, _line(text, cells, kept, width), style)
+    if tail:
+        print_wrapped(console, tail)
     if missing := [column for column in columns if column not in kept]:
         titles = [METRIC_TITLES.get(column.key, column.key) for column in missing]
         text = f"  left out on {console.width} columns: {', '.join(titles)}"
-        console.print(Text(text, style="dim"))
+        print_wrapped(console, text, style="dim")
+
+
+def print_wrapped(console: Console, text: str, *, style: str = "") -> None:
+    """Print a text that breaks at spaces; its other lines are indented by two columns."""
+    lines = Text(text, style=style).wrap(console, max(console.width - 2, 1))
+    for number, line in enumerate(lines):
+        line.rstrip()
+        console.print(Padding(line, (0, 0, 0, 2 if number else 0), expand=False))
 
 
 def _line(name: str, cells: Sequence[str], columns: Sequence[Column], width: int) -> str:

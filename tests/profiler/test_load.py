@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import doctest
 import json
+import re
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import networkx
 import numpy as np
@@ -18,6 +20,7 @@ import profiler.profile
 from bsplib.errors import MissingExtraError, TraceError, UsageError
 from bsplib.recording.records import Trace
 from bsplib.sync_kinds import Kind
+from profiler import format as fmt
 from profiler.costs import METRICS
 from profiler.critical import VIEWS, critical_path
 from profiler.profile import Profile
@@ -110,6 +113,7 @@ def test_the_examples_in_the_docstrings_run():
 def test_a_run_has_the_ledger_and_the_verdict_of_its_call_graph(run):
     assert run.ledger().lost_s == pytest.approx(5 * 1.5e-3)
     assert run.ledger() is run.ledger()
+    assert repr(run.ledger()) == "<Ledger of 6 nodes: 7.50 ms of 15.0 ms lost>"
     (first,) = run.verdict().sentences
     assert "waiting for process 2 in body.<locals>.work" in first.text
 
@@ -299,6 +303,22 @@ def test_names_are_escaped_in_notebooks(script):
         assert shown.isprintable()
     assert repr(profile).isprintable()
     assert repr(profile.runs[0]).isprintable()
+
+
+@pytest.mark.parametrize("name", ["loss", "comp-imb"])
+def test_a_notebook_shows_the_shaded_call_graph_as_a_picture(run, name):
+    picture = run.picture(name)
+    root = ElementTree.fromstring(picture._repr_svg_())
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    texts = " ".join(root.itertext())
+    assert "work" in texts
+    assert re.fullmatch(r"<Picture of \d+ characters>", repr(picture))
+
+
+def test_a_picture_has_the_losses_of_the_machine_of_its_profile(run):
+    slow = run.on(bsplib.Machine(name="slow", source="", g=1e-3, l=0.0), speed="1x")
+    assert fmt.seconds(slow.ledger().lost_s) in slow.picture().svg
+    assert fmt.seconds(slow.ledger().lost_s) not in run.picture().svg
 
 
 def test_values_of_tables_are_python_numbers_or_texts(run):
