@@ -16,40 +16,43 @@ from profiler._segments import LOW, ROWS, TOP, Stats
 class Cells:
     """Costs of cells, in the order of supersteps, and of origins within one superstep."""
 
-    def __init__(self, step: Ints, origin: Ints, ended: NDArray[np.bool_]) -> None:
-        """Find the cells.
+    def __init__(self, keys: Ints, ended: NDArray[np.bool_]) -> None:
+        """Create cells without records.
 
         Args:
-            step: for each record the number of its superstep, without gaps.
-            origin: for each record the number of its origin.
+            keys: of the cells, as :func:`cell_numbers` returns them.
             ended: for each origin whether it ends a superstep, and not only ``main``.
         """
-        keys, self.of_record = _numbered(step, origin, len(ended))
         self.step, self.origin = np.divmod(keys, max(len(ended), 1))
-        self.records: Ints = np.bincount(self.of_record, minlength=len(keys))
+        self.records: Ints = np.zeros(len(keys), np.int64)
         """Number of records of each cell."""
         self.stats: Stats = np.empty((ROWS, len(keys)))
         self.stats[TOP], self.stats[LOW] = -np.inf, np.inf
         self.stats[TOP][-1] = ended[self.origin]
 
-    def add(self, part: slice, costs: NDArray[np.float64]) -> None:
+    def add(self, cell: Ints, costs: NDArray[np.float64]) -> None:
         """Take in the costs of some records.
 
         Args:
-            part: positions of the records.
+            cell: number of the cell of each of them.
             costs: one row for each metric.
         """
-        cell = self.of_record[part]
+        np.add.at(self.records, cell, 1)
         for row, values in enumerate(costs):
             np.maximum.at(self.stats[TOP][row], cell, values)
             np.minimum.at(self.stats[LOW][row], cell, values)
 
 
-def _numbered(step: Ints, origin: Ints, origins: int) -> tuple[Ints, Ints]:
-    """Number the combinations of superstep and origin in rising order.
+def cell_numbers(step: Ints, origin: Ints, origins: int) -> tuple[Ints, Ints]:
+    """Number the cells by superstep and origin.
+
+    Args:
+        step: for each record the number of its superstep, without gaps.
+        origin: for each record the number of its origin.
+        origins: number of origins.
 
     Returns:
-        The key of each combination, ``step * origins + origin``; the number of each record.
+        The key of each cell, ``step * origins + origin``; for each record its cell.
     """
     usual = np.zeros(int(step.max(initial=-1)) + 1, np.int64)
     usual[step] = origin
@@ -59,32 +62,35 @@ def _numbered(step: Ints, origin: Ints, origins: int) -> tuple[Ints, Ints]:
     order = np.argsort(keys, kind="stable")
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
-    numbers = place[step]
-    numbers[other] = place[len(usual) + number]
-    return keys[order], numbers
+    cell = place[step]
+    cell[other] = place[len(usual) + number]
+    return keys[order], cell
 
 
 class Pies:
     """Costs of slices: a slice is what one process has of one origin."""
 
-    def __init__(self, origin: Ints, pid: NDArray[np.int32], nprocs: int, metrics: int) -> None:
-        """Find the slices.
+    def __init__(self, keys: Ints, nprocs: int, metrics: int) -> None:
+        """Create slices without records.
 
         Args:
-            origin: for each record the number of its origin.
-            pid: for each record its process.
+            keys: of the slices, ``origin * nprocs + pid``.
             nprocs: number of processes.
             metrics: number of metrics.
         """
-        keys, self._of_record = ranked(origin * nprocs + pid)
         self._origin, self._pid = np.divmod(keys, nprocs)
         self._sums = np.zeros((metrics, len(keys)))
         self._nprocs = nprocs
 
-    def add(self, part: slice, costs: NDArray[np.float64]) -> None:
-        """Take in the costs of some records, as :meth:`Cells.add` does."""
+    def add(self, slices: Ints, costs: NDArray[np.float64]) -> None:
+        """Take in the costs of some records.
+
+        Args:
+            slices: number of the slice of each of them.
+            costs: one row for each metric.
+        """
         for sums, values in zip(self._sums, costs, strict=True):
-            np.add.at(sums, self._of_record[part], values)
+            np.add.at(sums, slices, values)
 
     def of(self, chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Return the sum of each metric for each process, over the chosen origins."""
@@ -96,9 +102,15 @@ class Pies:
 class Spans:
     """The times in which at least one process was in a superstep of an origin."""
 
-    def __init__(self, cells: Cells, records: NDArray[np.void]) -> None:
-        """Unite the times of the records of each origin."""
-        self._origin, self._start, self._end = _united(*_of_cells(cells, records))
+    def __init__(self, cells: Cells, cell: Ints, records: NDArray[np.void]) -> None:
+        """Unite the times of the records of each origin.
+
+        Args:
+            cells: the cells of the records.
+            cell: for each record its cell.
+            records: the records.
+        """
+        self._origin, self._start, self._end = _united(*_of_cells(cells, cell, records))
 
     def elapsed_ns(self, chosen: NDArray[np.bool_]) -> int:
         """Return the length of the union of the times of the chosen origins."""
@@ -110,7 +122,7 @@ class Spans:
         return int(latest[-1] - begins[0] - gaps.sum())
 
 
-def _of_cells(cells: Cells, records: NDArray[np.void]) -> tuple[Ints, Ints, Ints]:
+def _of_cells(cells: Cells, cell: Ints, records: NDArray[np.void]) -> tuple[Ints, Ints, Ints]:
     """Return origin, start and end of times that together are those of the records.
 
     The times of a cell are one if all of them contain the same moment, as those of a global
@@ -120,16 +132,15 @@ def _of_cells(cells: Cells, records: NDArray[np.void]) -> tuple[Ints, Ints, Ints
     first, common = np.full((2, len(cells.origin)), most)
     last, latest = np.zeros((2, len(cells.origin)), np.int64)
     for part in blocks(len(records)):
-        cell, start, end = cells.of_record[part], records["start"][part], records["end"][part]
-        start, end = np.ascontiguousarray(start), np.ascontiguousarray(end)
-        np.minimum.at(first, cell, start)
-        np.maximum.at(latest, cell, start)
-        np.maximum.at(last, cell, end)
-        np.minimum.at(common, cell, end)
+        start, end = np.ascontiguousarray(records["start"][part]), records["end"][part].copy()
+        np.minimum.at(first, cell[part], start)
+        np.maximum.at(latest, cell[part], start)
+        np.maximum.at(last, cell[part], end)
+        np.minimum.at(common, cell[part], end)
     whole = latest <= common
-    rows = np.flatnonzero(~whole[cells.of_record])
+    rows = np.flatnonzero(~whole[cell])
     return (
-        np.append(cells.origin[whole], cells.origin[cells.of_record[rows]]),
+        np.append(cells.origin[whole], cells.origin[cell[rows]]),
         np.append(first[whole], records["start"][rows]),
         np.append(last[whole], records["end"][rows]),
     )

@@ -7,6 +7,7 @@ records with a table of all possible values is ten times as fast as a sort.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,14 @@ _TABLE_PER_ROW = 4
 def blocks(count: int) -> Iterator[slice]:
     """Divide ``count`` rows into blocks, so that temporary arrays are short."""
     return (slice(first, first + _BLOCK) for first in range(0, count, _BLOCK))
+
+
+def by_blocks(count: int, compute: Callable[[slice], NDArray[Any]]) -> Ints:
+    """Fill an array of whole numbers block by block."""
+    filled = np.empty(count, np.int64)
+    for part in blocks(count):
+        filled[part] = compute(part)
+    return filled
 
 
 def is_small(table: float, rows: int) -> bool:
@@ -41,6 +50,14 @@ def ranked(values: Ints) -> tuple[Ints, Ints]:
     present = np.zeros(end, bool)
     present[values] = True
     return np.flatnonzero(present), (np.cumsum(present) - 1)[values]
+
+
+def stable_order(values: Ints) -> Ints:
+    """Return the positions of values that are not negative in rising order of the values."""
+    different, rank = ranked(values)
+    digits = np.uint16 if len(different) <= 2**16 else np.int64  # numpy sorts uint16 by radix
+    order: Ints = np.argsort(rank.astype(digits), kind="stable")
+    return order
 
 
 def finder(keys: Ints, end: int) -> Callable[[Ints], Ints]:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from bsplib.recording.records import Run
 from bsplib.sync_kinds import Kind
-from profiler._cells import Cells, Pies, Spans
-from profiler._numbering import Ints, ranked
+from profiler._cells import Cells, Pies, Spans, cell_numbers
+from profiler._numbering import Ints, by_blocks, ranked
 from profiler._segments import LOW, ROWS, TOP, Stats, changes, merge, starts
 from profiler.costs import METRICS, cost_blocks, superstep_numbers
 from profiler.summary import Cost, Summary
@@ -23,8 +23,9 @@ class Sums:
 
     def __init__(self, run: Run) -> None:
         records = run.records
-        pairs = records["stack"].astype(np.int64) * len(Kind) + records["kind"]
-        keys, origin = ranked(pairs)
+        stack, kind, pid = records["stack"], records["kind"], records["pid"]
+        few = np.int64(len(Kind))
+        keys, origin = ranked(by_blocks(len(stack), lambda part: stack[part] * few + kind[part]))
         self.origin = origin
         """Position in ``origins`` of the origin of each record."""
         self.origins = [(int(key) // len(Kind), Kind(key % len(Kind))) for key in keys]
@@ -34,12 +35,16 @@ class Sums:
         self.levels = self._groups.levels
         """Greatest number of sub-groups that are nested in one another."""
         step = superstep_numbers(run)
-        self._cells = Cells(step, origin, keys % len(Kind) != Kind.END)
-        self._pies = Pies(origin, records["pid"], run.nprocs, len(METRICS))
+        places, cell = cell_numbers(step, origin, len(keys))
+        self._cells = Cells(places, keys % few != Kind.END)
+        slices, of_pid = ranked(
+            by_blocks(len(pid), lambda part: origin[part] * run.nprocs + pid[part])
+        )
+        self._pies = Pies(slices, run.nprocs, len(METRICS))
         for part, costs in cost_blocks(run, step):
-            self._cells.add(part, costs)
-            self._pies.add(part, costs)
-        self._spans = Spans(self._cells, records)
+            self._cells.add(cell[part], costs)
+            self._pies.add(of_pid[part], costs)
+        self._spans = Spans(self._cells, cell, records)
         group = np.zeros(int(step.max(initial=-1)) + 1, np.int64)
         group[step] = records["group"]
         self._cell_group = group[self._cells.step]

@@ -18,9 +18,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.sync_kinds import Kind
+from profiler._numbering import blocks, ranked
 from profiler.costs import computation_ns, h_relation, superstep_numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from bsplib.recording.records import Run
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Positions = NDArray[np.intp]
+    Values = Callable[[slice], Floats]
 
 RULES = ("max", "sum")
 """The rules for h: the greater of the bytes in and out of a process, or their sum."""
@@ -119,35 +123,56 @@ def keep_books(callgraph: CallGraph) -> Books:
 def _supersteps(run: Run) -> Supersteps:
     records = run.records
     of_record = superstep_numbers(run)
-    by_step = np.lexsort((records["pid"], of_record))
-    starts = np.flatnonzero(np.diff(of_record[by_step], prepend=-1))
-    first = by_step[starts]
+    first = np.empty(int(of_record.max(initial=-1)) + 1, np.intp)
+    ended = np.zeros(len(first))
+    for part in blocks(len(records)):
+        first[of_record[part]] = np.arange(part.start, part.start + len(of_record[part]))
+        ends = records["kind"][part] != Kind.END
+        np.maximum.at(ended, of_record[part], ends.astype(np.float64))  # of one type: fast
     group = records["group"][first].astype(np.intp)
     size = np.array([entry.size for entry in run.groups], np.float64)[group]
-    ended = np.zeros(len(starts))
-    np.maximum.at(ended, of_record, records["kind"] != Kind.END)
+    number = records["superstep"][first].astype(np.int64)
 
-    def leaders(values: Floats) -> Leaders:
-        ordered = values[by_step]
-        if len(starts) == 0:
-            return Leaders(np.empty(0), np.empty(0), starts)
-        greatest = np.maximum.reduceat(ordered, starts)
-        reached = np.flatnonzero(ordered == greatest[of_record[by_step]])
-        _, lowest = np.unique(of_record[by_step[reached]], return_index=True)
-        mean = np.add.reduceat(ordered, starts) / size
-        return Leaders(greatest, np.minimum(mean, greatest), by_step[reached[lowest]])
+    def leaders(values: Values) -> Leaders:
+        return _leaders(run, values, of_record, size)
 
     h_out, h_in = h_relation(run, of_record)
-    h = {"max": leaders(np.maximum(h_in, h_out)), "sum": leaders(h_in + h_out)}
-    number = records["superstep"][first].astype(np.int64)
-    return Supersteps(group, number, ended, leaders(computation_ns(run)), h, of_record)
+    h = {
+        "max": leaders(lambda part: np.maximum(h_in[part], h_out[part])),
+        "sum": leaders(lambda part: h_in[part] + h_out[part]),
+    }
+    w = computation_ns(run)
+    return Supersteps(group, number, ended, leaders(lambda part: w[part]), h, of_record)
+
+
+def _leaders(run: Run, values: Values, of_record: NDArray[np.int64], size: Floats) -> Leaders:
+    """Find the greatest value of each superstep, and of the lowest pid that has it.
+
+    Args:
+        run: the run.
+        values: returns the values of a block of records.
+        of_record: superstep of each record.
+        size: number of processes of each superstep.
+    """
+    greatest, sums = np.full(len(size), -np.inf), np.zeros(len(size))
+    for part in blocks(len(of_record)):
+        np.maximum.at(greatest, of_record[part], values(part))
+        np.add.at(sums, of_record[part], values(part))
+    pid, record = np.full(len(size), run.nprocs, np.int32), np.empty(len(size), np.intp)
+    for part in blocks(len(of_record)):
+        rows = part.start + np.flatnonzero(values(part) == greatest[of_record[part]])
+        pids = run.records["pid"][rows]
+        np.minimum.at(pid, of_record[rows], pids)
+        lowest = rows[pids == pid[of_record[rows]]]
+        record[of_record[lowest]] = lowest
+    return Leaders(greatest, np.minimum(sums / size, greatest), record)
 
 
 def _cells(steps: Supersteps, origin: Positions, origins: int) -> Cells:
     """Sum the supersteps of each group at each origin."""
     keys = {name: steps.group * origins + origin[entry.record] for name, entry in steps.h.items()}
     w_keys = steps.group * origins + origin[steps.w.record]
-    found = np.unique(np.concatenate([w_keys, *keys.values()]))
+    found, _ = ranked(np.concatenate([w_keys, *keys.values()]))
     group, at = np.divmod(found, max(origins, 1))
 
     def total(by: Positions, values: Floats) -> Floats:
@@ -185,7 +210,7 @@ def _partitions(run: Run, steps: Supersteps, origin: Positions) -> tuple[Partiti
 
 def _positions(steps: Supersteps, group: NDArray[np.int64], number: NDArray[np.int64]) -> Positions:
     """Return the positions of supersteps; -1 where there is none."""
-    distinct = np.unique(steps.number)
+    distinct, _ = ranked(steps.number)
     keys = steps.group * len(distinct) + np.searchsorted(distinct, steps.number)
     rank = np.searchsorted(distinct, number).clip(max=max(len(distinct) - 1, 0))
     if len(keys) == 0:

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from bsplib.recording.records import NO_CPU, Direction, Run
-from profiler._numbering import blocks, finder, is_small, ranked
+from profiler._numbering import blocks, by_blocks, finder, is_small, ranked
 from profiler._segments import changes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
+Result = TypeVar("Result")
+
 METRICS = ("comp", "comm", "idle", "h")
 """Computation, communication and idle time, and the h-relation."""
+
+
+def _once(run: Run, name: str, compute: Callable[[], Result]) -> Result:
+    """Compute what all views of a run need; keep it if the records of the run cannot change."""
+    if run.records.flags.writeable or run.traffic.flags.writeable:
+        return compute()
+    if name not in run.derived:
+        run.derived[name] = result = compute()
+        for array in result if isinstance(result, tuple) else [result]:
+            if isinstance(array, np.ndarray):
+                array.setflags(write=False)
+    kept: Result = run.derived[name]
+    return kept
 
 
 def superstep_numbers(run: Run) -> NDArray[np.int64]:
@@ -26,13 +41,18 @@ def superstep_numbers(run: Run) -> NDArray[np.int64]:
         For each record the number of its superstep, from 0 without gaps. The records of
         all processes in the same superstep of the same group have the same number.
     """
-    group = np.ascontiguousarray(run.records["group"])
-    superstep = np.ascontiguousarray(run.records["superstep"])
+    return _once(run, "superstep_numbers", lambda: _superstep_numbers(run))
+
+
+def _superstep_numbers(run: Run) -> NDArray[np.int64]:
+    group, superstep = run.records["group"], run.records["superstep"]
     lengths = np.zeros(len(run.groups), np.int64)
-    np.maximum.at(lengths, group, superstep + 1)
+    for part in blocks(len(group)):
+        np.maximum.at(lengths, group[part], superstep[part] + 1)
     if is_small(lengths.sum(dtype=float), len(group)):
         first = np.cumsum(lengths) - lengths
-        return ranked(first[group] + superstep)[1]
+        keys = by_blocks(len(group), lambda part: first[group[part]] + superstep[part])
+        return ranked(keys)[1]
     order = np.lexsort((superstep, group))
     numbers = np.empty(len(order), np.int64)
     numbers[order] = np.cumsum(changes(group[order], superstep[order])) - 1
@@ -46,10 +66,14 @@ def computation_ns(run: Run) -> NDArray[np.float64]:
     time was measured, w is at most the share of W in it, ``cpu * W / (W + calls)``, so
     that waiting for a core does not count as computation.
     """
-    w = np.empty(len(run.records))
-    for part in blocks(len(w)):
-        w[part] = _computation_ns(run.records[part])
-    return w
+
+    def compute() -> NDArray[np.float64]:
+        w = np.empty(len(run.records))
+        for part in blocks(len(w)):
+            w[part] = _computation_ns(run.records[part])
+        return w
+
+    return _once(run, "computation_ns", compute)
 
 
 def _computation_ns(records: NDArray[np.void]) -> NDArray[np.float64]:
@@ -67,9 +91,17 @@ def waiting_ns(run: Run) -> float | None:
     Returns:
         Nanoseconds, the sum of W - w over all records; None if CPU time was not measured.
     """
-    if not (run.records["cpu"] != NO_CPU).any():
-        return None
-    return float((spent_ns(run) - computation_ns(run)).sum())
+    w = computation_ns(run)
+
+    def compute() -> float | None:
+        waited, measured = 0.0, False
+        for part in blocks(len(w)):
+            records = run.records[part]
+            waited += float((_spent_ns(records) - w[part]).sum())
+            measured |= bool((records["cpu"] != NO_CPU).any())
+        return waited if measured else None
+
+    return _once(run, "waiting_ns", compute)
 
 
 def elapsed_s(run: Run) -> float:
@@ -119,13 +151,19 @@ def cost_blocks(
     Yields:
         The positions of successive records, and their costs.
     """
-    h = np.maximum(*h_relation(run, numbers))
-    for part in blocks(len(h)):
+    w, (h_out, h_in) = computation_ns(run), h_relation(run, numbers)
+    for part in blocks(len(w)):
         records = run.records[part]
-        released = np.ascontiguousarray(records["released"])
-        comm = records["comm_calls"] + (records["end"] - released)
-        idle = released - records["arrive"]
-        yield part, np.stack([_computation_ns(records), comm, idle, h[part]])
+        idle = records["released"] - records["arrive"]
+        h = np.maximum(h_out[part], h_in[part])
+        yield part, np.stack([w[part], communication_ns(records), idle, h])
+
+
+def communication_ns(records: NDArray[np.void]) -> NDArray[np.int64]:
+    """Return the time of each record in calls of primitives and in the sync after the release."""
+    comm: NDArray[np.int64] = records["end"] - records["released"]
+    comm += records["comm_calls"]
+    return comm
 
 
 def h_relation(
@@ -145,10 +183,15 @@ def h_relation(
     Returns:
         ``(h_out, h_in)``, each as long as ``run.records``.
     """
+    return _once(run, "h_relation", lambda: _h_relation(run, numbers))
+
+
+def _h_relation(
+    run: Run, numbers: NDArray[np.int64] | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     h_out, h_in = np.zeros((2, len(run.records)))
-    partners = partner_records(run, numbers)
-    for part in blocks(len(partners)):
-        rows, partner = run.traffic[part], partners[part]
+    for part, partner in _partners(run, numbers):
+        rows = run.traffic[part]
         caller, sizes = rows["record"], rows["bytes"].astype(np.float64)
         out, there = rows["direction"] == Direction.OUT, partner >= 0
         for h, direction in ((h_out, out), (h_in, ~out)):
@@ -165,13 +208,22 @@ def partner_records(run: Run, numbers: NDArray[np.int64] | None = None) -> NDArr
         numbers: the result of :func:`superstep_numbers`, if it is known.
     """
     partners = np.empty(len(run.traffic), np.int64)
-    if len(partners) == 0:
-        return partners
+    for part, partner in _partners(run, numbers):
+        partners[part] = partner
+    return partners
+
+
+def _partners(
+    run: Run, numbers: NDArray[np.int64] | None
+) -> Iterator[tuple[slice, NDArray[np.int64]]]:
+    """Return the positions of the partners' records, for blocks of traffic rows."""
+    if len(run.traffic) == 0:
+        return
     pid = np.ascontiguousarray(run.records["pid"])
     numbers = superstep_numbers(run) if numbers is None else numbers
-    keys = numbers * run.nprocs + pid  # superstep and process: unique
+    keys = numbers * run.nprocs  # with a process added, the key of a record is unique
+    keys += pid
     find = finder(keys, (int(numbers.max()) + 1) * run.nprocs)
-    for part in blocks(len(partners)):
+    for part in blocks(len(run.traffic)):
         caller, partner = run.traffic["record"][part], run.traffic["partner"][part]
-        partners[part] = find(keys[caller] - pid[caller] + partner)
-    return partners
+        yield part, find(keys[caller] - pid[caller] + partner)

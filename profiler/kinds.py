@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from profiler._numbering import blocks
 from profiler.booking import RULES
 from profiler.costs import computation_ns, h_relation
 
@@ -120,8 +121,9 @@ class _Finder:
             return []
         found = self._computation()
         h_out, h_in = h_relation(self._run, self._steps.of_record)
+        mean_in, mean_out = self._mean(h_in), self._mean(h_out)
         for rule in RULES:
-            found += self._bytes(rule, h_in, h_out)
+            found += self._bytes(rule, (h_in, mean_in), (h_out, mean_out))
         return found + self._sub_groups() + self._supersteps()
 
     def _computation(self) -> list[Entry]:
@@ -134,12 +136,15 @@ class _Finder:
             for rank, habit in enumerate(habits)
         ]
 
-    def _bytes(self, rule: str, h_in: Floats, h_out: Floats) -> list[Entry]:
+    def _bytes(
+        self, rule: str, into: tuple[Floats, Floats], out: tuple[Floats, Floats]
+    ) -> list[Entry]:
+        """Return the losses of bytes, from the bytes of records and their means by superstep."""
         leaders = self._steps.h[rule]
         ranked = self._ranked(leaders)
-        relation = np.maximum(h_in, h_out) if rule == "max" else h_in + h_out
+        relation = np.maximum(into[0], out[0]) if rule == "max" else into[0] + out[0]
         habits = self._habits(leaders, ranked, relation)
-        excess = [self._excess(leaders, ranked, values) for values in (h_in, h_out)]
+        excess = [self._excess(leaders, ranked, *values) for values in (into, out)]
         return [
             self._entry(COMM, rule, ranked, rank, habit, _direction(*(by[rank] for by in excess)))
             for rank, habit in enumerate(habits)
@@ -227,18 +232,7 @@ class _Finder:
 
     def _habits(self, leaders: Leaders, ranked: _Ranked, values: Floats) -> list[_Habit]:
         """Tell for each of the ranked spots whether it is always the same process."""
-        nprocs = self._run.nprocs
-        step = self._steps.of_record
-        rank = ranked.rank[step]
-        rows = np.flatnonzero(rank >= 0)
-        keys = rank[rows] * nprocs + self._run.records["pid"][rows]
-
-        def by_pid(sums: Floats) -> Floats:
-            """Sum over the supersteps of the groups to which a process belongs."""
-            pids = np.bincount(keys, sums[rows], len(ranked.spots) * nprocs)
-            return pids.reshape(len(ranked.spots), nprocs).astype(np.float64)
-
-        above, lost = by_pid(values - leaders.mean[step]), by_pid(ranked.lost[step])
+        above, lost = self._by_pid(leaders, ranked, values)
         habits = []
         for number in range(len(ranked.spots)):
             mine = np.flatnonzero(ranked.rank == number)
@@ -253,11 +247,32 @@ class _Finder:
             habits.append(_Habit(habit, pid, int(worst), len(mine)))
         return habits
 
-    def _excess(self, leaders: Leaders, ranked: _Ranked, values: Floats) -> Floats:
-        """Return by how much the leading processes exceed the mean, for each ranked spot."""
+    def _by_pid(self, leaders: Leaders, ranked: _Ranked, values: Floats) -> tuple[Floats, Floats]:
+        """Sum over the supersteps of each ranked spot, for each process of their groups.
+
+        Returns:
+            By how much the process is above the mean, and what is lost there; both have the
+            shape (spots, processes).
+        """
+        nprocs, pids = self._run.nprocs, self._run.records["pid"]
+        above, lost = np.zeros((2, len(ranked.spots) * nprocs))
+        for part in blocks(len(values)):
+            step = self._steps.of_record[part]
+            rank = ranked.rank[step]
+            rows = np.flatnonzero(rank >= 0)
+            keys, step = rank[rows] * nprocs + pids[part][rows], step[rows]
+            np.add.at(above, keys, values[part][rows] - leaders.mean[step])
+            np.add.at(lost, keys, ranked.lost[step])
+        return above.reshape(-1, nprocs), lost.reshape(-1, nprocs)
+
+    def _mean(self, values: Floats) -> Floats:
+        """Return the mean of each superstep over all processes of its group."""
         steps = self._steps
-        size = self._books.size[steps.group]
-        mean = np.bincount(steps.of_record, values, len(steps.group)) / size
+        sums = np.bincount(steps.of_record, values, len(steps.group))
+        return sums / self._books.size[steps.group]
+
+    def _excess(self, leaders: Leaders, ranked: _Ranked, values: Floats, mean: Floats) -> Floats:
+        """Return by how much the leading processes exceed the mean, for each ranked spot."""
         mine = np.flatnonzero(ranked.rank >= 0)
         above = (values[leaders.record] - mean)[mine]
         return np.bincount(ranked.rank[mine], above, len(ranked.spots)).astype(np.float64)
@@ -266,10 +281,11 @@ class _Finder:
         """Return how many processes end the supersteps of a spot there; 0 for most of them."""
         number = {node: position for position, node in enumerate(self._callgraph.graph)}
         leaf = np.array([number[origin.chain[-1]] for origin in self._callgraph.origins])
-        leaf = leaf[self._origin]
-        steps = self._steps
-        same = leaf == leaf[steps.w.record][steps.of_record]
-        there = np.bincount(steps.of_record, same, len(steps.group))
+        steps, origin = self._steps, self._origin
+        leading, there = leaf[origin[steps.w.record]], np.zeros(len(steps.group))
+        for part in blocks(len(origin)):
+            step = steps.of_record[part]
+            np.add.at(there, step, (leaf[origin[part]] == leading[step]).astype(np.float64))
         sharing = []
         for rank in range(len(ranked.spots)):
             mine = np.flatnonzero(ranked.rank == rank)

@@ -9,7 +9,8 @@ import numpy as np
 
 from bsplib.errors import UsageError
 from bsplib.sync_kinds import Kind
-from profiler.costs import h_relation, record_costs, superstep_numbers
+from profiler._numbering import blocks, by_blocks, stable_order
+from profiler.costs import communication_ns, h_relation, superstep_numbers
 from profiler.models.prices import choose_prices, recorded_machine
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 FITTED = "fitted to this run"
 """Source of rates that were fitted to the run itself."""
 
-_COMM = 1
 _MOST_POINTS = 1000
 """Supersteps are summed up in at most so many points for a fit."""
 
@@ -124,21 +124,24 @@ def _syncs(run: Run) -> tuple[Values, Values]:
     Both are the greatest among the processes of the superstep.
     """
     step = superstep_numbers(run)
-    rows = np.flatnonzero(run.records["kind"] != Kind.END)
-    if len(rows) == 0:
-        return np.empty(0), np.empty(0)
-    h, comm = np.zeros((2, int(step.max()) + 1))
-    np.maximum.at(h, step[rows], np.maximum(*h_relation(run, step))[rows])
-    np.maximum.at(comm, step[rows], record_costs(run, step)[_COMM][rows])
-    present = np.unique(step[rows])
+    h_out, h_in = h_relation(run, step)
+    h, comm = np.zeros((2, int(step.max(initial=-1)) + 1))
+    present = np.zeros(len(h), bool)
+    for part in blocks(len(step)):
+        records = run.records[part]
+        rows = np.flatnonzero(records["kind"] != Kind.END)
+        steps = step[part][rows]
+        present[steps] = True
+        np.maximum.at(h, steps, np.maximum(h_out[part], h_in[part])[rows])
+        np.maximum.at(comm, steps, communication_ns(records)[rows].astype(np.float64))
     return h[present], comm[present] / 1e9
 
 
 def _processes(run: Run) -> tuple[Values, Values]:
     """Return h and the time of communication of each record of a sync, in bytes and s."""
     rows = np.flatnonzero(run.records["kind"] != Kind.END)
-    step = superstep_numbers(run)
-    return np.maximum(*h_relation(run, step))[rows], record_costs(run, step)[_COMM][rows] / 1e9
+    comm_ns = by_blocks(len(run.records), lambda part: communication_ns(run.records[part]))
+    return np.maximum(*h_relation(run))[rows], comm_ns[rows] / 1e9
 
 
 def _points(h: Values, comm_s: Values, quantile: float) -> tuple[Values, Values, Values]:
@@ -146,7 +149,7 @@ def _points(h: Values, comm_s: Values, quantile: float) -> tuple[Values, Values,
 
     Quantiles, since a process that waits for a core communicates a thousand times longer.
     """
-    order = np.argsort(h, kind="stable")
+    order = stable_order(h.astype(np.int64))
     h, comm_s = h[order], comm_s[order]
     distinct = np.flatnonzero(np.diff(h, prepend=-1.0))
     if len(distinct) > _MOST_POINTS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,9 +11,17 @@ import pytest
 from bsplib.recording.records import Direction
 from bsplib.sync_kinds import Kind
 from profiler import _numbering
-from profiler._numbering import finder, ranked
+from profiler._numbering import finder, ranked, stable_order
 from profiler._sums import Sums
-from profiler.costs import METRICS, h_relation, partner_records, superstep_numbers
+from profiler.booking import keep_books
+from profiler.callgraph import build
+from profiler.costs import (
+    METRICS,
+    computation_ns,
+    h_relation,
+    partner_records,
+    superstep_numbers,
+)
 
 STACKS = ["main:2", "main a:12", "main b a:12", "main b:22", "main c:32"]
 
@@ -174,6 +183,35 @@ def test_supersteps_are_numbered_by_group_and_number(run):
     assert superstep_numbers(run).tolist() == [place[pair] for pair in pairs]
 
 
+def test_leaders_of_supersteps_are_those_of_a_search(run):
+    callgraph = build(run)
+    supersteps = keep_books(callgraph).supersteps
+    costs, (_, h) = np.array(plain_costs(run)), plain_h(run)
+    pid, place = run.records["pid"], supersteps.of_record
+    values = {"w": costs[:, 0], "max": h.max(axis=0), "sum": h.sum(axis=0)}
+    leaders = {"w": supersteps.w} | supersteps.h
+    for name, of_records in values.items():
+        for number, group in enumerate(supersteps.group):
+            mine = np.flatnonzero(place == number)
+            best = min(mine, key=lambda row: (-of_records[row], pid[row]))
+            assert leaders[name].record[number] == best
+            assert leaders[name].greatest[number] == of_records[best]
+            mean = of_records[mine].sum() / run.groups[group].size
+            assert leaders[name].mean[number] == pytest.approx(mean)
+            assert supersteps.ended[number] == (run.records["kind"][best] != Kind.END)
+
+
+def test_what_is_computed_from_read_only_records_is_kept(run):
+    assert computation_ns(run) is not computation_ns(run)
+    assert not run.derived
+    run.records.setflags(write=False)
+    run.traffic.setflags(write=False)
+    assert computation_ns(run) is computation_ns(run)
+    assert h_relation(run)[0] is h_relation(run)[0]
+    assert not superstep_numbers(run).flags.writeable
+    assert not replace(run, records=run.records.copy()).derived
+
+
 def test_a_partner_without_a_record_in_the_superstep_is_none(script):
     program = script(3)
     program.step("main", puts=[(0, 1, 8)])
@@ -187,6 +225,13 @@ def test_values_are_ranked_as_by_a_sort():
     assert different.tolist() == sorted(set(values.tolist()))
     assert np.array_equal(different[position], values)
     assert [part.tolist() for part in ranked(np.empty(0, np.int64))] == [[], []]
+
+
+def test_values_are_ordered_as_by_a_sort():
+    values = np.random.default_rng(2).integers(0, 9, 40)
+    assert np.array_equal(stable_order(values), np.argsort(values, kind="stable"))
+    many = np.random.default_rng(2).permutation(2**16 + 1)
+    assert np.array_equal(stable_order(many), np.argsort(many, kind="stable"))
 
 
 def test_keys_are_found_where_they_are():
