@@ -25,6 +25,7 @@ from webui.traces import Traces
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Sequence
 
     import werkzeug
 
@@ -91,7 +92,10 @@ class _InOrder(DefaultJSONProvider):
 
 
 def create_app(
-    *traces: Trace | str | os.PathLike[str], token: str = "", library: bool = False
+    *traces: Trace | str | os.PathLike[str],
+    token: str = "",
+    library: bool = False,
+    names: Sequence[str] = (),
 ) -> flask.Flask:
     """Create the application that shows traces.
 
@@ -106,11 +110,12 @@ def create_app(
         token: first part of every address. Other users of this computer can connect to
             its loopback, too, but cannot read anything without the token.
         library: show the functions of bsplib itself, too, unless the page asks otherwise.
+        names: what the traces are called; default: program or file.
     """
     root = f"/{token}" if token else ""
     app = flask.Flask(__name__, static_folder=STATIC, static_url_path=f"{root}/static")
     app.json = _InOrder(app)
-    shown = Traces(*traces, library=library)
+    shown = Traces(*traces, library=library, names=names)
     _guard(app)
 
     @app.get(f"{root}/")
@@ -187,6 +192,8 @@ def serve(
     port: int = 0,
     open_browser: bool = True,
     library: bool = False,
+    names: Sequence[str] = (),
+    view: str = "",
 ) -> None:
     """Serve the pages of some traces on this computer's loopback until Ctrl-C.
 
@@ -197,6 +204,8 @@ def serve(
         port: port of the server; 0 for any free port.
         open_browser: whether to show the page in the user's browser.
         library: also show the functions of bsplib itself.
+        names: what the traces are called; default: program or file.
+        view: the view that is shown first, such as ``compare``.
 
     Raises:
         PortError: the port cannot be used; the text says why in one sentence.
@@ -204,12 +213,13 @@ def serve(
     connections: dict[int, object] = {}
     with _listening(port) as listener:
         token, once = secrets.token_urlsafe(16), f"/open/{secrets.token_urlsafe(16)}"
-        app = create_app(*traces, token=token, library=library)
-        add_single_use_address(app, once, f"/{token}/")
+        app = create_app(*traces, token=token, library=library, names=names)
+        page = f"/{token}/#view={view}" if view else f"/{token}/"
+        add_single_use_address(app, once, page)
         server = waitress.create_server(app, map=connections, sockets=[listener], **LIMITS)
         server.channel_class = _Channel
         site = f"http://{HOST}:{listener.getsockname()[1]}"
-        click.echo(f"The profile is at {site}/{token}/ until Ctrl-C.")
+        click.echo(f"The profile is at {site}{page} until Ctrl-C.")
         if open_browser:
             # In a thread, since starting some browsers returns only when they are closed.
             threading.Thread(target=webbrowser.open, args=(site + once,), daemon=True).start()

@@ -16,11 +16,14 @@ import jinja2
 from markupsafe import Markup
 
 from bsplib.recording.output_file import written_whole
+from profiler.compare.pairing import pairs_by_order
 from webui.answers import ANSWERS, Json, Query
 from webui.bundle import bundle
-from webui.traces import Traces
+from webui.traces import COMPARISON, Traces
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bsplib.recording.records import Trace
 
 STATIC = Path(__file__).parent / "static"
@@ -61,9 +64,12 @@ def served_page(title: str) -> str:
     )
 
 
-def saved_page(trace: Trace, *, library: bool = False) -> str:
-    """Return the page with all its files and data: it loads nothing and works offline."""
-    traces = Traces(trace, library=library)
+def saved_page(*traces_shown: Trace, library: bool = False, names: Sequence[str] = ()) -> str:
+    """Return the page with all its files and data: it loads nothing and works offline.
+
+    It compares the runs of the first trace with those of each other one.
+    """
+    traces = Traces(*traces_shown, library=library, names=names)
     sheets = [_inlined((STATIC / "css" / name).read_text(encoding="utf-8")) for name in styles()]
     script = _inlined(bundle(STATIC, ENTRY))
     return _render(
@@ -86,6 +92,18 @@ def saved_answers(traces: Traces) -> Json:
                 for query in answer.saved(opened):
                     address = address_of(about["id"], number, name, query)
                     found[address] = traces.answer(about["id"], number, name, query)
+    return found | _comparisons(traces)
+
+
+def _comparisons(traces: Traces) -> Json:
+    """Return how the runs of the first trace changed since those of each other one."""
+    found = {}
+    for other in range(1, len(traces)):
+        counts = len(traces.runs(str(other))), len(traces.runs("0"))
+        for before, after in pairs_by_order(*counts):
+            query = {"with": f"{other}.{before}"}
+            address = address_of("0", after, COMPARISON, query)
+            found[address] = traces.answer("0", after, COMPARISON, query)
     return found
 
 
@@ -101,19 +119,29 @@ def title_of(traces: Traces) -> str:
     return traces.overview()[0]["title"] if len(traces) == 1 else f"{len(traces)} traces"
 
 
-def write_html(trace: Trace, out_path: str | os.PathLike[str], *, library: bool = False) -> None:
+def write_html(
+    trace: Trace,
+    out_path: str | os.PathLike[str],
+    *,
+    library: bool = False,
+    before: Sequence[Trace] = (),
+    names: Sequence[str] = (),
+) -> None:
     """Save the pages of a trace as one HTML file that needs no server and no network.
 
     Args:
         trace: the trace; the file contains all its runs.
         out_path: the file to write; it is written completely or not at all.
         library: also show the functions of bsplib itself.
+        before: traces with whose runs those of the trace are compared.
+        names: what the traces are called; default: program.
 
     Raises:
         OSError: the file cannot be written, or is a folder, a device or a pipe.
     """
     with written_whole(out_path) as unfinished:
-        unfinished.write_text(saved_page(trace, library=library), encoding="utf-8")
+        page = saved_page(trace, *before, library=library, names=names)
+        unfinished.write_text(page, encoding="utf-8")
 
 
 def embedded_json(data: Json) -> Markup:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +13,18 @@ from bsplib.recording.records import Trace
 from bsplib.recording.trace import read_trace
 from profiler import format as fmt
 from webui import services
-from webui.answers import ANSWERS, Answer
+from webui.answers import ANSWERS
+from webui.compare import describe_comparison, run_named
 from webui.opened import OpenRun
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 Json = dict[str, Any]
+
+COMPARISON = "compare"
+"""The answer that is about two runs: the one of the address, and the one of the query."""
 
 _KEPT_ANSWERS = 64
 
@@ -38,13 +43,18 @@ class _Source:
 class Traces:
     """Traces by id: ``0``, ``1``, ... Threads may share them."""
 
-    def __init__(self, *traces: Trace | str | os.PathLike[str], library: bool = False) -> None:
+    def __init__(
+        self,
+        *traces: Trace | str | os.PathLike[str],
+        library: bool = False,
+        names: Sequence[str] = (),
+    ) -> None:
         self._library = library
         self._sources: list[_Source] = []
         self._answers: dict[tuple[str, ...], Json | BspError] = {}
         self._lock = threading.Lock()
-        for trace in traces:
-            self.add(trace)
+        for trace, name in zip_longest(traces, names, fillvalue=""):
+            self.add(trace, name)
 
     def add(self, trace: Trace | str | os.PathLike[str], name: str = "") -> str:
         """Add a trace, or a file that is read when it is first needed, and return its id."""
@@ -120,7 +130,7 @@ class Traces:
         Args:
             trace_id: id of the trace.
             number: number of the run in the trace, from 0.
-            name: a name in ``webui.answers.ANSWERS``.
+            name: ``COMPARISON``, or a name in ``webui.answers.ANSWERS``.
             query: the query of the address.
 
         Raises:
@@ -129,12 +139,12 @@ class Traces:
             BspError: the answer cannot be computed, for a run that is too large for example.
         """
         opened = self.run(trace_id, number)
-        if name not in ANSWERS:
+        if name != COMPARISON and name not in ANSWERS:
             raise IndexError(f"a run has no {name[:40]!r}; it has {', '.join(ANSWERS)}")
         key = (trace_id, str(number), name, *(f"{k}={query[k]}" for k in sorted(query)))
         with self._lock:
             known = self._answers.pop(key, None)
-        made = _made(ANSWERS[name], opened, query) if known is None else known
+        made = self._made(name, opened, query) if known is None else known
         with self._lock:
             self._answers[key] = made
             if len(self._answers) > _KEPT_ANSWERS:
@@ -143,13 +153,14 @@ class Traces:
             raise made
         return made
 
-
-def _made(answer: Answer, opened: OpenRun, query: Mapping[str, str]) -> Json | BspError:
-    """Return an answer, or the error that is the answer, so that both are computed once."""
-    try:
-        return answer.make(opened, query)
-    except BspError as error:
-        return error
+    def _made(self, name: str, opened: OpenRun, query: Mapping[str, str]) -> Json | BspError:
+        """Return an answer, or the error that is the answer, so that both are computed once."""
+        try:
+            if name == COMPARISON:
+                return describe_comparison(self.run(*run_named(query)), opened, query)
+            return ANSWERS[name].make(opened, query)
+        except BspError as error:
+            return error
 
 
 def _title(trace: Trace) -> str:

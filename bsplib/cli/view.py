@@ -17,17 +17,39 @@ from bsplib.cli.traces import read
 )
 @click.option("--browser/--no-browser", default=True, help="Whether to open a browser.")
 @click.option("--library", is_flag=True, help="Show the functions of bsplib too.")
+@click.option(
+    "--compare",
+    "before",
+    type=TRACE,
+    metavar="BEFORE",
+    help="Show what changed since the runs in the trace BEFORE, too.",
+)
 @click.argument("file", type=TRACE)
-def command(html: Path | None, port: int, browser: bool, library: bool, file: Path) -> None:
+def command(
+    html: Path | None,
+    port: int,
+    browser: bool,
+    library: bool,
+    before: Path | None,
+    file: Path,
+) -> None:
     """Show the shaded call graph of the trace FILE in the browser."""
     import webui  # noqa: PLC0415  # imported late
 
-    trace = read(file)
+    traces = [read(path) for path in (file, before) if path is not None]
+    names = [str(file), str(before)] if before is not None else []
     if html is None:
-        webui.serve(trace, port=port, open_browser=browser, library=library)
+        webui.serve(
+            *traces,
+            names=names,
+            view="" if before is None else "compare",
+            port=port,
+            open_browser=browser,
+            library=library,
+        )
         return
     try:
-        webui.write_html(trace, html, library=library)
+        webui.write_html(traces[0], html, before=traces[1:], names=names, library=library)
     except OSError as error:
         raise click.ClickException(f"{html} cannot be written: {error.strerror}") from None
     click.echo(f"wrote {html}: open it in a browser")

@@ -26,9 +26,7 @@ def pairs_of(before: Trace, after: Trace, chosen: str | None = None) -> list[tup
     """
     counts = len(before.runs), len(after.runs)
     if chosen is None:
-        if counts[0] == counts[1]:
-            return [(position, position) for position in range(counts[0])]
-        return [(counts[0] - 1, counts[1] - 1)]
+        return pairs_by_order(*counts)
     numbers = re.fullmatch(r"(\d{1,9})(?::(\d{1,9}))?", chosen.strip())
     if numbers is None:
         raise UsageError(f"{chosen!r} names no run: write it as in 2, or as in 1:3")
@@ -38,3 +36,18 @@ def pairs_of(before: Trace, after: Trace, chosen: str | None = None) -> list[tup
         if not 1 <= number <= count:
             raise UsageError(f"there is no run {number} {which}; the trace has runs 1 to {count}")
     return [(first - 1, second - 1)]
+
+
+def pairs_by_order(before: int, after: int) -> list[tuple[int, int]]:
+    """Return all runs in their order if both numbers of runs are equal, otherwise the last ones.
+
+    Args:
+        before: number of runs of the first trace.
+        after: number of runs of the second trace.
+
+    Returns:
+        Positions in both traces; empty if one of them has no runs.
+    """
+    if before == after:
+        return [(position, position) for position in range(before)]
+    return [(before - 1, after - 1)] if before and after else []

@@ -1,0 +1,225 @@
+"""The view "Compare": its answer, what it shows in a real browser, and saved pages."""
+
+import json
+import re
+from urllib.request import urlopen
+
+import pytest
+from playwright.sync_api import expect
+
+import webui
+from bsplib.recording.records import Trace
+from webui.compare import run_named
+from webui.opened import QueryError
+from webui.traces import Traces
+
+MACHINE = {"name": "here", "g": 1e-9, "l": 1e-6}
+
+
+def solver(run_maker, frame, relax_s, *, line=11, size=8, gone=True, nprocs=2, **meta):
+    """A run of a few functions: ``relax`` takes so long by process, ``gone`` is left out later."""
+    maker = run_maker(nprocs)
+    main = [frame("main", 1, line) for line in range(2, 9)]
+    idle = [0] * (nprocs - 2)
+    maker.step((main[0], frame("relax", 10, line)), (*relax_s, *idle), sends=[(0, 1, size)])
+    if gone:
+        maker.step((main[1], frame("gone", 20, 21)), 1e-3)
+    else:
+        maker.step((main[1], frame("fresh", 30, 31)), 2e-3)
+        maker.step((main[2], frame("<b>bold\x1b</b>", 40, 41)), 1e-3)
+    return maker.run(program="solver.py", **meta)
+
+
+@pytest.fixture(scope="module")
+def traces(run_maker, frame):
+    """A trace of two runs after, and one of two runs before."""
+    before = solver(run_maker, frame, (1e-3, 9e-3))
+    after = solver(run_maker, frame, (5e-3, 5e-3), line=14, size=80, gone=False)
+    other = solver(run_maker, frame, (1e-3, 1e-3), nprocs=3)
+    return Trace((after, other)), Trace((before, before))
+
+
+@pytest.fixture(scope="module")
+def url(traces, served):
+    with served(*traces) as url:
+        yield url
+
+
+@pytest.fixture
+def view(tab, url, show):
+    """The view in a tab."""
+    show(tab, url, "view=compare")
+    return tab.locator("#view-compare")
+
+
+def row(view, name):
+    return view.get_by_role("row", name=re.compile(rf"^{re.escape(name)}\b"))
+
+
+# -- the answer ----------------------------------------------------------------------------------
+
+
+def test_the_answer_compares_the_run_of_the_address_with_the_one_of_the_query(traces):
+    shown = Traces(*traces)
+    answer = shown.answer("0", 0, "compare", {"with": "1.0"})
+    assert json.loads(json.dumps(answer)) == answer
+    assert answer["verdict"].startswith("8.00 ms instead of 10.0 ms: relax loses 4.00 ms less")
+    whole, *nodes = answer["nodes"]
+    assert (whole["before"]["h"], whole["after"]["h"]) == (8, 80)
+    statuses = {node["label"]: node["status"] for node in nodes}
+    assert statuses["relax · bcast.py line 11 → 14"] == "moved"
+    assert (statuses["gone"], statuses["fresh"]) == ("vanished", "new")
+    (leaf,) = (node for node in nodes if node["short"] == "line 11 → 14")
+    assert answer["nodes"][leaf["parent"]]["label"] == "relax"
+
+
+def test_losses_are_priced_by_the_rates_of_the_query(traces):
+    shown = Traces(*traces)
+    query = {"with": "1.0", "g": "1", "l": "0", "rule": "sum", "ratio": "2"}
+    whole = shown.answer("0", 0, "compare", query)["nodes"][0]
+    # 4 ms of computation, twice as slow; h is 8 bytes on both processes
+    assert whole["before"]["loss"] == pytest.approx(8e-3)
+    assert whole["after"]["loss"] == pytest.approx(0)
+    own = shown.answer("0", 0, "compare", {"with": "1.0"})["nodes"][0]
+    assert own["before"]["loss"] == pytest.approx(4e-3)
+
+
+@pytest.mark.parametrize(
+    ("query", "error"),
+    [
+        ({}, "with must be a trace and the number of a run, as in 1.0"),
+        ({"with": "1"}, "with must be"),
+        ({"with": "../1.0"}, "with must be"),
+        ({"with": "1.0", "g": "-1"}, "g is '-1': give a number that is not negative"),
+        ({"with": "1.0", "g": "1", "l": "inf"}, "l is 'inf'"),
+        ({"with": "1.0", "g": "1", "ratio": "0"}, "ratio more than 0"),
+        ({"with": "1.0", "g": "1", "rule": "least"}, "rule must be max or sum"),
+    ],
+)
+def test_a_query_that_means_nothing_is_refused(traces, query, error):
+    with pytest.raises(QueryError, match=error):
+        Traces(*traces).answer("0", 0, "compare", query)
+
+
+def test_a_run_that_is_not_there_is_refused(traces):
+    assert run_named({"with": "1.7"}) == ("1", 7)
+    with pytest.raises(IndexError, match="there is no run 7"):
+        Traces(*traces).answer("0", 0, "compare", {"with": "1.7"})
+
+
+def test_the_answer_is_served(url):
+    with urlopen(f"{url}traces/0/runs/0/compare.json?with=1.0") as answer:
+        assert json.load(answer)["quantities"][0]["name"] == "time"
+
+
+# -- in the browser ------------------------------------------------------------------------------
+
+
+@pytest.mark.browser
+def test_the_view_opens_on_the_run_of_the_same_number_with_the_verdict_on_top(view):
+    expect(view.get_by_label("Run before")).to_have_value("1.0")
+    expect(view.locator(".comparison")).to_contain_text(
+        "8.00 ms instead of 10.0 ms: relax loses 4.00 ms less waiting for process 1"
+    )
+    expect(view.locator("tbody tr").first).to_contain_text("whole run")
+
+
+@pytest.mark.browser
+def test_a_change_has_a_mark_a_colour_and_both_values(view):
+    time = row(view, "relax").locator("td").first
+    expect(time).to_have_text(re.compile("▼ 5.00 ms\\s*9.00 ms\\s*\N{MINUS SIGN}44%"))
+    expect(time).to_have_class(re.compile("better"))
+    h = row(view, "relax").locator("td").nth(2)
+    expect(h).to_have_text(re.compile(r"▲ 80 B\s*8 B\s*\+900%"))
+    expect(h).to_have_class(re.compile("worse"))
+    colours = {
+        cell.locator(".after").evaluate("element => getComputedStyle(element).color")
+        for cell in (time, h)
+    }
+    assert len(colours) == 2
+    balance = row(view, "relax").locator("td").last
+    expect(balance).to_have_text(re.compile(r"▲ 100%\s*56%"))
+    expect(balance).to_have_class(re.compile("better"))
+
+
+@pytest.mark.browser
+def test_new_moved_and_vanished_nodes_are_kept_and_marked(view):
+    expect(row(view, "fresh").locator(".status")).to_have_text("new")
+    expect(row(view, "line 11 → 14").locator(".status")).to_have_text("moved")
+    gone = row(view, "gone")
+    expect(gone.locator(".status")).to_have_text("vanished")
+    expect(gone.get_by_role("button")).to_have_count(0)
+
+
+@pytest.mark.browser
+def test_rows_are_sorted_by_the_change_of_the_chosen_quantity(view):
+    functions = view.locator("tbody th.function")
+    expect(functions).to_contain_text(["whole run", "relax", "fresh", "<b>bold\\x1b</b>", "gone"])
+    view.get_by_role("radio", name="h-relation").check(force=True)
+    expect(functions).to_contain_text(["whole run", "relax", "fresh", "<b>bold\\x1b</b>", "gone"])
+    expect(view.locator("thead .chosen")).to_have_text("h-relation")
+
+
+@pytest.mark.browser
+def test_a_row_selects_its_node_and_is_marked(view, tab):
+    row(view, "fresh").get_by_role("button").click()
+    expect(tab.locator("#detail h2")).to_have_text("fresh")
+    expect(view.locator("tr.selected")).to_have_count(1)
+    expect(view.locator("tr.selected")).to_contain_text("fresh")
+
+
+@pytest.mark.browser
+def test_another_run_before_is_chosen_and_the_address_holds_it(view, tab):
+    view.get_by_label("Run before").select_option("0.1")
+    expect(view.locator(".conditions")).to_contain_text("2 processes instead of 3 processes")
+    assert "compared=0.1" in tab.url
+    tab.go_back()
+    expect(view.locator(".conditions")).to_be_hidden()
+
+
+@pytest.mark.browser
+def test_another_speed_prices_the_losses_anew(view, tab):
+    expect(row(view, "relax").locator("td").nth(1)).to_contain_text("4.00 ms")
+    tab.evaluate("location.hash = 'view=compare&speed=0.5'")
+    expect(row(view, "relax").locator("td").nth(1)).to_contain_text("8.00 ms")
+
+
+@pytest.mark.browser
+def test_a_narrow_window_shows_names_and_the_chosen_quantity(open_tab, url, show):
+    tab = open_tab(width=390)
+    show(tab, url, "view=compare")
+    cells = row(tab.locator("#view-compare"), "relax").locator("td:visible")
+    expect(cells).to_have_count(1)
+    tab.get_by_role("radio", name="supersteps").check(force=True)
+    expect(cells).to_have_text("1")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.browser
+def test_one_run_alone_has_nothing_to_compare_with(tab, broadcast_url, show):
+    show(tab, broadcast_url, "view=compare")
+    expect(tab.locator("#view-compare .note")).to_contain_text("There is no other run")
+
+
+# -- saved pages ---------------------------------------------------------------------------------
+
+
+@pytest.mark.browser
+def test_a_page_saved_with_a_comparison_shows_it_offline(tab, traces, tmp_path, show):
+    after, before = traces
+    out = tmp_path / "page.html"
+    webui.write_html(after, out, before=[before], names=["after.bsp", "before.bsp"])
+    show(tab, f"file://{out}", "view=compare&speed=0.5")
+    view = tab.locator("#view-compare")
+    expect(view.get_by_label("Run before")).to_contain_text("before.bsp, run 1: 2 processes")
+    expect(view.locator(".comparison")).to_contain_text("8.00 ms instead of 10.0 ms")
+    expect(view.locator(".note")).to_contain_text("Losses are priced as recorded")
+    view.get_by_label("Run before").select_option("1.1")
+    expect(view.locator(".note")).to_contain_text("bsp view shows them")
+
+
+@pytest.mark.browser
+def test_a_page_saved_with_one_run_says_what_it_needs(tab, broadcast_trace, tmp_path, show):
+    webui.write_html(broadcast_trace, tmp_path / "page.html")
+    show(tab, f"file://{tmp_path / 'page.html'}", "view=compare")
+    expect(tab.locator("#view-compare .note")).to_contain_text("bsp view compares it with others")
