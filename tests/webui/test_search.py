@@ -1,0 +1,116 @@
+"""The search, in a real browser."""
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def search(tab, broadcast_url, show):
+    """Types a text into the search; the nodes are those of the broadcast."""
+    show(tab, broadcast_url)
+    field = tab.get_by_label("Search nodes")
+
+    def search(text):
+        tab.keyboard.press("/")
+        expect(field).to_be_focused()
+        field.fill(text)
+        return tab.locator("#search-count")
+
+    search.field = field
+    return search
+
+
+def selected(tab):
+    return tab.locator("#detail h2")
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("STAGE", "2 found"),  # in names, whatever their case
+        ("line 34", "1 found"),
+        ("bcast.py:41", "1 found"),
+        ("bcast.py:4", "nothing found"),  # the whole number of a line
+        ("/home/user", "9 found"),
+        ("/^bcast_(one|two)stage$/", "2 found"),
+        ("/^Bcast_onestage$/", "nothing found"),
+        ("/^Bcast_onestage$/i", "1 found"),
+        ("/py:6[0-9]$/", "2 found"),
+        ("(", "1 found"),  # bcast.py line 65 (end)
+        ("  ", ""),
+    ],
+)
+def test_nodes_are_found_by_name_place_and_expression(search, text, count):
+    expect(search(text)).to_have_text(count)
+
+
+def test_enter_goes_to_the_next_and_shift_enter_back_in_a_circle(tab, search):
+    count = search("stage")
+    expect(count).to_have_text("2 found")
+    seen = []
+    for key in "Enter", "Enter", "Enter", "Shift+Enter":
+        tab.keyboard.press(key)
+        seen.append((selected(tab).text_content(), count.text_content()))
+    first, second = "bcast_onestage", "bcast_twostage"
+    assert seen == [
+        (first, "1 of 2"),
+        (second, "2 of 2"),
+        (first, "1 of 2"),
+        (second, "2 of 2"),
+    ]
+    assert search.field.input_value() == "stage"
+
+
+def test_shift_enter_begins_with_the_last(tab, search):
+    search("stage")
+    tab.keyboard.press("Shift+Enter")
+    expect(selected(tab)).to_have_text("bcast_twostage")
+
+
+def test_escape_clears_and_then_leaves_the_search(tab, search):
+    count = search("stage")
+    expect(count).to_have_text("2 found")
+    tab.keyboard.press("Escape")
+    expect(count).to_have_text("")
+    expect(search.field).to_have_value("")
+    expect(search.field).to_be_focused()
+    tab.keyboard.press("Escape")
+    expect(search.field).not_to_be_focused()
+
+
+@pytest.mark.parametrize(
+    ("text", "why"), [("/(/", "Unterminated group"), ("/*/", "Nothing to repeat")]
+)
+def test_what_is_no_expression_is_said_in_words(tab, search, text, why):
+    count = search(text)
+    error = tab.locator("#search").get_by_role("alert")
+    expect(error).to_have_text(f"{text} is no regular expression: {why}.")
+    expect(count).to_have_text("")
+    tab.keyboard.press("Enter")
+    search("main")
+    expect(error).to_be_hidden()
+
+
+def test_the_search_is_in_the_address(tab, broadcast_url, show, search):
+    expect(search("/stage$/")).to_have_text("2 found")
+    assert "search=%2Fstage%24%2F" in tab.url
+    show(tab, *tab.url.split("#"))
+    expect(search.field).to_have_value("/stage$/")
+    expect(tab.locator("#search-count")).to_have_text("2 found")
+
+
+def test_one_search_is_one_entry_of_the_history(tab, search):
+    before = tab.evaluate("history.length")
+    search("s")
+    search("st")
+    search("sta")
+    assert tab.evaluate("history.length") == before + 1
+    tab.go_back()
+    expect(search.field).to_have_value("")
+
+
+def test_the_help_tells_of_the_search(tab, search):
+    tab.keyboard.press("?")
+    expect(tab.locator("#help")).to_contain_text("Shift-Enter to the one before")
