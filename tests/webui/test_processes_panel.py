@@ -61,7 +61,7 @@ def test_a_few_processes_are_a_pie_with_a_slice_each(look):
     panel = look("fixed")
     expect(panel.locator(".slice")).to_have_count(4)
     expect(panel.locator(".slice.greatest")).to_have_attribute("data-pid", "3")
-    expect(panel.locator("output")).to_have_text("process 3: 16.0 ms, 57% of all")
+    expect(panel.locator(".readout")).to_have_text("process 3: 16.0 ms, 57% of all")
     expect(panel.locator(".sorted")).to_have_count(0)
 
 
@@ -86,7 +86,7 @@ def test_another_metric_is_chosen_in_the_panel(tab, look):
         "aria-pressed", "true"
     )
     panel.get_by_role("button", name="h", exact=True).click()
-    expect(panel.locator("output")).to_have_text("process 1: 4.00 kB, 50% of all")
+    expect(panel.locator(".readout")).to_have_text("process 1: 4.00 kB, 50% of all")
     assert sums(panel) == ["4.00 kB", "4.00 kB", "2.00 kB"]
     panel.get_by_role("button", name="comm", exact=True).click()
     expect(panel).to_contain_text("There is nothing to share out here.")
@@ -98,17 +98,17 @@ def test_another_metric_is_chosen_in_the_panel(tab, look):
 
 def test_the_metric_of_the_path_is_shown_at_first(look):
     panel = look("fixed", state="metric=h-imb")
-    expect(panel.locator("output")).to_contain_text("kB")
+    expect(panel.locator(".readout")).to_contain_text("kB")
 
 
 def test_the_pointer_and_the_arrow_keys_tell_a_process_and_its_value(tab, look):
     panel = look("fixed")
     panel.locator("[data-pid='0']").hover()
-    expect(panel.locator("output")).to_have_text("process 0: 4.00 ms, 14% of all")
+    expect(panel.locator(".readout")).to_have_text("process 0: 4.00 ms, 14% of all")
     chart = panel.get_by_role("slider", name="Process")
     chart.focus()
     tab.keyboard.press("ArrowRight")
-    expect(panel.locator("output")).to_have_text("process 1: 4.00 ms, 14% of all")
+    expect(panel.locator(".readout")).to_have_text("process 1: 4.00 ms, 14% of all")
     expect(chart).to_have_attribute("aria-valuenow", "1")
     expect(panel.locator(".marked")).to_have_attribute("data-pid", "1")
     tab.keyboard.press("End")
@@ -121,13 +121,13 @@ def test_the_pointer_and_the_arrow_keys_tell_a_process_and_its_value(tab, look):
 def test_many_processes_are_sorted_bars_and_a_strip_by_pid(tab, look):
     panel = look("fixed", run=1)
     expect(panel.locator(".pie")).to_have_count(0)
-    expect(panel.locator("output")).to_contain_text("process 3: 160 ms")
+    expect(panel.locator(".readout")).to_contain_text("process 3: 160 ms")
     box = panel.locator(".strip").bounding_box()
     tab.mouse.move(box["x"] + box["width"] * 20.5 / 40, box["y"] + 5)
-    expect(panel.locator("output")).to_contain_text("process 20: 40.0 ms")
+    expect(panel.locator(".readout")).to_contain_text("process 20: 40.0 ms")
     box = panel.locator(".sorted").bounding_box()
     tab.mouse.move(box["x"] + 2, box["y"] + 20)
-    expect(panel.locator("output")).to_contain_text("process 3: 160 ms")
+    expect(panel.locator(".readout")).to_contain_text("process 3: 160 ms")
     dark = panel.locator(".strip path").evaluate_all(
         "paths => paths.filter(path => path.getAttribute('d')).length"
     )
@@ -138,7 +138,7 @@ def test_an_edge_shows_its_own_part(tab, trace, url, show):
     graph = build(trace.runs[0]).graph
     ids = {node.name: name for name, node in graph.nodes(data="node")}
     show(tab, url, f"edge={ids['main']}.{ids['single']}")
-    expect(tab.locator("#processes output")).to_contain_text("process 2: 4.00 ms")
+    expect(tab.locator("#processes .readout")).to_contain_text("process 2: 4.00 ms")
 
 
 def test_a_thousand_processes_are_binned_and_asked_for_one_node_at_a_time(
@@ -152,7 +152,7 @@ def test_a_thousand_processes_are_binned_and_asked_for_one_node_at_a_time(
     with served(Trace((maker.run(),))) as url:
         show(tab, url)
         panel = tab.locator("#processes")
-        expect(panel.locator("output")).to_have_text("process 4,321: 7.00 ms, 0.14% of all")
+        expect(panel.locator(".readout")).to_have_text("process 4,321: 7.00 ms, 0.14% of all")
         columns = panel.locator(".sorted .bars").evaluate_all(
             "paths => paths.map(path => path.getAttribute('d').split('M').length - 1)"
         )
@@ -160,4 +160,4 @@ def test_a_thousand_processes_are_binned_and_asked_for_one_node_at_a_time(
         box = panel.locator(".strip").bounding_box()
         for step in range(3):  # the straggler's column is as wide as 19 processes
             tab.mouse.move(box["x"] + box["width"] * (4321.5 + step) / 5000, box["y"] + 5)
-        expect(panel.locator("output")).to_contain_text("process 4,32")
+        expect(panel.locator(".readout")).to_contain_text("process 4,32")

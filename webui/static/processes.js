@@ -104,7 +104,7 @@ function content(part, metric, values) {
   const cost = part.cost[metric];
   const order = ranked(values);
   const total = values.reduce((sum, value) => sum + value, 0);
-  const readout = html("output", {});
+  const readout = html("p", { class: "readout" });
   let pointed = order[0];
   const greatest = cost.max - cost.avg > EVEN * cost.max ? order[0] : null;
   const few = values.length <= MOST_SLICES;
