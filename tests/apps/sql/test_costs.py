@@ -26,6 +26,7 @@ from apps.sql.relation import Relation
 from apps.sql.scan import scan
 from apps.sql.sorted_join import sorted_join
 from apps.sql.sorting import SampleSort
+from apps.work import SUM_S, VALUE_S
 from bsplib.recording.trace import read_trace
 from profiler.costs import h_relation
 
@@ -75,6 +76,10 @@ PRIMITIVES = {
 }
 
 
+WITHOUT_GROUP = ("filter", "project")
+"""Who calls them charges."""
+
+
 def recorded(path, program, nprocs, *args):
     bsplib.run(program, *args, nprocs=nprocs, backend="sim", profile=path)
     (run,) = read_trace(path).runs
@@ -94,6 +99,20 @@ def test_a_primitive_takes_the_supersteps_it_states(tmp_path, name, nprocs):
         program(bsp)
 
     assert supersteps(recorded(tmp_path / "trace.bsp", main, nprocs)) == stated
+
+
+@pytest.mark.parametrize("name", [name for name in PRIMITIVES if name not in WITHOUT_GROUP])
+def test_a_primitive_charges_for_each_row_at_least(tmp_path, name):
+    _, program = PRIMITIVES[name]
+
+    def main(bsp):
+        bsp.charge(0)
+        program(bsp)
+
+    run = recorded(tmp_path / "trace.bsp", main, 4)
+    charged = (run.records["arrive"] - run.records["start"]).reshape(4, -1).sum(axis=1) / 1e9
+    assert charged.min() >= min(SUM_S, VALUE_S) * 3000 / 4
+    assert charged.max() < 1.5 * charged.min()  # as even as the rows
 
 
 def test_a_scan_takes_one_superstep_where_there_are_strings(tmp_path):
