@@ -12,29 +12,41 @@ pytestmark = [pytest.mark.browser, pytest.mark.lengthy]
 
 WIDTH, HEIGHT = 1280, 800
 LOST = [name for name in PROGRAMS if name != "balanced"]
-SHADES = """nodes => nodes.map(node => [node.getAttribute("aria-label"), Number(node.dataset.bin)])"""
-UNCOVERED = """element => {
+SHADES = (
+    """nodes => nodes.map(node => [node.getAttribute("aria-label"), Number(node.dataset.bin)])"""
+)
+UNCOVERED = """(element, parts) => {
   const { x, y, width, height } = element.getBoundingClientRect();
-  const corners = [[x + 2, y + 2], [x + width - 2, y + height - 2]];
-  return corners.every(([left, top]) => {
-    const there = document.elementFromPoint(left, top);
-    return there !== null && (element.contains(there) || there.contains(element));
+  return parts.every(([right, down]) => {
+    const there = document.elementFromPoint(x + right * width, y + down * height);
+    return there !== null && element.contains(there);
   });
 }"""
+PARTS = [(0.2, 0.3), (0.5, 0.5), (0.8, 0.3)]
+"""Points of an element, as fractions of its width and height."""
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory, served):
-    """Serve the pages of all planted programs, and give the address of each."""
+def url(tmp_path_factory, served):
+    """Serve the traces of all planted programs, in their order."""
     folder = tmp_path_factory.mktemp("planted")
-    servers, urls = [], {}
-    for number, (name, planted) in enumerate(PROGRAMS.items()):
-        server = served(Trace((recorded(folder / f"{number}.bsp", planted),)))
-        urls[name] = server.__enter__()
-        servers.append(server)
-    yield urls
-    for server in servers:
-        server.__exit__(None, None, None)
+    traces = [
+        Trace((recorded(folder / f"{number}.bsp", planted),))
+        for number, planted in enumerate(PROGRAMS.values())
+    ]
+    with served(*traces) as address:
+        yield address
+
+
+@pytest.fixture
+def opened(tab, show, url):
+    """Open the page of a planted program, and return the tab."""
+
+    def opened(name):
+        show(tab, url, f"trace={list(PROGRAMS).index(name)}")
+        return tab
+
+    return opened
 
 
 def on_screen(locator):
@@ -46,7 +58,7 @@ def on_screen(locator):
         and box["x"] + box["width"] <= WIDTH
         and box["y"] + box["height"] <= HEIGHT
     )
-    return inside and locator.evaluate(UNCOVERED)
+    return inside and locator.evaluate(UNCOVERED, PARTS)
 
 
 def shades(tab):
@@ -56,10 +68,10 @@ def shades(tab):
 
 
 @pytest.mark.parametrize("name", LOST)
-def test_the_first_sentence_and_the_reddest_node_tell_what_was_planted(opened, tab, show, name):
+def test_the_first_sentence_and_the_reddest_node_tell_what_was_planted(opened, name):
     planted = PROGRAMS[name]
-    show(tab, opened[name])
-    sentence = tab.locator("#verdict li").first
+    tab = opened(name)
+    sentence = tab.locator("#verdict li > *").first
     assert [word for word in planted.words if word not in sentence.inner_text()] == []
     assert on_screen(sentence)
     of_nodes = shades(tab)
@@ -69,8 +81,8 @@ def test_the_first_sentence_and_the_reddest_node_tell_what_was_planted(opened, t
         assert of_nodes[culprit.get_attribute("aria-label")] == max(of_nodes.values()) > 0
 
 
-def test_the_page_of_a_balanced_program_is_white(opened, tab, show):
-    show(tab, opened["balanced"])
+def test_the_page_of_a_balanced_program_is_white(opened):
+    tab = opened("balanced")
     expect(tab.locator("#verdict li")).to_have_count(1)
     expect(tab.locator("#verdict li")).to_contain_text("Balanced")
     assert set(shades(tab).values()) == {0}
