@@ -43,8 +43,8 @@ def _is_idle_end(ledger: Ledger, name: str) -> bool:
 
 
 def dropped(ledger: Ledger, names: Collection[str]) -> str:
-    """Return a sentence that says what is not shown; empty if that is nothing."""
-    others = set(ledger.nodes) - set(names)
+    """Return a sentence that says what is not shown; empty if that is nothing of interest."""
+    others = {name for name in set(ledger.nodes) - set(names) if not _is_idle_end(ledger, name)}
     if not others or not ledger.cost_s:
         return ""
     most = max(ledger.nodes[name].cost_s for name in others) / ledger.cost_s

@@ -166,7 +166,7 @@ def test_calls_through_a_hidden_node_are_a_dashed_line(tab, broadcast_url, broad
     dashed = tab.locator(".line.folded .stroke")
     expect(dashed).to_have_count(2)  # from foo and from bar to the line
     assert dashed.first.evaluate("line => getComputedStyle(line).strokeDasharray") != "none"
-    expect(tab.locator(".note")).to_contain_text("2 of 9 nodes are not shown")
+    expect(tab.locator(".note")).to_contain_text("1 of 9 nodes are not shown")
 
 
 def test_the_menu_of_a_node_is_walked_by_keys(tab, broadcast_url, show):
@@ -305,7 +305,7 @@ def test_above_five_hundred_nodes_the_graph_is_one_canvas_that_keys_walk(
         canvas = tab.locator("canvas.drawing")
         before = canvas.screenshot()
         tab.get_by_role("radio", name="idle time, relative imbalance").check(force=True)
-        expect(tab.locator("#legend h3")).to_have_text("idle time, relative imbalance")
+        expect(tab.locator("#legend .title")).to_have_text("idle time, relative imbalance")
         tab.keyboard.press("0")
         assert canvas.screenshot() != before
         canvas.focus()

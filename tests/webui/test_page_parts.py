@@ -53,7 +53,7 @@ def test_the_address_holds_path_and_node_by_their_names(tab, broadcast_url, broa
     assert f"node={ids(broadcast_trace)['main']}" in tab.url
     show(tab, *tab.url.split("#"))
     expect(tab.locator("#detail h2")).to_have_text("main")
-    expect(tab.locator("#legend h3")).to_have_text("idle time, relative imbalance")
+    expect(tab.locator("#legend .title")).to_have_text("idle time, relative imbalance")
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_an_address_that_names_nothing_shows_the_default(tab, broadcast_url, sho
     show(tab, broadcast_url, state)
     expect(tab.locator("#detail h2")).to_have_text("bcast.py line 18")
     expect(tab.get_by_role("tab", selected=True)).to_have_text("Graph")
-    expect(tab.get_by_role("status")).to_have_text("")
+    expect(tab.locator("#status")).to_have_text("")
 
 
 def test_the_side_panels_fold_by_key(tab, broadcast_url, show):
@@ -145,17 +145,17 @@ def test_the_saved_page_works_without_server_and_network(
     tab.context.set_offline(True)
     tab.context.route(re.compile("^https?:"), lambda route: route.abort())
     show(tab, out.as_uri(), "metric=h-imb")
-    expect(tab.locator("#legend h3")).to_have_text("h-relation, absolute imbalance")
+    expect(tab.locator("#legend .title")).to_have_text("h-relation, absolute imbalance")
     tab.get_by_label("Run", exact=True).select_option(index=2)
     expect(tab.locator(".facts")).to_contain_text("8 processes")
     tab.evaluate("location.hash += '&library=1'")
-    expect(tab.get_by_role("status")).to_contain_text("bsp view shows them")
+    expect(tab.locator("#status")).to_contain_text("bsp view shows them")
 
 
 def test_a_trace_without_runs_says_so(tab, served):
     with served(Trace(())) as url:
         tab.goto(url)
-        expect(tab.get_by_role("status")).to_have_text("The trace has no runs.")
+        expect(tab.locator("#status")).to_have_text("The trace has no runs.")
 
 
 def test_the_theme_goes_from_the_system_s_to_light_and_dark(open_tab, broadcast_url, show):
@@ -167,3 +167,40 @@ def test_the_theme_goes_from_the_system_s_to_light_and_dark(open_tab, broadcast_
         seen.append(tab.evaluate("getComputedStyle(document.body).backgroundColor"))
     assert len(set(seen)) == 2
     assert seen[0] == seen[2] != seen[1]
+
+
+def test_the_verdict_opens_with_its_first_sentence_and_a_click_shows_where(
+    tab, broadcast_url, show
+):
+    show(tab, broadcast_url, "metric=h-imb")
+    sentences = tab.locator("#verdict li")
+    expect(sentences.first).to_contain_text("are lost waiting for process 0 in bcast_onestage")
+    expect(sentences.nth(1)).to_be_hidden()
+    tab.get_by_role("button", name="more", exact=False).click()
+    expect(sentences.nth(1)).to_be_visible()
+    tab.locator("#chain button").first.click()
+    expect(tab.locator("#detail h2")).to_have_text("main")
+    sentences.first.get_by_role("button").click()
+    expect(tab.locator("#detail h2")).to_have_text("bcast.py line 18")
+
+
+def test_a_loss_that_happened_once_is_shown_in_the_timeline(tab, run_maker, frame, served, show):
+    maker = run_maker(4)
+    for number in range(20):
+        work_s = [1e-3, 1e-3, 0.1 if number == 7 else 1e-3, 1e-3]
+        maker.step((frame("main", 1, 2),), work_s)
+    with served(Trace((maker.run(),))) as url:
+        show(tab, url)
+        tab.locator("#verdict button").first.click()
+        expect(tab.get_by_role("tab", selected=True)).to_have_text("Timeline")
+
+
+def test_a_click_in_the_function_bar_shows_the_scores_of_that_path(tab, broadcast_url, show):
+    show(tab, broadcast_url)
+    expect(tab.locator("#paths input")).to_have_count(18)
+    tab.get_by_role("radio", name="h-relation, absolute", exact=True).check(force=True)
+    expect(tab.locator("#legend")).to_contain_text("h-relation, absolute in MB")
+    expect(tab.locator("#chain .score").first).to_have_text("6.75 MB")
+    assert tab.locator("#legend .limits span").all_text_contents() == [
+        "0", "0.27", "1.1", "2.4", "4.4", "6.8",
+    ]  # fmt: skip

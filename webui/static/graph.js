@@ -15,7 +15,7 @@ import { makeScene } from "./scene.js";
 import { onTheme } from "./theme.js";
 import { hideTooltip, showTooltip } from "./tooltip.js";
 import { PADDING, createViewport } from "./viewport.js";
-import { ancestors, descendants, visible } from "./visible.js";
+import { ancestors, descendants, isIdleEnd, visible } from "./visible.js";
 
 const MOST_ELEMENTS = 500; // more nodes are drawn on a canvas
 const SMALLEST_LETTERS = 11; // pixels
@@ -107,7 +107,9 @@ export function create(host, context) {
   }
 
   function tellDropped() {
-    const folded = model.nodes.length - shown.length;
+    const isShown = new Set(shown);
+    const folded = model.nodes.filter((_, node) =>
+      !isShown.has(node) && !isIdleEnd(model, node)).length;
     const first = sameList(shown, model.run.shown);
     note.textContent = first ? model.run.dropped
       : folded ? `${folded} of ${model.nodes.length} nodes are not shown.` : "";

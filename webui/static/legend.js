@@ -12,12 +12,12 @@ function meaning(path) {
   return "of the greatest maximum in the graph";
 }
 
-/* The scores at the limits of the bins, in the unit of the greatest, which alone names it. */
+/* The scores at the limits of the bins, in the unit of the greatest, and that unit. */
 function scores(most, path) {
-  const last = roughScore(most, path);
-  const inUnit = Number.parseFloat(last.replaceAll(",", "")) / (most || 1);
-  return LIMITS.map((limit) =>
-    (limit === 1 ? last : String(Number((limit * most * inUnit).toPrecision(2)))));
+  const [, figures, unit] = /^([\d.,]+) ?(.*)$/.exec(roughScore(most, path));
+  const inUnit = Number(figures.replaceAll(",", "")) / (most || 1);
+  const texts = LIMITS.map((limit) => String(Number((limit * most * inUnit).toPrecision(2))));
+  return { texts, unit };
 }
 
 export function createLegend() {
@@ -26,9 +26,10 @@ export function createLegend() {
   function show(model, { metric }) {
     const swatches = LIMITS.slice(1).map((_, bin) =>
       html("span", { class: "swatch", "data-bin": bin }));
-    const limits = scores(model.scale(metric), metric).map((text) => html("span", {}, text));
+    const { texts, unit } = scores(model.scale(metric), metric);
+    const limits = texts.map((text) => html("span", {}, text));
     host.replaceChildren(
-      html("h3", {}, pathTitle(metric)),
+      html("h3", {}, html("span", { class: "title" }, pathTitle(metric)), unit ? ` in ${unit}` : ""),
       html("div", { class: "swatches", "aria-hidden": "true" }, ...swatches),
       html("div", { class: "limits" }, ...limits),
       html("p", { class: "quiet" }, `0, 4, 16, 36, 64 and 100% ${meaning(metric)}`));

@@ -1,26 +1,49 @@
-/* The strip of the verdict: the sentences of the ledger. A click selects the node. */
+/* The strip of the verdict: the sentences of the ledger. A click selects the node and, where
+   one superstep bears most of the loss, shows it in the timeline. */
 
-import { byId, html } from "./dom.js";
+import { button, byId, html } from "./dom.js";
 import { seconds } from "./format.js";
+
+const TALL = 900; // pixels: in a lower window, only the first sentence is shown at first
 
 export function createVerdict({ store }) {
   const host = byId("verdict");
+  let isShort = window.innerHeight < TALL;
+  let shown = null;
 
   function choose({ node, superstep }, model) {
-    if (superstep !== null && superstep !== undefined) {
-      store.update({ view: "timeline", brush: [superstep, superstep] });
-    }
-    if (node !== null) store.update({ node: model.nodes[node].id, edge: null });
+    const view = superstep === null ? {} : { view: "timeline", span: null };
+    store.update({ ...view, node: model.nodes[node].id, edge: null });
   }
 
-  function show(model) {
+  function item(sentence, model) {
+    return html("li", {}, sentence.node === null ? html("span", {}, sentence.text)
+      : button(sentence.text, () => choose(sentence, model),
+        { title: `${seconds(sentence.seconds)}: show where` }));
+  }
+
+  /* The button that shows or hides all sentences but the first. */
+  function moreButton(count) {
+    return button(isShort ? `${count} more` : "fewer", () => {
+      isShort = !isShort;
+      draw(shown);
+    }, { class: "more", "aria-expanded": String(!isShort) });
+  }
+
+  function draw(model) {
     const { balanced, sentences } = model.priced.verdict;
     host.classList.toggle("balanced", balanced);
-    host.replaceChildren(html("ol", {}, ...sentences.map((sentence) =>
-      html("li", {}, sentence.node === null ? html("span", {}, sentence.text)
-        : html("button", { type: "button", title: `${seconds(sentence.seconds)}: show it`,
-          onclick: () => choose(sentence, model) }, sentence.text)))));
+    host.classList.toggle("short", isShort);
+    host.replaceChildren(
+      html("ol", {}, ...sentences.map((sentence) => item(sentence, model))),
+      ...(sentences.length > 1 ? [moreButton(sentences.length - 1)] : []));
     host.hidden = sentences.length === 0;
+  }
+
+  function show(model, state, changed) {
+    if (shown === model && changed !== null && !changed.has("model")) return;
+    shown = model;
+    draw(model);
   }
 
   return { show };

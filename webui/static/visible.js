@@ -1,6 +1,7 @@
 /* Which nodes of the call graph are shown under the filters of the state, and the lines
    between them: edges, and chains of calls through nodes that are not shown. */
 
+const NEGLIGIBLE = 0.001; // part of the cost of a run
 const FEW = 120; // so many nodes related to one node are all shown, however cheap
 
 /* The nodes that are reached from a node along edges: "callees" with end "to", or "callers"
@@ -83,13 +84,19 @@ export function links(model, shown, through) {
   return found;
 }
 
+/* Whether a node is the end of main and takes next to no time. */
+export function isIdleEnd(model, node) {
+  return model.nodes[node].sync === "end"
+    && model.priced.nodes[node].cost <= NEGLIGIBLE * model.priced.cost;
+}
+
 function below(model, shown) {
   const counts = new Map();
   for (const node of shown) {
     const hidden = reached(model, node, "callees", "to", (other) =>
       other !== node && shown.has(other));
     let count = 0;
-    for (const other of hidden) if (!shown.has(other)) count += 1;
+    for (const other of hidden) if (!shown.has(other) && !isIdleEnd(model, other)) count += 1;
     if (count) counts.set(node, count);
   }
   return counts;
