@@ -1,26 +1,28 @@
-"""The time that the profiler takes for the call graph of a large run.
+"""The time and the memory that the profiler takes for large runs.
 
 ``python -m benchmarks.bench_profiler`` writes ``benchmarks/results/profiler.json``.
 """
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
 from benchmarks.command import Benchmark, run
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
+from benchmarks.large_runs import LINES, in_new_process, stacks
 from benchmarks.timing import seconds_of
 from bsplib.recording.records import (
     NO_CPU,
     RECORD,
     TRAFFIC,
     Direction,
-    Frame,
     GroupInfo,
     Run,
     root_group,
@@ -28,17 +30,7 @@ from bsplib.recording.records import (
 from profiler.callgraph import build
 
 NPROCS, RECORDS = 16, 10**6
-_LINES = 40
 _PARTITIONS = 1000
-
-
-def _stacks() -> tuple[tuple[Frame, ...], ...]:
-    """Return stacks that end at different lines of a few functions."""
-    top = Frame("app.py", "main", 1, 3)
-    return tuple(
-        (top, Frame("app.py", f"step{line % 5}", 100 * (line % 5), 100 * (line % 5) + line))
-        for line in range(_LINES)
-    )
 
 
 def _groups() -> list[GroupInfo]:
@@ -60,9 +52,9 @@ def large_run(*, in_sub_groups: bool) -> Run:
     records = np.zeros(supersteps * NPROCS, RECORD)
     number = np.repeat(np.arange(supersteps), NPROCS)
     pid = np.tile(np.arange(NPROCS), supersteps)
-    stack = np.repeat(rng.integers(0, _LINES, supersteps), NPROCS)
+    stack = np.repeat(rng.integers(0, LINES, supersteps), NPROCS)
     alone = rng.random(len(stack)) < 0.1
-    stack[alone] = rng.integers(0, _LINES, alone.sum())
+    stack[alone] = rng.integers(0, LINES, alone.sum())
     work = rng.integers(1000, 2000, (supersteps, NPROCS))
     released = np.cumsum(work.max(axis=1))
     records["start"] = np.repeat(released - work.max(axis=1), NPROCS)
@@ -75,7 +67,7 @@ def large_run(*, in_sub_groups: bool) -> Run:
     traffic = np.zeros(len(records), TRAFFIC)
     traffic["record"], traffic["bytes"], traffic["messages"] = np.arange(len(records)), 8, 1
     traffic["partner"], traffic["direction"] = pid ^ 1, Direction.OUT
-    return Run(NPROCS, tuple(groups), _stacks(), records, traffic)
+    return Run(NPROCS, tuple(groups), stacks(), records, traffic)
 
 
 def _graphs(_: ExitStack) -> Sequence[Case]:
@@ -90,8 +82,72 @@ def _graphs(_: ExitStack) -> Sequence[Case]:
     ]
 
 
+# -- traces from the file to the losses ------------------------------------------------------------
+
+
+class _Stages:
+    """Samples of a trace, each from a new process, which reads it and books its losses."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seconds: dict[str, float] = {}
+        self._peak_bytes: dict[str, int] = {}
+
+    def measure(self) -> float:
+        """Read the trace in a new process; return the seconds until there is a call graph."""
+        taken = in_new_process("read", self._path)
+        self._seconds = {stage: taken[stage]["seconds"] for stage in taken}
+        self._seconds["CPU"] = taken["losses"]["cpu_s"]
+        for stage in taken:
+            peak = taken[stage]["peak_bytes"]
+            self._peak_bytes[stage] = max(peak, self._peak_bytes.get(stage, 0))
+        return self._seconds["graph"]
+
+    def last(self, stage: str) -> float:
+        """Return the seconds of the last sample until a stage was complete."""
+        return self._seconds[stage]
+
+    def peak_bytes(self, stage: str) -> int:
+        """Return the greatest memory of all samples until a stage was complete."""
+        return self._peak_bytes[stage]
+
+    def cases(self, name: str) -> list[Case]:
+        """Return the cases of this trace; the others say what the first has measured."""
+        graph, losses = (partial(self.peak_bytes, stage) for stage in ("graph", "losses"))
+        limits = Goal.seconds(20.0), Goal.peak(4 * 2**30)
+        return [
+            Case(f"{name}: until the call graph", self.measure, goals=limits, peak_bytes=graph),
+            Case(
+                f"{name}: until the losses",
+                partial(self.last, "losses"),
+                goals=limits,
+                peak_bytes=losses,
+            ),
+            Case(f"{name}: of this, reading", partial(self.last, "trace")),
+            Case(f"{name}: CPU time of all", partial(self.last, "CPU")),
+        ]
+
+
+_TRACES = {
+    "16 processes, 10^6 supersteps": (16, 10**6),
+    "65,536 processes, 16 supersteps": (2**16, 16),
+}
+
+
+def _traces(stack: ExitStack) -> Sequence[Case]:
+    """Write traces with as many rows of traffic as records, and read each in new processes."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+    cases = []
+    for number, (name, (nprocs, supersteps)) in enumerate(_TRACES.items()):
+        path = folder / f"{number}.bsp"
+        in_new_process("write", path, nprocs, supersteps)
+        cases += _Stages(path).cases(name)
+    return cases
+
+
 SECTIONS = (
     Section(f"Call graph of a run of {RECORDS:.0e} records, p = {NPROCS}", "graph", _graphs),
+    Section("A trace from the file to its losses", "trace", _traces, repeats=5, warm_up=0),
 )
 
 BENCHMARK = Benchmark("profiler", SECTIONS)

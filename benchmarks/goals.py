@@ -15,6 +15,7 @@ RATIO = "ratio"
 DIFFERENCE = "difference_s"
 SECONDS = "seconds"
 SPREAD = "spread"
+PEAK = "peak_bytes"
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,8 @@ class Goal:
     """A greatest value for a figure of a case."""
 
     kind: str
-    """Ratio to another case, difference from another case in seconds, seconds, or spread."""
+    """Ratio to another case, difference from another case in seconds, seconds, spread, or
+    peak of memory."""
     at_most: float
     of: str | None = None
     """Name of the other case, in the same section."""
@@ -47,6 +49,11 @@ class Goal:
         """Return a goal for the distance of both quartiles from the median, divided by it."""
         return cls(SPREAD, at_most)
 
+    @classmethod
+    def peak(cls, at_most: float) -> Self:
+        """Return a goal for the greatest memory of any sample, in bytes."""
+        return cls(PEAK, at_most)
+
     def judge(self, case: Mapping[str, Any]) -> dict[str, Any]:
         """Return the goal with the measured figure, in its form in the JSON file.
 
@@ -68,6 +75,9 @@ class Goal:
     def _measured(self, case: Mapping[str, Any]) -> float | None:
         if self.kind == SPREAD:
             return spread_of(case["seconds"])
+        if self.kind == PEAK:
+            peak: float = case["peak_bytes"]
+            return peak
         if self.of is None:
             median: float = case["seconds"]["median"]
             return median

@@ -39,6 +39,8 @@ class Case:
     against: tuple[str, ...] = ()
     """Names of cases of the same section to compare with, in addition to those of the goals."""
     goals: tuple[Goal, ...] = ()
+    peak_bytes: Callable[[], int] | None = None
+    """Returns the greatest memory that the samples so far have taken, where it is measured."""
 
     def others(self) -> tuple[str, ...]:
         """Return the names of all cases that it is compared with."""
@@ -90,6 +92,8 @@ class _Samples:
                 if other in self.seconds
             },
         }
+        if case.peak_bytes is not None:
+            document["peak_bytes"] = case.peak_bytes()
         return document | {"goals": [goal.judge(document) for goal in case.goals]}
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.goals import DIFFERENCE, RATIO, SPREAD
+from benchmarks.goals import DIFFERENCE, PEAK, RATIO, SPREAD
 
 Document = dict[str, Any]
 """A JSON file that a benchmark wrote."""
@@ -71,6 +71,8 @@ def _row(section: str, case: dict[str, Any], goal: dict[str, Any]) -> Row:
     if goal["kind"] == SPREAD:
         spread = quartiles(case["seconds"])
         return Row(*known, percent(goal["measured"]), spread, "", goal["met"])
+    if goal["kind"] == PEAK:
+        return Row(*known, memory(goal["measured"]), "", "", goal["met"])
     values, of_least = _figures(case, goal)
     if goal["kind"] != RATIO:
         measured, spread = duration(values["median"]), quartiles(values)
@@ -83,6 +85,8 @@ def _goal(goal: dict[str, Any]) -> str:
     limit, other = goal["at_most"], goal["of"]
     if goal["kind"] == SPREAD:
         return f"quartiles within {percent(limit)} of the median"
+    if goal["kind"] == PEAK:
+        return f"at most {memory(limit)} of memory"
     if other is None:
         return f"at most {duration(limit)}"
     if goal["kind"] == DIFFERENCE:
@@ -138,6 +142,11 @@ def duration(seconds: float) -> str:
     """Return seconds with three digits and a suitable unit."""
     size, name = next((unit for unit in _UNITS if abs(seconds) >= unit[0]), _UNITS[-1])
     return f"{number(seconds / size)} {name}"
+
+
+def memory(size_bytes: float) -> str:
+    """Return bytes in GiB with three digits."""
+    return f"{number(size_bytes / 2**30)} GiB"
 
 
 def times(ratio: float) -> str:

@@ -6,6 +6,8 @@ end. Each node, edge and path of the call graph is such a set.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +17,7 @@ from profiler._cells import Cells, Pies, Spans, cell_numbers
 from profiler._numbering import Ints, by_blocks, ranked
 from profiler._segments import LOW, ROWS, TOP, Stats, changes, merge, starts
 from profiler.costs import METRICS, cost_blocks, superstep_numbers
+from profiler.limits import Work
 from profiler.summary import Cost, Summary
 
 
@@ -32,8 +35,6 @@ class Sums:
         """Stack (position in ``run.stacks``) and kind of each origin."""
         self._nprocs = run.nprocs
         self._groups = _Groups(run)
-        self.levels = self._groups.levels
-        """Greatest number of sub-groups that are nested in one another."""
         step = superstep_numbers(run)
         places, cell = cell_numbers(step, origin, len(keys))
         self._cells = Cells(places, keys % few != Kind.END)
@@ -49,6 +50,12 @@ class Sums:
         group[step] = records["group"]
         self._cell_group = group[self._cells.step]
         self._known: dict[frozenset[int], Cost] = {}
+
+    def work(self, parts: Iterable[frozenset[int]]) -> Work:
+        """Return what the costs of parts take, which are given by their origins."""
+        cells = np.bincount(self._cells.origin, minlength=len(self.origins))
+        summed = sum(int(cells[list(origins)].sum()) for origins in set(parts))
+        return Work(len(self._cells.origin), summed, self._groups.levels)
 
     def cost(self, origins: frozenset[int]) -> Cost:
         """Return the cost of the records of these origins (positions in ``self.origins``)."""

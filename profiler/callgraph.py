@@ -160,7 +160,8 @@ def build(run: Run, *, library: bool = False) -> CallGraph:
             if caller is not None:
                 parts[caller, key].add(origin)
 
-    check_graph(len(passing) + len(parts), run, sums.levels)
+    origins_of = map(frozenset, (*passing.values(), *parts.values()))
+    check_graph(len(passing) + len(parts), run, sums.work(origins_of))
     graph = networkx.DiGraph()
     for key in _down_the_tree(root, parts):
         cost = sums.cost(frozenset(passing[key]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.errors import BspError
 
@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 MAX_SHARES = 2**23
 """Nodes and edges of a call graph times processes, since each edge and node has a pie."""
 MAX_VISITS = 2**33
-"""Nodes and edges times records or groups, since the cost of each takes one pass over them."""
+"""Nodes and edges times cells or groups, since the cost of each takes one pass over them. A
+cell is what one superstep has of one origin: a stack with the kind of sync at its end."""
+MAX_SUMMED = 2**29
+"""Cells that are summed up for nodes and edges; each takes about 50 ns."""
 MAX_LEVELS = 2**19
 """Nodes and edges times levels of nested groups, since levels are processed one by one."""
 
@@ -21,22 +24,38 @@ class TooLargeError(BspError):
     """A run is too large to be shown."""
 
 
-def check_graph(parts: int, run: Run, levels: int) -> None:
+class Work(NamedTuple):
+    """What the costs of the nodes and edges of a call graph take."""
+
+    cells: int
+    """Number of cells of the run."""
+    summed: int
+    """Number of cells of all nodes and edges; those of equal ones count once."""
+    levels: int
+    """Greatest number of sub-groups that are nested in one another."""
+
+
+def check_graph(parts: int, run: Run, work: Work) -> None:
     """Refuse a call graph that would need gigabytes of memory or minutes.
 
     Args:
         parts: number of nodes and edges of the call graph.
         run: the run of the call graph.
-        levels: greatest number of sub-groups that are nested in one another.
+        work: what their costs take.
 
     Raises:
         TooLargeError: the call graph is too large.
     """
     what = "nodes and edges"
     check_product(what, parts, "processes", run.nprocs, MAX_SHARES)
-    check_product(what, parts, "records", len(run.records), MAX_VISITS)
+    check_product(what, parts, "places of supersteps", work.cells, MAX_VISITS)
     check_product(what, parts, "groups", len(run.groups), MAX_VISITS)
-    check_product(what, parts, "levels of groups", levels, MAX_LEVELS)
+    check_product(what, parts, "levels of groups", work.levels, MAX_LEVELS)
+    if work.summed > MAX_SUMMED:
+        raise TooLargeError(
+            f"the call graph is too large to show: its {what} have {work.summed} places of "
+            f"supersteps, more than {MAX_SUMMED}"
+        )
 
 
 def check_product(what: str, count: int, factor: str, times: int, most: int) -> None:

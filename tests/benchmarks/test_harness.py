@@ -41,6 +41,23 @@ def judged(document):
     ]
 
 
+def test_a_goal_for_memory_is_judged_by_the_greatest_of_all_samples(measured):
+    sizes = iter([2**30, 3 * 2**30, 2 * 2**30])
+    taken = []
+
+    def sample():
+        taken.append(next(sizes))
+        return 1.0
+
+    limits = Goal.peak(3 * 2**30), Goal.peak(2.5 * 2**30)
+    document = measured(
+        Case("read", sample, goals=limits, peak_bytes=lambda: max(taken)), repeats=3
+    )
+    assert judged(document) == [(3 * 2**30, True), (3 * 2**30, False)]
+    row, _ = goals([document])
+    assert (row.goal, row.median) == ("at most 3.00 GiB of memory", "3.00 GiB")
+
+
 def test_the_summary_has_quartiles_of_the_samples_themselves():
     assert summary([5.0, 1.0, 2.0, 4.0, 3.0]) == {
         "median": 3.0,

@@ -56,10 +56,28 @@ def test_what_a_machine_can_hold_is_built(tmp_path):
     assert len(build(read_trace(path).runs[0]).graph) == 5
 
 
-def test_many_nodes_of_many_records_are_refused(monkeypatch):
+def test_many_nodes_of_many_supersteps_are_refused(monkeypatch):
     monkeypatch.setattr(limits, "MAX_VISITS", 20)
-    with pytest.raises(limits.TooLargeError, match="11 nodes and edges times 3 records"):
+    with pytest.raises(limits.TooLargeError, match="11 nodes and edges times 3 places of super"):
         build(lonely(1, main_calling("abc")))
+
+
+def test_nodes_that_are_passed_by_many_supersteps_are_refused(monkeypatch):
+    # The three supersteps of main are those of the line, which is common to its functions;
+    # each of these has one of them, as the edges to and from it have.
+    monkeypatch.setattr(limits, "MAX_SUMMED", 6)
+    assert len(build(lonely(1, main_calling("abc"))).graph) == 5
+    monkeypatch.setattr(limits, "MAX_SUMMED", 5)
+    with pytest.raises(limits.TooLargeError, match="have 6 places of supersteps, more than 5"):
+        build(lonely(1, main_calling("abc")))
+
+
+def test_records_of_one_superstep_at_one_place_count_once(monkeypatch, script):
+    monkeypatch.setattr(limits, "MAX_SUMMED", 4)
+    program = script(8)
+    for _ in range(4):
+        program.step("main")
+    assert len(build(program.run()).graph) == 2
 
 
 def test_many_nodes_under_groups_deep_inside_one_another_are_refused(script):
