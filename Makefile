@@ -54,19 +54,19 @@ lint: $(READY)
 
 # Run the benchmarks, store the figures as JSON, write them into benchmarks/README.md and show
 # which goals are met. Without a network the comparisons with MPI are left out.
-bench: $(READY)
+bench: $(READY) browser
 	@test $(PEERS) -nt pyproject.toml || { \
 	  $(BIN)/python -m pip install --quiet --editable '.[bench]' && touch $(PEERS); } || \
 	  echo "could not install the MPI libraries to compare with: measuring without them" >&2
 	$(BIN)/python -m benchmarks
 
-# The tests of the pages need Chromium, under any of its names on the PATH.
+# The tests and benchmarks of the pages need Chromium, under any of its names on the PATH.
 browser:
 	@command -v chromium chromium-browser google-chrome >/dev/null || { \
 	  if [ "$$(id -u)" = 0 ]; then \
 	    apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; \
 	  else \
-	    echo "make test needs a browser: apt-get install chromium" >&2; exit 1; \
+	    echo "this needs a browser: apt-get install chromium" >&2; exit 1; \
 	  fi; }
 
 # On Debian, venv and pip are a package of their own.

@@ -2,6 +2,7 @@
 
 from benchmarks import (
     bench_faults,
+    bench_pages,
     bench_primitives,
     bench_profiler,
     bench_programs,
@@ -22,6 +23,7 @@ if __name__ == "__main__":
             bench_start.BENCHMARK,
             bench_programs.BENCHMARK,
             bench_profiler.BENCHMARK,
+            bench_pages.BENCHMARK,
             bench_virtual.BENCHMARK,
             bench_work.BENCHMARK,
             bench_faults.BENCHMARK,

@@ -164,9 +164,8 @@ def _of_bytes(entry: Entry, where: str) -> str:
 def _branch(entry: Entry) -> str:
     if not entry.sharing:
         return ""
-    return (
-        f" in a branch that only {entry.sharing} of the processes take{'s' * (entry.sharing == 1)}"
-    )
+    who = "it takes" if entry.sharing == 1 else f"{entry.sharing} of the processes take"
+    return f" in a branch that only {who}"
 
 
 def _superstep(entry: Entry) -> str:

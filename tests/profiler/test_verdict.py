@@ -67,7 +67,7 @@ def test_a_straggler_in_a_branch_of_its_own_is_named_with_the_branch(script):
     sentence = first(program)
     assert sentence.kind == "fixed"
     assert "for process 7 in heavy (app.py line 22), called by main" in sentence.text
-    assert "in a branch that only 1 of the processes takes)" in sentence.text
+    assert "in a branch that only it takes)" in sentence.text
 
 
 def test_one_who_waits_behind_a_collective_is_found_at_the_line_that_called_it(script):
