@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, BinaryIO
 
-from profiler.limits import check_product
 from profiler.report.document import document
 
 if TYPE_CHECKING:
     from profiler.export.request import Request
-
-MAX_SLICES = 2**22
-"""Greatest number of nodes times processes: what a process has of a node takes 80 bytes."""
 
 
 def write(request: Request, file: BinaryIO) -> None:
@@ -23,7 +19,5 @@ def write(request: Request, file: BinaryIO) -> None:
     Raises:
         TooLargeError: there are too many nodes and processes for a file of JSON.
     """
-    nodes = len(request.callgraph.graph)
-    check_product("nodes", nodes, "processes", request.run.nprocs, MAX_SLICES)
     content = document([request.profile], path=request.metric)
     file.write(json.dumps(content, ensure_ascii=False, indent=1).encode())

@@ -91,6 +91,6 @@ def _column(
 def loss(lost_s: float, whole_s: float) -> str:
     """Return a loss with its share in percent of the whole cost, such as ``1.35 ms  12%``."""
     if not lost_s:
-        return "0 s"
+        return f"0 s{'':5}"  # where the others have their share
     share = f"{100 * lost_s / whole_s:.0f}" if lost_s >= whole_s / 200 else "<1"
     return f"{fmt.seconds(lost_s)} {share:>3}%"

@@ -10,6 +10,7 @@ from profiler import tables
 from profiler.costs import METRICS
 from profiler.critical import LOSS
 from profiler.export.plain import rows
+from profiler.limits import check_product
 from profiler.report.find import find
 from profiler.report.rows import Choice, choose
 from profiler.tables import UNITS
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from profiler.rates import Rates
 
 Json = dict[str, Any]
+
+MAX_SLICES = 2**22
+"""Greatest number of nodes times processes: what a process has of a node takes 80 bytes."""
 
 FORMAT, VERSION = "bsp report", 1
 """Name and version of the format. The version changes when a name or a meaning does."""
@@ -47,6 +51,7 @@ def document(
     Raises:
         ValueError: there is no such path.
         UsageError: no node has this name, or several have it.
+        TooLargeError: there are too many nodes and processes for a document.
     """
     runs = list(runs)
     found = None if node is None else find((entry.callgraph for entry in runs), node)
@@ -57,6 +62,7 @@ def document(
 def _run(profile: RunProfile, path: str, choice: Choice, node: str | None) -> Json:
     ledger, verdict = profile.ledger(), profile.verdict()
     names = _listed(profile, choice, node)
+    check_product("nodes", len(names), "processes", profile.nprocs, MAX_SLICES)
     return {
         **tables.facts(profile.run, profile.number),
         "rates": _rates(ledger.rates),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
-from rich.text import Text
 
 from profiler import format as fmt
 from profiler.kinds import CORE
@@ -19,13 +18,19 @@ if TYPE_CHECKING:
     from profiler.rates import Rates
 
 
+_LEAST_TITLE = 20
+
+
 def print_title(profile: RunProfile, console: Console) -> None:
     """Print what the run is, on one line or two."""
-    title = fmt.title(profile.run, profile.number)
-    if cell_len(title) > console.width:
-        circumstances = fmt.circumstances(profile.run)
-        title = title.removesuffix(f", {circumstances}") + f"\n  {circumstances}"
-    console.print(Text(title, style="bold"))
+    room = console.width - 2
+    head = f"run {profile.number}: "
+    head += fmt.program(profile.run, most=max(room - len(head), _LEAST_TITLE))
+    how = fmt.circumstances(profile.run)
+    fits = cell_len(f"{head}, {how}") <= room
+    print_wrapped(console, f"{head}, {how}" if fits else head, style="bold")
+    if not fits:
+        print_wrapped(console, f"  {how}", style="bold")
 
 
 def print_verdict(profile: RunProfile, console: Console) -> None:

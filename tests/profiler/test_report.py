@@ -222,7 +222,9 @@ def test_a_program_is_named_with_its_arguments(script):
     run = program.run(meta={"program": "sort.py", "arguments": ["--size", "10 000"]})
     assert printed(run).startswith("run 1: sort.py --size '10 000', 1 process, ")
     run = program.run(meta={"program": "sort.py", "arguments": ["x" * 100]})
-    assert re.match(r"run 1: sort.py x{22}…x{29}, 1 process, ", printed(run))
+    text = printed(run, width=80)
+    assert re.match(r"run 1: sort.py x+…x+\n  1 process, backend unknown, ", text)
+    assert cell_len(text.splitlines()[0]) == 78
 
 
 def test_a_run_that_broke_off_says_so_and_why(script):

@@ -70,3 +70,10 @@ def test_continuous_integration_calls_what_the_readme_shows():
     ]
     assert calls == ["make test"]
     assert "`make test`" in FIRST_FORTY
+
+
+def test_the_head_of_a_report_is_that_of_the_page_about_reports():
+    page = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```console\n(\$ bsp report .*?)^```$", README, re.S | re.M)
+    assert len(shown.splitlines()) > 5
+    assert f"\n{shown}" in page  # whose outputs are compared with those of the commands

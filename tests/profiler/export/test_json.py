@@ -7,8 +7,8 @@ import pytest
 from profiler import critical
 from profiler import format as fmt
 from profiler.costs import METRICS
-from profiler.export import json as form
 from profiler.limits import TooLargeError
+from profiler.report import document as form
 
 UNITS = {"comp": "s", "comm": "s", "idle": "s", "h": "bytes"}
 

@@ -1,0 +1,79 @@
+"""``docs/report.md``: its programs run, and its outputs are those of the commands above them."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from bsplib.cli import main as bsp
+from profiler.kinds import KINDS
+from profiler.report.rows import SORTS
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+COMMANDS = [
+    (line, output)
+    for language, text in BLOCKS
+    if language == "console"
+    for line, output in re.findall(r"^\$ ([^\n]+)\n((?:(?!\$ )[^\n]*\n)*)", text, re.MULTILINE)
+]
+REPORTS = [(line, output) for line, output in COMMANDS if line.startswith("bsp report")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The program of the page, and the traces of its runs."""
+    folder = tmp_path_factory.mktemp("page")
+    for language, text in BLOCKS:
+        if language == "python" and text.startswith("# "):
+            head, _, program = text.partition("\n")
+            (folder / head.removeprefix("# ")).write_text(program, encoding="utf-8")
+    for line, _ in COMMANDS:
+        if line.startswith("bsp run"):
+            command = [sys.executable, "-m", "bsplib", *shlex.split(line)[1:]]
+            subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=60)
+    return folder
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize(("line", "output"), REPORTS, ids=[line for line, _ in REPORTS])
+def test_a_report_is_as_the_page_shows_it(folder, monkeypatch, line, output):
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "100")
+    done = CliRunner().invoke(bsp, shlex.split(line)[1:])
+    assert done.output == output
+
+
+@pytest.mark.lengthy
+def test_the_session_of_the_page_answers_as_it_says(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    (session,) = [text for language, text in BLOCKS if ">>> " in text]
+    test = doctest.DocTestParser().get_doctest(session, {}, "docs/report.md", None, 0)
+    assert len(test.examples) > 10
+    assert doctest.DocTestRunner().run(test).failed == 0
+
+
+def test_the_page_names_every_kind_of_loss_and_every_order():
+    rows = re.findall(r"^\| ([^|]+) \|", PAGE, re.MULTILINE)
+    named = {row.removesuffix(" straggler").removesuffix(" straggler in a branch") for row in rows}
+    assert set(KINDS) <= named
+    assert [
+        order for order in SORTS if f"`{order}`" not in PAGE and order not in {"loss", "cost"}
+    ] == []
+
+
+@pytest.mark.lengthy
+def test_the_page_names_everything_in_the_document(folder):
+    done = CliRunner().invoke(bsp, ["report", "--json", str(folder / "heat.bsp")])
+    names = set(re.findall(r'"(\w+)":', done.stdout))
+    unnamed = {name for name in names if f"`{name}`" not in PAGE}
+    metrics = {name for name in unnamed if re.match(r"(comp|comm|idle|h)_(max|avg|min|by)", name)}
+    assert unnamed - metrics == set()
