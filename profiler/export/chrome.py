@@ -83,35 +83,47 @@ def _meta(name: str, pid: int, args: dict[str, Any]) -> Event:
 
 def _slices(request: Request) -> Iterator[Event]:
     """Yield the supersteps of each process, each followed by what is inside it."""
-    callgraph, run = request.callgraph, request.run
-    records = run.records
+    run = request.run
     comp = computation_ns(run)
-    amounts = np.stack([comp, spent_ns(run) - comp, records["comm_calls"]], axis=1).tolist()
-    h_out, h_in = h_relation(run)
-    leaves = [callgraph.graph.nodes[origin.chain[-1]]["node"] for origin in callgraph.origins]
-    origins = callgraph.origin_of_records().tolist()
+    amounts = np.stack([comp, spent_ns(run) - comp, run.records["comm_calls"]], axis=1).tolist()
+    moments = np.stack([run.records[name] for name in _MOMENTS], axis=1).tolist()
+    pids = run.records["pid"].tolist()
     children = _children(run)
+    described = list(_described(request))
     for row in _in_order(run):
-        record = records[row]
-        start, arrive, released, end = (int(record[name]) for name in _MOMENTS)
-        leaf = leaves[origins[row]]
-        args = {
-            "superstep": int(record["superstep"]),
-            "group": int(record["group"]),
-            "sync": Kind(record["kind"]).name.lower(),
-            "h_out_bytes": int(h_out[row]),
-            "h_in_bytes": int(h_in[row]),
-            "node": leaf.id,
-        }
-        pid = int(record["pid"])
-        yield _slice("superstep", fmt.label(leaf), pid, (start, end)) | {"args": args}
+        pid, (start, arrive, released, end) = pids[row], moments[row]
+        name, args = described[row]
+        yield _slice("superstep", name, pid, (start, end)) | {"args": args}
         gaps = _gaps(start, arrive, children[row])
-        for name, *span in _filled(gaps, zip(PHASES[:3], amounts[row], strict=True)):
-            yield _slice("phase", name, pid, span)
+        for phase, *span in _filled(gaps, zip(PHASES[:3], amounts[row], strict=True)):
+            yield _slice("phase", phase, pid, span)
         yield from _after(pid, arrive, released, end)
 
 
 _MOMENTS = ("start", "arrive", "released", "end")
+
+
+def _described(request: Request) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the name and the arguments of the slice of each record."""
+    callgraph, records = request.callgraph, request.run.records
+    leaves = [callgraph.graph.nodes[origin.chain[-1]]["node"] for origin in callgraph.origins]
+    labels = [fmt.label(leaf) for leaf in leaves]
+    kinds = {kind.value: kind.name.lower() for kind in Kind}
+    numbers = (records["superstep"], records["group"], records["kind"], *h_relation(request.run))
+    columns = [column.astype(np.int64).tolist() for column in numbers]
+    origins = callgraph.origin_of_records().tolist()
+    for origin, superstep, group, kind, h_out, h_in in zip(origins, *columns, strict=True):
+        yield (
+            labels[origin],
+            {
+                "superstep": superstep,
+                "group": group,
+                "sync": kinds[kind],
+                "h_out_bytes": h_out,
+                "h_in_bytes": h_in,
+                "node": leaves[origin].id,
+            },
+        )
 
 
 def _after(pid: int, arrive: int, released: int, end: int) -> Iterator[Event]:

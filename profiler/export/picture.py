@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 NAME_COLUMNS = 40
 """The middle of a wider name is left out."""
-NOTE_COLUMNS = 110
+NOTE_COLUMNS = 120
 """A longer sentence above the picture is broken into lines."""
 MOST_DRAWN = 2000
 """Greatest number of nodes of a picture: dot would take minutes for more."""

@@ -229,7 +229,7 @@ def test_a_saved_page_shows_a_coarse_timeline_and_says_what_it_needs(
     tab.mouse.move(*at(canvas, 0.8, 2))
     expect(readout(tab)).to_contain_text("Supersteps 2,")
     tab.get_by_role("button", name="Zoom in").click()
-    expect(tab.locator(".timeline .note")).to_contain_text("bsp view shows it more finely")
+    expect(tab.locator(".timeline .hint")).to_contain_text("bsp view shows it more finely")
 
 
 def test_it_is_usable_on_a_narrow_screen(tab, timeline):

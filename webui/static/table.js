@@ -1,7 +1,213 @@
-/* The view "Table". */
+/* The view "Table": all nodes, sorted by any column, and below them the callers and callees
+   of the selected one. Only the rows that are seen are elements. */
 
-import { notThereYet } from "./placeholder.js";
+import { COLUMNS, cells, head, sorted, widths } from "./columns.js";
+import { selection } from "./detail.js";
+import { html } from "./dom.js";
+import { count, label, place } from "./format.js";
+import { shortcut } from "./keys.js";
 
-export function create(host) {
-  return notThereYet(host, "Table");
+const ROW = 40; // height in pixels, as in table.css
+const AHEAD = 8; // rows that are drawn above and below those that are seen
+
+export function create(host, { store }) {
+  const { state, update } = store;
+  const table = html("table", {
+    class: "nodes", role: "grid", tabindex: 0, "aria-label": "Nodes", onkeydown: onKey, onclick: onClick,
+  }, widths());
+  const scroller = html("div", { class: "rows", onscroll: () => requestDraw() }, table);
+  const summary = html("p", { class: "quiet summary", "aria-live": "polite" });
+  const sandwich = html("section", { class: "sandwich", "aria-label": "Callers above, callees below" });
+  host.replaceChildren(scroller, summary, sandwich);
+  let model = null;
+  let visible = false;
+  let parts = []; // the rows, in their order
+  let cursor = null; // the node at which the keyboard is
+  let frame = false;
+
+  function partOf(node, costs, priced) {
+    const about = model.nodes[node];
+    return { node, part: costs, priced, name: label(about), place: place(about) };
+  }
+
+  function listed() {
+    const found = state.search === "" ? null : model.found ?? null;
+    const all = model.nodes.map((part, node) => partOf(node, part, model.priced.nodes[node]));
+    return found === null ? all : all.filter(({ node }) => found.has(node));
+  }
+
+  function whole() {
+    return { cost: model.priced.cost, lost: model.priced.nodes[model.root].lost };
+  }
+
+  // -- rows --------------------------------------------------------------------------------
+
+  function row(part, position) {
+    const { node } = part;
+    const isSelected = state.edge === null && node === selection(model, state).node;
+    return html("tr", {
+      id: `row-${node}`, "data-node": node, "aria-rowindex": position + 2,
+      "aria-selected": String(isSelected), class: node === cursor ? "cursor" : null,
+    }, ...cells(part, whole()));
+  }
+
+  function spacer(rows) {
+    const filler = html("tr", { class: "spacer", "aria-hidden": "true" });
+    filler.style.height = `${rows * ROW}px`;
+    return filler;
+  }
+
+  function draw() {
+    const first = Math.max(0, Math.floor(scroller.scrollTop / ROW) - AHEAD);
+    const seen = Math.ceil(scroller.clientHeight / ROW) + 2 * AHEAD;
+    const last = Math.min(parts.length, first + seen);
+    table.querySelector("tbody")?.remove();
+    table.append(html("tbody", {}, spacer(first),
+      ...parts.slice(first, last).map((part, i) => row(part, first + i)), spacer(parts.length - last)));
+    table.setAttribute("aria-rowcount", parts.length + 1);
+    const position = parts.findIndex(({ node }) => node === cursor);
+    if (position >= first && position < last) table.setAttribute("aria-activedescendant", `row-${cursor}`);
+    else table.removeAttribute("aria-activedescendant");
+  }
+
+  function requestDraw() {
+    if (frame) return;
+    frame = true;
+    requestAnimationFrame(() => {
+      frame = false;
+      if (visible && model !== null) draw();
+    });
+  }
+
+  function showHead() {
+    const focused = document.activeElement?.closest("th")?.className ?? null;
+    table.querySelector("thead")?.remove();
+    table.querySelector("colgroup").after(head(state.sort, (sort) => update({ sort })));
+    if (focused !== null) table.querySelector(`thead .${focused} button`)?.focus();
+  }
+
+  /* Scrolls so that a row is seen below the head. */
+  function reveal(position) {
+    const top = position * ROW;
+    const room = scroller.clientHeight - table.tHead.offsetHeight - ROW;
+    if (top < scroller.scrollTop) scroller.scrollTop = top;
+    else if (top > scroller.scrollTop + room) scroller.scrollTop = top - room;
+  }
+
+  // -- keys --------------------------------------------------------------------------------
+
+  function move(step) {
+    if (parts.length === 0) return;
+    const at = parts.findIndex(({ node }) => node === cursor);
+    const next = Math.min(parts.length - 1, Math.max(0, at < 0 ? 0 : at + step));
+    cursor = parts[next].node;
+    reveal(next);
+    draw();
+    table.focus({ preventScroll: true });
+  }
+
+  function page() {
+    return Math.max(1, Math.floor(scroller.clientHeight / ROW) - 2);
+  }
+
+  function select(node) {
+    if (node !== null) update({ node: model.nodes[node].id, edge: null });
+  }
+
+  function onKey(event) {
+    if (event.target !== table || (event.key !== "Enter" && event.key !== " ")) return;
+    event.preventDefault();
+    select(cursor);
+  }
+
+  function onClick(event) {
+    const found = event.target.closest("[data-node]");
+    if (found === null) return;
+    cursor = Number(found.dataset.node);
+    select(cursor);
+  }
+
+  const here = { section: "Table", view: "table" };
+  shortcut(["ArrowDown", "ArrowUp"], "Go to the next or previous node; Enter selects it", (event) =>
+    move(event.key === "ArrowDown" ? 1 : -1), here);
+  shortcut(["PageDown", "PageUp"], "Go down or up by a page", (event) =>
+    move(event.key === "PageDown" ? page() : -page()), here);
+  shortcut(["Home", "End"], "Go to the first or the last node", (event) =>
+    move(event.key === "Home" ? -parts.length : parts.length), here);
+
+  // -- callers and callees -----------------------------------------------------------------
+
+  function through(edge, end) {
+    return { ...partOf(model.edges[edge][end], model.edges[edge], model.priced.edges[edge]), edge };
+  }
+
+  function relatives(title, edges, end) {
+    const found = sorted(edges.map((edge) => through(edge, end)), state.sort);
+    const heading = html("tr", {}, html("th", {
+      colspan: Object.keys(COLUMNS).length, scope: "rowgroup", class: "group",
+    }, found.length ? `${title} ${count(found.length, "node")}` : `${title} no node`));
+    return html("tbody", {}, heading, ...found.map((part) => relative(part)));
+  }
+
+  /* A caller or callee: its name selects it, its figures select the edge. */
+  function relative(part) {
+    const row = html("tr", {}, ...cells(part, whole()));
+    const name = row.querySelector(".node-name");
+    const selectNode = html("button", { type: "button", class: "node-name", title: part.name,
+      onclick: () => select(part.node) }, part.name);
+    name.replaceWith(selectNode);
+    const selectEdge = html("button", {
+      type: "button", class: "part", title: "Show the part that came this way",
+      onclick: () => update({ edge: model.edgeId(part.edge), node: model.nodes[model.edges[part.edge].to].id }),
+    }, ...row.cells[1].childNodes);
+    row.cells[1].replaceChildren(selectEdge);
+    row.setAttribute("aria-selected", String(state.edge === model.edgeId(part.edge)));
+    return row;
+  }
+
+  function showSandwich() {
+    const { node } = selection(model, state);
+    const own = partOf(node, model.nodes[node], model.priced.nodes[node]);
+    sandwich.replaceChildren(html("table", { class: "nodes", "aria-label": `Callers and callees of ${own.name}` },
+      widths(),
+      relatives("Called by", model.callers[node], "from"),
+      html("tbody", { class: "own" }, html("tr", {}, ...cells(own, whole()))),
+      relatives("Calls", model.callees[node], "to")));
+  }
+
+  // -- the whole ---------------------------------------------------------------------------
+
+  function showSummary() {
+    const all = model.nodes.length;
+    summary.textContent = parts.length === all ? ""
+      : `${parts.length} of ${count(all, "node")} contain what is searched for.`;
+  }
+
+  new ResizeObserver(requestDraw).observe(scroller);
+
+  function show(next, _, changed) {
+    model = next;
+    visible = true;
+    const reordered = changed === null || ["model", "sort", "search"].some((name) => changed.has(name));
+    if (reordered) {
+      parts = sorted(listed(), state.sort);
+      showHead();
+      showSummary();
+    }
+    const { node } = selection(model, state);
+    if (changed === null || changed.has("model") || changed.has("node") || !parts.some((part) => part.node === cursor)) {
+      cursor = node;
+    }
+    const position = parts.findIndex((part) => part.node === cursor);
+    if (position >= 0 && (reordered || changed.has("node"))) reveal(position);
+    showSandwich();
+    draw();
+  }
+
+  return {
+    show,
+    hide() {
+      visible = false;
+    },
+  };
 }

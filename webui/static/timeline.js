@@ -28,7 +28,7 @@ export function create(host, context) {
       + "supersteps. Arrow keys move the cursor, with Shift they select a range of supersteps.",
   });
   const readout = html("p", { class: "readout", "aria-live": "polite" });
-  const note = html("p", { class: "quiet note" });
+  const note = html("p", { class: "quiet hint" });
   const legend = html("div", { class: "legend-host" });
   const layers = html("div", { class: "segments", role: "radiogroup", "aria-label": "Colour" });
   const axes = html("div", { class: "segments", role: "radiogroup", "aria-label": "Axis" });

@@ -1,0 +1,199 @@
+"""The view "Table" in a real browser."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from bsplib.recording.records import Trace
+from profiler.callgraph import build
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def _opened(_shared_tab, broadcast_url, show):
+    show(_shared_tab.page, broadcast_url, "view=table")
+
+
+@pytest.fixture
+def table(tab, _opened):
+    """Shows the table with a state."""
+
+    def table(state=""):
+        tab.evaluate("state => { location.hash = state; }", f"view=table&{state}")
+        expect(rows(tab).first).to_be_visible()
+        return tab.get_by_role("grid")
+
+    return table
+
+
+def rows(tab):
+    return tab.locator(".rows tbody tr[data-node]")
+
+
+def names(tab):
+    return rows(tab).locator(".node-name").all_inner_texts()
+
+
+def graph(trace):
+    """Cost by name of node."""
+    nodes = build(trace.runs[0]).graph.nodes(data=True)
+    return {data["node"].name: data["cost"] for _, data in nodes}
+
+
+def node_id(trace, name):
+    nodes = build(trace.runs[0]).graph.nodes(data="node")
+    return next(number for number, node in nodes if node.name == name)
+
+
+def test_it_begins_with_the_greatest_loss(tab, table):
+    grid = table()
+    losses = rows(tab).locator(".of-loss > span:nth-child(2)").all_inner_texts()
+    assert names(tab)[0] == "main"
+    assert names(tab)[1:3] == ["bcast_onestage", "bcast.py line 18"]
+    assert [text.split()[1] for text in losses[:3]] == ["ms"] * 3
+    sizes = [float(text.split()[0]) for text in losses if text.endswith(" ms")]
+    assert sizes == sorted(sizes, reverse=True)
+    expect(grid.locator("[aria-sort]")).to_have_text(re.compile("loss"))
+
+
+@pytest.mark.parametrize(
+    ("title", "key"),
+    [
+        *(("computation", "comp"), ("communication", "comm"), ("idle time", "idle")),
+        *(("h-relation", "h"), ("supersteps", "sync")),
+    ],
+)
+def test_every_column_sorts_the_greatest_first_and_again_the_least(
+    tab, table, broadcast_trace, title, key
+):
+    grid = table()
+    costs = graph(broadcast_trace)
+    by_name = {
+        name: cost.count if key == "sync" else cost[key].maximum for name, cost in costs.items()
+    }
+
+    def values():
+        return [by_name[name.removesuffix(" (end)")] for name in names(tab)]
+
+    grid.get_by_role("button", name=title).click()
+    expect(grid.locator("[aria-sort=descending]")).to_have_text(re.compile(title))
+    assert f"sort={key}" in tab.url
+    assert values() == sorted(values(), reverse=True)
+    grid.get_by_role("button", name=title).click()
+    expect(grid.locator("[aria-sort=ascending]")).to_have_text(re.compile(title))
+    assert values() == sorted(values())
+    tab.go_back()
+    expect(grid.locator("[aria-sort=descending]")).to_be_visible()
+
+
+def test_names_are_sorted_from_a_to_z(tab, table):
+    table("sort=name")
+    assert names(tab)[0] == "bar"
+    assert names(tab)[-1] == "main"
+
+
+def test_a_row_has_maximum_average_and_minimum_of_each_metric(tab, table):
+    table()
+    row = rows(tab).filter(has=tab.locator(".node-name", has_text=re.compile("^foo$")))
+    expect(row.locator(".of-comp")).to_contain_text(re.compile(r"195 ms\s*\(\d+% \| \d+%\)"))
+    expect(row.locator(".of-sync")).to_have_text("5")
+
+
+def test_a_click_selects_the_node_in_all_views_and_the_selection_is_marked(tab, table):
+    table()
+    rows(tab).filter(has_text="bcast_twostage").click()
+    expect(tab.locator("#detail h2")).to_have_text("bcast_twostage")
+    expect(rows(tab).and_(tab.locator("[aria-selected=true]"))).to_contain_text("bcast_twostage")
+    tab.go_back()
+    expect(tab.locator("#detail h2")).to_have_text("bcast.py line 18")
+
+
+def test_arrows_go_through_the_rows_and_enter_selects(tab, table, broadcast_trace):
+    grid = table(f"sort=name&node={node_id(broadcast_trace, 'bar')}")
+    tab.keyboard.press("ArrowDown")
+    expect(grid).to_be_focused()
+    second = names(tab)[1]
+    active = grid.get_attribute("aria-activedescendant")
+    expect(tab.locator(f"#{active} .node-name")).to_have_text(second)
+    expect(tab.locator("#detail h2")).to_have_text("bar")
+    tab.keyboard.press("Enter")
+    expect(tab.locator("#detail h2")).to_have_text(second)
+    tab.keyboard.press("End")
+    tab.keyboard.press("Enter")
+    expect(tab.locator("#detail h2")).to_have_text("main")
+
+
+def sandwich(tab):
+    return tab.get_by_role("region", name="Callers above, callees below")
+
+
+def test_callers_stand_above_the_node_and_callees_below_with_their_parts(
+    tab, table, broadcast_trace
+):
+    table(f"node={node_id(broadcast_trace, 'bcast_onestage')}")
+    texts = sandwich(tab).locator(".node-name").all_inner_texts()
+    assert sorted(texts[:2]) == ["bar", "foo"]
+    assert texts[2:] == ["bcast_onestage", "bcast.py line 18"]
+    expect(sandwich(tab).locator(".of-sync:is(td)")).to_have_text(["5", "5", "10", "10"])
+
+
+def test_the_name_of_a_caller_selects_it_and_its_figures_the_edge(tab, table, broadcast_trace):
+    table(f"node={node_id(broadcast_trace, 'bcast_onestage')}")
+    foo = sandwich(tab).get_by_role("row").filter(has_text="foo")
+    foo.get_by_role("button").last.click()
+    expect(tab.locator("#detail")).to_contain_text("the part called by foo")
+    sandwich(tab).get_by_role("button", name="foo").click()
+    expect(tab.locator("#detail h2")).to_have_text("foo")
+    expect(sandwich(tab)).to_contain_text("Calls 1 node")
+
+
+def test_a_range_of_supersteps_restricts_the_table(tab, table):
+    table("brush=0,2")
+    expect(rows(tab)).to_have_count(4)
+    expect(rows(tab).first.locator(".of-sync")).to_have_text("3")
+
+
+def test_another_machine_prices_the_table_anew(tab, table):
+    table()
+    before = rows(tab).first.locator(".of-cost").inner_text()
+    table("g=1e-6&l=1")
+    expect(rows(tab).first.locator(".of-cost")).not_to_have_text(before)
+    expect(rows(tab).first.locator(".of-cost")).to_contain_text("s")
+
+
+def test_names_from_the_trace_are_text(tab, served, show, hostile_trace):
+    with served(hostile_trace) as url:
+        show(tab, url, "view=table")
+        expect(rows(tab).filter(has_text="<img src=x onerror=alert(1)>").first).to_be_visible()
+        assert tab.locator(".table img, .table script, .table b").count() == 0
+
+
+@pytest.fixture(scope="module")
+def many_trace(tree_run):
+    return Trace((tree_run(500),))
+
+
+@pytest.mark.lengthy
+def test_of_hundreds_of_nodes_only_those_that_are_seen_are_elements(tab, served, show, many_trace):
+    with served(many_trace) as url:
+        show(tab, url, "view=table")
+        grid = tab.get_by_role("grid")
+        total = int(grid.get_attribute("aria-rowcount"))
+        assert total > 400
+        assert rows(tab).count() < 60
+        tab.keyboard.press("End")
+        expect(tab.locator(f"[aria-rowindex='{total}']")).to_be_visible()
+        assert rows(tab).count() < 60
+        tab.keyboard.press("Home")
+        expect(tab.locator("[aria-rowindex='2']")).to_be_visible()
+
+
+def test_it_is_usable_on_a_narrow_screen(open_tab, broadcast_url, show):
+    tab = open_tab(width=390, height=844)
+    show(tab, broadcast_url, "view=table")
+    expect(rows(tab).first.locator(".of-loss")).to_be_in_viewport()
+    assert tab.evaluate("document.documentElement.scrollWidth") == 390
+    sizes = "all => all.map(element => parseFloat(getComputedStyle(element).fontSize))"
+    assert min(tab.locator(".table span").evaluate_all(sizes)) >= 11
