@@ -62,19 +62,19 @@ def sql_process(
         long as few items are dearer than a floor.
     """
     item, qnt, tran = (inputs[name].only(columns) for name, columns in INPUTS.items())
-    temp: dict[str, Relation] = {}
-    queries: dict[str, Callable[[], Relation]] = {
-        "TEMP1": lambda: temp1(bsp, tran, plan),
-        "TEMP2": lambda: temp2(bsp, temp["TEMP1"], item, plan),
-        "TEMP3": lambda: temp3(bsp, temp["TEMP2"], plan),
-        "TEMP4": lambda: temp4(bsp, temp["TEMP3"], qnt, plan),
-        "TEMP5": lambda: temp5(bsp, temp["TEMP4"], item),
-        "TEMP6": lambda: temp6(bsp, temp["TEMP5"]),
-    }
-    for name, query in queries.items():
-        begin(name)
-        temp[name] = query()
-    return temp
+    begin("TEMP1")
+    made1 = temp1(bsp, tran, plan)
+    begin("TEMP2")
+    made2 = temp2(bsp, made1, item, plan)
+    begin("TEMP3")
+    made3 = temp3(bsp, made2, plan)
+    begin("TEMP4")
+    made4 = temp4(bsp, made3, qnt, plan)
+    begin("TEMP5")
+    made5 = temp5(bsp, made4, item)
+    begin("TEMP6")
+    made6 = temp6(bsp, made5)
+    return dict(zip(SQL, (made1, made2, made3, made4, made5, made6), strict=True))
 
 
 def temp1(bsp: bsplib.Group, tran: Relation, plan: Plan) -> Relation:
