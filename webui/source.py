@@ -1,9 +1,12 @@
-"""The data of the view of the source: highlighted lines, and which of them a node has."""
+"""The data of the view of the source: highlighted lines, and which nodes belong to them."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from profiler.format import visible
 from profiler.sources import read_sources
 from webui.highlight import highlight
 
@@ -11,22 +14,49 @@ if TYPE_CHECKING:
     from profiler.callgraph import CallGraph
     from profiler.sources import Excerpt
 
+Calls = dict[str, dict[int, list[int]]]
+
 
 def describe_sources(callgraph: CallGraph) -> dict[str, Any]:
     """Return the excerpts of a call graph, and the position of that of each node.
 
     Returns:
         ``excerpts``: a list of ``file``, ``first`` (number of the first line), ``lines``
-        (a list of pieces each, see :func:`webui.highlight.highlight`) and ``note``;
+        (a list of pieces each, see :func:`webui.highlight.highlight`), ``note``, and
+        ``calls``: pairs of a line and the positions of the functions that it calls;
         ``of``: for each node, in the order of the graph, the position of its excerpt.
     """
-    sources = read_sources(callgraph)
+    sources, calls = read_sources(callgraph), _calls(callgraph)
     return {
-        "excerpts": [_describe(excerpt) for excerpt in sources.excerpts],
+        "excerpts": [_describe(excerpt, calls) for excerpt in sources.excerpts],
         "of": [sources.of[name] for name in callgraph.graph],
     }
 
 
-def _describe(excerpt: Excerpt) -> dict[str, Any]:
-    fields = excerpt._asdict()
-    return fields | {"lines": highlight(excerpt.lines)}
+def _describe(excerpt: Excerpt, calls: Calls) -> dict[str, Any]:
+    shown = range(excerpt.first, excerpt.first + len(excerpt.lines))
+    called = calls.get(excerpt.file, {})
+    return {
+        **excerpt._asdict(),
+        "lines": highlight(excerpt.lines),
+        "calls": [[line, called[line]] for line in shown if line in called],
+    }
+
+
+def _calls(callgraph: CallGraph) -> Calls:
+    """Return by file and line the positions of the functions that are called there."""
+    functions = {
+        (node.file, node.name, node.line): position
+        for position, (_, node) in enumerate(callgraph.graph.nodes(data="node"))
+        if node.kind == "function"
+    }
+    calls: defaultdict[str, defaultdict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
+    for stack in callgraph.run.stacks:
+        for caller, callee in pairwise(stack):
+            position = functions.get((callee.file, callee.function, callee.first_line))
+            if position is not None:
+                calls[visible(caller.file)][caller.line].add(position)
+    return {
+        file: {line: sorted(positions) for line, positions in lines.items()}
+        for file, lines in calls.items()
+    }

@@ -1,7 +1,104 @@
-/* The view "Source". */
+/* The view "Source": the function around the selected node, with what each line costs that
+   ended supersteps or called a function that did. */
 
-import { notThereYet } from "./placeholder.js";
+import { selection } from "./detail.js";
+import { html } from "./dom.js";
+import { bytes, integer, label, seconds } from "./format.js";
+import { costsOf } from "./lines.js";
+import { bin } from "./model.js";
 
-export function create(host) {
-  return notThereYet(host, "Source");
+const COLUMNS = [["loss", "Loss at the chosen rates"], ["supersteps", "Supersteps that ended there"],
+  ["h", "Sum of the greatest h of each superstep"]];
+
+function code(pieces) {
+  return html("td", { class: "code" }, ...pieces.map((piece) =>
+    (typeof piece === "string" ? piece : html("span", { class: `tok-${piece[0]}` }, piece[1]))));
+}
+
+export function create(host, { store, api, query }) {
+  let asked = null; // address of the answer that is shown or on its way
+  let answer = null;
+  let drawn = null; // id of the node whose line was scrolled to
+  let current = null; // model and state
+
+  function select(model, node, text) {
+    return html("button", {
+      type: "button", title: label(model.nodes[node]),
+      onclick: () => store.update({ node: model.nodes[node].id, edge: null }),
+    }, text);
+  }
+
+  /* The cells in the margin of a line. */
+  function margin(model, path, found) {
+    if (!found) return [html("td", { colspan: 3 })];
+    const { nodes: [node], parts, ends } = found;
+    if (parts.length === 0) {
+      return [html("td", { colspan: 3, class: "margin" }, select(model, node, `→ ${label(model.nodes[node])}`))];
+    }
+    const sum = (name) => parts.reduce((total, part) => total + part[name], 0);
+    const shade = ends ? bin(Math.max(...found.nodes.map((each) => model.shade(each, path)))) : null;
+    return [
+      html("td", { class: "margin", "data-bin": shade }, select(model, node, seconds(sum("lost")))),
+      html("td", { class: "margin" }, integer(sum("count"))),
+      html("td", { class: "margin" }, bytes(sum("h"))),
+    ];
+  }
+
+  function rowsOf(model, { metric }, node, number) {
+    const { first, lines } = answer.excerpts[number];
+    const { kind, line: chosen } = model.nodes[node];
+    const costs = costsOf(model, answer, number);
+    return lines.map((pieces, offset) => {
+      const line = first + offset;
+      const found = costs.get(line);
+      const isChosen = kind === "cost_centre" && line === chosen;
+      return html("tr", {
+        class: found?.ends ? "ends" : null, "data-line": line, "aria-current": isChosen ? "true" : null,
+      }, ...margin(model, metric, found), html("th", { scope: "row" }, String(line)), code(pieces));
+    });
+  }
+
+  function draw() {
+    const { model, state } = current;
+    const { node } = selection(model, state);
+    const number = answer.of[node];
+    const { file, note } = answer.excerpts[number];
+    const rows = rowsOf(model, state, node, number);
+    const head = html("tr", {}, ...COLUMNS.map(([text, title]) =>
+      html("th", { scope: "col", title }, text)), html("td", { colspan: 2 }));
+    host.replaceChildren(...[
+      html("div", { class: "about" }, html("h2", {}, file || label(model.nodes[node])),
+        note ? html("p", { class: "gap" }, note) : null),
+      rows.length ? html("table", {}, html("thead", {}, head), html("tbody", {}, ...rows)) : null,
+    ].filter(Boolean));
+    const { id } = model.nodes[node];
+    if (drawn !== id) host.querySelector("[aria-current]")?.scrollIntoView({ block: "center" });
+    drawn = id;
+  }
+
+  /* Reads the answer for the run that is shown, unless that is on its way. */
+  async function read(address) {
+    [asked, answer, drawn] = [address, null, null];
+    host.replaceChildren(html("p", { class: "notice" }, "Reading the source…"));
+    try {
+      const received = await api.get(address);
+      if (asked !== address) return;
+      answer = received;
+      draw();
+    } catch (error) {
+      if (asked !== address) return;
+      asked = null;
+      host.replaceChildren(html("p", { class: "notice" }, error.message));
+    }
+  }
+
+  function show(model, state, changed) {
+    current = { model, state };
+    if (changed === null) drawn = null;
+    const address = api.address(state.trace, state.run, "source", query());
+    if (address !== asked) read(address);
+    else if (answer !== null) draw();
+  }
+
+  return { show, hide() {} };
 }

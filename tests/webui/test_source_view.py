@@ -1,0 +1,153 @@
+"""The view of the source: its data, and what a real browser shows of it."""
+
+import os
+import platform
+from datetime import UTC, datetime
+
+import pytest
+from playwright.sync_api import expect
+
+import webui
+from bsplib.recording.records import Trace
+from bsplib.sync_kinds import Kind
+from profiler.callgraph import build
+from webui.source import describe_sources
+
+pytestmark = pytest.mark.browser
+
+PROGRAM = """\
+def relax(bsp):
+    bsp.sync()  # <script>alert("x")</script>
+
+
+def send(bsp):
+    bsp.put(0, [1], x)
+    bsp.sync()
+
+
+def main(bsp):
+    relax(bsp)
+    for _ in range(2):
+        send(bsp)
+    relax(bsp)
+    bsp.sync()
+"""
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("source") / "solve.py"
+    path.write_text(PROGRAM, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def trace(run_maker, frame, file):
+    """Line 2 is passed twice, line 7 twice with 800 bytes, line 15 once."""
+    maker = run_maker(2)
+    within = {
+        "relax": (frame("relax", 1, 2, str(file)),),
+        "send": (frame("send", 5, 7, str(file)),),
+        "main": (),
+    }
+
+    def step(line, function, work=1e-3, **more):
+        maker.step((frame("main", 10, line, str(file)), *within[function]), work, **more)
+
+    step(11, "relax", (5e-3, 1e-3))
+    step(13, "send", sends=[(0, 1, 800)])
+    step(13, "send", sends=[(0, 1, 800)])
+    step(14, "relax")
+    step(15, "main")
+    step(15, "main", 0, kind=Kind.END)
+    started = datetime.fromtimestamp(file.stat().st_mtime + 5, UTC).isoformat(timespec="seconds")
+    return Trace((maker.run(host=platform.node(), started=started),))
+
+
+@pytest.fixture(scope="module")
+def url(trace, served):
+    with served(trace) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def ids(trace):
+    nodes = build(trace.runs[0]).graph.nodes(data="node")
+    return {node.name + node.sync.replace("sync", ""): name for name, node in nodes}
+
+
+def test_every_node_has_an_excerpt_with_the_calls_of_its_lines(trace):
+    callgraph = build(trace.runs[0])
+    data = describe_sources(callgraph)
+    names = [node.name for _, node in callgraph.graph.nodes(data="node")]
+    assert len(data["of"]) == len(names)
+    main = data["excerpts"][data["of"][names.index("main")]]
+    assert (main["first"], len(main["lines"]), main["note"]) == (10, 6, "")
+    called = {line: [names[position] for position in found] for line, found in main["calls"]}
+    assert called == {11: ["relax"], 13: ["send"], 14: ["relax"]}
+
+
+def row(tab, line):
+    """The cells of a line: its margin, its number and its text."""
+    return tab.locator(f".source [data-line='{line}']").locator("td, th").all_inner_texts()
+
+
+def test_the_function_around_the_sync_is_shown_with_the_cost_of_the_line(tab, url, show):
+    show(tab, url, "view=source")
+    expect(tab.locator(".source h2")).to_contain_text("solve.py")
+    current = tab.locator(".source [aria-current]")
+    expect(current).to_have_attribute("data-line", "2")
+    assert row(tab, 2) == [
+        "2.00 ms",
+        "2",
+        "0 B",
+        "2",
+        '    bsp.sync()  # <script>alert("x")</script>',
+    ]
+    expect(current.locator("[data-bin='2']")).to_be_visible()
+    expect(tab.locator(".source tbody tr")).to_have_count(2)
+    expect(tab.locator(".source .tok-keyword").first).to_have_text("def")
+
+
+def test_a_line_that_calls_one_function_has_what_came_through_it(tab, url, show, ids):
+    show(tab, url, f"view=source&node={ids['main']}")
+    expect(tab.locator(".source tbody tr")).to_have_count(6)
+    assert row(tab, 13)[1:3] == ["2", "1.60 kB"]
+    assert row(tab, 15)[1:3] == ["1", "0 B"]
+    # Two lines call relax: what came through each of them is not known.
+    assert row(tab, 11)[0] == row(tab, 14)[0] == "→ relax"
+    tab.locator(".source [data-line='13']").get_by_role("button").click()
+    expect(tab.locator("#detail h2")).to_have_text("send")
+    expect(tab.locator(".source tbody tr").first).to_have_attribute("data-line", "5")
+
+
+def test_the_margin_is_priced_anew_with_the_machine(tab, url, show, ids):
+    show(tab, url, f"view=source&node={ids['relax']}&speed=0.1")
+    expect(tab.locator(".source [data-line='2']")).to_contain_text("20.0 ms")
+
+
+def test_a_file_that_changed_since_the_run_says_so(tab, url, show, file):
+    before = file.stat()
+    os.utime(file, (before.st_atime, before.st_mtime + 100))
+    try:
+        show(tab, url, "view=source&library=1")  # another answer than before
+        expect(tab.locator(".source .gap")).to_have_text(
+            "The file has changed since the run, so its lines may have moved."
+        )
+        expect(tab.locator(".source tbody tr")).to_have_count(2)
+    finally:
+        os.utime(file, (before.st_atime, before.st_mtime))
+
+
+def test_a_file_that_is_gone_says_so(tab, broadcast_url, show):
+    show(tab, broadcast_url, "view=source")
+    expect(tab.locator(".source .gap")).to_have_text("/home/user/bcast.py is not on this computer.")
+    expect(tab.locator(".source table")).to_have_count(0)
+
+
+def test_a_saved_page_contains_the_source(tab, trace, tmp_path, show):
+    out = tmp_path / "page.html"
+    webui.write_html(trace, out)
+    tab.context.set_offline(True)
+    show(tab, out.as_uri(), "view=source")
+    expect(tab.locator(".source [aria-current] .code")).to_contain_text("<script>alert")

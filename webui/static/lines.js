@@ -1,0 +1,48 @@
+/* What each line of a source file costs: those that ended supersteps, and those that called
+   a function that did. */
+
+/* Cost centres by file:line. */
+function centresOf({ nodes }) {
+  const centres = new Map();
+  nodes.forEach(({ kind, file, line }, position) => {
+    if (kind !== "cost_centre") return;
+    const key = `${file}:${line}`;
+    centres.set(key, [...centres.get(key) ?? [], position]);
+  });
+  return centres;
+}
+
+function booked(model, kind, position) {
+  const { count, cost } = model[kind][position];
+  return { lost: model.priced[kind][position].lost, count, h: cost.h.max };
+}
+
+/* What came through the calls of a function from an excerpt: only where one line calls it,
+   since what came through each of several lines is not known. */
+function calledOnce(model, answer, number, node) {
+  const { calls } = answer.excerpts[number];
+  if (calls.filter(([, nodes]) => nodes.includes(node)).length > 1) return [];
+  return model.callers[node].filter((edge) => answer.of[model.edges[edge].from] === number)
+    .map((edge) => booked(model, "edges", edge));
+}
+
+/* What the lines of an excerpt cost, by line: { nodes, parts, ends }. nodes: positions of what
+   ended there or is called there, parts: what of it is known, { lost, count, h } each; ends:
+   whether supersteps ended there. number: position of the excerpt in the answer. */
+export function costsOf(model, answer, number) {
+  const { file, first, lines, calls } = answer.excerpts[number];
+  const costs = new Map();
+  const centres = centresOf(model);
+  for (let line = first; line < first + lines.length; line += 1) {
+    const nodes = centres.get(`${file}:${line}`) ?? [];
+    const parts = nodes.map((node) => booked(model, "nodes", node));
+    if (nodes.length) costs.set(line, { nodes, parts, ends: parts.some(({ count }) => count > 0) });
+  }
+  for (const [line, nodes] of calls) {
+    const parts = nodes.flatMap((node) => calledOnce(model, answer, number, node));
+    const here = costs.get(line) ?? { nodes: [], parts: [], ends: false };
+    costs.set(line, here.ends
+      ? { ...here, parts: [...here.parts, ...parts] } : { nodes, parts, ends: false });
+  }
+  return costs;
+}
