@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from bsplib.cli.options import TRACE, run_option
-from bsplib.cli.traces import position_of, read
+from bsplib.cli.traces import position_of, read, summing_up
 
 _SORTS = ("loss", "cost", "comp", "comm", "idle", "h", "supersteps", "name", "tree")
 _ROWS = 40
@@ -90,8 +90,11 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     runs = runs if position is None else runs[position : position + 1]
     if speed is not None and machine is None:
         raise click.BadParameter("it needs --machine", param_hint="--speed")
-    if machine is not None:
-        runs = tuple(run.on(machine, speed=speed) for run in runs)
+    with summing_up(file):
+        if machine is not None:
+            runs = tuple(run.on(machine, speed=speed) for run in runs)
+        for run in runs:
+            run.ledger()
     rows = (None if as_json else _ROWS) if top is None else top or None
     asked: dict[str, Any] = {"path": path, "choice": Choice(sort, rows, depth), "node": node}
     if as_json:

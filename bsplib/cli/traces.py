@@ -2,24 +2,69 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from bsplib.visible import visible
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import Console
+
     from bsplib.recording.records import Trace
+
+LONG_BYTES = 10**8
+"""Size of a file that takes so long that progress is shown: about a second."""
 
 
 def read(file: Path) -> Trace:
-    """Return the trace in a file.
+    """Return the trace in a file; of a long file, show the progress on the terminal.
 
     Raises:
         TraceError: the file is no trace, or cannot be read.
     """
     from bsplib.recording.trace import read_trace  # noqa: PLC0415  # imported late
 
-    return read_trace(file)
+    if (terminal := _terminal(file)) is None:
+        return read_trace(file)
+    from rich.progress import Progress  # noqa: PLC0415
+
+    with Progress(console=terminal, transient=True) as progress:
+        bar = progress.add_task(f"reading {_named(file)}", total=1.0)
+        return read_trace(file, progress=lambda part: progress.update(bar, completed=part))
+
+
+@contextmanager
+def summing_up(file: Path) -> Iterator[None]:
+    """Show that a command is at work with a long trace, until it has something to print."""
+    if (terminal := _terminal(file)) is None:
+        yield
+        return
+    with terminal.status(f"summing up the records of {_named(file)}"):
+        yield
+
+
+def _named(file: Path) -> str:
+    """Return the name of a file in the markup of rich."""
+    from rich.markup import escape  # noqa: PLC0415  # imported late
+
+    return escape(visible(file.name))
+
+
+def _terminal(file: Path) -> Console | None:
+    """Return standard error if it is a terminal and a file takes long; otherwise None."""
+    from rich.console import Console  # noqa: PLC0415  # imported late
+
+    try:
+        is_long = file.stat().st_size >= LONG_BYTES
+    except OSError:  # the reader says why
+        return None
+    console = Console(stderr=True)
+    return console if is_long and console.is_terminal else None
 
 
 def position_of(trace: Trace, number: int | None) -> int | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from bsplib.cli.options import TRACE
-from bsplib.cli.traces import read
+from bsplib.cli.traces import read, summing_up
 
 
 @click.command("view")
@@ -49,7 +49,8 @@ def command(
         )
         return
     try:
-        webui.write_html(traces[0], html, before=traces[1:], names=names, library=library)
+        with summing_up(file):
+            webui.write_html(traces[0], html, before=traces[1:], names=names, library=library)
     except OSError as error:
         raise click.ClickException(f"{html} cannot be written: {error.strerror}") from None
     click.echo(f"wrote {html}: open it in a browser")

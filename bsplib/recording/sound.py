@@ -6,7 +6,7 @@ checks take little memory beside the records.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -59,8 +59,12 @@ def _blocks(what: str, table: NDArray[np.void]) -> Iterator[_Block]:
         yield _Block(what, first, rows, {name: np.ascontiguousarray(rows[name]) for name in names})
 
 
-def check_records(run: Run) -> None:
+def check_records(run: Run, advance: Callable[[int], None] = lambda _: None) -> None:
     """Check that numbers are in range, times in order, and no superstep is recorded twice.
+
+    Args:
+        run: the run.
+        advance: called for each block with the number of bytes that have been checked.
 
     Raises:
         TraceError: a record cannot be true.
@@ -77,6 +81,7 @@ def check_records(run: Run) -> None:
         _check_times(block)
         block.refuse(time.wrong(columns["pid"], columns["end"]), "a end out of order")
         block.refuse(superstep.wrong(block), "a superstep out of order")
+        advance(block.rows.nbytes)
 
 
 def _check_times(block: _Block) -> None:
@@ -91,8 +96,12 @@ def _check_times(block: _Block) -> None:
     block.refuse(waiting, "an end of main that waits")
 
 
-def check_traffic(run: Run) -> None:
+def check_traffic(run: Run, advance: Callable[[int], None] = lambda _: None) -> None:
     """Check that each traffic row has a record, and a partner of the same group.
+
+    Args:
+        run: the run.
+        advance: called for each block with the number of bytes that have been checked.
 
     Raises:
         TraceError: a traffic row cannot be true.
@@ -105,6 +114,7 @@ def check_traffic(run: Run) -> None:
         caller, partner = block.columns["record"], block.columns["partner"]
         wrong = ~membership.contains(group[caller], partner) | (partner == pid[caller])
         block.refuse(wrong, "a partner that is not another process of its group")
+        advance(block.rows.nbytes)
 
 
 class _Rising:

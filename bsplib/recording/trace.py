@@ -162,11 +162,18 @@ def _json(trace: Trace) -> str:
     raise TooLongError(f"trace.json would have {len(document)} bytes, more than {MAX_JSON_BYTES}")
 
 
-def read_trace(path: str | os.PathLike[str]) -> Trace:
+def read_trace(
+    path: str | os.PathLike[str], *, progress: Callable[[float], object] | None = None
+) -> Trace:
     """Read a trace.
 
     Whatever the file contains, this returns a well-formed trace or raises TraceError. It
     unpickles nothing, writes nothing, and takes memory in proportion to the file only.
+
+    Args:
+        path: the file.
+        progress: called now and then with the part of the file that has been read and
+            checked, from 0 to 1.
 
     Returns:
         The trace; its arrays are read-only.
@@ -175,16 +182,16 @@ def read_trace(path: str | os.PathLike[str]) -> Trace:
         TraceError: the file does not exist, is no trace, is damaged, or has another version.
     """
     try:
-        return _read(Path(path))
+        return _read(Path(path), progress or (lambda _: None))
     except TraceError as error:
         raise TraceError(f"{path}: {error}.") from error
 
 
-def _read(path: Path) -> Trace:
+def _read(path: Path, progress: Callable[[float], object] = lambda _: None) -> Trace:
     """Read a trace; the texts of errors continue a sentence that begins with the path."""
     try:
         with _opened(path) as file, zipfile.ZipFile(file) as archive:
-            return _Reader(archive, os.fstat(file.fileno()).st_size).trace()
+            return _Reader(archive, os.fstat(file.fileno()).st_size, progress).trace()
     except OSError as error:
         raise TraceError(f"cannot be read: {error.strerror or error}") from error
     except TraceError:
@@ -236,8 +243,12 @@ def _npy_header(dtype: np.dtype[np.void], count: int) -> bytes:
 class _Reader:
     """Reads the members of an archive, after a check that their sizes fit the file."""
 
-    def __init__(self, archive: zipfile.ZipFile, file_bytes: int) -> None:
+    def __init__(
+        self, archive: zipfile.ZipFile, file_bytes: int, progress: Callable[[float], object]
+    ) -> None:
         self._archive = archive
+        self._progress = progress
+        self._done = 0
         self._members = {info.filename: info for info in archive.infolist()}
         if len(self._members) != len(archive.infolist()):
             raise TraceError("has two members of the same name")
@@ -245,12 +256,14 @@ class _Reader:
             if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
                 raise TraceError(f"member {reprlib.repr(info.filename)} is compressed")
         total = sum(info.file_size for info in self._members.values())
+        self._work = 2 * total  # each byte is read and checked
         if total > file_bytes:
             raise TraceError(f"declares {total} bytes of content in a file of {file_bytes} bytes")
 
     def trace(self) -> Trace:
         """Return the trace after all checks."""
         document = _parse(self._content("trace.json", MAX_JSON_BYTES))
+        self._advance(2 * self._member("trace.json").file_size)
         entries = _list(document.get("runs"), "runs")
         if len(self._members) != 1 + 2 * len(entries):
             raise TraceError(f"has {len(self._members)} members for {len(entries)} runs")
@@ -281,9 +294,14 @@ class _Reader:
             complete=complete,
             meta=meta,
         )
-        check_records(run)
-        check_traffic(run)
+        check_records(run, self._advance)
+        check_traffic(run, self._advance)
         return run
+
+    def _advance(self, size_bytes: int) -> None:
+        """Tell that so many bytes more have been read, or checked."""
+        self._done += size_bytes
+        self._progress(self._done / self._work)
 
     def _array(self, name: str, dtype: np.dtype[np.void], length: object) -> NDArray[np.void]:
         """Return the array of one npy member, of the length that the document declares."""
@@ -293,7 +311,8 @@ class _Reader:
         if member.file_size == len(header) + count * dtype.itemsize:
             with self._archive.open(member) as file:
                 if file.read(len(header)) == header:
-                    return _elements(file, dtype, count)
+                    self._advance(2 * len(header))
+                    return _elements(file, dtype, count, self._advance)
         raise TraceError(f"{name} is not an array of the {count} elements declared")
 
     def _content(self, name: str, limit: int) -> bytes:
@@ -309,13 +328,16 @@ class _Reader:
         return self._members[name]
 
 
-def _elements(file: IO[bytes], dtype: np.dtype[np.void], count: int) -> NDArray[np.void]:
+def _elements(
+    file: IO[bytes], dtype: np.dtype[np.void], count: int, advance: Callable[[int], None]
+) -> NDArray[np.void]:
     """Read the rest of a member into an array, in pieces; zipfile verifies the checksum."""
     stored = np.empty(count, dtype.newbyteorder("<"))
     content = stored.view(np.uint8)
     for first in range(0, len(content), _PIECE):
         piece = content[first : first + _PIECE]
         piece[:] = np.frombuffer(file.read(len(piece)), np.uint8)
+        advance(len(piece))
     array: NDArray[np.void] = stored.astype(dtype, copy=False)
     array.setflags(write=False)
     return array

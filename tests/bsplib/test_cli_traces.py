@@ -1,0 +1,70 @@
+"""While a command reads a long trace, a person at a terminal sees that it is at work."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+import bsplib
+from bsplib.cli import main as bsp_main
+from bsplib.cli import traces
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory):
+    """A trace whose name is markup for rich, with an escape sequence."""
+    path = tmp_path_factory.mktemp("traces") / "[red]a\x1b[2J.bsp"
+    bsplib.run(lambda bsp: bsp.sync(), nprocs=2, backend="sim", profile=path)
+    return path
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Let rich take any output for a terminal."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+
+
+@pytest.fixture
+def long(monkeypatch):
+    """Let all files be long."""
+    monkeypatch.setattr(traces, "LONG_BYTES", 0)
+
+
+@pytest.mark.usefixtures("terminal", "long")
+def test_a_long_trace_is_read_with_a_progress_bar(trace, capsys):
+    assert len(traces.read(trace).runs) == 1
+    shown = capsys.readouterr()
+    assert "reading [red]a\\x1b[2J.bsp" in shown.err
+    assert "\x1b[2J" not in shown.err
+    assert not shown.out
+
+
+@pytest.mark.usefixtures("terminal", "long")
+def test_the_table_of_a_long_trace_is_alone_on_standard_output(trace):
+    result = CliRunner().invoke(bsp_main, ["report", str(trace)])
+    assert result.exit_code == 0
+    assert "summing up the records" in result.stderr
+    assert "summing up" not in result.stdout
+    assert "reading" not in result.stdout
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_short_trace_is_read_without_a_word(trace, capsys):
+    traces.read(trace)
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.usefixtures("long")
+def test_a_long_trace_is_read_without_a_word_where_nobody_looks(trace, capsys):
+    traces.read(trace)
+    with traces.summing_up(trace):
+        pass
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.usefixtures("terminal", "long")
+def test_a_missing_file_is_still_the_error_of_the_reader(tmp_path, capsys):
+    with pytest.raises(bsplib.TraceError, match="cannot be read: No such file"):
+        traces.read(tmp_path / "missing.bsp")
+    assert not capsys.readouterr().err
