@@ -67,6 +67,10 @@ class _Export(click.Command):
     metavar="A:B",
     help="Only these supersteps, counted from 0.  [default: all]",
 )
+@click.option("--machine", metavar="NAME", help="Price losses and costs on this Machine.")
+@click.option(
+    "--speed", metavar="X", help="Speed of a process of the Machine: in flop/s, or as in 0.5x."
+)
 @click.option("--library", is_flag=True, default=None, help="Show the functions of bsplib too.")
 @click.argument("file", type=TRACE)
 def command(file: Path, out: Path, name: str | None, **options: Any) -> None:
@@ -120,6 +124,8 @@ def _request(trace: Trace, number: int | None = None, **options: Any) -> Request
             f"{options['metric']!r} is no metric; choose one of {', '.join(VIEWS)}",
             param_hint="--metric",
         )
+    if "speed" in options and "machine" not in options:
+        raise click.BadParameter("it needs --machine", param_hint="--speed")
     return Request(trace, position_of(trace, number) or 0, **options)
 
 

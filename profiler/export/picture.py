@@ -176,9 +176,9 @@ def _heading(picture: Drawing) -> str:
     title, *more = title_lines(picture.callgraph.run)
     rows = [_row(f'<B><FONT POINT-SIZE="15">{_text(title)}</FONT></B>')]
     rows += [_row(_small(line)) for line in more]
-    for note in picture.view.notes:
-        rows += [_row(_small(line, colours.INK)) for line in textwrap.wrap(note, NOTE_COLUMNS)]
+    rows += [_row(_small(line, colours.INK)) for line in _wrapped(picture.view.verdict)]
     rows.append(_row(_small(_explanation(picture.view))))
+    rows += [_row(_small(line)) for line in _wrapped(picture.view.prices)]
     if picture.view.full:
         rows.append(f"<TR>{''.join(_legend(picture.view))}</TR>")
     if dropped := _dropped(picture):
@@ -186,6 +186,10 @@ def _heading(picture: Drawing) -> str:
     style = 'BORDER="0" CELLBORDER="0" CELLSPACING="1" CELLPADDING="2"'
     space = '<TR><TD HEIGHT="8"></TD></TR>'
     return f"<<TABLE {style}>{''.join(rows)}{space}</TABLE>>"
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, NOTE_COLUMNS)
 
 
 def _row(content: str) -> str:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from bsplib.machine import load_machine
 from profiler.export.picture import MOST_DRAWN, drawing
 from profiler.export.view import DEFAULT, view_of
 from profiler.profile import RunProfile
-from profiler.rates import rates_of_run
+from profiler.rates import rates_of_run, rates_on
 from profiler.shown import MOST_SHOWN
 from profiler.window import restricted
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from profiler.export.picture import Drawing
     from profiler.export.view import View
     from profiler.losses import Ledger
+    from profiler.rates import Rates
 
 
 @dataclass(frozen=True)
@@ -40,13 +42,26 @@ class Request:
     supersteps: tuple[int, int] | None = None
     """Numbers of the first and the last superstep of the root group; default: all."""
 
+    machine: str | None = None
+    """Name or file of the Machine on which losses and costs are priced; default: the run's."""
+    speed: str | None = None
+    """Speed of a process of that Machine, as in ``bsp predict``."""
+
     @cached_property
     def profile(self) -> RunProfile:
-        """The run, or the part of it in these supersteps, at the rates of the whole run."""
-        run = self.trace.runs[self.position]
+        """The run, or the part of it in these supersteps, at the rates of the whole run.
+
+        Raises:
+            UsageError: there is no such Machine, or it lacks a figure that is needed.
+        """
+        run, number = self.trace.runs[self.position], self.position + 1
         part = run if self.supersteps is None else restricted(run, *self.supersteps)
-        number, rates = self.position + 1, rates_of_run(run)
-        return RunProfile(part, number, library=self.library, chosen=rates)
+        return RunProfile(part, number, library=self.library, chosen=self._rates(run))
+
+    def _rates(self, run: Run) -> Rates:
+        if self.machine is None:
+            return rates_of_run(run)
+        return rates_on(load_machine(self.machine), run, speed=self.speed)
 
     @property
     def run(self) -> Run:

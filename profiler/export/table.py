@@ -33,11 +33,12 @@ class Format(NamedTuple):
     """Fields of the request that this format depends on, of ``OPTIONS``."""
 
 
-OPTIONS = ("metric", "top", "table", "number", "supersteps")
+OPTIONS = ("metric", "top", "table", "number", "supersteps", "machine", "speed")
 """Options of an export that not all formats have; ``number`` is that of the run."""
 
 _RUN = ("number", "supersteps")
-_PICTURE = ("metric", "top", *_RUN)
+_PRICED = (*_RUN, "machine", "speed")
+_PICTURE = ("metric", "top", *_PRICED)
 _ROOT = "the shaded call graph"
 
 FORMATS = (
@@ -53,7 +54,7 @@ FORMATS = (
         "the call graph with its numbers",
         "networkx, Gephi, yEd",
         graphml.write,
-        _RUN,
+        _PRICED,
     ),
     Format(
         "csv",
@@ -61,7 +62,7 @@ FORMATS = (
         "a table: nodes, edges, supersteps or processes",
         "a spreadsheet, pandas, R",
         csv.write,
-        ("table", *_RUN),
+        ("table", *_PRICED),
     ),
     Format(
         "json",
@@ -69,7 +70,7 @@ FORMATS = (
         "losses, verdict, nodes, edges: what bsp report --json prints",
         "json.load of Python, jq",
         json.write,
-        ("metric", *_RUN),
+        ("metric", *_PRICED),
     ),
     Format(
         "chrome",
@@ -85,7 +86,7 @@ FORMATS = (
         "losses by call stack, and the time of each process",
         "https://www.speedscope.app",
         speedscope.write,
-        _RUN,
+        _PRICED,
     ),
     Format(
         "pprof",
@@ -93,7 +94,7 @@ FORMATS = (
         "samples of call stacks by process, one value a metric",
         "go tool pprof -http=:",
         pprof.write,
-        _RUN,
+        _PRICED,
     ),
 )
 """The formats that the profiler writes."""

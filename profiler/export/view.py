@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from profiler import critical
 from profiler import format as fmt
 from profiler.losses import book
+from profiler.report.head import prices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,8 +43,10 @@ class View:
     weights: Mapping[tuple[str, str], float]
     """By edge, its cost as a part of the greatest of a node, from 0 to 1."""
 
-    notes: tuple[str, ...] = ()
-    """What is to be said about the run as a whole, in sentences."""
+    verdict: str = ""
+    """The first sentence of the verdict on the run, where the metric is the losses."""
+    prices: str = ""
+    """How the losses are priced."""
 
     def amount(self, score: float) -> str:
         """Return a score with its unit."""
@@ -86,7 +89,8 @@ def _of_losses(ledger: Ledger) -> View:
         weights={
             edge: booked.cost_s / (ledger.cost_s or 1.0) for edge, booked in ledger.edges.items()
         },
-        notes=tuple(sentence.text for sentence in ledger.verdict().sentences[:1]),
+        verdict=ledger.verdict().sentences[0].text,
+        prices=f"Prices of {prices(ledger.rates)}",
     )
 
 

@@ -11,6 +11,7 @@ from profiler.callgraph import build
 from profiler.export import colours
 from profiler.export.svg import svg
 from profiler.losses import book
+from profiler.report.head import prices
 
 SVG = "{http://www.w3.org/2000/svg}"
 METRICS = ("loss", "comp-imb", "h-abs", "idle-rel", "comm-weighted", "sync")
@@ -112,9 +113,11 @@ def test_the_title_names_program_arguments_processes_and_metric(broadcast):
     )
 
 
-def test_the_picture_of_losses_begins_with_the_verdict(broadcast):
+def test_the_picture_of_losses_begins_with_the_verdict_and_says_how_it_is_priced(broadcast):
     (first, *_) = book(broadcast.callgraph).verdict().sentences
-    assert first.text in " ".join(head(broadcast.bytes("svg")))
+    texts_above = " ".join(head(broadcast.bytes("svg")))
+    assert first.text in texts_above
+    assert prices(broadcast.request.ledger.rates) in texts_above
 
 
 def test_the_legend_gives_the_scores_at_the_limits_of_five_shades(broadcast):

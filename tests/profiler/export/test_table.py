@@ -1,14 +1,18 @@
 """The table of formats, and the command that writes them."""
 
+import json
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from bsplib.cli import main
+from bsplib.machine import load_machine
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import write_trace
 from profiler.export.table import FORMATS, OPTIONS, FormatError, check_options, find
+from profiler.losses import book
+from profiler.rates import rates_on
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +94,40 @@ def test_an_unknown_metric_names_the_metrics(export):
     done = export("--out", "x.svg", "--metric", "speed")
     assert done.exit_code == 2
     assert "'speed' is no metric; choose one of loss, sync, comp-abs" in done.output
+
+
+def test_losses_can_be_priced_on_another_machine(export, broadcast):
+    machine = ("--machine", "cray-t3e-mpi:l=1e-3", "--speed", "2x")
+    assert export("--out", "x.json", *machine).exit_code == 0
+    (run,) = json.loads(Path("x.json").read_bytes())["runs"]
+    rates = rates_on(load_machine("cray-t3e-mpi:l=1e-3"), broadcast.run, speed="2x")
+    assert run["rates"]["l_s_per_superstep"] == rates.l == 1e-3
+    assert run["loss_s"] == book(broadcast.callgraph, rates).lost_s
+
+
+def test_an_unknown_machine_is_an_error_of_one_sentence(export):
+    done = export("--out", "x.csv", "--machine", "abacus")
+    assert done.exit_code == 1
+    assert done.output.startswith("Error: ")
+    assert "abacus" in done.output
+    assert not Path("x.csv").exists()
+
+
+def test_a_speed_without_a_machine_is_an_error(export):
+    done = export("--out", "x.csv", "--speed", "2x")
+    assert "it needs --machine" in done.output
+
+
+def test_some_supersteps_can_be_chosen(export, broadcast):
+    assert export("--out", "x.csv", "--supersteps", "3:7").exit_code == 0
+    assert Path("x.csv").read_bytes() == broadcast.bytes("csv", supersteps=(3, 7))
+
+
+@pytest.mark.parametrize("text", ["7:3", "3", "3:", ":3", "-1:3", "a:b"])
+def test_a_range_that_is_none_is_an_error(export, text):
+    done = export("--out", "x.csv", "--supersteps", text)
+    assert done.exit_code == 2
+    assert f"'{text}' is no range: give two numbers, as in 10:20" in done.output
 
 
 def test_a_table_is_chosen_by_its_name(export, broadcast):
