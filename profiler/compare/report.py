@@ -69,7 +69,8 @@ class Row(NamedTuple):
 def rows_of(comparison: Comparison, sort: str) -> list[Row]:
     """Return the whole run, then each function, with the greatest change first.
 
-    The cost centres of a function follow it. What cost nothing in both runs is left out.
+    The cost centres of a function follow it; those of ``main`` stand for themselves. What
+    cost nothing in both runs is left out.
 
     Args:
         comparison: two runs.
@@ -78,12 +79,12 @@ def rows_of(comparison: Comparison, sort: str) -> list[Row]:
     inside: defaultdict[str, list[Compared]] = defaultdict(list)
     for node in comparison.cost_centres:
         inside[node.known.function.id].append(node)
+    root = comparison.whole.known.node.id
     functions = [node for node in comparison.nodes[1:] if node.known.node.kind == "function"]
     rows = [Row(comparison.whole, "whole run")]
-    for function in (comparison.whole, *sorted(functions, key=_order(sort))):
-        if function is not comparison.whole:
-            rows.append(Row(function, f"{STATUS_MARKS[function.status]} {label(function)}"))
-        leaves = sorted(inside[function.known.node.id], key=_order(sort))
+    for node in sorted((*functions, *inside.pop(root, [])), key=_order(sort)):
+        rows.append(Row(node, f"{STATUS_MARKS[node.status]} {label(node)}"))
+        leaves = sorted(inside[node.known.node.id], key=_order(sort))
         rows += [Row(it, f"{STATUS_MARKS[it.status]}   {short_label(it)}") for it in leaves]
     return [row for row in rows if any(_is_some(row.node, quantity) for quantity in SHOWN)]
 

@@ -14,20 +14,21 @@ export function judged(node, quantity) {
 }
 
 /* Positions of the nodes: the whole run, then each function with its cost centres below it,
-   those that changed most first. What cost nothing in both runs is left out. */
+   those that changed most first; the cost centres of main stand for themselves. What cost
+   nothing in both runs is left out. */
 export function ranked(nodes, quantity) {
   const inside = new Map();
+  const outer = [];
   nodes.forEach(({ parent }, position) => {
-    if (parent === null) return;
-    if (!inside.has(parent)) inside.set(parent, []);
-    inside.get(parent).push(position);
+    if (parent === null || parent === 0) outer.push(position);
+    else inside.set(parent, [...inside.get(parent) ?? [], position]);
   });
   const size = (position) => Math.abs(change(nodes[position], quantity));
   const byChange = (positions) => positions.sort((a, b) => size(b) - size(a) || a - b);
-  const functions = nodes.keys().filter((position) => position && nodes[position].parent === null);
-  const order = [0, ...byChange([...functions])]
-    .flatMap((position) => [position, ...byChange(inside.get(position) ?? [])]);
-  return order.filter((position) => position === 0 || costs(nodes[position]));
+  const [whole, ...others] = outer;
+  const order = [whole, ...byChange(others).flatMap((position) =>
+    [position, ...byChange(inside.get(position) ?? [])])];
+  return order.filter((position) => position === whole || costs(nodes[position]));
 }
 
 function costs({ before, after }) {

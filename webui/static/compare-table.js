@@ -61,12 +61,14 @@ function bar(node, quantity, chosen, greatest) {
 }
 
 function nameCell(node, select) {
-  const { status, short, kind, after, file } = node;
+  const { status, parent, after, file } = node;
+  const inner = parent !== null && parent !== 0; // below the row of its function
+  const text = inner ? node.short : node.label;
   const tag = status === "same" ? null
     : html("span", { class: `status ${status}`, title: STATUS_TITLES[status] }, status);
-  const name = after === null ? html("span", { class: "gone" }, short)
-    : button(short, () => select(after.id), { class: "node-name", title: file });
-  return html("th", { scope: "row", class: kind }, name, " ", tag);
+  const name = after === null ? html("span", { class: "gone" }, text)
+    : button(text, () => select(after.id), { class: "node-name", title: file });
+  return html("th", { scope: "row", class: inner ? "inner" : null }, name, " ", tag);
 }
 
 /* A table in an element. Returns { fill(answer, quantity), choose(node) }; select(id) is
@@ -96,7 +98,7 @@ export function createComparisonTable(host, select) {
 
     function row(node, isWhole) {
       return html("tr", { "data-node": node.after?.id, class: isWhole ? "whole" : node.status },
-        nameCell(isWhole ? { ...node, short: "whole run" } : node, select),
+        nameCell(isWhole ? { ...node, label: "whole run" } : node, select),
         ...quantities.map((each) => cell(node, each,
           { chosen: each.name === quantity.name, greatest })));
     }
