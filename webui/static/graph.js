@@ -17,7 +17,7 @@ import { hideTooltip, showTooltip } from "./tooltip.js";
 import { PADDING, createViewport } from "./viewport.js";
 import { ancestors, descendants, isIdleEnd, visible } from "./visible.js";
 
-const MOST_ELEMENTS = 500; // more nodes are drawn on a canvas
+const MOST_ELEMENTS = 250; // more nodes are drawn on a canvas, which is faster then
 const SMALLEST_LETTERS = 11; // pixels
 const READABLE = SMALLEST_LETTERS / LETTER_PX; // the scale of a graph that does not fit
 

@@ -67,7 +67,7 @@ export function createHeader({ store }) {
     pickers.replaceChildren(...chosen);
   }
 
-  function show({ run }) {
+  function show({ run: { run } }) {
     title.textContent = [run.program ?? "program unknown", ...run.arguments].join(" ");
     title.title = title.textContent;
     const parts = [

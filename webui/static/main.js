@@ -35,9 +35,11 @@ const LOADED_BY = ["trace", "run", "brush"];
 const MOVED_BY = ["zoom", "span"];
 const PRICED_BY = ["machine", "g", "l", "speed"];
 
+const SELECTED_BY = ["model", "metric", "node", "edge"];
+
 let header = null;
 let views = null;
-let parts = [];
+let parts = []; // each with the names of what it depends on; null where it sees for itself
 
 /* The query for data of the run as it is shown: with bsplib's functions, and which supersteps. */
 function runQuery() {
@@ -68,12 +70,12 @@ function price() {
   loaded.model.reprice(ratesOf(loaded.model.run, state));
 }
 
-/* Shows what has changed. What only moves a view is shown by the view alone, at each frame. */
+/* Shows what has changed, in each part that depends on it; in the view at each frame. */
 function showAll(changed) {
   const { model } = loaded;
+  const concerns = (names) => names === null || names.some((name) => changed.has(name));
   if (![...changed].every((name) => MOVED_BY.includes(name))) {
-    header.show(model.run);
-    for (const part of parts) part.show(model, state, changed);
+    for (const [part, names] of parts) if (concerns(names)) part.show(model, state, changed);
   }
   views.show(model, changed);
 }
@@ -122,9 +124,11 @@ function start() {
   startSides();
   const panel = (id, create) => create(byId(id), context);
   parts = [
-    createVerdict(context), createPaths(context), createLegend(context), createChain(context),
-    createDetail(context), panel("machine", createMachine), panel("search", createSearch),
-    panel("processes", createProcesses),
+    [header, ["model"]], [createVerdict(context), ["model"]],
+    [createPaths(context), ["model", "metric"]], [createLegend(context), ["model", "metric"]],
+    [createChain(context), ["model", "metric", "node"]], [createDetail(context), SELECTED_BY],
+    [panel("machine", createMachine), null], [panel("search", createSearch), null],
+    [panel("processes", createProcesses), SELECTED_BY],
   ];
   views = createViews(byId("tabs"), byId("main"), context);
   listenForKeys();

@@ -1,6 +1,7 @@
 /* A loaded run, priced by some rates: what every view shows. Nodes and edges are named by
    their positions in `nodes` and `edges`, as the server numbers them. */
 
+import { PATHS } from "./format.js";
 import { price } from "./pricing.js";
 
 function lists(length) {
@@ -10,13 +11,20 @@ function lists(length) {
 function measured({ max, avg }, measure) {
   const imbalance = max - avg;
   const relative = max ? imbalance / max : 0;
-  return { abs: max, imb: imbalance, rel: relative, weighted: imbalance * relative }[measure];
+  switch (measure) {
+    case "abs": return max;
+    case "imb": return imbalance;
+    case "rel": return relative;
+    default: return imbalance * relative; // weighted
+  }
 }
+
+const PARTS = new Map(PATHS.map((path) => [path, path.split("-")]));
 
 /* The score of a cost ({ count, cost }) of a node or an edge in one of the seventeen paths. */
 function costScore(part, path) {
   if (path === "sync") return part.count;
-  const [metric, measure] = path.split("-");
+  const [metric, measure] = PARTS.get(path);
   return measured(part.cost[metric], measure);
 }
 

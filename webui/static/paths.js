@@ -46,13 +46,17 @@ export function createPaths({ store }) {
     return model.nodes.reduce((most, _, node) => Math.max(most, model.score(node, path)), 0);
   }
 
-  function show(model, state) {
+  function show(model, state, changed) {
+    for (const path of PATHS) cells.get(path).input.checked = path === state.metric;
+    if (changed.has("model")) showScores(model);
+  }
+
+  function showScores(model) {
     for (const path of PATHS) {
-      const { score, input, label } = cells.get(path);
+      const { score, label } = cells.get(path);
       const most = greatest(model, path);
       score.textContent = isWide(path) ? fullText(most, path) : roughScore(most, path);
       label.title = `${pathTitle(path)}: at most ${fullText(most, path)}`;
-      input.checked = path === state.metric;
     }
   }
 

@@ -40,8 +40,7 @@ export function createVerdict({ store }) {
     host.hidden = sentences.length === 0;
   }
 
-  function show(model, state, changed) {
-    if (shown === model && changed !== null && !changed.has("model")) return;
+  function show(model) {
     shown = model;
     draw(model);
   }
