@@ -111,9 +111,14 @@ def circumstances(run: Run) -> str:
         counted(run.nprocs, "process", "processes"),
         f"backend {said(run, 'backend')}",
         seconds(elapsed_s(run)),
-        "complete" if run.complete else f"not complete: {said(run, 'error')}",
+        state(run),
     ]
     return ", ".join(parts)
+
+
+def state(run: Run) -> str:
+    """Return whether a run is complete, and otherwise why not."""
+    return "complete" if run.complete else f"not complete: {said(run, 'error')}"
 
 
 def waiting(run: Run) -> str:

@@ -19,19 +19,18 @@ MOST_ROWS = 10
 
 def table_of_runs(profile: Profile) -> str:
     """Return a table with a row for each run of a trace."""
-    heads = ("run", "program", "processes", "backend", "time", "")
+    heads = ("run", "program", "", "processes", "time")
     rows = (
         (
             str(entry.number),
             fmt.program(entry.run),
+            f"backend {fmt.said(entry.run, 'backend')}, {fmt.state(entry.run)}",
             str(entry.nprocs),
-            fmt.said(entry.run, "backend"),
             fmt.seconds(entry.elapsed_s),
-            "" if entry.run.complete else f"not complete: {fmt.said(entry.run, 'error')}",
         )
         for entry in profile.runs
     )
-    return _table(heads, rows)
+    return _table(heads, rows, texts=3)
 
 
 def table_of_losses(profile: RunProfile) -> str:
@@ -45,7 +44,7 @@ def table_of_losses(profile: RunProfile) -> str:
     more = f"<p>and {fmt.counted(rest, 'more node')}: see nodes()</p>" if rest > 0 else ""
     titles = (*heads, *(METRIC_TITLES[metric] for metric in METRICS))
     title = f"<p><b>{escape(fmt.title(profile.run, profile.number))}</b></p>"
-    return f"{title}<ul>{sentences}</ul>{_table(titles, rows)}{more}"
+    return f"{title}<ul>{sentences}</ul>{_table(titles, rows, texts=1)}{more}"
 
 
 def _row(profile: RunProfile, name: str) -> list[str]:
@@ -60,12 +59,16 @@ def _row(profile: RunProfile, name: str) -> list[str]:
     ]
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    head = "".join(f'<th style="text-align:left">{escape(text)}</th>' for text in heads)
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], texts: int) -> str:
+    """Return a table; its first columns, which are texts, begin at the left."""
+    head = "".join(_cell("th", position < texts, text) for position, text in enumerate(heads))
     body = "".join(
-        "<tr>"
-        + "".join(f'<td style="text-align:left">{escape(text)}</td>' for text in row)
-        + "</tr>"
+        "<tr>" + "".join(_cell("td", at < texts, text) for at, text in enumerate(row)) + "</tr>"
         for row in rows
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(tag: str, left: bool, text: str) -> str:
+    style = f"text-align:{'left' if left else 'right'};padding:2px 8px;white-space:nowrap"
+    return f'<{tag} style="{style}">{escape(text)}</{tag}>'

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     Values = NDArray[np.float64]
 
+NO_SOURCE = "none"
+"""Source of rates of 0, where the figures are not known: a note says why."""
 FITTED = "fitted to this run"
 """Source of rates that were fitted to the run itself."""
 
@@ -96,11 +98,11 @@ def fitted_to(run: Run) -> Rates:
     shared = _shared_cores(run)
     h, comm_s = _processes(run) if shared else _syncs(run)
     if len(h) == 0:
-        return Rates(0.0, 0.0, source="none", note=f"g and l are 0: the run has {_NO_SYNC}.")
+        return Rates(0.0, 0.0, source=NO_SOURCE, note=f"g and l are 0: the run has {_NO_SYNC}.")
     h, comm_s, count = _points(h, comm_s, 0.25 if shared else 0.5)
     if len(h) == 1 and h[0] > 0:
         note = f"g and l are 0: every superstep moves {h[0]:.0f} bytes, {_INSEPARABLE}."
-        return Rates(0.0, 0.0, source="none", note=note)
+        return Rates(0.0, 0.0, source=NO_SOURCE, note=note)
     g, latency = fit_line(h, comm_s, count)
     return Rates(g, latency, source=FITTED, note=shared)
 

@@ -8,6 +8,7 @@ from rich.cells import cell_len
 
 from profiler import format as fmt
 from profiler.kinds import CORE
+from profiler.rates import NO_SOURCE
 from profiler.report.lines import print_wrapped
 from profiler.verdict import MOST_SENTENCES, sentence
 
@@ -63,5 +64,7 @@ def prices(rates: Rates) -> str:
     ratio = f", computation takes {rates.ratio:.3g} times as long" if rates.ratio != 1 else ""
     g, l = fmt.seconds(rates.g), fmt.seconds(rates.l)  # noqa: E741  # the names in the field
     figures = f"g = {g} for each byte ({rates.rule} of in and out), l = {l}{ratio}"
+    if rates.source == NO_SOURCE:
+        return f"loss and cost: {fmt.visible(rates.note)}"
     note = f" {fmt.visible(rates.note)}" if rates.note else ""
     return f"loss and cost: {figures}; {fmt.visible(rates.source)}.{note}"
