@@ -10,8 +10,7 @@ import pytest
 from bsplib.recording.records import Trace
 from profiler.export.request import Request
 from profiler.export.table import FORMATS
-
-from ...webui.conftest import RunMaker, broadcast_run, frame, hostile_run, tree_run
+from tests.made_runs import RunMaker, broadcast_run, frame, hostile_run, tree_run
 
 if TYPE_CHECKING:
     from bsplib.recording.records import Run
