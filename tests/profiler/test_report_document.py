@@ -14,6 +14,7 @@ from bsplib.recording.trace import write_trace
 from profiler.profile import Profile
 from profiler.report import Choice
 from profiler.report.document import document
+from profiler.report.rows import MOST_ROWS, SORTS
 
 HOSTILE = "\x1b[31m\ud800<b>"
 
@@ -151,6 +152,12 @@ def test_what_cannot_be_printed_is_one_sentence_and_nothing_else(trace, options,
     assert done.exit_code in {1, 2}
     assert done.stdout == ""
     assert words in done.stderr
+
+
+def test_the_command_has_the_orders_and_the_rows_of_the_report():
+    options = {option.name: option for option in bsp.commands["report"].params}
+    assert tuple(options["sort"].type.choices) == SORTS
+    assert f"[default: {MOST_ROWS};" in options["top"].help
 
 
 def test_zero_rows_means_all(script, tmp_path):

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import profiler
 from bsplib.cli import main as bsp
 from profiler.kinds import KINDS
 from profiler.report.rows import SORTS
@@ -70,10 +71,19 @@ def test_the_page_names_every_kind_of_loss_and_every_order():
     ] == []
 
 
+def unnamed(names):
+    """Names that the page does not have; of the metrics it has those of computation."""
+    others = {name for name in names if f"`{name}`" not in PAGE}
+    return {name for name in others if not re.match(r"(comm|idle|h)_(max|avg|min|by)_", name)}
+
+
 @pytest.mark.lengthy
 def test_the_page_names_everything_in_the_document(folder):
     done = CliRunner().invoke(bsp, ["report", "--json", str(folder / "heat.bsp")])
-    names = set(re.findall(r'"(\w+)":', done.stdout))
-    unnamed = {name for name in names if f"`{name}`" not in PAGE}
-    metrics = {name for name in unnamed if re.match(r"(comp|comm|idle|h)_(max|avg|min|by)", name)}
-    assert unnamed - metrics == set()
+    assert unnamed(re.findall(r'"(\w+)":', done.stdout)) == set()
+
+
+@pytest.mark.lengthy
+def test_the_page_names_every_column_of_the_tables(folder):
+    (run,) = profiler.load(folder / "heat.bsp").runs
+    assert unnamed(run.nodes().columns) == unnamed(run.supersteps().columns) == set()
