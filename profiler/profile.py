@@ -20,6 +20,7 @@ from profiler import frames, markup, tables
 from profiler.callgraph import CallGraph, build
 from profiler.costs import elapsed_s
 from profiler.critical import LOSS, critical_path
+from profiler.dot import LayoutError
 from profiler.export.plain import plain_graph
 from profiler.export.svg import svg
 from profiler.losses import book
@@ -271,6 +272,13 @@ class RunProfile:
 
     def __repr__(self) -> str:
         return f"<RunProfile {fmt.title(self.run, self.number)}>"
+
+    def _repr_svg_(self) -> str | None:
+        """Return the shaded call graph, for what shows no HTML; None if it has no layout."""
+        try:
+            return self.picture().svg
+        except LayoutError:
+            return None
 
     def _repr_html_(self) -> str:
         """Return the verdict and the greatest losses as a small table, for a notebook."""

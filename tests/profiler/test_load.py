@@ -23,6 +23,7 @@ from bsplib.sync_kinds import Kind
 from profiler import format as fmt
 from profiler.costs import METRICS
 from profiler.critical import VIEWS, critical_path
+from profiler.dot import LayoutError
 from profiler.profile import Profile
 
 HOSTILE = "<script>alert('x')</script>\x1b[31m\x00\ud800"
@@ -313,6 +314,18 @@ def test_a_notebook_shows_the_shaded_call_graph_as_a_picture(run, name):
     texts = " ".join(root.itertext())
     assert "work" in texts
     assert re.fullmatch(r"<Picture of \d+ characters>", repr(picture))
+
+
+def test_a_run_is_its_picture_where_no_html_is_shown(run, monkeypatch):
+    assert run._repr_svg_() == run.picture().svg
+
+    def fail(*_):
+        raise LayoutError("dot took longer than 1 s")
+
+    monkeypatch.setattr("profiler.export.picture.run_dot", fail)
+    assert run._repr_svg_() is None
+    with pytest.raises(LayoutError, match="dot took longer than 1 s"):
+        run.picture()
 
 
 def test_a_picture_has_the_losses_of_the_machine_of_its_profile(run):
