@@ -70,7 +70,9 @@ def _profile(callgraph: CallGraph, weights: Weights) -> Iterator[bytes]:
     strings = _Strings()
     for name, unit in VALUES:
         yield message(_SAMPLE_TYPE, number(1, strings[name]) + number(2, strings[unit]))
-    yield from _samples(callgraph, weights, strings["pid"])
+    # A label without a unit is lost where its number is 0, that of the first process.
+    label = number(1, strings["pid"]) + number(4, strings["count"])
+    yield from _samples(callgraph, weights, label)
     yield message(_MAPPING, _mapping(callgraph.run, strings))
     for position, node in enumerate(_nodes(callgraph), start=1):
         yield message(_LOCATION, _location(position, node))
@@ -84,15 +86,18 @@ def _nodes(callgraph: CallGraph) -> list[Node]:
     return [node for _, node in callgraph.graph.nodes(data="node")]
 
 
-def _samples(callgraph: CallGraph, weights: Weights, label: int) -> Iterator[bytes]:
-    """Yield the samples; the numbers of locations are those of nodes, from 1."""
+def _samples(callgraph: CallGraph, weights: Weights, label: bytes) -> Iterator[bytes]:
+    """Yield the samples, each with a label to which the pid is added.
+
+    The numbers of locations are those of nodes, from 1.
+    """
     place = {node.id: position for position, node in enumerate(_nodes(callgraph), start=1)}
     stacks = [
         packed(1, [place[node] for node in reversed(origin.chain)]) for origin in callgraph.origins
     ]
     rows = zip(weights.origin.tolist(), weights.pid.tolist(), weights.values.tolist(), strict=True)
     for origin, pid, values in rows:
-        labelled = message(3, number(1, label) + number(3, pid))
+        labelled = message(3, label + number(3, pid))
         yield message(_SAMPLE, stacks[origin] + packed(2, values) + labelled)
 
 
@@ -110,7 +115,9 @@ def _location(position: int, node: Node) -> bytes:
 
 def _function(position: int, node: Node, strings: _Strings) -> bytes:
     name, file = strings[fmt.label(node)], strings[fmt.visible(node.file)]
-    fields = (position, name, name, file, node.line)
+    # Where both names are equal, pprof takes <locals> for arguments of a template.
+    system_name = strings[node.id]
+    fields = (position, name, system_name, file, node.line)
     return b"".join(number(field, value) for field, value in enumerate(fields, start=1))
 
 

@@ -127,7 +127,10 @@ def test_one_sample_a_stack_and_process_with_its_pid(broadcast):
     profile = read(broadcast)
     found = [(tuple(sample.location_id), sample.label[0].num) for sample in profile.sample]
     assert len(set(found)) == len(found) == 16 * len(broadcast.callgraph.origins)
-    assert {profile.string_table[sample.label[0].key] for sample in profile.sample} == {"pid"}
+    texts = profile.string_table
+    assert {texts[sample.label[0].key] for sample in profile.sample} == {"pid"}
+    # pprof drops a label whose number is 0, that of the first process, unless it has a unit.
+    assert {texts[sample.label[0].num_unit] for sample in profile.sample} == {"count"}
 
 
 def test_the_leaf_of_a_stack_is_first_and_main_is_last(broadcast):
@@ -198,6 +201,14 @@ def test_functions_have_names_files_and_lines(broadcast):
         for i, f in enumerate(profile.function)
     ]
     assert found == [(fmt.label(n), n.file, n.line, n.line) for n in broadcast.nodes.values()]
+
+
+def test_system_names_differ_from_names_so_that_pprof_leaves_angle_brackets_alone(calling):
+    profile = read(calling("main.<locals>.work"))
+    texts = profile.string_table
+    assert "main.<locals>.work" in {texts[function.name] for function in profile.function}
+    assert all(function.name != function.system_name for function in profile.function)
+    assert len({function.system_name for function in profile.function}) == len(profile.function)
 
 
 def test_the_run_is_described(exported, broadcast):
