@@ -271,7 +271,8 @@ class RunProfile:
         return Picture(svg(self.callgraph, name, ledger=self._ledger))
 
     def __repr__(self) -> str:
-        return f"<RunProfile {fmt.title(self.run, self.number)}>"
+        priced = f", priced on {self.chosen.source}" if self.chosen else ""
+        return f"<RunProfile {fmt.title(self.run, self.number)}{priced}>"
 
     def _repr_svg_(self) -> str | None:
         """Return the shaded call graph, for what shows no HTML; None if it has no layout."""

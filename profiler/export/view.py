@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from profiler import critical
 from profiler import format as fmt
 from profiler.losses import book
-from profiler.report.head import prices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -90,7 +89,7 @@ def _of_losses(ledger: Ledger) -> View:
             edge: booked.cost_s / (ledger.cost_s or 1.0) for edge, booked in ledger.edges.items()
         },
         verdict=ledger.verdict().sentences[0].text,
-        prices=f"Prices of {prices(ledger.rates)}",
+        prices=f"Prices of {fmt.prices(ledger.rates)}",
     )
 
 

@@ -8,7 +8,6 @@ from rich.cells import cell_len
 
 from profiler import format as fmt
 from profiler.kinds import CORE
-from profiler.rates import NO_SOURCE
 from profiler.report.lines import print_wrapped
 from profiler.verdict import MOST_SENTENCES, sentence
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from profiler.profile import RunProfile
-    from profiler.rates import Rates
 
 
 _LEAST_TITLE = 20
@@ -56,15 +54,4 @@ def print_prices(profile: RunProfile, console: Console) -> None:
     """Print how numbers are to be read, and the rates of cost and loss."""
     reading = "max (avg% | min%) over all processes, summed over supersteps"
     print_wrapped(console, reading)
-    print_wrapped(console, prices(profile.rates))
-
-
-def prices(rates: Rates) -> str:
-    """Return the rates in a sentence, with what is missing."""
-    ratio = f", computation takes {rates.ratio:.3g} times as long" if rates.ratio != 1 else ""
-    g, l = fmt.seconds(rates.g), fmt.seconds(rates.l)  # noqa: E741  # the names in the field
-    figures = f"g = {g} for each byte ({rates.rule} of in and out), l = {l}{ratio}"
-    if rates.source == NO_SOURCE:
-        return f"loss and cost: {fmt.visible(rates.note)}"
-    note = f" {fmt.visible(rates.note)}" if rates.note else ""
-    return f"loss and cost: {figures}; {fmt.visible(rates.source)}.{note}"
+    print_wrapped(console, fmt.prices(profile.rates))

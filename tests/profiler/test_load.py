@@ -148,6 +148,12 @@ def test_another_machine_changes_prices_and_not_what_was_measured(run):
     assert run.machine.name == "ideal"
 
 
+def test_a_run_on_another_machine_says_so(run):
+    there = run.on("cray-t3e-mpi:l=1e-5", speed="1x")
+    assert repr(there) == f"{repr(run)[:-1]}, priced on Cray T3E, MPI>"
+    assert "l = 10.0 µs; Cray T3E, MPI.</p>" in there._repr_html_()
+
+
 def test_a_machine_may_be_named(run):
     assert run.on("ideal:g=0.1,l=0.7", speed="1x").rates.l == 0.7
     with pytest.raises(UsageError, match="there is no Machine 'nowhere'"):
