@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -75,6 +77,8 @@ def test_the_first_sentence_and_the_reddest_node_tell_what_was_planted(opened, n
     assert [word for word in planted.words if word not in sentence.inner_text()] == []
     assert on_screen(sentence)
     of_nodes = shades(tab)
+    (place,) = re.findall(r"\((planted\.py line \d+)", sentence.inner_text())
+    expect(tab.locator(f'.node[aria-label^="{place}"]')).to_have_attribute("aria-pressed", "true")
     culprit = tab.locator(f'.node[aria-label^="{planted.function},"]')
     assert on_screen(culprit)
     if name != "too many supersteps":  # l that is paid is no loss

@@ -68,7 +68,7 @@ def test_a_few_processes_are_a_pie_with_a_slice_each(look):
 def test_the_sum_of_maxima_stands_beside_the_maximum_of_sums_and_the_average(look):
     panel = look("fixed")
     assert sums(panel) == ["16.0 ms", "16.0 ms", "7.00 ms"]
-    expect(panel).to_contain_text("Fixed: process 3 has the most in nearly every superstep")
+    expect(panel).to_contain_text("Fixed: nearly all of the imbalance is that of process 3")
     panel = look("rotating")
     assert sums(panel) == ["16.0 ms", "7.00 ms", "7.00 ms"]
     expect(panel).to_contain_text("Rotating: the sums of the processes are nearly even")

@@ -14,7 +14,8 @@ export function selection(model, state) {
     return { part, priced: model.priced.edges[edge], node: part.to, edge };
   }
   const chain = model.chain(state.metric);
-  const node = model.indexOf(state.node) ?? chain[chain.length - 1] ?? model.root;
+  const [first] = model.priced.verdict.sentences; // about supersteps, where nothing is critical
+  const node = model.indexOf(state.node) ?? chain[chain.length - 1] ?? first?.node ?? model.root;
   return { part: model.nodes[node], priced: model.priced.nodes[node], node, edge: null };
 }
 

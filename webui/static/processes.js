@@ -17,7 +17,7 @@ export function meaning({ max, avg }, values, first, count) {
   if (count <= 1) return `In the only superstep process ${first} has the most.`;
   const fixed = (values[first] - avg) / (max - avg);
   if (fixed >= FIXED) {
-    return `Fixed: process ${first} has the most in nearly every superstep, so the sum of maxima `
+    return `Fixed: nearly all of the imbalance is that of process ${first}, so the sum of maxima `
       + "is hardly more than the maximum of sums.";
   }
   if (fixed <= ROTATING) {
