@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,10 @@ MOST_POINTS = 2000
 """About so many points of a scatter are sent."""
 MOST_LISTED = 10
 """So many supersteps and cost centres are listed."""
+MOST_OF_ONE = 3
+"""At most so many of the listed supersteps have the same cost centre."""
+MOST_RANKED = 10_000
+"""They are chosen from so many supersteps that depart most."""
 
 
 def traffic(opened: OpenRun, query: Mapping[str, str]) -> Json:
@@ -79,9 +84,23 @@ def scatter(opened: OpenRun, query: Mapping[str, str]) -> Json:
         "supersteps": len(found.h),
         "patterns": [pattern.name.lower().replace("_", "-") for pattern in Pattern],
         "points": {**_describe_points(callgraph, points), "count": stands_for.tolist()},
-        "farthest": _describe_points(callgraph, found.farthest(MOST_LISTED)),
+        "farthest": _describe_points(callgraph, _farthest(callgraph, found)),
         "centres": _describe_centres(callgraph, found),
     }
+
+
+def _farthest(callgraph: CallGraph, found: Departures) -> Departures:
+    """Return the supersteps that depart most, a few of each cost centre."""
+    found = found.farthest(MOST_RANKED)
+    origins = callgraph.origin_of_records()[found.record].tolist()
+    listed: Counter[str] = Counter()
+    rows = []
+    for row, origin in enumerate(origins):
+        leaf = callgraph.origins[origin].chain[-1]
+        listed[leaf] += 1
+        if listed[leaf] <= MOST_OF_ONE:
+            rows.append(row)
+    return found.of(np.array(rows[:MOST_LISTED], np.intp))
 
 
 def _describe_points(callgraph: CallGraph, found: Departures) -> Json:

@@ -14,9 +14,11 @@ export function ticks(low, high, most, least = 0) {
   return found;
 }
 
-/* Powers of ten between low and high, both greater than 0; of many every second, third, ... */
-export function powers(low, high, most) {
+/* Round numbers for a logarithmic axis from low to high, both greater than 0: powers of ten
+   or, where there are fewer than two of them, evenly spaced numbers. */
+export function logarithmicTicks(low, high, most) {
   const [first, last] = [Math.ceil(Math.log10(low) - 1e-9), Math.floor(Math.log10(high) + 1e-9)];
+  if (last - first < 1) return ticks(low, high, Math.min(most, 4)).filter((value) => value > 0);
   const step = Math.max(1, Math.ceil((last - first + 1) / Math.max(most, 1)));
   const found = [];
   for (let power = first; power <= last; power += step) found.push(10 ** power);

@@ -1,0 +1,251 @@
+"""The view "Traffic" in a real browser."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from bsplib.recording.records import Trace
+from profiler.callgraph import build
+from webui.page import saved_page
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def ring_trace(run_maker, frame):
+    """Four processes: a ring under ``ring``, a fan-in that takes long under ``collect``, and a
+    fan-out under ``spread``."""
+    maker = run_maker(4)
+    ring = (frame("main", 1, 5), frame("ring", 10, 12))
+    collect = (frame("main", 1, 6), frame("collect", 20, 22))
+    spread = (frame("main", 1, 7), frame("spread", 30, 33))
+    for size in (1000, 2000, 4000, 8000):
+        sends = [(pid, (pid + 1) % 4, size) for pid in range(4)]
+        maker.step(ring, [1e-3] * 4, 0, size * 1e-8 + 1e-5, sends)
+    maker.step(collect, [1e-3] * 4, 0, 5e-3, [(pid, 0, 1000) for pid in (1, 2, 3)])
+    maker.step(spread, [1e-3] * 4, 0, 4e-5, [(0, pid, 1000) for pid in (1, 2, 3)])
+    return Trace((maker.run(program="ring.py"),))
+
+
+@pytest.fixture(scope="module")
+def ids(ring_trace):
+    """Node ids by name."""
+    nodes = build(ring_trace.runs[0]).graph.nodes(data="node")
+    return {node.name: number for number, node in nodes}
+
+
+@pytest.fixture(scope="module")
+def _opened(_shared_tab, ring_trace, served, show):
+    with served(ring_trace) as url:
+        show(_shared_tab.page, url, "view=traffic")
+        yield
+
+
+@pytest.fixture
+def traffic(tab, ids, _opened):
+    """Shows the traffic of a node, with more of a state."""
+
+    def traffic(title, state=""):
+        tab.mouse.move(0, 0)
+        tab.evaluate(
+            "state => { location.hash = state; }", f"view=traffic&node={ids[title]}{state}"
+        )
+        expect(tab.locator(".traffic .beside h2")).to_have_text(f"Traffic of {title}")
+        return tab.locator("canvas.matrix")
+
+    return traffic
+
+
+LEFT, TOP, BARS = 46, 38, 73
+"""Pixels of the canvas beside the cells, and those of the bars right of them."""
+
+
+def at(canvas, row, column, size=4):
+    """Position of the middle of a cell on the page; 1.2 times the size is in the bars."""
+    box = canvas.bounding_box()
+    side = min(460, box["width"] - LEFT - BARS)
+    return (
+        box["x"] + LEFT + (column + 0.5) / size * side,
+        box["y"] + TOP + (row + 0.5) / size * side,
+    )
+
+
+def readout(tab):
+    return tab.locator(".beside .readout")
+
+
+def test_hovering_a_cell_tells_processes_bytes_and_messages(tab, traffic):
+    canvas = traffic("main")
+    tab.mouse.move(*at(canvas, 1, 2))
+    expect(readout(tab)).to_contain_text("From process 1 to process 2")
+    expect(readout(tab)).to_contain_text("15.0 kB in 4 messages, 23% of all")
+
+
+def test_it_is_that_of_the_selected_node(tab, traffic):
+    canvas = traffic("collect")
+    tab.mouse.move(*at(canvas, 3, 0))
+    expect(readout(tab)).to_contain_text("1.00 kB in 1 message, 33% of all")
+    tab.mouse.move(*at(canvas, 1, 2))
+    expect(readout(tab)).to_contain_text("0 B in 0 messages")
+    facts = tab.locator(".facts-list")
+    expect(facts).to_contain_text("3.00 kB in 3 messages")
+    expect(facts).to_contain_text("3.00 kB, process 0")
+
+
+def test_bars_beside_the_matrix_tell_what_a_process_sends_and_receives(tab, traffic):
+    canvas = traffic("spread")
+    tab.mouse.move(*at(canvas, 0, 3.7))
+    expect(readout(tab)).to_contain_text("Process 0 sends 3.00 kB")
+    tab.mouse.move(*at(canvas, 3.7, 2))
+    expect(readout(tab)).to_contain_text("Process 2 receives 1.00 kB")
+
+
+def test_arrows_move_the_cursor_through_the_cells(tab, traffic):
+    canvas = traffic("main")
+    canvas.focus()
+    tab.keyboard.press("ArrowRight")
+    expect(readout(tab)).to_contain_text("From process 0 to process 0")
+    tab.keyboard.press("ArrowRight")
+    tab.keyboard.press("ArrowDown")
+    expect(readout(tab)).to_contain_text("From process 1 to process 1")
+
+
+def test_a_linear_scale_ends_at_zero(tab, traffic):
+    traffic("main")
+    texts = tab.locator(".beside .ramp-texts span").first
+    expect(texts).to_have_text("1.00 kB")
+    tab.get_by_role("radio", name="linear").check(force=True)
+    expect(texts).to_have_text("0 B")
+    tab.get_by_role("radio", name="logarithmic").check(force=True)
+
+
+def test_a_range_of_supersteps_restricts_the_traffic(tab, traffic):
+    traffic("main", "&brush=0,1")
+    expect(tab.locator(".facts-list")).to_contain_text("12.0 kB in 8 messages")
+
+
+def test_the_superstep_that_departs_most_is_listed_with_its_pattern(tab, traffic):
+    traffic("main")
+    first = tab.get_by_role("table", name="Supersteps that depart most").get_by_role("row").nth(1)
+    expect(first).to_contain_text("bcast.py line 22")
+    expect(first).to_contain_text("fan-in")
+    expect(first).to_contain_text(re.compile(r"\+4\.\d+ ms"))
+    centres = tab.get_by_role("table", name="Cost centres that depart most")
+    expect(centres.get_by_role("row").nth(1)).to_contain_text("bcast.py line 22")
+
+
+def test_a_cost_centre_of_the_list_is_selected_in_all_views(tab, traffic):
+    traffic("main")
+    tab.get_by_role("table", name="Cost centres that depart most").get_by_role(
+        "button"
+    ).first.click()
+    expect(tab.locator("#detail h2")).to_have_text("bcast.py line 22")
+    expect(tab.locator(".traffic .beside h2")).to_have_text("Traffic of bcast.py line 22")
+
+
+def test_a_superstep_of_the_list_leads_to_the_timeline(tab, traffic):
+    traffic("main")
+    tab.get_by_role("button", name="Superstep 4 in the timeline").click()
+    expect(tab.get_by_role("tab", selected=True)).to_have_text("Timeline")
+    assert "span=0,20" in tab.url
+    tab.go_back()
+    expect(tab.get_by_role("tab", selected=True)).to_have_text("Traffic")
+
+
+def colours(canvas):
+    """All colours of a canvas."""
+    script = """canvas => {
+      const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d");
+      copy.drawImage(canvas, 0, 0);
+      const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
+      const found = new Set();
+      for (let i = 0; i < data.length; i += 4) {
+        if (data[i + 3] > 150) found.add(data.slice(i, i + 3).join());
+      }
+      return [...found];
+    }"""
+    return {tuple(map(int, text.split(","))) for text in canvas.evaluate(script)}
+
+
+def close(colour, others):
+    return any(all(abs(a - b) < 12 for a, b in zip(colour, other, strict=True)) for other in others)
+
+
+def test_fan_in_fan_out_and_even_have_colours_of_their_own(tab, traffic):
+    traffic("main")
+    expect(tab.locator(".mark-legend li")).to_have_text(["even", "fan-in", "fan-out"])
+    found = colours(tab.locator("canvas.scatter"))
+    for colour in ((122, 131, 145), (168, 91, 0), (11, 114, 104)):
+        assert close(colour, found)
+
+
+def test_hovering_and_clicking_a_point_tells_and_selects_its_cost_centre(tab, traffic):
+    traffic("main")
+    scatter = tab.locator("canvas.scatter")
+    scatter.scroll_into_view_if_needed()
+    box = scatter.bounding_box()
+    highest = highest_mark(scatter)
+    tab.mouse.move(box["x"] + highest["x"], box["y"] + highest["y"] + 4)
+    text = tab.locator(".scatter-part > .readout")
+    expect(text).to_contain_text("Superstep 4")
+    expect(text).to_contain_text("h 3.00 kB, fan-in")
+    tab.mouse.down()
+    tab.mouse.up()
+    expect(tab.locator("#detail h2")).to_have_text("bcast.py line 22")
+
+
+def highest_mark(canvas):
+    """Position of the highest pixel in the colour of fan-in."""
+    script = """canvas => {
+      const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d");
+      copy.drawImage(canvas, 0, 0);
+      const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
+      for (let i = 0; i < data.length; i += 4) {
+        if (data[i + 3] > 150 && data[i] > 140 && data[i + 2] < 60) {
+          return { x: i / 4 % canvas.width, y: Math.floor(i / 4 / canvas.width) };
+        }
+      }
+    }"""
+    return canvas.evaluate(script)
+
+
+def test_of_many_processes_blocks_are_shown_and_one_is_opened_by_enter(
+    tab, served, show, run_maker, frame
+):
+    maker = run_maker(200)
+    sends = [(pid, (pid + 1) % 200, 10) for pid in range(200)]
+    maker.step((frame("main", 1, 5),), [1e-3] * 200, 0, 1e-4, sends)
+    with served(Trace((maker.run(),))) as url:
+        show(tab, url, "view=traffic")
+        canvas = tab.locator("canvas.matrix")
+        expect(tab.locator(".beside .ramp")).to_be_visible()
+        canvas.focus()
+        tab.keyboard.press("ArrowRight")
+        expect(readout(tab)).to_contain_text("From processes 0 to 1 to processes 0 to 1")
+        tab.keyboard.press("Enter")
+        whole = tab.get_by_role("button", name="All processes")
+        expect(whole).to_be_visible()
+        tab.keyboard.press("ArrowRight")
+        tab.keyboard.press("ArrowRight")
+        expect(readout(tab)).to_contain_text("From process 0 to process 1")
+        whole.click()
+        expect(whole).to_be_hidden()
+
+
+def test_a_saved_page_has_the_traffic_of_the_whole_run(open_tab, show, ring_trace, ids, tmp_path):
+    file = tmp_path / "page.html"
+    file.write_text(saved_page(ring_trace), encoding="utf-8")
+    tab = open_tab()
+    show(tab, file.as_uri(), f"view=traffic&node={ids['collect']}")
+    expect(tab.locator(".beside h2")).to_have_text("Traffic of main")
+    expect(tab.locator(".beside .hint")).to_contain_text("bsp view shows that of each node")
+    expect(tab.get_by_role("table", name="Supersteps that depart most")).to_be_visible()
+
+
+def test_it_is_usable_on_a_narrow_screen(tab, traffic):
+    canvas = traffic("main")
+    tab.set_viewport_size({"width": 390, "height": 844})
+    expect(canvas).to_be_in_viewport()
+    assert canvas.bounding_box()["width"] <= 390
+    assert tab.evaluate("document.documentElement.scrollWidth") == 390
