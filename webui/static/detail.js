@@ -19,28 +19,50 @@ export function selection(model, state) {
   return { part: model.nodes[node], priced: model.priced.nodes[node], node, edge: null };
 }
 
+/* A path that may be broken after each of its folders. */
+function breakable(path) {
+  const parts = path.split("/");
+  return parts.flatMap((part, i) => (i < parts.length - 1 ? [`${part}/`, html("wbr")] : [part]));
+}
+
 function heading(model, { part, node, edge }) {
-  const { name, elapsed_s: elapsed } = { ...model.nodes[node], elapsed_s: part.elapsed_s };
   const about = model.nodes[node];
   const caller = edge === null ? null
     : html("p", { class: "through" }, `the part called by ${label(model.nodes[part.from])}`);
   return html("header", {},
-    html("h2", { title: name }, label(about)), caller,
-    html("p", { class: "quiet place" }, place(about) || kind(about)),
-    html("p", {}, html("b", {}, count(part.count, "superstep")), ` in ${seconds(elapsed)}`));
+    html("h2", {}, label(about)), caller,
+    html("p", { class: "quiet place" }, ...breakable(place(about) || kind(about))),
+    html("p", {}, html("b", {}, count(part.count, "superstep")), ` in ${seconds(part.elapsed_s)}`));
 }
 
-function costs(model, { part, priced }, metric) {
+/* What the metrics are over all processes: maximum, and average and minimum in percent of it. */
+function metrics({ part }, metric) {
   const chosen = metric.split("-")[0];
   const rows = Object.entries(METRICS).map(([name, title]) =>
     html("tr", { class: name === chosen ? "chosen" : null },
       html("th", { scope: "row" }, title),
       html("td", {}, amount(part.cost[name].max, name)),
       html("td", { class: "quiet" }, balance(part.cost[name]))));
-  const lost = html("tr", { class: chosen === "loss" ? "chosen" : null },
-    html("th", { scope: "row" }, "loss"), html("td", {}, seconds(priced.lost)),
-    html("td", { class: "quiet" }, `${percent(model.priced.cost ? priced.lost / model.priced.cost : 0)} of the run`));
-  return html("table", { class: "costs" }, html("tbody", {}, lost, ...rows));
+  return html("table", { class: "costs", title: "maximum (average | minimum) over all processes" },
+    html("tbody", {}, ...rows));
+}
+
+/* What is booked as cost and as loss, at the rates that are chosen; it adds up over the run. */
+function booked(model, { priced }, metric) {
+  const share = model.priced.cost ? priced.lost / model.priced.cost : 0;
+  const row = (title, cost, lost, attributes = {}) => html("tr", attributes,
+    html("th", { scope: "row" }, title), html("td", {}, cost === null ? "" : seconds(cost)),
+    html("td", {}, lost === null ? "" : seconds(lost)));
+  const heads = ["at these rates", "cost", "loss"].map((text) => html("th", { scope: "col" }, text));
+  return html("table", { class: "costs booked" }, html("thead", {}, html("tr", {}, ...heads)),
+    html("tbody", {},
+      row("w: computation", priced.comp, priced.lostComp),
+      row("g h: transfers", priced.comm, priced.lostComm),
+      row("l: supersteps", priced.sync, null),
+      priced.lostGroups ? row("unequal sub-groups", null, priced.lostGroups) : null,
+      row("in all", priced.cost, priced.lost, {
+        class: metric === "loss" ? "chosen" : null, title: `The loss is ${percent(share)} of the run`,
+      })));
 }
 
 export function createDetail({ store }) {
@@ -69,7 +91,8 @@ export function createDetail({ store }) {
 
   function show(model, state) {
     const chosen = selection(model, state);
-    byId("detail").replaceChildren(heading(model, chosen), costs(model, chosen, state.metric));
+    byId("detail").replaceChildren(
+      heading(model, chosen), metrics(chosen, state.metric), booked(model, chosen, state.metric));
     byId("links").replaceChildren(...[
       list(model, "Called by", model.callers[chosen.node], "from", state.metric),
       list(model, "Calls", model.callees[chosen.node], "to", state.metric),
