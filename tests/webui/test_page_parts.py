@@ -7,7 +7,9 @@ from playwright.sync_api import expect
 
 import webui
 from bsplib.recording.records import Trace
+from profiler import format as fmt
 from profiler.callgraph import build
+from profiler.losses import book
 
 pytestmark = pytest.mark.browser
 
@@ -204,3 +206,37 @@ def test_a_click_in_the_function_bar_shows_the_scores_of_that_path(tab, broadcas
     assert tab.locator("#legend .limits span").all_text_contents() == [
         "0", "0.27", "1.1", "2.4", "4.4", "6.8",
     ]  # fmt: skip
+
+
+def test_the_panel_says_what_is_booked_as_cost_and_as_loss(
+    tab, broadcast_url, broadcast_trace, show
+):
+    ledger = book(build(broadcast_trace.runs[0]))
+    node = ids(broadcast_trace)["bcast_twostage"]
+    booked = ledger.nodes[node]
+    show(tab, broadcast_url, f"node={node}")
+    rows = tab.locator("#detail .booked tbody tr").all_inner_texts()
+    assert [row.split("\t")[1:] for row in rows] == [
+        [fmt.seconds(booked.comp_s), fmt.seconds(booked.lost_comp_s)],
+        [fmt.seconds(booked.comm_s), fmt.seconds(booked.lost_comm_s)],
+        [fmt.seconds(booked.sync_s), ""],
+        [fmt.seconds(booked.cost_s), fmt.seconds(booked.lost_s)],
+    ]
+
+
+def test_callers_and_callees_are_listed_with_the_part_that_came_through(
+    tab, broadcast_url, broadcast_trace, show
+):
+    graph = build(broadcast_trace.runs[0]).graph
+    names = ids(broadcast_trace)
+    show(tab, broadcast_url, f"metric=comp-abs&node={names['bcast_onestage']}")
+    callers = tab.get_by_role("region", name="Called by").locator("li")
+    part = graph.edges[names["foo"], names["bcast_onestage"]]["cost"]
+    expect(callers.filter(has_text="foo").locator(".part")).to_have_text(
+        fmt.summary(part.comp, "comp")
+    )
+    expect(tab.get_by_role("region", name="Calls").locator("li")).to_have_count(1)
+    callers.filter(has_text="foo").locator(".part").click()
+    expect(tab.locator("#detail .through")).to_have_text("the part called by foo")
+    callers.filter(has_text="foo").locator(".name").click()
+    expect(tab.locator("#detail h2")).to_have_text("foo")

@@ -5,6 +5,12 @@ import {
   METRICS, amount, balance, count, kind, label, percent, place, scoreText, seconds, summary,
 } from "./format.js";
 
+/* The node that is shown where none is chosen: that of the verdict or the critical path. */
+function culprit(model, metric) {
+  const [first] = model.priced.verdict.sentences;
+  return (metric === "loss" ? first?.node : null) ?? model.chain(metric).at(-1) ?? model.root;
+}
+
 /* The node or edge that is selected: { part (with its costs), priced, node, edge }; node and
    edge are positions, edge null where a node is selected. */
 export function selection(model, state) {
@@ -13,9 +19,7 @@ export function selection(model, state) {
     const part = model.edges[edge];
     return { part, priced: model.priced.edges[edge], node: part.to, edge };
   }
-  const chain = model.chain(state.metric);
-  const [first] = model.priced.verdict.sentences; // about supersteps, where nothing is critical
-  const node = model.indexOf(state.node) ?? chain[chain.length - 1] ?? first?.node ?? model.root;
+  const node = model.indexOf(state.node) ?? culprit(model, state.metric);
   return { part: model.nodes[node], priced: model.priced.nodes[node], node, edge: null };
 }
 

@@ -20,9 +20,8 @@ function makeNode(box, name, count) {
   far.style.fontSize = `${farLetters(short, box.w)}px`;
   const value = svg("text", { class: "value", x: box.x + INSET, y: box.y + VALUE_Y });
   const pie = svg("path", { class: "bars" });
-  const badge = count ? svg("g", { class: "badge" },
-    svg("rect", { x: box.x + box.w - 40, y: box.y + box.h - 7, width: 34, height: 14, rx: 7 }),
-    svg("text", { x: box.x + box.w - 23, y: box.y + box.h + 3.5 }, `+${count}`)) : null;
+  const badge = count ? svg("text", { class: "badge", x: box.x + box.w - 3, y: box.y + box.h + 12 },
+    `+${count}`) : null;
   const element = svg("g", { class: "node", "data-node": box.node, role: "button", tabindex: -1 },
     svg("rect", { class: "shape", x: box.x, y: box.y, width: box.w, height: box.h, rx: RADIUS }),
     svg("text", {

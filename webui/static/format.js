@@ -1,6 +1,7 @@
 /* Texts for numbers, by the same rules as profiler/format.py. */
 
 const TIME_UNITS = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]];
+const EXACT = 60; // so many decimals are all that a number from 1 to 1000 has
 const SIZE_UNITS = [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"]];
 
 export const METRICS = {
@@ -24,9 +25,18 @@ function threeDigits(value) {
   return Number(value.toPrecision(3));
 }
 
+/* A number with some decimals; ties go to the even digit, as in Python, and not upwards. */
+function fixed(number, decimals) {
+  const exact = number.toFixed(EXACT);
+  const end = exact.indexOf(".") + 1 + decimals;
+  if (!/^50*$/.test(exact.slice(end))) return number.toFixed(decimals);
+  const below = exact.slice(0, decimals ? end : end - 1);
+  return Number(below.at(-1)) % 2 ? number.toFixed(decimals) : below;
+}
+
 function short(number) {
   const rounded = threeDigits(number);
-  return number.toFixed(rounded < 10 ? 2 : rounded < 100 ? 1 : 0);
+  return fixed(number, rounded < 10 ? 2 : rounded < 100 ? 1 : 0);
 }
 
 /* A time with three digits, such as 1.35 ms; from 1000 s on in whole seconds. */
@@ -44,7 +54,7 @@ export function bytes(value) {
   for (const [scale, unit] of SIZE_UNITS) {
     if (threeDigits(value) >= scale) return `${short(value / scale)} ${unit}`;
   }
-  return `${value.toFixed(0)} B`;
+  return `${fixed(value, 0)} B`;
 }
 
 /* A fraction in percent: whole from 10% on, below with two digits. */
