@@ -10,8 +10,8 @@ from profiler import format as fmt
 from profiler.callgraph import build
 from profiler.export import colours
 from profiler.export.svg import svg
+from profiler.format import prices
 from profiler.losses import book
-from profiler.report.head import prices
 
 SVG = "{http://www.w3.org/2000/svg}"
 METRICS = ("loss", "comp-imb", "h-abs", "idle-rel", "comm-weighted", "sync")
