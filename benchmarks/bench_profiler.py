@@ -147,7 +147,7 @@ def _traces(stack: ExitStack) -> Sequence[Case]:
 
 SECTIONS = (
     Section(f"Call graph of a run of {RECORDS:.0e} records, p = {NPROCS}", "graph", _graphs),
-    Section("A trace from the file to its losses", "trace", _traces, repeats=5, warm_up=0),
+    Section("A trace from the file to its losses", "trace", _traces, repeats=3, warm_up=0),
 )
 
 BENCHMARK = Benchmark("profiler", SECTIONS)

@@ -56,7 +56,10 @@ def cell_numbers(step: Ints, origin: Ints, origins: int) -> tuple[Ints, Ints]:
     """
     usual = np.zeros(int(step.max(initial=-1)) + 1, np.int64)
     usual[step] = origin
-    other = np.flatnonzero(usual[step] != origin)
+    others_of = [
+        part.start + np.flatnonzero(usual[step[part]] != origin[part]) for part in blocks(len(step))
+    ]
+    other = np.concatenate([np.empty(0, np.int64), *others_of])
     others, number = ranked(step[other] * origins + origin[other])
     keys = np.append(np.arange(len(usual)) * origins + usual, others)
     order = np.argsort(keys, kind="stable")

@@ -43,13 +43,25 @@ def ranked(values: Ints) -> tuple[Ints, Ints]:
 
     This is ``np.unique`` with the inverse, for values that are not negative.
     """
+    position = values.copy()
+    return rank_in_place(position), position
+
+
+def rank_in_place(values: Ints) -> Ints:
+    """Replace each value by its position among the different values; return these.
+
+    New memory for ten million records takes longer than the computation.
+    """
     end = int(values.max(initial=-1)) + 1
     if not is_small(end, len(values)):
-        different, position = np.unique(values, return_inverse=True)
-        return different, position
+        different, values[:] = np.unique(values, return_inverse=True)
+        return different
     present = np.zeros(end, bool)
     present[values] = True
-    return np.flatnonzero(present), (np.cumsum(present) - 1)[values]
+    position = np.cumsum(present) - 1
+    for part in blocks(len(values)):
+        values[part] = position[values[part]]
+    return np.flatnonzero(present)
 
 
 def stable_order(values: Ints) -> Ints:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bsplib.recording.records import Run
 from bsplib.sync_kinds import Kind
 from profiler._cells import Cells, Pies, Spans, cell_numbers
-from profiler._numbering import Ints, by_blocks, ranked
+from profiler._numbering import Ints, by_blocks, rank_in_place
 from profiler._segments import LOW, ROWS, TOP, Stats, changes, merge, starts
 from profiler.costs import METRICS, cost_blocks, superstep_numbers
 from profiler.limits import Work
@@ -28,7 +28,8 @@ class Sums:
         records = run.records
         stack, kind, pid = records["stack"], records["kind"], records["pid"]
         few = np.int64(len(Kind))
-        keys, origin = ranked(by_blocks(len(stack), lambda part: stack[part] * few + kind[part]))
+        origin = by_blocks(len(stack), lambda part: stack[part] * few + kind[part])
+        keys = rank_in_place(origin)
         self.origin = origin
         """Position in ``origins`` of the origin of each record."""
         self.origins = [(int(key) // len(Kind), Kind(key % len(Kind))) for key in keys]
@@ -38,10 +39,8 @@ class Sums:
         step = superstep_numbers(run)
         places, cell = cell_numbers(step, origin, len(keys))
         self._cells = Cells(places, keys % few != Kind.END)
-        slices, of_pid = ranked(
-            by_blocks(len(pid), lambda part: origin[part] * run.nprocs + pid[part])
-        )
-        self._pies = Pies(slices, run.nprocs, len(METRICS))
+        of_pid = by_blocks(len(pid), lambda part: origin[part] * run.nprocs + pid[part])
+        self._pies = Pies(rank_in_place(of_pid), run.nprocs, len(METRICS))
         for part, costs in cost_blocks(run, step):
             self._cells.add(cell[part], costs)
             self._pies.add(of_pid[part], costs)

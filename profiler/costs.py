@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from bsplib.recording.records import NO_CPU, Direction, Run
-from profiler._numbering import blocks, by_blocks, finder, is_small, ranked
+from profiler._numbering import blocks, by_blocks, finder, is_small, rank_in_place
 from profiler._segments import changes
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ def _superstep_numbers(run: Run) -> NDArray[np.int64]:
     if is_small(lengths.sum(dtype=float), len(group)):
         first = np.cumsum(lengths) - lengths
         keys = by_blocks(len(group), lambda part: first[group[part]] + superstep[part])
-        return ranked(keys)[1]
+        rank_in_place(keys)
+        return keys
     order = np.lexsort((superstep, group))
     numbers = np.empty(len(order), np.int64)
     numbers[order] = np.cumsum(changes(group[order], superstep[order])) - 1

@@ -338,7 +338,8 @@ def _elements(
         piece = content[first : first + _PIECE]
         piece[:] = np.frombuffer(file.read(len(piece)), np.uint8)
         advance(len(piece))
-    array: NDArray[np.void] = stored.astype(dtype, copy=False)
+    # Of equal dtypes this one itself: numpy's fast paths for ufunc.at compare by identity.
+    array = stored.view(dtype) if stored.dtype == dtype else stored.astype(dtype)
     array.setflags(write=False)
     return array
 

@@ -109,8 +109,8 @@ def test_what_was_written_is_read(path, run):
     trace = read_trace(path)
     assert len(trace.runs) == 2
     assert same(Trace(trace.runs[:1]), Trace((run,)))
-    assert trace.runs[0].records.dtype == RECORD
-    assert trace.runs[0].traffic.dtype == TRAFFIC
+    assert trace.runs[0].records.dtype is RECORD
+    assert trace.runs[0].traffic.dtype is TRAFFIC
     assert type(trace.runs[0].groups[1]) is GroupInfo
     assert type(trace.runs[0].stacks[1][1]) is Frame
     assert (trace.runs[1].nprocs, trace.runs[1].complete, trace.runs[1].meta) == (3, True, {})
