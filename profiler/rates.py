@@ -110,7 +110,7 @@ def fitted_to(run: Run) -> Rates:
 def _shared_cores(run: Run) -> str:
     """Return a sentence for a run with more processes than cores; empty for others."""
     cores = run.meta.get("cores")
-    if not isinstance(cores, int) or run.nprocs <= cores:
+    if not isinstance(cores, int) or run.nprocs <= cores or _is_virtual(run):
         return ""
     which = f"{run.nprocs} processes shared {cores} core{'s' * (cores != 1)}"
     return f"g and l are rough, since {which}, and transfers contain waiting for a core."

@@ -85,6 +85,8 @@ def test_a_fit_says_that_processes_shared_cores(script):
     program.step("main", transfer=400)
     alone, shared = program.run(meta={"cores": 4}), program.run(meta={"cores": 2})
     assert rates_of_run(alone).note == ""
+    virtual = program.run(meta={"cores": 2, "backend": "sim"})
+    assert rates_of_run(virtual).note == ""
     assert "since 4 processes shared 2 cores" in rates_of_run(shared).note
 
 
