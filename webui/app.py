@@ -16,9 +16,11 @@ import waitress
 from flask.json.provider import DefaultJSONProvider
 from waitress import wasyncore
 from waitress.channel import HTTPChannel
+from waitress.parser import HTTPRequestParser, ParsingError
 from werkzeug.sansio.utils import host_is_trusted
 
 from bsplib.errors import BspError
+from webui.dropped import MAX_FILE_BYTES, DroppedError, DroppedFiles
 from webui.opened import QueryError
 from webui.page import SERVED_POLICY, STATIC, served_page, title_of
 from webui.traces import Traces
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 
     from bsplib.recording.records import Trace
 
+DROPPED_TYPE = "application/octet-stream"
+"""Content type of a trace that is posted."""
+
 HOST = "127.0.0.1"
 TRUSTED_HOSTS = (HOST, "localhost")
 
@@ -40,7 +45,7 @@ LIMITS: dict[str, Any] = {
     "channel_timeout": 10,
     "cleanup_interval": 2,
     "max_request_header_size": 2**14,
-    "max_request_body_size": 0,
+    "max_request_body_size": MAX_FILE_BYTES + 1,
     "asyncore_use_poll": True,
 }
 """Limits of the server: a connection without traffic for 10 s is closed, so that unused
@@ -81,6 +86,27 @@ class _Channel(HTTPChannel):
         return bool(super().received(data))
 
 
+def _channel(upload: str) -> type[_Channel]:
+    """Return the class of connections that accept a body at one address only.
+
+    So nobody without the token can make the server store what he sends.
+
+    Args:
+        upload: path of the address.
+    """
+
+    class Parser(HTTPRequestParser):
+        def parse_header(self, header_plus: bytes) -> None:
+            super().parse_header(header_plus)
+            if self.chunked or (self.content_length and self.path != upload):
+                raise ParsingError("no body is accepted here")
+
+    class Channel(_Channel):
+        parser_class = Parser
+
+    return Channel
+
+
 class PortError(BspError, OSError):
     """The requested port is in use, or this user may not use it."""
 
@@ -94,6 +120,7 @@ class _InOrder(DefaultJSONProvider):
 def create_app(
     *traces: Trace | str | os.PathLike[str],
     token: str = "",
+    folder: str | os.PathLike[str] | None = None,
     library: bool = False,
     names: Sequence[str] = (),
 ) -> flask.Flask:
@@ -102,20 +129,24 @@ def create_app(
     Routes: ``/`` is the page, ``/static/NAME`` its files, ``/traces.json`` the list of the
     traces, ``/traces/T/runs/N.json`` the data of run N of trace T, and
     ``/traces/T/runs/N/NAME.json`` another answer about it (404 if there is no such trace, run
-    or answer). Requests for a host name other than the loopback are refused, so that no other
+    or answer). A trace that is posted to ``/traces`` is added; nothing else can be changed.
+    Requests for a host name other than the loopback are refused, so that no other
     web site can read a trace by resolving its own name to 127.0.0.1.
 
     Args:
         traces: traces, or files of traces, which are read when they are first shown.
         token: first part of every address. Other users of this computer can connect to
             its loopback, too, but cannot read anything without the token.
+        folder: folder whose traces are shown, too, also those that come there later.
         library: show the functions of bsplib itself, too, unless the page asks otherwise.
         names: what the traces are called; default: program or file.
     """
     root = f"/{token}" if token else ""
     app = flask.Flask(__name__, static_folder=STATIC, static_url_path=f"{root}/static")
     app.json = _InOrder(app)
-    shown = Traces(*traces, library=library, names=names)
+    app.config["MAX_CONTENT_LENGTH"] = MAX_FILE_BYTES
+    shown = Traces(*traces, folder=folder, library=library, names=names)
+    dropped = DroppedFiles()
     _guard(app)
 
     @app.get(f"{root}/")
@@ -125,6 +156,14 @@ def create_app(
     @app.get(f"{root}/traces.json")
     def overview() -> flask.Response:
         return flask.jsonify(shown.overview())
+
+    @app.post(f"{root}/traces")
+    def add() -> flask.Response:
+        # Another site can make a browser post this type only after a request for permission.
+        if flask.request.mimetype != DROPPED_TYPE:
+            flask.abort(415, f"A trace is posted as {DROPPED_TYPE}.")
+        trace, name = dropped.read(flask.request.stream, flask.request.args.get("name", ""))
+        return flask.jsonify({"id": shown.add(trace, name)})
 
     @app.get(f"{root}/traces/<trace>/runs/<int:number>.json", defaults={"name": "run"})
     @app.get(f"{root}/traces/<trace>/runs/<int:number>/<name>.json")
@@ -154,7 +193,8 @@ def _guard(app: flask.Flask) -> None:
         return _sentence(error, 404)
 
     @app.errorhandler(QueryError)
-    def wrong_query(error: QueryError) -> flask.Response:
+    @app.errorhandler(DroppedError)
+    def wrong(error: BspError) -> flask.Response:
         return _sentence(error, 400)
 
     @app.errorhandler(BspError)
@@ -191,6 +231,7 @@ def serve(
     *traces: Trace | str | os.PathLike[str],
     port: int = 0,
     open_browser: bool = True,
+    folder: str | os.PathLike[str] | None = None,
     library: bool = False,
     names: Sequence[str] = (),
     view: str = "",
@@ -203,6 +244,7 @@ def serve(
         traces: traces, or files of traces, which are read when they are first shown.
         port: port of the server; 0 for any free port.
         open_browser: whether to show the page in the user's browser.
+        folder: folder whose traces are shown, too.
         library: also show the functions of bsplib itself.
         names: what the traces are called; default: program or file.
         view: the view that is shown first, such as ``compare``.
@@ -213,11 +255,11 @@ def serve(
     connections: dict[int, object] = {}
     with _listening(port) as listener:
         token, once = secrets.token_urlsafe(16), f"/open/{secrets.token_urlsafe(16)}"
-        app = create_app(*traces, token=token, library=library, names=names)
+        app = create_app(*traces, token=token, folder=folder, library=library, names=names)
         page = f"/{token}/#view={view}" if view else f"/{token}/"
         add_single_use_address(app, once, page)
         server = waitress.create_server(app, map=connections, sockets=[listener], **LIMITS)
-        server.channel_class = _Channel
+        server.channel_class = _channel(f"/{token}/traces")
         site = f"http://{HOST}:{listener.getsockname()[1]}"
         click.echo(f"The profile is at {site}{page} until Ctrl-C.")
         if open_browser:

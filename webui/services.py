@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import networkx
 
     from bsplib.recording.records import Run
+    from bsplib.recording.trace import RunHead
     from profiler.callgraph import CallGraph, Cost, Node, Summary
 
 Json = dict[str, Any]
@@ -76,15 +77,23 @@ def describe_facts(run: Run) -> Json:
     waited_ns = waiting_ns(run)
     root = run.records[run.records["group"] == 0]
     return {
-        **{key: _meta(run, key) for key in ("program", "host", "backend", "started", "error")},
+        **describe_head(run),
         "arguments": [fmt.visible(str(value)) for value in _list(run.meta.get("arguments"))],
         "cores": cores if isinstance(cores := run.meta.get("cores"), int) else None,
-        "nprocs": run.nprocs,
         "elapsed_s": elapsed_s(run),
-        "complete": run.complete,
         "waiting_s": None if waited_ns is None else waited_ns / 1e9,
         "supersteps": len(set(root["superstep"][root["kind"] != Kind.END].tolist())),
         "machine": _machine_name(run.meta.get("machine")),
+    }
+
+
+def describe_head(run: Run | RunHead) -> Json:
+    """Return what is known of a run without its records."""
+    keys = ("program", "host", "backend", "started", "error")
+    return {
+        **{key: _meta(run, key) for key in keys},
+        "nprocs": run.nprocs,
+        "complete": run.complete,
     }
 
 
@@ -222,7 +231,7 @@ def _pie(summary: Summary) -> list[float]:
     return [float(f"{value:.6g}") for value in summary.pie]
 
 
-def _meta(run: Run, key: str) -> str | None:
+def _meta(run: Run | RunHead, key: str) -> str | None:
     value = run.meta.get(key)
     return None if value is None else fmt.visible(str(value))
 

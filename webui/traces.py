@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bsplib.errors import BspError
 from bsplib.recording.records import Trace
-from bsplib.recording.trace import read_trace
+from bsplib.recording.trace import read_heads, read_trace
 from profiler import format as fmt
 from webui import services
 from webui.answers import ANSWERS
@@ -35,6 +35,10 @@ class _Source:
 
     name: str
     read: Callable[[], Trace]
+    path: Path | None = None
+    """Its file, if it is read from one."""
+    stamp: tuple[int, int] = (0, 0)
+    """When the file was written and its size, when it was last looked at."""
     runs: list[OpenRun] | None = None
     error: str = ""
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -46,15 +50,18 @@ class Traces:
     def __init__(
         self,
         *traces: Trace | str | os.PathLike[str],
+        folder: str | os.PathLike[str] | None = None,
         library: bool = False,
         names: Sequence[str] = (),
     ) -> None:
         self._library = library
+        self._folder = None if folder is None else Path(folder)
         self._sources: list[_Source] = []
         self._answers: dict[tuple[str, ...], Json | BspError] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         for trace, name in zip_longest(traces, names, fillvalue=""):
             self.add(trace, name)
+        self._look_through_folder()
 
     def add(self, trace: Trace | str | os.PathLike[str], name: str = "") -> str:
         """Add a trace, or a file that is read when it is first needed, and return its id."""
@@ -63,30 +70,57 @@ class Traces:
             source = _Source(name or _title(opened), lambda: opened)
         else:
             path = Path(trace)
-            source = _Source(name or path.name, lambda: read_trace(path))
-        self._sources.append(source)
-        return str(len(self._sources) - 1)
+            source = _Source(name or path.name, lambda: read_trace(path), path, _stamp(path))
+        with self._lock:
+            self._sources.append(source)
+            return str(len(self._sources) - 1)
 
     def __len__(self) -> int:
         return len(self._sources)
 
     def overview(self) -> list[Json]:
-        """Return id, name, title and runs of each trace, or the error with which it was read."""
+        """Return id, name, title and runs of each trace, or the error with which it was read.
+
+        The folder is looked through again: traces that are new there are added, and those
+        that have changed are forgotten. A trace that has not been shown yet is not read for
+        this; the duration of its runs is null then.
+        """
+        with self._lock:
+            self._look_through_folder()
         return [self._describe(str(number)) for number in range(len(self))]
 
+    def _look_through_folder(self) -> None:
+        """Add the traces that are new in the folder, and forget those that have changed."""
+        known = {source.path: source for source in self._sources}
+        for path in [] if self._folder is None else traces_in(self._folder):
+            if path not in known:
+                self.add(path)
+            elif known[path].stamp != (stamp := _stamp(path)):
+                known[path].stamp, known[path].runs, known[path].error = stamp, None, ""
+                self._answers.clear()
+
     def _describe(self, trace_id: str) -> Json:
-        about: Json = {"id": trace_id, "name": fmt.visible(self._source(trace_id).name)}
+        source = self._source(trace_id)
+        about: Json = {"id": trace_id, "name": fmt.visible(source.name)}
         try:
-            runs = self.runs(trace_id)
+            facts = self._facts(trace_id, source)
         except (BspError, OSError) as error:
-            return {**about, "title": about["name"], "runs": [], "error": fmt.visible(str(error))}
-        title = fmt.visible(str(runs[0].run.meta.get("program", ""))) if runs else "no runs"
-        return {
-            **about,
-            "title": title,
-            "runs": [_heading(number, opened) for number, opened in enumerate(runs, start=1)],
-            "error": None,
-        }
+            why = fmt.visible(str(error).replace(str(source.path), source.name))
+            return {**about, "title": about["name"], "runs": [], "error": why}
+        kept = ("nprocs", "backend", "elapsed_s", "started", "complete")
+        runs = [
+            {"title": f"run {number}", **{key: fact[key] for key in kept}}
+            for number, fact in enumerate(facts, start=1)
+        ]
+        title = (facts[0]["program"] or "") if facts else "no runs"
+        return {**about, "title": title, "runs": runs, "error": None}
+
+    def _facts(self, trace_id: str, source: _Source) -> list[Json]:
+        """Return what is known of the runs of a trace; of a file that is not read yet, less."""
+        if source.runs is None and source.path is not None and not source.error:
+            heads = read_heads(source.path)
+            return [services.describe_head(head) | {"elapsed_s": None} for head in heads]
+        return [services.describe_facts(opened.run) for opened in self.runs(trace_id)]
 
     def _source(self, trace_id: str) -> _Source:
         if not (trace_id.isascii() and trace_id.isdigit() and int(trace_id) < len(self)):
@@ -167,7 +201,14 @@ def _title(trace: Trace) -> str:
     return str(trace.runs[0].meta.get("program", "trace")) if trace.runs else "no runs"
 
 
-def _heading(number: int, opened: OpenRun) -> Json:
-    facts = services.describe_facts(opened.run)
-    kept = ("nprocs", "backend", "elapsed_s", "started", "complete")
-    return {"title": f"run {number}", **{key: facts[key] for key in kept}}
+def traces_in(folder: Path) -> list[Path]:
+    """Return the traces in a folder, by name: the files that end in ``.bsp``."""
+    return sorted(path for path in folder.glob("*.bsp") if not path.name.startswith("."))
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    try:
+        status = path.stat()
+    except OSError:  # reading it says why
+        return 0, 0
+    return status.st_mtime_ns, status.st_size

@@ -24,7 +24,7 @@ from bsplib.cli.traces import read, summing_up
     metavar="BEFORE",
     help="Show what changed since the runs in the trace BEFORE, too.",
 )
-@click.argument("file", type=TRACE)
+@click.argument("file", type=click.Path(path_type=Path))
 def command(
     html: Path | None,
     port: int,
@@ -33,9 +33,20 @@ def command(
     before: Path | None,
     file: Path,
 ) -> None:
-    """Show the shaded call graph of the trace FILE in the browser."""
+    """Show the shaded call graph of the trace FILE in the browser.
+
+    If FILE is a folder, the traces in it (*.bsp) can be chosen in the page, also those
+    that come there later.
+    """
     import webui  # noqa: PLC0415  # imported late
 
+    if file.is_dir():
+        if html is not None or before is not None:
+            raise click.ClickException(f"{file} is a folder: choose one of its traces.")
+        if not any(file.glob("*.bsp")):
+            raise click.ClickException(f"There is no trace (*.bsp) in the folder {file}.")
+        webui.serve(folder=file, port=port, open_browser=browser, library=library)
+        return
     traces = [read(path) for path in (file, before) if path is not None]
     names = [str(file), str(before)] if before is not None else []
     if html is None:

@@ -47,8 +47,9 @@ import os
 import reprlib
 import struct
 import zipfile
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, BinaryIO
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -69,7 +70,7 @@ from bsplib.recording.sound import check_records, check_traffic
 from bsplib.recording.stacks import MAX_STACK, MAX_TEXT, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -92,6 +93,17 @@ _DAMAGE = (
     OverflowError,
 )
 """The errors of zipfile and json for damaged and malicious files."""
+
+
+_Part = TypeVar("_Part")
+
+
+class RunHead(NamedTuple):
+    """What a trace says of a run, apart from its records; the fields are those of ``Run``."""
+
+    nprocs: int
+    complete: bool
+    meta: dict[str, Any]
 
 
 class TooLongError(TraceError):
@@ -187,11 +199,31 @@ def read_trace(
         raise TraceError(f"{path}: {error}.") from error
 
 
+def read_heads(path: str | os.PathLike[str]) -> tuple[RunHead, ...]:
+    """Read what a trace says of its runs, without their records, which may be large.
+
+    Raises:
+        TraceError: as from :func:`read_trace`; damage of the records is not noticed.
+    """
+    try:
+        with _reader(Path(path)) as reader:
+            return reader.heads()
+    except TraceError as error:
+        raise TraceError(f"{path}: {error}.") from error
+
+
 def _read(path: Path, progress: Callable[[float], object] = lambda _: None) -> Trace:
     """Read a trace; the texts of errors continue a sentence that begins with the path."""
+    with _reader(path, progress) as reader:
+        return reader.trace()
+
+
+@contextmanager
+def _reader(path: Path, progress: Callable[[float], object] = lambda _: None) -> Iterator[_Reader]:
+    """Open a trace; whatever is wrong with the file becomes a TraceError."""
     try:
         with _opened(path) as file, zipfile.ZipFile(file) as archive:
-            return _Reader(archive, os.fstat(file.fileno()).st_size, progress).trace()
+            yield _Reader(archive, os.fstat(file.fileno()).st_size, progress)
     except OSError as error:
         raise TraceError(f"cannot be read: {error.strerror or error}") from error
     except TraceError:
@@ -262,29 +294,28 @@ class _Reader:
 
     def trace(self) -> Trace:
         """Return the trace after all checks."""
+        return Trace(tuple(self._each_run(self._run)))
+
+    def heads(self) -> tuple[RunHead, ...]:
+        """Return what the trace says of its runs."""
+        return tuple(self._each_run(lambda _, entry: _head(entry)))
+
+    def _each_run(self, read: Callable[[str, dict[str, Any]], _Part]) -> Iterator[_Part]:
+        """Yield what is read of each run, from the name of its folder and its entry."""
         document = _parse(self._content("trace.json", MAX_JSON_BYTES))
         self._advance(2 * self._member("trace.json").file_size)
         entries = _list(document.get("runs"), "runs")
         if len(self._members) != 1 + 2 * len(entries):
             raise TraceError(f"has {len(self._members)} members for {len(entries)} runs")
-        runs = []
         for number, entry in enumerate(entries):
             try:
-                runs.append(self._run(f"run-{number}", entry))
+                yield read(f"run-{number}", _entry(entry))
             except TraceError as error:
                 raise TraceError(f"run {number}: {error}") from error
-        return Trace(tuple(runs))
 
-    def _run(self, folder: str, entry: object) -> Run:
+    def _run(self, folder: str, entry: dict[str, Any]) -> Run:
         """Return one run after all checks."""
-        if not isinstance(entry, dict):
-            raise TraceError(f"its entry is {reprlib.repr(entry)}, not an object")
-        complete, meta = entry.get("complete"), entry.get("meta")
-        if not isinstance(complete, bool):
-            raise TraceError(f"complete is {reprlib.repr(complete)}, not true or false")
-        if not isinstance(meta, dict) or _nesting(meta) > MAX_META_NESTING:
-            raise TraceError(f"meta is {reprlib.repr(meta)}, not an object or nested too deeply")
-        nprocs = _int(entry.get("nprocs"), "nprocs", 1, MAX_NPROCS)
+        nprocs, complete, meta = _head(entry)
         run = Run(
             nprocs=nprocs,
             groups=_groups(entry.get("groups"), nprocs),
@@ -342,6 +373,22 @@ def _elements(
     array = stored.view(dtype) if stored.dtype == dtype else stored.astype(dtype)
     array.setflags(write=False)
     return array
+
+
+def _entry(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TraceError(f"its entry is {reprlib.repr(value)}, not an object")
+    return value
+
+
+def _head(entry: dict[str, Any]) -> RunHead:
+    """Return what the entry of a run says of it."""
+    complete, meta = entry.get("complete"), entry.get("meta")
+    if not isinstance(complete, bool):
+        raise TraceError(f"complete is {reprlib.repr(complete)}, not true or false")
+    if not isinstance(meta, dict) or _nesting(meta) > MAX_META_NESTING:
+        raise TraceError(f"meta is {reprlib.repr(meta)}, not an object or nested too deeply")
+    return RunHead(_int(entry.get("nprocs"), "nprocs", 1, MAX_NPROCS), complete, meta)
 
 
 def _parse(content: bytes) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from bsplib.recording.trace import (
     MAX_META_NESTING,
     MAX_STACK,
     MAX_TEXT,
+    read_heads,
     read_trace,
     write_archive,
     write_trace,
@@ -114,6 +115,37 @@ def test_what_was_written_is_read(path, run):
     assert type(trace.runs[0].groups[1]) is GroupInfo
     assert type(trace.runs[0].stacks[1][1]) is Frame
     assert (trace.runs[1].nprocs, trace.runs[1].complete, trace.runs[1].meta) == (3, True, {})
+
+
+def test_the_heads_of_the_runs_are_read_without_the_records(path, run):
+    first, second = read_heads(path)
+    assert first == (run.nprocs, run.complete, run.meta)
+    assert second == (3, True, {})
+    rewrite(path, contents(path) | {"run-0/records.npy": b"damaged"})
+    assert read_heads(path) == (first, second)
+    with pytest.raises(TraceError):
+        read_trace(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda document: document["runs"].append(7), "for 3 runs"),
+        (lambda document: document["runs"][1].update(nprocs=0), "run 1: nprocs"),
+        (lambda document: document["runs"][0].update(complete=1), "run 0: complete is 1"),
+        (lambda document: document["runs"].__setitem__(0, []), r"run 0: its entry is \[\]"),
+        (lambda document: document.update(version=99), "has version 99"),
+    ],
+)
+def test_wrong_heads_are_refused(path, change, why):
+    change_document(path, change)
+    with pytest.raises(TraceError, match=rf"sort\.trace: .*{why}"):
+        read_heads(path)
+
+
+def test_a_missing_file_has_no_heads(tmp_path):
+    with pytest.raises(TraceError, match=r"missing\.trace: cannot be read: No such file"):
+        read_heads(tmp_path / "missing.trace")
 
 
 def test_a_trace_without_runs_is_read(tmp_path):

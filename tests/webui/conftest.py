@@ -63,16 +63,24 @@ def pytest_runtest_teardown(item, nextitem):
 
 
 class Tab:
-    """A tab of the browser, with what was reported, asked or loaded from elsewhere in it."""
+    """A tab of the browser, with what was reported, asked or loaded from elsewhere in it.
 
-    def __init__(self, browser, width=1280, height=800, **more):
+    ``expected`` is a part of the reports that are none, such as that of a refused request.
+    """
+
+    def __init__(self, browser, width=1280, height=800, expected=None, **more):
         self.context = browser.new_context(viewport={"width": width, "height": height}, **more)
         self.page = self.context.new_page()
         self.troubles = []
-        self.page.on("console", lambda said: self.troubles.append(f"{said.type}: {said.text}"))
+        self.expected = expected
+        self.page.on("console", self._hear)
         self.page.on("pageerror", lambda error: self.troubles.append(f"error: {error}"))
         self.page.on("dialog", self._dismiss)
         self.page.on("request", lambda request: self.troubles.extend(elsewhere(request.url)))
+
+    def _hear(self, said):
+        if self.expected is None or self.expected not in said.text:
+            self.troubles.append(f"{said.type}: {said.text}")
 
     def _dismiss(self, dialog):
         self.troubles.append(f"dialog: {dialog.message}")
@@ -114,10 +122,10 @@ def tab(_shared_tab):
 
 
 @contextmanager
-def served(*traces):
+def served(*traces, **options):
     """Serve the pages of traces; gives their address."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)  # not a line for each request
-    server = make_server("127.0.0.1", 0, webui.create_app(*traces), threaded=True)
+    server = make_server("127.0.0.1", 0, webui.create_app(*traces, **options), threaded=True)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:

@@ -1,6 +1,7 @@
 /* The header: which trace and run is shown, where and how it ran, and the page's own buttons. */
 
 import { button, byId, html } from "./dom.js";
+import { createDrop } from "./drop.js";
 import { count, processes, seconds } from "./format.js";
 import { openHelp } from "./help.js";
 import { shortcut } from "./keys.js";
@@ -9,18 +10,26 @@ import { nextTheme, onTheme, palette, setPalette, theme } from "./theme.js";
 const THEME_TITLES = { auto: "as the system", light: "light", dark: "dark" };
 
 function runText({ title, nprocs, elapsed_s: elapsed, complete }) {
-  return `${title}: ${processes(nprocs)}, ${seconds(elapsed)}`
-    + (complete ? "" : ", not complete");
+  return [`${title}: ${processes(nprocs)}`, elapsed === null ? null : seconds(elapsed),
+    complete ? null : "not complete"].filter(Boolean).join(", ");
+}
+
+/* A trace by file, program, processes and date; why it cannot be read, where that is so. */
+function traceText({ name, title, runs, error }) {
+  if (error !== null) return error;
+  const [run] = runs;
+  const parts = run ? [title, processes(run.nprocs), run.started && started(run.started)] : ["no runs"];
+  return `${name}: ${parts.filter(Boolean).join(", ")}`;
 }
 
 function picker(label, options, onchange) {
   return html("select", { "aria-label": label, title: label, onchange },
-    ...options.map(([value, text]) => html("option", { value }, text)));
+    ...options.map(([value, text, disabled]) => html("option", { value, disabled }, text)));
 }
 
 /* The pickers of trace and run, and the facts of the run that is shown. */
-export function createHeader({ store }) {
-  const { state, update } = store;
+export function createHeader(context) {
+  const { state, update } = context.store;
   const pickers = html("span", { class: "pickers" });
   const facts = html("p", { class: "facts" });
   const title = html("h1", {});
@@ -44,7 +53,7 @@ export function createHeader({ store }) {
     tell();
     shortcut("t", "Theme: as the system, light, dark", nextTheme);
     shortcut("?", "This help", openHelp);
-    return [paletteButton, themeButton, button("?", openHelp,
+    return [createDrop(context), paletteButton, themeButton, button("?", openHelp,
       { class: "icon", title: "Help (?)", "aria-label": "Help" })];
   }
 
@@ -53,7 +62,8 @@ export function createHeader({ store }) {
     const trace = traces.find(({ id }) => id === state.trace) ?? traces[0];
     const chosen = [];
     if (traces.length > 1) {
-      const select = picker("Trace", traces.map(({ id, name }) => [id, name]), () =>
+      const select = picker("Trace", traces.map((each) =>
+        [each.id, traceText(each), each.error !== null]), () =>
         update({ trace: select.value, run: 0, node: null, edge: null, zoom: null, brush: null }));
       select.value = trace.id;
       chosen.push(select);

@@ -101,7 +101,8 @@ async function refresh() {
   forget("traces.json");
   loaded.traces = await get("traces.json");
   header.offer(loaded.traces);
-  const trace = loaded.traces.find(({ id }) => id === state.trace) ?? loaded.traces[0];
+  const readable = loaded.traces.filter(({ error }) => error === null);
+  const trace = readable.find(({ id }) => id === state.trace) ?? readable[0] ?? loaded.traces[0];
   if (!trace) return say("There is no trace to show.");
   if (trace.error !== null) return say(trace.error);
   if (trace.runs.length === 0) return say("The trace has no runs.");
