@@ -10,11 +10,13 @@ from __future__ import annotations
 import html
 import itertools
 import textwrap
+from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import graphviz
+import networkx
 
 from profiler import format as fmt
 from profiler import shown
@@ -24,8 +26,6 @@ from profiler.export.heading import title_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import networkx
 
     from profiler.callgraph import CallGraph
     from profiler.export.view import View
@@ -40,7 +40,6 @@ MOST_DRAWN = 2000
 
 _FONT = "Helvetica,Arial,sans-serif"
 _GRAPH = {
-    "rankdir": "LR",
     "nodesep": "0.16",
     "ranksep": "0.5",
     "pad": "0.25",
@@ -59,6 +58,10 @@ _NODE = {
     "margin": "0.12,0.06",
 }
 _EDGE = {"arrowsize": "0.5", "color": colours.LINE}
+_STEP, _ABREAST = 200, 50
+"""Points that a box takes in the direction of the calls, and across, when they go to the right."""
+_WIDEST = 8
+"""A picture that would be so many times as wide as high is drawn downwards."""
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _BINS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 """Limits of the shades in the legend; a score is on the scale as the square of its shade."""
@@ -118,7 +121,7 @@ def to_dot(
         options: further attributes of the graph.
         numbers: the same call graph with further attributes of its nodes and edges.
     """
-    attributes = {**_GRAPH, **options, "label": _heading(picture)}
+    attributes = {**_GRAPH, **options, "label": _heading(picture), "rankdir": _direction(picture)}
     dot = graphviz.Digraph(graph_attr=attributes, node_attr=_NODE, edge_attr=_EDGE)
     critical = set(picture.view.chain)
     for name in picture.names:
@@ -132,6 +135,16 @@ def to_dot(
         dot.edge(link.caller, link.callee, _attributes=line)
     source: str = dot.source
     return source
+
+
+def _direction(picture: Drawing) -> str:
+    """Return the direction of the calls: from left to right, or downwards for a long chain."""
+    lines = networkx.DiGraph([link[:2] for link in picture.links])
+    root = picture.callgraph.root
+    depths = networkx.single_source_shortest_path_length(lines, root) if root in lines else {}
+    abreast = Counter(depths.values()) or {0: 1}
+    width, height = len(abreast) * _STEP, max(abreast.values()) * _ABREAST
+    return "TB" if width > _WIDEST * height else "LR"
 
 
 def _attributes(values: Mapping[str, object]) -> dict[str, str]:

@@ -10,7 +10,6 @@ from profiler import format as fmt
 from profiler.callgraph import build
 from profiler.export import colours
 from profiler.export.svg import svg
-from profiler.format import prices
 from profiler.losses import book
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -117,7 +116,7 @@ def test_the_picture_of_losses_begins_with_the_verdict_and_says_how_it_is_priced
     (first, *_) = book(broadcast.callgraph).verdict().sentences
     texts_above = " ".join(head(broadcast.bytes("svg")))
     assert first.text in texts_above
-    assert prices(broadcast.request.ledger.rates) in texts_above
+    assert fmt.prices(broadcast.request.ledger.rates) in texts_above
 
 
 def test_the_legend_gives_the_scores_at_the_limits_of_five_shades(broadcast):
@@ -154,6 +153,27 @@ def test_where_the_nodes_between_are_left_out_the_line_is_dashed(tree):
     dashed = [line for line in lines(document) if line.get("stroke-dasharray")]
     assert dashed
     assert any("folded into dashed lines" in line for line in head(document))
+
+
+def test_calls_go_to_the_right_and_those_of_a_long_chain_downwards(script):
+    made = script(1)
+    made.step("main a b", 1000)
+    made.step("main c", 1000)
+    made.step("main d", 1000)
+    assert sides(made.run())[0] > sides(made.run())[1]
+    made = script(1)
+    made.step("main " + " ".join(f"f{number}" for number in range(20)), 1000)
+    assert sides(made.run())[0] < sides(made.run())[1]
+
+
+def sides(run):
+    """Width and height from the first to the last box."""
+    document = svg(build(run), "comp-abs")
+    labels = [
+        text for group in groups(document, "node").values() for text in group.iter(f"{SVG}text")
+    ]
+    across, down = ([float(text.get(side)) for text in labels] for side in ("x", "y"))
+    return max(across) - min(across), max(down) - min(down)
 
 
 def test_a_node_tells_its_costs_to_who_points_at_it(broadcast):
