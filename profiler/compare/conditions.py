@@ -26,6 +26,7 @@ def differences(before: Run, after: Run) -> list[str]:
     """
     old, new = _conditions(before), _conditions(after)
     changed = [f"{new[name]} instead of {old[name]}" for name in old if old[name] != new[name]]
+    changed += _arguments(_options(before), _options(after))
     machines = before.meta.get("machine"), after.meta.get("machine")
     if old["machine"] == new["machine"] and machines[0] != machines[1]:
         changed.append(f"other figures of {old['machine']}")
@@ -40,18 +41,38 @@ def differences(before: Run, after: Run) -> list[str]:
 def _conditions(run: Run) -> dict[str, str]:
     """Return the conditions of a run in words."""
     meta = run.meta
-    arguments, machine = meta.get("arguments"), meta.get("machine")
-    given = " ".join(map(str, arguments)) if isinstance(arguments, list) else ""
+    machine = meta.get("machine")
     name = machine.get("name") if isinstance(machine, dict) else None
     return {
         "processes": _number(run.nprocs, "process", "processes"),
         "program": f"program {_short(meta.get('program', 'unknown'))}",
-        "arguments": f"arguments {_short(given)}" if given else "no arguments",
         "backend": f"backend {_short(meta.get('backend', 'unknown'))}",
         "machine": f"Machine {_short(name)}" if name else "no Machine",
         "host": f"host {_short(meta.get('host', 'unknown'))}",
         "cores": _number(meta.get("cores", "unknown"), "core", "cores"),
     }
+
+
+def _arguments(before: list[str], after: list[str]) -> list[str]:
+    """Return what the program was given in only one of the runs."""
+    gone = [option for option in before if option not in after]
+    added = [option for option in after if option not in before]
+    if gone == added:  # only their order differs
+        return []
+    old, new = (_short(" ".join(options)) or "none" for options in (gone, added))
+    return [f"arguments {new} instead of {old}"]
+
+
+def _options(run: Run) -> list[str]:
+    """Return the arguments of a program, each option with its values; not the trace file."""
+    arguments = run.meta.get("arguments")
+    options: list[str] = []
+    for word in map(str, arguments if isinstance(arguments, list) else []):
+        if word.startswith("-") or not options:
+            options.append(word)
+        else:
+            options[-1] += f" {word}"
+    return [option for option in options if not option.startswith("--profile")]
 
 
 def _number(count: object, one: str, several: str) -> str:

@@ -143,8 +143,9 @@ def test_equal_conditions_are_not_mentioned(script):
 @pytest.mark.parametrize(
     ("before", "after", "text"),
     [
-        ({"arguments": ["-n", "1"]}, {"arguments": ["-n", "2"]}, "arguments -n 2 instead of"),
-        ({"arguments": []}, {"arguments": ["x"]}, "arguments x instead of no arguments"),
+        ({"arguments": ["a", "-n", "1"]}, {"arguments": ["a", "-n", "2"]}, "arguments -n 2 in"),
+        ({"arguments": []}, {"arguments": ["x"]}, "arguments x instead of none"),
+        ({"arguments": ["-v"]}, {"arguments": []}, "arguments none instead of -v"),
         ({"machine": MACHINE}, {"machine": MACHINE | {"name": "b"}}, "Machine b instead of"),
         ({"machine": MACHINE}, {"machine": MACHINE | {"g": 2e-6}}, "other figures of Machine"),
         ({"backend": "sim"}, {"backend": "shm"}, "backend shm instead of backend sim"),
@@ -158,6 +159,13 @@ def test_conditions_that_differ_are_named(script, before, after, text):
     made = program(script)
     (told,) = differences(made.run(meta=before), made.run(meta=after))
     assert told.startswith(text)
+
+
+def test_the_trace_file_and_the_order_of_options_are_no_other_input(script):
+    made = program(script)
+    before = made.run(meta={"arguments": ["--profile", "a.bsp", "-n", "1", "-s", "2"]})
+    after = made.run(meta={"arguments": ["-s", "2", "-n", "1", "--profile", "b.bsp"]})
+    assert differences(before, after) == []
 
 
 def test_other_numbers_of_processes_and_runs_that_broke_off_are_named(script):
