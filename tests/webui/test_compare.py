@@ -196,6 +196,37 @@ def test_a_narrow_window_shows_names_and_the_chosen_quantity(open_tab, url, show
 
 
 @pytest.mark.browser
+def test_the_graph_is_shaded_by_change_and_says_it_in_each_box(view, tab):
+    view.get_by_role("radio", name="graph").check(force=True)
+    better = view.get_by_role("button", name="relax, ▼ \N{MINUS SIGN}44%")
+    worse = view.get_by_role("button", name="fresh, 2.00 ms new")
+    expect(better).to_have_attribute("data-bin", re.compile(r"b\d"))
+    expect(worse).to_have_attribute("data-bin", re.compile(r"w\d"))
+    expect(view.locator(".graph-host .note")).to_have_text(
+        "2 vanished nodes are in the table only."
+    )
+    fills = {
+        node.locator(".shape").evaluate("element => getComputedStyle(element).fill")
+        for node in (better, worse)
+    }
+    assert len(fills) == 2
+    view.get_by_role("radio", name="supersteps").check(force=True)
+    expect(view.get_by_role("button", name="relax, 1")).to_have_attribute("data-bin", "0")
+    expect(view.get_by_role("table")).to_be_hidden()
+
+
+@pytest.mark.browser
+def test_a_box_of_the_graph_selects_its_node_by_mouse_and_keyboard(view, tab):
+    view.get_by_role("radio", name="graph").check(force=True)
+    view.get_by_role("button", name=re.compile("^fresh,")).click()
+    expect(tab.locator("#detail h2")).to_have_text("fresh")
+    tab.get_by_role("button", name=re.compile("^fresh,")).focus()
+    tab.keyboard.press("ArrowLeft")
+    tab.keyboard.press("Enter")
+    expect(tab.locator("#detail h2")).not_to_have_text("fresh")
+
+
+@pytest.mark.browser
 def test_one_run_alone_has_nothing_to_compare_with(tab, broadcast_url, show):
     show(tab, broadcast_url, "view=compare")
     expect(tab.locator("#view-compare .note")).to_contain_text("There is no other run")

@@ -1,4 +1,38 @@
-/* What changed between two runs, as numbers: from the nodes of a comparison. */
+/* What changed between two runs, as numbers and in texts: from the nodes of a comparison. */
+
+import { bytes, integer, rounded, seconds } from "./format.js";
+
+const TEXTS = {
+  s: seconds, B: bytes, "": integer, "%": (value) => `${rounded(Number((100 * value).toFixed(9)))}%`,
+};
+/* Quantities that repeat exactly: their smallest change counts. */
+const EXACT = new Set(["h", "supersteps"]);
+export const MORE = "▲";
+export const LESS = "▼";
+
+/* A value of a quantity with its unit. */
+export function valueText(value, { unit }) {
+  return TEXTS[unit](value);
+}
+
+/* Whether a node was there before and after, with values that differ in the digits shown. */
+export function differs({ before, after }, quantity) {
+  if (before === null || after === null) return false;
+  const [old, now] = [before[quantity.name], after[quantity.name]];
+  return valueText(old, quantity) !== valueText(now, quantity)
+    || (EXACT.has(quantity.name) && old !== now);
+}
+
+/* A change in percent of the value before, such as −64%; empty for a balance, and where
+   there was nothing before. */
+export function relativeText(node, quantity) {
+  const before = node.before?.[quantity.name];
+  if (!before || quantity.unit === "%") return "";
+  const percent = 100 * change(node, quantity) / before;
+  const size = Math.abs(percent);
+  const digits = size >= 10 ? size.toFixed(0) : Number(size.toPrecision(2));
+  return `${percent > 0 ? "+" : "−"}${digits}%`;
+}
 
 /* A quantity ({ name, unit }) of a node after less before. A missing side counts 0; it has no
    balance, which then does not change. */

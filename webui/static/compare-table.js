@@ -1,51 +1,38 @@
 /* The table of the view "Compare": each node with what it cost before and after. A change for
    the better and one for the worse have different colours, and ▲ or ▼ says which is more. */
 
-import { change, judged, ranked } from "./changes.js";
+import { LESS, MORE, change, differs, judged, ranked, relativeText, valueText } from "./changes.js";
 import { button, html } from "./dom.js";
-import { bytes, integer, seconds } from "./format.js";
+import { integer } from "./format.js";
 
 const MOST_ROWS = 300;
-const TEXTS = {
-  s: seconds, B: bytes, "": integer, "%": (value) => `${(100 * value).toFixed(0)}%`,
-};
-/* Quantities that repeat exactly: their smallest change counts. */
-const EXACT = new Set(["h", "supersteps"]);
 const STATUS_TITLES = {
   moved: "It was in another line, function or file before",
   new: "It was not there before", vanished: "It is not there any more",
 };
 
-function relative(before, difference) {
-  if (!before) return "";
-  const percent = 100 * difference / before;
-  const digits = Math.abs(percent) >= 10 ? percent.toFixed(0) : Number(percent.toPrecision(2));
-  return `${percent > 0 ? "+" : "−"}${String(digits).replace("-", "")}%`;
-}
-
 /* The cell of a quantity: after with its mark, and below it before with the change. */
 function cell(node, quantity, { chosen, greatest }) {
-  const { name, unit, title } = quantity;
-  const text = TEXTS[unit];
+  const { name, title } = quantity;
+  const text = (side) => valueText(side[name], quantity);
   const { before, after } = node;
   const kind = chosen ? "chosen" : "";
   if (before === null || after === null) {
-    return html("td", { class: `${kind} only` }, html("span", { class: "after" },
-      text((after ?? before)[name])), bar(node, quantity, chosen, greatest));
+    return html("td", { class: `${kind} only` },
+      html("span", { class: "after" }, text(after ?? before)), bar(node, quantity, chosen, greatest));
   }
-  const difference = change(node, quantity);
-  const seen = text(before[name]) !== text(after[name]) || (difference && EXACT.has(name));
-  if (!seen) return html("td", { class: `${kind} same` }, text(after[name]));
-  const more = difference > 0;
+  if (!differs(node, quantity)) return html("td", { class: `${kind} same` }, text(after));
+  const more = change(node, quantity) > 0;
+  const share = relativeText(node, quantity);
   return html("td", {
     class: `${kind} ${judged(node, quantity) > 0 ? "better" : "worse"}`,
-    title: `${title}: ${text(before[name])} before, ${text(after[name])} after`,
+    title: `${title}: ${text(before)} before, ${text(after)} after`,
   },
   html("span", { class: "after" },
     html("span", { class: "mark", role: "img", "aria-label": more ? "more" : "less" },
-      more ? "▲" : "▼"), ` ${text(after[name])}`),
-  html("span", { class: "before" }, `${text(before[name])}`,
-    unit === "%" ? null : html("span", { class: "share" }, relative(before[name], difference))),
+      more ? MORE : LESS), ` ${text(after)}`),
+  html("span", { class: "before" }, text(before),
+    share ? html("span", { class: "share" }, share) : null),
   bar(node, quantity, chosen, greatest));
 }
 

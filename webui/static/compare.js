@@ -1,5 +1,6 @@
 /* The view "Compare": what changed since another run: a verdict, and a table of the nodes. */
 
+import { createChangeGraph } from "./compare-graph.js";
 import { createComparisonTable } from "./compare-table.js";
 import { html } from "./dom.js";
 import { processes, seconds } from "./format.js";
@@ -22,20 +23,35 @@ function usual(others, { trace, run }) {
   return (same ?? (others.length === 1 ? others[0] : null))?.key ?? null;
 }
 
-export function create(host, { api, loaded, store }) {
+/* A row of choices, one of which holds: [value, title] each. */
+function choices(name, label, options, chosen, onchoose) {
+  return html("div", { class: "choices", role: "radiogroup", "aria-label": label },
+    ...options.map(([value, title]) => html("label", {},
+      html("input", {
+        type: "radio", name, value, checked: value === chosen, onchange: () => onchoose(value),
+      }), html("span", {}, title))));
+}
+
+export function create(host, context) {
+  const { api, loaded, store } = context;
   const { state, update } = store;
   const picker = html("select", {
     "aria-label": "Run before", onchange: () => update({ compared: picker.value || null }),
   });
-  const sorts = html("div", { class: "sorts", role: "radiogroup", "aria-label": "Sorted by the change of" });
+  const sorts = html("div", { class: "sorts" });
+  const forms = choices("comparison-as", "Show the comparison as",
+    [["table", "table"], ["graph", "graph"]], "table", chooseForm);
   const verdict = html("p", { class: "comparison", "aria-live": "polite" });
   const conditions = html("p", { class: "quiet conditions" });
   const note = html("p", { class: "quiet note" });
   const tableHost = html("div", { class: "table-host" });
-  const table = createComparisonTable(tableHost, (id) => update({ node: id, edge: null }));
+  const graphHost = html("div", { class: "graph-host", hidden: true });
+  const select = (id) => update({ node: id, edge: null });
+  const table = createComparisonTable(tableHost, select);
+  let graph = null; // made when it is first shown
   host.replaceChildren(
-    html("div", { class: "controls" }, html("label", {}, "Before: ", picker), sorts),
-    verdict, conditions, note, tableHost);
+    html("div", { class: "controls" }, html("label", {}, "Before: ", picker), forms),
+    verdict, conditions, note, sorts, tableHost, graphHost);
   let answer = null;
   let quantity = "time";
   let timer = null;
@@ -78,6 +94,7 @@ export function create(host, { api, loaded, store }) {
     note.textContent = text;
     sorts.replaceChildren();
     tableHost.replaceChildren();
+    graphHost.hidden = true;
   }
 
   async function load(model, key) {
@@ -112,26 +129,33 @@ export function create(host, { api, loaded, store }) {
     verdict.textContent = `${answer.verdict}.`;
     conditions.textContent = answer.conditions.length
       ? `The runs differ beside the code: ${answer.conditions.join(", ")}.` : "";
-    sorts.replaceChildren(html("span", {}, "Sorted by the change of"), ...answer.quantities.map(choice));
-    sortTable();
+    const options = answer.quantities.map(({ name, title }) => [name, title]);
+    sorts.replaceChildren(html("span", {}, "Change of"),
+      choices("change-of", "Change of", options, quantity, (name) => {
+        quantity = name;
+        draw();
+      }));
+    draw();
   }
 
-  function choice({ name, title }) {
-    const input = html("input", {
-      type: "radio", name: "change-of", value: name, checked: name === quantity,
-      onchange: () => { quantity = name; sortTable(); },
-    });
-    return html("label", {}, input, html("span", {}, title));
+  function chooseForm(form) {
+    tableHost.hidden = form !== "table";
+    if (answer !== null) draw();
   }
 
-  function sortTable() {
+  /* Shows the comparison by the chosen quantity, as a table or a graph. */
+  function draw() {
     const chosen = answer.quantities.find(({ name }) => name === quantity);
-    table.fill(answer, chosen, selected());
+    graphHost.hidden = !tableHost.hidden;
+    if (!tableHost.hidden) return table.fill(answer, chosen, selected());
+    graph ??= createChangeGraph(graphHost, context, select);
+    return graph.fill(loaded.model, answer, chosen, selected());
   }
 
   function show(model, _, changed) {
     if (changed !== null && answer !== null && !["model", "compared", "filters"].some((name) => changed.has(name))) {
       table.choose(selected());
+      graph?.choose(selected());
       return;
     }
     const { key, others } = offer();

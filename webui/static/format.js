@@ -79,7 +79,7 @@ export function amount(value, metric) {
 }
 
 /* Half to even, as Python rounds. */
-function rounded(value) {
+export function rounded(value) {
   const floor = Math.floor(value);
   if (value - floor !== 0.5) return Math.round(value);
   return floor % 2 ? floor + 1 : floor;
