@@ -12,7 +12,8 @@ OTHER_TESTS := $(filter-out tests/bsplib/ tests/__pycache__/,$(wildcard tests/*/
 
 demo: $(READY)
 	mkdir -p out
-	$(BIN)/python -m apps.broadcast --nprocs 16 --profile out/broadcast.bsp
+	$(BIN)/python -m apps.broadcast --nprocs 16 --backend sim --machine shared-memory \
+		--profile out/broadcast.bsp
 	$(BIN)/bsp report out/broadcast.bsp
 	$(BIN)/bsp view --html out/broadcast.html out/broadcast.bsp
 	@echo
