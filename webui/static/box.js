@@ -1,12 +1,15 @@
 /* The inside of a node's box, at scale 1: where name, value and bars stand, and how a name is
    made to fit. Both drawings, as SVG and on a canvas, follow it. */
 
+export const HEIGHT = 42;
 export const INSET = 10;
 export const NAME_Y = 17;
 export const VALUE_Y = 34;
 export const BARS_HEIGHT = 14;
 export const LETTER_PX = 12;
 export const RADIUS = 5;
+const NARROWEST = 104;
+const WIDEST = 236;
 const MOST_LETTERS = 32;
 const VALUE_ROOM = 58;
 const BAR_WIDTH = 5;
@@ -31,6 +34,12 @@ export function textWidth(text, bold) {
 export function shortName(name) {
   const letters = Array.from(name);
   return letters.length > MOST_LETTERS ? `${letters.slice(0, MOST_LETTERS - 1).join("")}…` : name;
+}
+
+/* The width of a node's box; webui/layout.py estimates it by the same limits. */
+export function boxWidth(name) {
+  const width = textWidth(shortName(name), true) + 2 * INSET;
+  return Math.min(WIDEST, Math.max(NARROWEST, Math.round(width)));
 }
 
 /* The width that a name may take, if it would take more; else null. */

@@ -65,7 +65,7 @@ export function createFilters(context) {
       JSON.stringify(filters[name]) !== JSON.stringify(usual));
     element.replaceChildren(...[
       isPartly || filters.all ? switchButton("All nodes", "all") : null,
-      switchButton("Library", "library"),
+      context.api.offline ? null : switchButton("Library", "library"),
       isFiltered ? button("Reset", () => change(NONE), { title: "Reset (r)" }) : null,
     ].filter(Boolean));
   }

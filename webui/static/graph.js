@@ -50,6 +50,7 @@ export function create(host, context) {
   let drawing = null;
   let scene = null;
   let shown = []; // the nodes of the scene
+  let ids = []; // and their ids
   let unfolded = new Set(); // nodes that are shown because they were selected
   let hovered = { node: null, line: null };
   let asked = 0; // number of the latest scene that was asked for
@@ -94,7 +95,8 @@ export function create(host, context) {
     const made = await makeScene(model, found, room, PADDING, context);
     if (number !== asked) return;
     const wasEmpty = scene === null;
-    [scene, shown] = [made, found.nodes];
+    const isSame = !wasEmpty && sameList(idsOf(found.nodes), ids) && isLike(made, scene);
+    [scene, shown, ids] = [{ ...made, model }, found.nodes, idsOf(found.nodes)];
     chooseDrawing(shown.length);
     drawing.load(scene);
     viewport.load(scene);
@@ -102,7 +104,7 @@ export function create(host, context) {
     tellDropped();
     paint();
     mark();
-    open(wasEmpty);
+    if (!isSame) open(wasEmpty);
     stage.dataset.nodes = shown.length; // says that the graph is drawn
   }
 
@@ -114,6 +116,18 @@ export function create(host, context) {
     note.textContent = first ? model.run.dropped
       : folded ? `${folded} of ${model.nodes.length} nodes are not shown.` : "";
     filters.show(state, folded > 0);
+  }
+
+  const idsOf = (nodes) => nodes.map((node) => model.nodes[node].id);
+
+  /* Whether two scenes are of the same size: then the same nodes stand where they stood. */
+  function isLike(a, b) {
+    return a.width === b.width && a.height === b.height;
+  }
+
+  /* Whether the scene shows the present model; while a new one is laid out, it does not. */
+  function isCurrent() {
+    return scene !== null && scene.model === model;
   }
 
   /* Shows all of the graph or, where its letters would be too small to read, the critical
@@ -184,6 +198,7 @@ export function create(host, context) {
   }
 
   function select({ node, line }) {
+    if (!isCurrent()) return undefined;
     if (node !== null) return update({ node: model.nodes[node].id, edge: null });
     if (line === null) return undefined;
     const { edge, to } = scene.lines[line];
@@ -191,6 +206,7 @@ export function create(host, context) {
   }
 
   function onHover(event) {
+    if (!isCurrent()) return;
     const at = event.buttons ? { node: null, line: null } : drawing.hit(event);
     if (at.node !== hovered.node || at.line !== hovered.line) {
       hovered = at;
@@ -205,11 +221,12 @@ export function create(host, context) {
     hideTooltip();
     if (hovered.node === null && hovered.line === null) return;
     hovered = { node: null, line: null };
-    if (scene !== null) mark();
+    if (isCurrent()) mark();
   }
 
   function onMenu(event) {
     event.preventDefault();
+    if (!isCurrent()) return;
     const at = drawing.hit(event);
     const node = at.node ?? drawing.focused();
     hideTooltip();
@@ -218,6 +235,7 @@ export function create(host, context) {
 
   /* Moves the focus to the nearest node in a direction. */
   function walk(key) {
+    if (!isCurrent()) return;
     const from = drawing.focused();
     const start = from ?? selection(model, state).node;
     const next = from === null && scene.boxes.has(start) ? start
@@ -237,17 +255,21 @@ export function create(host, context) {
   }
 
   stage.addEventListener("click", (event) => select(drawing.hit(event)));
-  stage.addEventListener("dblclick", (event) => filters.toggle(model, drawing.hit(event).node));
+  stage.addEventListener("dblclick", (event) => {
+    if (isCurrent()) filters.toggle(model, drawing.hit(event).node);
+  });
   stage.addEventListener("contextmenu", onMenu);
   stage.addEventListener("pointermove", onHover);
   stage.addEventListener("pointerleave", onLeave);
   stage.addEventListener("keydown", onKey);
   addGraphKeys({
     walk, fit, zoom: (factor) => viewport.zoom(factor),
-    filter: (name) => filters.apply(name, model, drawing.focused() ?? selection(model, state).node),
+    filter: (name) => {
+      if (isCurrent()) filters.apply(name, model, drawing.focused() ?? selection(model, state).node);
+    },
   });
   onTheme(() => {
-    if (scene !== null && isVisible) paint();
+    if (isCurrent() && isVisible) paint();
   });
   new ResizeObserver(() => {
     if (!isVisible || scene === null) return;
@@ -273,7 +295,7 @@ export function create(host, context) {
     if (isNew || scene === null || changed === null || changed.has("filters") || changed.has("node")) {
       layOut(isNew);
     }
-    if (isNew || scene === null) return;
+    if (!isCurrent()) return;
     if (changed === null || changed.has("model") || changed.has("metric")) paint();
     mark();
     const box = scene.boxes.get(model.indexOf(state.node));

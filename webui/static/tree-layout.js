@@ -4,20 +4,12 @@
    Each node has a row, below the node that called it first and indented by its depth. The rows
    are broken into as many columns of equal height as let the whole be shown largest. */
 
-const HEIGHT = 42;
+import { HEIGHT, boxWidth } from "./box.js";
+
 const ROW = 52;
 const INDENT = 22;
 const MOST_INDENT = 12; // deeper nodes are not indented further
 const GUTTER = 56; // between two columns
-const NARROWEST = 104;
-const WIDEST = 236;
-const PADDING = 20;
-const LETTER = 7;
-
-/* The width of a node's box: an estimate, as that of webui/layout.py. */
-function boxWidth(name) {
-  return Math.min(WIDEST, Math.max(NARROWEST, Math.round(name.length * LETTER + PADDING)));
-}
 
 /* The nodes in the order of their rows, each with its depth: a walk down from the roots, in
    which a node comes below its first caller. */

@@ -4,6 +4,7 @@
 import { button, byId, html } from "./dom.js";
 import { seconds } from "./format.js";
 
+const AROUND = 12; // so many supersteps are shown on either side of one
 const TALL = 900; // pixels: in a lower window, only the first sentence is shown at first
 
 export function createVerdict({ store }) {
@@ -12,7 +13,10 @@ export function createVerdict({ store }) {
   let shown = null;
 
   function choose({ node, superstep }, model) {
-    const view = superstep === null ? {} : { view: "timeline", span: null };
+    const view = superstep === null ? {} : {
+      view: "timeline", axis: "superstep",
+      span: [Math.max(0, superstep - AROUND), superstep + AROUND + 1],
+    };
     store.update({ ...view, node: model.nodes[node].id, edge: null });
   }
 
