@@ -163,6 +163,17 @@ def test_another_machine_prices_the_table_anew(tab, table):
     expect(rows(tab).first.locator(".of-cost")).to_contain_text("s")
 
 
+def test_the_search_of_the_page_filters_the_rows(tab, table):
+    table("search=twostage")
+    expect(tab.locator(".table .summary")).to_contain_text("1 of 9 nodes")
+    assert names(tab) == ["bcast_twostage"]
+    tab.get_by_label("Search nodes").fill("line")
+    expect(rows(tab)).to_have_count(4)
+    tab.get_by_label("Search nodes").fill("nowhere")
+    expect(rows(tab)).to_have_count(0)
+    expect(tab.locator(".table .summary")).to_contain_text("0 of 9 nodes")
+
+
 def test_names_from_the_trace_are_text(tab, served, show, hostile_trace):
     with served(hostile_trace) as url:
         show(tab, url, "view=table")
