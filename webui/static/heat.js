@@ -14,8 +14,11 @@ export const SCALES = {
   other: [[0, 0.2, 0.4, 0.6, 0.8, 1], "of the time of the process"],
 };
 
+/* Numbers of 16 bits from base 64, in a loop: there are close to a million. */
 function decoded(text) {
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const letters = atob(text);
+  const bytes = new Uint8Array(letters.length);
+  for (let i = 0; i < letters.length; i += 1) bytes[i] = letters.charCodeAt(i);
   return new Uint16Array(bytes.buffer);
 }
 
@@ -83,10 +86,6 @@ export function createWindow(answer) {
     return taken / (answer.last[column] - answer.first[column] + 1);
   }
 
-  function total(cell) {
-    return TIMES.reduce((sum, layer) => sum + layers[layer][cell], 0);
-  }
-
   /* Seconds for which a process makes the others of its superstep wait: what it computes
      above their mean, and the price of its h above their mean. */
   function loss(cell, rates) {
@@ -97,22 +96,31 @@ export function createWindow(answer) {
      h are square roots, as in the graph, and those of the other layers parts of the time. */
   function shades(layer, rates, most) {
     const found = new Float32Array(rows * columns);
-    for (let cell = 0; cell < found.length; cell += 1) {
-      const time = total(cell);
-      const column = cell % columns;
-      if (time === 0) found[cell] = layers.h[cell] ? shadeOfH(cell, column, most) : NaN;
-      else if (layer === "loss") {
-        const mean = time * units.time[column] / size(Math.floor(cell / columns));
-        found[cell] = Math.sqrt(Math.min(1, loss(cell, rates) / (mean * rates.ratio)));
-      } else if (layer === "h") found[cell] = shadeOfH(cell, column, most);
-      else found[cell] = layers[layer][cell] / time;
+    const { comp, comm, idle, waiting } = layers;
+    const of = shading(layer, rates, most);
+    for (let row = 0, cell = 0; row < rows; row += 1) {
+      const share = size(row);
+      for (let column = 0; column < columns; column += 1, cell += 1) {
+        const time = comp[cell] + comm[cell] + idle[cell] + waiting[cell];
+        found[cell] = time === 0 && layers.h[cell] === 0 ? NaN : of(cell, column, time, share);
+      }
     }
     return found;
   }
 
-  function shadeOfH(cell, column, most) {
-    const value = amount("h", cell) / Math.max(answer.supersteps[column], 1e-9);
-    return most > 0 ? Math.sqrt(Math.min(1, value / most)) : 0;
+  /* The shade of a cell by its column, its time in units, and the processes of its row. */
+  function shading(layer, rates, most) {
+    const { h, over, over_h: overH } = layers;
+    if (layer === "h") {
+      return (cell, column) => (most > 0
+        ? Math.sqrt(h[cell] * units.h[column] / Math.max(answer.supersteps[column], 1e-9) / most) : 0);
+    }
+    if (layer !== "loss") return (cell, column, time) => (time > 0 ? layers[layer][cell] / time : 0);
+    return (cell, column, time, share) => {
+      const lost = rates.ratio * over[cell] * units.time[column] + rates.g * overH[cell] * units.h[column];
+      const mean = time * units.time[column] * rates.ratio / share;
+      return lost > 0 ? Math.sqrt(mean > 0 ? lost / mean : 1) : 0;
+    };
   }
 
   return heat;

@@ -7,7 +7,7 @@ import { createWindow } from "./heat.js";
 const SAVED = { columns: 200, rows: 48 }; // the size of the windows that a saved page has
 const ROWS = 128;
 const MAX_COLUMNS = 1600;
-const MARGIN = 0.5; // of the width of the view, on each side, that is asked for ahead
+const MARGIN = 0.3; // of the width of the view, on each side, that is asked for ahead
 const COARSE = "This page was saved to a file with a coarse timeline: bsp view shows it more finely.";
 
 /* arrived(): windows have changed. say(text): a sentence for the reader. */

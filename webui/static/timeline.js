@@ -52,6 +52,7 @@ export function create(host, context) {
   let visible = false;
   let sentence = ""; // about the data, instead of the help
   let images = new Map(); // by window
+  let paintedH = 0; // the h of shade 1 in them
   let strips = null; // of the windows that are there
   let marks = [];
   let cursor = null; // { x, row }: a place on the axis, and a row
@@ -134,12 +135,16 @@ export function create(host, context) {
     });
   }
 
-  function repaint() {
+  /* Paints the windows; keep: those that are painted already stay, unless their scale of h
+     has changed. */
+  function repaint(keep = false) {
     if (!isThere()) return;
     const most = mostH();
     const colours = ramp();
-    images = new Map(windows().map((heat) =>
-      [heat, paint(heat.shades(layer(), model.rates, most), heat.columns, heat.rows, colours)]));
+    const kept = keep && (layer() !== "h" || most === paintedH) ? images : new Map();
+    paintedH = most;
+    images = new Map(windows().map((heat) => [heat, kept.get(heat)
+      ?? paint(heat.shades(layer(), model.rates, most), heat.columns, heat.rows, colours)]));
     strips = null;
     const [limits, of] = SCALES[layer()] ?? SCALES.other;
     const text = (limit) => (layer() === "h" ? bytes(limit * most) : percent(limit));
@@ -150,7 +155,7 @@ export function create(host, context) {
   function arrived() {
     if (!visible) return;
     showControls();
-    repaint();
+    repaint(true);
     readCursor();
     mark();
     refine();
