@@ -30,14 +30,23 @@ MANY_STEPS = 5
 LEAST_SHARE = 0.05
 """A loss that is a smaller share of the cost of the run has no sentence."""
 MOST_SENTENCES = 5
-BALANCED = "balanced"
-"""Kind of the sentence of a run without losses worth a sentence."""
+BALANCED_SHARE = 0.1
+"""A run that loses less than this share, and nowhere ``LEAST_SHARE``, is balanced."""
+MOST_OF_IT = 0.5
+"""Share of the losses that lie below a function which is named for them."""
+BALANCED, SPREAD = "balanced", "spread"
+"""Kinds of the sentence of a run in which no place loses ``LEAST_SHARE``."""
 
 BALANCED_TEXT = (
     "Balanced: {lost} of {cost} ({share}) are lost in waiting for other processes, and no place "
     "in the program loses 5% or more."
 )
-"""Sentence about a run without losses worth a sentence of their own."""
+"""Sentence about a run that loses little."""
+SPREAD_TEXT = (
+    "{lost} of {cost} ({share}) are lost in waiting for other processes, spread over many places "
+    "of which none loses 5%; half of it or more is lost below {who}."
+)
+"""Sentence about a run that loses much, but nowhere much of it."""
 NOTHING = "Nothing was recorded that takes time."
 """Sentence about a run without costs."""
 
@@ -49,7 +58,7 @@ class Sentence(NamedTuple):
     seconds: float
     """What the sentence is about, in seconds."""
     kind: str
-    """One of ``profiler.kinds.KINDS``, or ``BALANCED``."""
+    """One of ``profiler.kinds.KINDS``, ``BALANCED`` or ``SPREAD``."""
     node: str | None = None
     """Id of the cost centre; None if the sentence is about the whole run."""
     superstep: int | None = None
@@ -77,9 +86,23 @@ def judge(ledger: Ledger) -> Verdict:
     others = [loss for loss in worth if loss.kind != CORE][: MOST_SENTENCES - len(core)]
     sentences = [sentence(loss, cost_s) for loss in (*others, *core)]
     if not others:
-        text = filled(BALANCED_TEXT, ledger.lost_s, cost_s)
-        sentences.insert(0, Sentence(text, ledger.lost_s, BALANCED))
-    return Verdict(not others, tuple(sentences))
+        sentences.insert(0, _about_the_run(ledger))
+    return Verdict(not others and sentences[0].kind == BALANCED, tuple(sentences))
+
+
+def _about_the_run(ledger: Ledger) -> Sentence:
+    """Return the sentence about a run in which no place loses much."""
+    cost_s, lost_s = ledger.cost_s, ledger.lost_s
+    if lost_s < BALANCED_SHARE * cost_s:
+        return Sentence(filled(BALANCED_TEXT, lost_s, cost_s), lost_s, BALANCED)
+    chain = ledger.path()
+    lowest = chain[0]
+    for depth in range(1, len(chain)):
+        if ledger.onward(chain[:depth])[chain[depth]].lost_s < MOST_OF_IT * lost_s:
+            break
+        lowest = chain[depth]
+    name = fmt.visible(ledger.callgraph.graph.nodes[lowest]["node"].name)
+    return Sentence(filled(SPREAD_TEXT, lost_s, cost_s, who=name), lost_s, SPREAD, lowest)
 
 
 def sentence(loss: Loss, cost_s: float) -> Sentence:

@@ -16,11 +16,14 @@ from profiler.costs import waiting_ns
 from profiler.kinds import find_entries, spots_of
 from profiler.pricing import price
 from profiler.verdict import (
+    BALANCED_SHARE,
     BALANCED_TEXT,
     LEAST_SHARE,
     MANY_STEPS,
+    MOST_OF_IT,
     MOST_SENTENCES,
     NOTHING,
+    SPREAD_TEXT,
     processes,
     template,
     waiting_template,
@@ -75,7 +78,10 @@ def describe_books(callgraph: CallGraph, rates: Rates) -> Json:
         "waiting": _waiting(callgraph),
         "verdict": {
             "balanced": BALANCED_TEXT,
+            "spread": SPREAD_TEXT,
             "nothing": NOTHING,
+            "balancedShare": BALANCED_SHARE,
+            "mostOfIt": MOST_OF_IT,
             "leastShare": LEAST_SHARE,
             "manySteps": MANY_STEPS,
             "mostSentences": MOST_SENTENCES,

@@ -164,6 +164,19 @@ def test_a_balanced_run_is_called_balanced(script):
     assert str(verdict).startswith("Balanced: 10.0 ns of 1.01 µs (1%) are lost")
 
 
+def test_losses_in_many_places_are_called_spread_with_the_function_above_most_of_them(script):
+    program = script(2)
+    program.step("main", w=100)
+    for number in range(40):
+        program.step(f"main solve inner{number}", w=[10, 0])
+    verdict = book(program.reading().callgraph, FREE).verdict()
+    (sentence,) = verdict.sentences
+    assert not verdict.balanced
+    assert sentence.kind == "spread"
+    assert sentence.text.startswith("200 of 500 ns (40%) are lost in waiting for other processes")
+    assert sentence.text.endswith("half of it or more is lost below solve.")
+
+
 def test_waiting_for_a_core_comes_last_and_is_no_imbalance(script):
     program = script(4)
     for _ in range(10):

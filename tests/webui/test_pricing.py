@@ -52,6 +52,15 @@ def divided_run(script):
     return program.run()
 
 
+def spread_run(script):
+    """Small losses in many places below one function."""
+    program = script(2)
+    program.step("main", w=100)
+    for number in range(40):
+        program.step(f"main solve inner{number}", w=[10, 0])
+    return program.run()
+
+
 RATES = [
     Rates(0.0, 0.0),
     Rates(1e-9, 1e-7),
@@ -60,7 +69,7 @@ RATES = [
 ]
 
 
-@pytest.mark.parametrize("name", ["broadcast", "tree", "divided"])
+@pytest.mark.parametrize("name", ["broadcast", "tree", "divided", "spread"])
 def test_the_page_prices_as_the_profiler_does(priced, run_of, name):
     callgraph = build(run_of(name))
     for rates in RATES:
@@ -78,7 +87,7 @@ def test_the_page_prices_as_the_profiler_does(priced, run_of, name):
         assert page["chainLost"][1:] == pytest.approx([booked.lost_s for booked in through])
 
 
-@pytest.mark.parametrize("name", ["broadcast", "tree", "divided"])
+@pytest.mark.parametrize("name", ["broadcast", "tree", "divided", "spread"])
 def test_the_page_writes_the_verdict_that_the_profiler_writes(priced, run_of, name):
     callgraph = build(run_of(name))
     for rates in RATES:
@@ -110,5 +119,6 @@ def run_of(broadcast_trace, tree_run, script):
         "broadcast": broadcast_trace.runs[0],
         "tree": tree_run(40),
         "divided": divided_run(script),
+        "spread": spread_run(script),
     }
     return runs.__getitem__

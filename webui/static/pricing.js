@@ -18,11 +18,9 @@ export function price(run, rates) {
     for (const edge of origin.edges) add(edges[edge], origins[number]);
   });
   const { cost, lost } = nodes[run.root];
-  return {
-    cost, lost, nodes, edges,
-    ...lossChain(run, origins, lost),
-    verdict: judged(books, origins, { cost, lost, rule: rates.rule }),
-  };
+  const path = lossChain(run, origins, lost);
+  const whole = { cost, lost, rule: rates.rule };
+  return { cost, lost, nodes, edges, ...path, verdict: judged(run, origins, whole, path) };
 }
 
 const nothing = () =>
@@ -133,7 +131,8 @@ function lossChain({ origins, root }, booked, lost) {
 const PART = { comp: "lostComp", comm: "lostComm", groups: "lostGroups", sync: "sync" };
 
 /* At most five sentences; the greatest loss first, and waiting for a core last. */
-function judged(books, origins, { cost, lost, rule }) {
+function judged(run, origins, { cost, lost, rule }, path) {
+  const { books } = run;
   const { verdict } = books;
   if (cost === 0) return { balanced: true, sentences: [sentence(verdict.nothing, 0, 1)] };
   const spots = new Map();
@@ -158,9 +157,19 @@ function judged(books, origins, { cost, lost, rule }) {
       sentence(entry.text, parts[PART[entry.source]], cost, { ...entry, ...parts }))
     .sort((a, b) => b.seconds - a.seconds)
     .slice(0, verdict.mostSentences - core.length);
-  const balanced = losses.length === 0;
-  const first = balanced ? [sentence(verdict.balanced, lost, cost)] : losses;
-  return { balanced, sentences: [...first, ...core] };
+  const first = losses.length ? losses : [aboutTheRun(run, cost, lost, path)];
+  return { balanced: first[0].kind === "balanced", sentences: [...first, ...core] };
+}
+
+/* The sentence about a run in which no place loses much: it is balanced, or the losses are
+   spread below the lowest function of the path through which most of them came. */
+function aboutTheRun(run, cost, lost, { chain, chainLost }) {
+  const { verdict } = run.books;
+  if (lost < verdict.balancedShare * cost) return sentence(verdict.balanced, lost, cost);
+  const less = chainLost.findIndex((through) => through < verdict.mostOfIt * lost);
+  const node = chain.at(less < 0 ? -1 : less - 1);
+  const waits = [{ lost, who: run.nodes[node].name }];
+  return sentence(verdict.spread, lost, cost, { kind: "spread", node, waits });
 }
 
 const ABOUT_THE_RUN = { kind: "balanced", node: null, superstep: null, waits: [], steps: 0 };
