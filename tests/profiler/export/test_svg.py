@@ -160,10 +160,12 @@ def test_calls_go_to_the_right_and_those_of_a_long_chain_downwards(script):
     made.step("main a b", 1000)
     made.step("main c", 1000)
     made.step("main d", 1000)
-    assert sides(made.run())[0] > sides(made.run())[1]
+    width, height = sides(made.run())
+    assert width > height
     made = script(1)
     made.step("main " + " ".join(f"f{number}" for number in range(20)), 1000)
-    assert sides(made.run())[0] < sides(made.run())[1]
+    width, height = sides(made.run())
+    assert width < height
 
 
 def sides(run):

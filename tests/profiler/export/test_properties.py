@@ -1,0 +1,95 @@
+"""What holds for the exports of any run, with recursion, sub-groups and branches."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bsplib.recording.records import Trace
+from profiler.export import chrome, speedscope
+from profiler.export.request import Request
+from profiler.export.weights import VALUES, weights_of
+from tests.profiler.test_properties import programs
+
+pytestmark = pytest.mark.lengthy
+
+METRICS = {"computation": "comp", "communication": "comm", "idle": "idle", "h": "h"}
+
+
+@pytest.fixture(scope="module")
+def requests(script):
+    """Requests of any run."""
+    return programs(script, one_stack=False).map(lambda made: Request(Trace((made.run(),))))
+
+
+def written(form, request):
+    file = io.BytesIO()
+    form.write(request, file)
+    return json.loads(file.getvalue())
+
+
+@settings(max_examples=25)
+@given(st.data())
+def test_samples_of_processes_and_stacks_add_up_to_the_pies_of_every_node(requests, data):
+    request = data.draw(requests)
+    callgraph, nprocs = request.callgraph, request.run.nprocs
+    weights = weights_of(callgraph, request.ledger.rates)
+    for node, cost in callgraph.graph.nodes(data="cost"):
+        under = [node in callgraph.origins[origin].nodes for origin in weights.origin]
+        for column, (name, _) in enumerate(VALUES):
+            if name not in METRICS:
+                continue
+            pairs = zip(weights.pid[under], weights.values[under, column], strict=True)
+            sums = Counter()
+            for pid, value in pairs:
+                sums[int(pid)] += int(value)
+            unit = 1 if name == "h" else 1e9
+            pie = [round(unit * part) for part in cost[METRICS[name]].pie]
+            assert [sums[pid] for pid in range(nprocs)] == pie
+
+
+@settings(max_examples=25)
+@given(st.data())
+def test_losses_of_processes_and_stacks_add_up_to_the_loss_of_the_run(requests, data):
+    request = data.draw(requests)
+    weights = weights_of(request.callgraph, request.ledger.rates)
+    names = [name for name, _ in VALUES]
+    total = weights.values[:, names.index("loss")].sum()
+    assert total == pytest.approx(1e9 * request.ledger.lost_s, abs=len(weights.pid))
+
+
+@settings(max_examples=25)
+@given(st.data())
+def test_the_phases_of_a_trace_of_events_add_up_and_nest(requests, data):
+    request = data.draw(requests)
+    events = [e for e in written(chrome, request)["traceEvents"] if e["ph"] == "X"]
+    sums, open_until = Counter(), {}
+    for event in sorted(events, key=lambda e: (e["tid"], e["ts"], -e["dur"])):
+        start, duration = round(1000 * event["ts"]), round(1000 * event["dur"])
+        if event["cat"] == "phase":
+            sums[event["tid"], event["name"]] += duration
+        around = open_until.setdefault(event["tid"], [])
+        while around and around[-1] <= start:
+            around.pop()
+        assert not around or start + duration <= around[-1]
+        around.append(start + duration)
+    whole = request.callgraph.graph.nodes[request.callgraph.root]["cost"]
+    for pid in range(request.run.nprocs):
+        for phase, metric in list(METRICS.items())[:3]:
+            assert sums[pid, phase] == round(1e9 * whole[metric].pie[pid])
+
+
+@settings(max_examples=25)
+@given(st.data())
+def test_the_times_of_a_process_add_up_to_its_course(requests, data):
+    request = data.draw(requests)
+    whole = request.callgraph.graph.nodes[request.callgraph.root]["cost"]
+    _, *profiles = written(speedscope, request)["profiles"]
+    for pid, profile in enumerate(profiles):
+        pies = [1e9 * whole[metric].pie[pid] for metric in ("comp", "comm", "idle")]
+        assert sum(profile["weights"]) == round(sum(pies))
