@@ -47,7 +47,11 @@ def look(tab, url, show, trace):
     def look(name, run=0, state=""):
         nodes = build(trace.runs[run]).graph.nodes(data="node")
         node = next(each.id for _, each in nodes if each.name == name)
-        show(tab, url, f"run={run}&node={node}&{state}")
+        if tab.url.startswith(url):
+            tab.evaluate("hash => { location.hash = hash; }", f"run={run}&node={node}&{state}")
+        else:
+            show(tab, url, f"run={run}&node={node}&{state}")
+        expect(tab.locator("#detail h2")).to_have_text(name)
         return tab.locator("#processes")
 
     return look

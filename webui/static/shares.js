@@ -4,6 +4,7 @@
 import { svg } from "./dom.js";
 
 const RADIUS = 56;
+const PULLED = 4; // distance by which the greatest slice is pulled out
 const WIDTH = 260; // columns of the bars and the strip, one a pixel in a panel of usual width
 const HEIGHT = 72;
 const STRIP = 14;
@@ -14,8 +15,8 @@ export function ranked(values) {
   return values.map((_, pid) => pid).sort((a, b) => values[b] - values[a] || a - b);
 }
 
-function point(turn) {
-  return `${RADIUS * Math.sin(2 * Math.PI * turn)},${-RADIUS * Math.cos(2 * Math.PI * turn)}`;
+function point(turn, radius = RADIUS) {
+  return `${radius * Math.sin(2 * Math.PI * turn)},${-radius * Math.cos(2 * Math.PI * turn)}`;
 }
 
 function slicePath(from, to) {
@@ -27,10 +28,11 @@ function slicePath(from, to) {
 }
 
 /* One slice for each process, in the order of the pids, clockwise from the top.
-   greatest: pid of the slice in the colour of costs, or null. onPoint(pid). */
+   greatest: pid of the slice in the colour of costs, which is pulled out a little, so that it
+   is told apart without the colour; or null. onPoint(pid). */
 export function pie(values, greatest, onPoint) {
   const total = values.reduce((sum, value) => sum + value, 0);
-  const edge = RADIUS + 4;
+  const edge = RADIUS + PULLED + 2;
   const element = svg("svg", {
     class: "pie", viewBox: `${-edge} ${-edge} ${2 * edge} ${2 * edge}`, "aria-hidden": "true",
   });
@@ -40,7 +42,9 @@ export function pie(values, greatest, onPoint) {
     const to = from + value / total;
     const slice = svg("path", {
       class: pid === greatest ? "slice greatest" : "slice", "data-pid": pid,
-      d: slicePath(from, to), onpointerenter: () => onPoint(pid),
+      d: slicePath(from, to),
+      transform: pid === greatest && value < total ? `translate(${point((from + to) / 2, PULLED)})` : null,
+      onpointerenter: () => onPoint(pid),
     });
     from = to;
     return slice;
