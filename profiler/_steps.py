@@ -33,8 +33,9 @@ class Steps:
         self.count = len(self.numbers)
         self.start = np.full(self.count, np.iinfo(np.int64).max)
         self.end = np.zeros(self.count, np.int64)
-        np.minimum.at(self.start, self.position, records["start"])
-        np.maximum.at(self.end, self.position, records["end"])
+        # Copies, since numpy is fast only for aligned values.
+        np.minimum.at(self.start, self.position, records["start"].copy())
+        np.maximum.at(self.end, self.position, records["end"].copy())
         self.ended_ns = int(self.end.max(initial=0))
         """When the last process ended its last superstep."""
         self.record = _greatest(self.position, computation_ns(run), self.count)

@@ -212,7 +212,7 @@ def _h_counter(run: Run) -> Iterator[Event]:
         len(numbers) * run.nprocs,
     ).reshape(len(numbers), run.nprocs)
     starts = np.full(len(numbers), np.iinfo(np.int64).max)
-    np.minimum.at(starts, step, records["start"])
+    np.minimum.at(starts, step, records["start"].copy())  # aligned: fast
     for start, greatest, mean in zip(starts, sums.max(axis=1), sums.mean(axis=1), strict=True):
         yield _counter(start, float(greatest), float(mean))
     yield _counter(records["end"].max(), 0.0, 0.0)
