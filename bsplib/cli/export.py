@@ -55,7 +55,9 @@ class _Export(click.Command):
     help="What the shades of a picture stand for: loss, or a critical path such as comp-imb.  "
     "[default: loss]",
 )
-@click.option("--top", type=click.IntRange(1), help="Greatest number of nodes of a picture.")
+@click.option(
+    "--top", type=click.IntRange(1), metavar="N", help="Greatest number of nodes of a picture."
+)
 @click.option(
     "--table",
     type=click.Choice(["nodes", "edges", "supersteps", "processes"]),

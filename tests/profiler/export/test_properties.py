@@ -7,7 +7,7 @@ import json
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bsplib.recording.records import Trace
@@ -17,6 +17,9 @@ from profiler.export.weights import VALUES, weights_of
 from tests.profiler.test_properties import programs
 
 pytestmark = pytest.mark.lengthy
+
+# On a busy machine an example may take long: that is no fault.
+few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 METRICS = {"computation": "comp", "communication": "comm", "idle": "idle", "h": "h"}
 
@@ -33,7 +36,7 @@ def written(form, request):
     return json.loads(file.getvalue())
 
 
-@settings(max_examples=25)
+@few
 @given(st.data())
 def test_samples_of_processes_and_stacks_add_up_to_the_pies_of_every_node(requests, data):
     request = data.draw(requests)
@@ -53,7 +56,7 @@ def test_samples_of_processes_and_stacks_add_up_to_the_pies_of_every_node(reques
             assert [sums[pid] for pid in range(nprocs)] == pie
 
 
-@settings(max_examples=25)
+@few
 @given(st.data())
 def test_losses_of_processes_and_stacks_add_up_to_the_loss_of_the_run(requests, data):
     request = data.draw(requests)
@@ -63,7 +66,7 @@ def test_losses_of_processes_and_stacks_add_up_to_the_loss_of_the_run(requests, 
     assert total == pytest.approx(1e9 * request.ledger.lost_s, abs=len(weights.pid))
 
 
-@settings(max_examples=25)
+@few
 @given(st.data())
 def test_the_phases_of_a_trace_of_events_add_up_and_nest(requests, data):
     request = data.draw(requests)
@@ -84,7 +87,7 @@ def test_the_phases_of_a_trace_of_events_add_up_and_nest(requests, data):
             assert sums[pid, phase] == round(1e9 * whole[metric].pie[pid])
 
 
-@settings(max_examples=25)
+@few
 @given(st.data())
 def test_the_times_of_a_process_add_up_to_its_course(requests, data):
     request = data.draw(requests)
