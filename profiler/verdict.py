@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from profiler import format as fmt
@@ -81,13 +82,24 @@ def judge(ledger: Ledger) -> Verdict:
     cost_s = ledger.cost_s
     if cost_s == 0:
         return Verdict(True, (Sentence(NOTHING, 0.0, BALANCED),))
-    worth = [loss for loss in ledger.losses if loss.seconds >= LEAST_SHARE * cost_s]
+    losses = _steps_as_one(ledger.losses)
+    worth = [loss for loss in losses if loss.seconds >= LEAST_SHARE * cost_s]
     core = [loss for loss in worth if loss.kind == CORE]
     others = [loss for loss in worth if loss.kind != CORE][: MOST_SENTENCES - len(core)]
     sentences = [sentence(loss, cost_s) for loss in (*others, *core)]
     if not others:
         sentences.insert(0, _about_the_run(ledger))
     return Verdict(not others and sentences[0].kind == BALANCED, tuple(sentences))
+
+
+def _steps_as_one(losses: Sequence[Loss]) -> list[Loss]:
+    """Sum up the places with too many supersteps: they have one cause, and one sentence."""
+    steps = [loss for loss in losses if loss.kind == STEPS]
+    rest = [loss for loss in losses if loss.kind != STEPS]
+    if steps:
+        seconds, count = sum(loss.seconds for loss in steps), sum(loss.count for loss in steps)
+        rest.append(replace(steps[0], seconds=seconds, count=count, places=len(steps)))
+    return sorted(rest, key=lambda loss: -loss.seconds)
 
 
 def _about_the_run(ledger: Ledger) -> Sentence:
@@ -102,7 +114,7 @@ def _about_the_run(ledger: Ledger) -> Sentence:
             break
         lowest = chain[depth]
     name = fmt.visible(ledger.callgraph.graph.nodes[lowest]["node"].name)
-    return Sentence(filled(SPREAD_TEXT, lost_s, cost_s, who=name), lost_s, SPREAD, lowest)
+    return Sentence(filled(SPREAD_TEXT, lost_s, cost_s, name), lost_s, SPREAD, lowest)
 
 
 def sentence(loss: Loss, cost_s: float) -> Sentence:
@@ -110,20 +122,23 @@ def sentence(loss: Loss, cost_s: float) -> Sentence:
     node = loss.chain[-1] if loss.chain else None
     superstep = loss.superstep if loss.group == 0 else None
     who = processes(loss.pids) if loss.kind == GROUPS else ""
-    text = filled(loss.text, loss.seconds, cost_s, who=who, count=loss.count)
+    text = filled(loss.text, loss.seconds, cost_s, who, loss.count, loss.places)
     return Sentence(text, loss.seconds, loss.kind, node, superstep)
 
 
-def filled(template: str, seconds: float, cost_s: float, *, who: str = "", count: int = 0) -> str:
+def filled(  # what a sentence consists of
+    template: str, seconds: float, cost_s: float, who: str = "", count: int = 0, places: int = 1
+) -> str:
     """Fill the figures into the template of a sentence, by ``str.format``.
 
     Args:
         template: a text with some of ``{lost}``, ``{amount}`` (the same, always with its
-            unit), ``{cost}``, ``{share}``, ``{who}`` and ``{count}``.
+            unit), ``{cost}``, ``{share}``, ``{who}``, ``{count}`` and ``{most}``.
         seconds: for ``{lost}`` and ``{amount}``.
         cost_s: the whole cost of the run.
         who: the processes of a sub-group.
         count: a number of supersteps.
+        places: at how many places they end.
     """
     amount, cost = fmt.seconds(seconds), fmt.seconds(cost_s)
     number, _, unit = amount.partition(" ")
@@ -134,6 +149,7 @@ def filled(template: str, seconds: float, cost_s: float, *, who: str = "", count
         share=f"{100 * seconds / cost_s:.0f}%",
         who=who,
         count="1 superstep" if count == 1 else f"{count} supersteps",
+        most=", most of them" if places > 1 else "",
     )
 
 
@@ -153,7 +169,7 @@ def template(entry: Entry, callgraph: CallGraph) -> str:
     if entry.kind == GROUPS:
         text = f"waiting for the sub-group of {{who}}, which costs most, {where} ({GROUPS})"
         return f"{_LOST} ({{share}}) are lost {text}; equal sub-groups would save it."
-    text = f"for the end of {{count}} {where}, more than for their work ({STEPS})"
+    text = f"for the end of {{count}}{{most}} {where}, more than for their work ({STEPS})"
     return f"{{lost}} of {{cost}} ({{share}}) are spent {text}; half as many would save half of it."
 
 

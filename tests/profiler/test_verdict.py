@@ -149,6 +149,17 @@ def test_too_many_supersteps_are_named_where_l_outweighs_w_and_g_h(script):
     )
 
 
+def test_all_places_with_too_many_supersteps_share_a_sentence(script):
+    program = script(4)
+    for number in range(5):
+        for _ in range(20 + number):
+            program.step(f"main tick{number}", w=1)
+    (sentence,) = book(program.reading().callgraph, Rates(0.0, 10e-9)).verdict().sentences
+    assert sentence.text.startswith(
+        "1.10 of 1.21 µs (91%) are spent for the end of 110 supersteps, most of them in tick4 "
+    )
+
+
 def test_a_place_that_is_passed_once_does_not_have_too_many_supersteps(script):
     program = script(4)
     program.step("main", w=1)

@@ -147,18 +147,32 @@ function judged(run, origins, { cost, lost, rule }, path) {
   const core = books.waiting && worth(books.waiting.seconds)
     ? [sentence(books.waiting.text, books.waiting.seconds, cost, { kind: "waiting for a core" })]
     : [];
-  const losses = books.entries
+  const entries = books.entries
     .filter((entry) => !entry.rule || entry.rule === rule)
-    .map((entry) => ({ entry, parts: spots.get(entry.spot) }))
-    .filter(({ entry: { source }, parts }) => worth(parts[PART[source]])
-      && (source !== "sync"
-        || (parts.steps >= verdict.manySteps && parts.sync > parts.comp + parts.comm)))
-    .map(({ entry, parts }) =>
-      sentence(entry.text, parts[PART[entry.source]], cost, { ...entry, ...parts }))
-    .sort((a, b) => b.seconds - a.seconds)
-    .slice(0, verdict.mostSentences - core.length);
+    .map((entry) => {
+      const parts = spots.get(entry.spot);
+      return { ...entry, ...parts, places: 1, amount: parts[PART[entry.source]] };
+    });
+  const losses = stepsAsOne(entries, verdict)
+    .filter(({ amount }) => worth(amount))
+    .sort((a, b) => b.amount - a.amount)
+    .slice(0, verdict.mostSentences - core.length)
+    .map((entry) => sentence(entry.text, entry.amount, cost, entry));
   const first = losses.length ? losses : [aboutTheRun(run, cost, lost, path)];
   return { balanced: first[0].kind === "balanced", sentences: [...first, ...core] };
+}
+
+/* The places with too many supersteps as one entry: they have one cause, and one sentence. */
+function stepsAsOne(entries, { manySteps }) {
+  const isOfSteps = ({ source }) => source === "sync";
+  const rest = entries.filter((entry) => !isOfSteps(entry));
+  const places = entries.filter(isOfSteps)
+    .filter(({ steps, sync, comp, comm }) => steps >= manySteps && sync > comp + comm)
+    .sort((a, b) => b.amount - a.amount);
+  if (places.length === 0) return rest;
+  const total = (name) => places.reduce((sum, entry) => sum + entry[name], 0);
+  return [...rest,
+    { ...places[0], amount: total("amount"), steps: total("steps"), places: places.length }];
 }
 
 /* The sentence about a run in which no place loses much: it is balanced, or the losses are
@@ -172,10 +186,11 @@ function aboutTheRun(run, cost, lost, { chain, chainLost }) {
   return sentence(verdict.spread, lost, cost, { kind: "spread", node, waits });
 }
 
-const ABOUT_THE_RUN = { kind: "balanced", node: null, superstep: null, waits: [], steps: 0 };
+const ABOUT_THE_RUN =
+  { kind: "balanced", node: null, superstep: null, waits: [], steps: 0, places: 1 };
 
 function sentence(template, amount, cost, about = {}) {
-  const { kind, node, superstep, waits, steps } = { ...ABOUT_THE_RUN, ...about };
+  const { kind, node, superstep, waits, steps, places } = { ...ABOUT_THE_RUN, ...about };
   const slowest = waits.reduce((best, wait) => (wait.lost > best.lost ? wait : best),
     { lost: -1, who: "" });
   const [part, unit] = seconds(amount).split(" ");
@@ -187,6 +202,7 @@ function sentence(template, amount, cost, about = {}) {
     share: `${rounded((100 * amount) / cost)}%`,
     who: slowest.who,
     count: steps === 1 ? "1 superstep" : `${steps} supersteps`,
+    most: places > 1 ? ", most of them" : "",
   };
   // As str.format of Python: braces in names are doubled.
   const text = template.replace(/\{\{|\}\}|\{(\w+)\}/g, (match, name) =>
