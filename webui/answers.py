@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from profiler.rates import rates_of_run
 from webui import services, timeline, traffic
 from webui.opened import OpenRun, QueryError
 from webui.source import describe_sources
@@ -35,7 +36,9 @@ class Answer:
 
 
 def _run(opened: OpenRun, query: Query) -> Json:
-    return services.describe_graph(opened.callgraph(opened.part(query)))
+    """Return the data of a run, or of a part of it at the rates of the whole run."""
+    rates = opened.once("rates", lambda: rates_of_run(opened.run))
+    return services.describe_graph(opened.callgraph(opened.part(query)), rates)
 
 
 def _layout(opened: OpenRun, query: Query) -> Json:

@@ -17,7 +17,7 @@ from profiler.callgraph import build
 from profiler.costs import METRICS, waiting_ns
 from profiler.dot import LayoutError
 from profiler.losses import book
-from profiler.rates import rates_of_run
+from profiler.rates import Rates, rates_of_run
 from webui import shown
 from webui.books import describe_books
 from webui.layout import box_width, layouts
@@ -50,10 +50,15 @@ def describe_run(run: Run, *, library: bool = False) -> Json:
     return describe_graph(build(run, library=library))
 
 
-def describe_graph(callgraph: CallGraph) -> Json:
-    """Return the data of a run with this call graph; see :func:`describe_run`."""
+def describe_graph(callgraph: CallGraph, rates: Rates | None = None) -> Json:
+    """Return the data of a run with this call graph; see :func:`describe_run`.
+
+    Args:
+        callgraph: the call graph of the run, or of a part of it.
+        rates: the rates by default; those of the run of the call graph if None.
+    """
     graph, run = callgraph.graph, callgraph.run
-    rates = rates_of_run(run)
+    rates = rates or rates_of_run(run)
     ledger = book(callgraph, rates)
     names = shown.first_shown(ledger)
     return {

@@ -216,6 +216,16 @@ def test_the_supersteps_of_the_selected_node_are_marked(tab, timeline):
     assert [is_blue(part) for part in (0.2, 0.8)] == [True, False]
 
 
+def test_another_palette_paints_anew(tab, timeline):
+    canvas = timeline()
+    red = pixel(canvas, **spot(canvas, 0.8, 2))
+    tab.get_by_role("button", name="Shades in red").click()
+    other = pixel(canvas, **spot(canvas, 0.8, 2))
+    tab.get_by_role("button", name="Shades by brightness").click()
+    assert other != red
+    assert pixel(canvas, **spot(canvas, 0.8, 2)) == red
+
+
 def test_a_saved_page_shows_a_coarse_timeline_and_says_what_it_needs(
     open_tab, show, long_trace, tmp_path
 ):

@@ -76,6 +76,14 @@ def test_the_matrix_follows_the_range_of_supersteps(opened):
     assert traffic.traffic(opened, {"from": "0", "to": "1"})["bytes"] == 2 * 15 * 40_000
 
 
+def test_a_range_of_supersteps_is_priced_at_the_rates_of_the_whole_run(broadcast_trace):
+    traces = Traces(broadcast_trace)
+    whole, part = (traces.answer("0", 0, "run", query) for query in ({}, {"from": "0", "to": "1"}))
+    assert part["run"]["supersteps"] == 2
+    assert part["rates"] == whole["rates"]
+    assert whole["rates"]["g"] > 0
+
+
 def test_departures_come_with_the_line_that_is_fitted_to_the_whole_run(opened):
     whole, part = (traffic.scatter(opened, query) for query in ({}, {"from": "0", "to": "1"}))
     assert (whole["g"], whole["l"]) == (part["g"], part["l"])

@@ -98,10 +98,15 @@ export function create(host, context) {
     return [{ title: "time", of: "durations", most, text: seconds(most) }, h];
   }
 
+  /* Whether supersteps have their positions as numbers, as in every run that was recorded. */
+  function isWithoutGaps({ columns, last, total }) {
+    return last[columns - 1] === total - 1;
+  }
+
   /* The part of the axis that supersteps from a to b, inclusive, take. */
   function stretch([first, last]) {
-    if (state.axis === "superstep") return [first, last + 1];
     const { base, fine } = data.windows;
+    if (state.axis === "superstep" && isWithoutGaps(base)) return [first, last + 1];
     const heat = fine !== null && fine.first[0] < first && last < fine.last[fine.columns - 1]
       ? fine : base;
     const begin = heat.last.findIndex((number) => number >= first);
