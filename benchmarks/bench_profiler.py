@@ -28,6 +28,7 @@ from bsplib.recording.records import (
     root_group,
 )
 from profiler.callgraph import build
+from profiler.heatmap import Heatmap
 
 NPROCS, RECORDS = 16, 10**6
 _PARTITIONS = 1000
@@ -145,8 +146,43 @@ def _traces(stack: ExitStack) -> Sequence[Case]:
     return cases
 
 
+_COLUMNS = 1000
+_ZOOM_GOAL_S = 50e-3
+
+
+def _heatmaps(_: ExitStack) -> Sequence[Case]:
+    """Sum up the first window of a timeline, and answer a zoom into it."""
+    run = large_run(in_sub_groups=False)
+    for array in (run.records, run.traffic):
+        array.setflags(write=False)  # as those of a trace that was read
+    heatmap = Heatmap(run, most_rows=128)
+    steps, ended_ns = heatmap.steps.count, heatmap.steps.ended_ns
+    zooms = {
+        "supersteps": partial(heatmap.by_superstep, steps // 7, steps // 3, _COLUMNS),
+        "time": partial(heatmap.by_time, ended_ns / 7, ended_ns / 3, _COLUMNS),
+    }
+
+    def first() -> None:
+        Heatmap(run, most_rows=128).by_superstep(0, steps, _COLUMNS)
+
+    return [
+        Case("the whole run by supersteps", partial(seconds_of, first)),
+        *(
+            Case(
+                f"a third of it by {axis}",
+                partial(seconds_of, zoom),
+                goals=(Goal.seconds(_ZOOM_GOAL_S),),
+            )
+            for axis, zoom in zooms.items()
+        ),
+    ]
+
+
 SECTIONS = (
     Section(f"Call graph of a run of {RECORDS:.0e} records, p = {NPROCS}", "graph", _graphs),
+    Section(
+        f"A window of the timeline of {RECORDS:.0e} records, p = {NPROCS}", "window", _heatmaps
+    ),
     Section("A trace from the file to its losses", "trace", _traces, repeats=3, warm_up=0),
 )
 
