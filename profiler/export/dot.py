@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, BinaryIO
 
-from profiler.export.picture import drawing, to_dot
+from profiler.export.picture import to_dot, uncut
 from profiler.export.plain import plain_graph
 
 if TYPE_CHECKING:
@@ -18,5 +18,5 @@ def write(request: Request, file: BinaryIO) -> None:
     attributes.
     """
     callgraph = request.callgraph
-    picture = drawing(callgraph, request.view, request.top or len(callgraph.graph))
+    picture = request.drawing if request.top else uncut(callgraph, request.view)
     file.write(to_dot(picture, numbers=plain_graph(callgraph, request.ledger)).encode())

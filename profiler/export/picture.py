@@ -38,6 +38,9 @@ NOTE_COLUMNS = 120
 MOST_DRAWN = 2000
 """Greatest number of nodes of a picture: dot would take minutes for more."""
 
+MOST_LINES = 400
+"""A picture may have so many lines, and two more for each of its nodes."""
+
 _FONT = "Helvetica,Arial,sans-serif"
 _GRAPH = {
     "nodesep": "0.16",
@@ -80,14 +83,27 @@ class Drawing(NamedTuple):
 def drawing(callgraph: CallGraph, view: View, most: int = shown.MOST_SHOWN) -> Drawing:
     """Choose what a picture shows: the critical path, and the nodes with the greatest scores.
 
+    Where these call each other in so many ways that dot would take minutes and nobody could
+    follow the lines, fewer nodes are chosen.
+
     Args:
         callgraph: the call graph.
         view: the same call graph, seen by a metric.
         most: how many nodes to draw.
     """
     always = {callgraph.root, *view.chain}
-    names = shown.chosen(callgraph.graph, view.ranks, always, most)
-    return Drawing(callgraph, view, names, shown.links(callgraph.graph, names))
+    while True:
+        names = shown.chosen(callgraph.graph, view.ranks, always, most)
+        links = shown.links(callgraph.graph, names)
+        if len(links) <= MOST_LINES + 2 * len(names) or most <= len(always):
+            return Drawing(callgraph, view, names, links)
+        most //= 2
+
+
+def uncut(callgraph: CallGraph, view: View) -> Drawing:
+    """Return a picture of all nodes and edges, which dot may be unable to draw."""
+    links = [shown.Link(caller, callee, True) for caller, callee in callgraph.graph.edges]
+    return Drawing(callgraph, view, list(callgraph.graph), links)
 
 
 def draw(picture: Drawing, output: str) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from bsplib.recording.records import Trace
@@ -52,6 +53,17 @@ def broadcast() -> Exported:
 def tree() -> Exported:
     """300 nodes."""
     return Exported(tree_run(300))
+
+
+@pytest.fixture(scope="session")
+def tangle() -> Exported:
+    """Eighty functions that call each other in all ways."""
+    random = np.random.default_rng(0)
+    made = RunMaker(2)
+    for _ in range(80):
+        called = [frame(f"g{number}", 5, 5) for number in random.integers(0, 80, 20)]
+        made.step((frame("main", 1, 1), *called), random.random(2))
+    return Exported(made.run())
 
 
 @pytest.fixture(scope="session")

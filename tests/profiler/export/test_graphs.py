@@ -87,6 +87,12 @@ def test_dot_has_all_nodes_of_a_large_graph_unless_fewer_are_asked_for(tree):
     assert len(from_dot(tree, top=20).nodes()) == 20
 
 
+def test_dot_has_all_edges_of_a_tangle(tangle):
+    edges = tangle.callgraph.graph.edges
+    assert len(edges) > 1000
+    assert set(from_dot(tangle).edges()) == set(edges)
+
+
 @pytest.mark.parametrize("reader", [from_dot, from_graphml])
 def test_hostile_names_come_back_as_they_were(hostile, reader):
     graph = reader(hostile)

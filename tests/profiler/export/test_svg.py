@@ -147,6 +147,14 @@ def test_a_large_graph_is_cut_and_says_what_was_left_out(tree):
     assert note.endswith(f"none of them has more than {fmt.seconds(greatest_left_out)}.")
 
 
+@pytest.mark.lengthy
+def test_a_tangle_is_cut_until_its_lines_can_be_followed(tangle):
+    document = tangle.bytes("svg")
+    assert 10 <= len(groups(document, "node")) < 80
+    assert len(lines(document)) < 600
+    assert any("nodes are left out" in line for line in head(document))
+
+
 def test_where_the_nodes_between_are_left_out_the_line_is_dashed(tree):
     document = tree.bytes("svg", metric="comp-rel", top=12)
     assert len(groups(document, "node")) == 12
