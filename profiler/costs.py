@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from bsplib.recording.records import NO_CPU, Direction, Run
+from bsplib.sync_kinds import Kind
 from profiler._numbering import blocks, by_blocks, finder, is_small, rank_in_place
 from profiler._segments import changes
 
@@ -58,6 +59,20 @@ def _superstep_numbers(run: Run) -> NDArray[np.int64]:
     numbers = np.empty(len(order), np.int64)
     numbers[order] = np.cumsum(changes(group[order], superstep[order])) - 1
     return numbers
+
+
+def root_count(run: Run) -> int:
+    """Return how many supersteps the root group ended with a sync."""
+
+    def compute() -> int:
+        numbers = superstep_numbers(run)
+        ended = np.zeros(int(numbers.max(initial=-1)) + 1, bool)
+        for part in blocks(len(numbers)):
+            records = run.records[part]
+            ended[numbers[part][(records["group"] == 0) & (records["kind"] != Kind.END)]] = True
+        return int(np.count_nonzero(ended))
+
+    return _once(run, "root_count", compute)
 
 
 def computation_ns(run: Run) -> NDArray[np.float64]:

@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from bsplib.sync_kinds import Kind
 from profiler import critical
 from profiler import format as fmt
 from profiler.callgraph import build
-from profiler.costs import METRICS, waiting_ns
+from profiler.costs import METRICS, root_count, waiting_ns
 from profiler.dot import LayoutError
 from profiler.losses import book
 from profiler.rates import Rates, rates_of_run
@@ -80,14 +79,13 @@ def describe_graph(callgraph: CallGraph, rates: Rates | None = None) -> Json:
 def describe_facts(run: Run) -> Json:
     """Return what is known of a run as a whole; null where something was not recorded."""
     waited_ns = waiting_ns(run)
-    root = run.records[run.records["group"] == 0]
     return {
         **describe_head(run),
         "arguments": [fmt.visible(str(value)) for value in _list(run.meta.get("arguments"))],
         "cores": cores if isinstance(cores := run.meta.get("cores"), int) else None,
         "elapsed_s": elapsed_s(run),
         "waiting_s": None if waited_ns is None else waited_ns / 1e9,
-        "supersteps": len(set(root["superstep"][root["kind"] != Kind.END].tolist())),
+        "supersteps": root_count(run),
         "machine": _machine_name(run.meta.get("machine")),
     }
 

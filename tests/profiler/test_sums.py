@@ -20,6 +20,7 @@ from profiler.costs import (
     computation_ns,
     h_relation,
     partner_records,
+    root_count,
     superstep_numbers,
 )
 
@@ -210,6 +211,10 @@ def test_what_is_computed_from_read_only_records_is_kept(run):
     assert h_relation(run)[0] is h_relation(run)[0]
     assert not superstep_numbers(run).flags.writeable
     assert not replace(run, records=run.records.copy()).derived
+
+
+def test_supersteps_of_the_root_that_ended_with_a_sync_are_counted(run):
+    assert root_count(run) == 12
 
 
 def test_a_partner_without_a_record_in_the_superstep_is_none(script):
