@@ -38,6 +38,8 @@ MAX_SLICES = 2**18
 those of one node or edge (see ``describe_pies``)."""
 MOST_LAID_OUT = 300
 """Greatest number of nodes for which dot is used; the page lays out larger graphs itself."""
+MOST_LINES = 600
+"""The same for lines: dot takes long for a tangle, which it cannot make readable either."""
 
 
 def describe_run(run: Run, *, library: bool = False) -> Json:
@@ -120,12 +122,15 @@ def lay_out(callgraph: CallGraph, names: Sequence[str]) -> Json:
     graph = callgraph.graph
     if len(names) > MOST_LAID_OUT:
         return {}
+    lines = shown.links(graph, names)
+    if len(lines) > MOST_LINES:
+        return {}
     widths = {
         position: box_width(graph.nodes[name]["node"])
         for position, name in zip(_positions(graph, names), names, strict=True)
     }
     try:
-        return layouts(widths, shown.links(graph, names))
+        return layouts(widths, lines)
     except LayoutError:
         return {}
 

@@ -28,6 +28,9 @@ FLAGS = [
 ]
 
 
+expect.set_options(timeout=30_000)  # only ends a hang
+
+
 class Browser:
     """The system's Chromium, driven by playwright. It is started on first use."""
 

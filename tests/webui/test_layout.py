@@ -145,7 +145,8 @@ def test_where_dot_fails_the_page_is_left_to_lay_out_the_graph(callgraph, tmp_pa
     assert services.lay_out(callgraph, list(callgraph.graph)) == {}
 
 
-def test_a_graph_that_is_too_large_for_dot_is_left_to_the_page(callgraph, monkeypatch):
-    monkeypatch.setattr(services, "MOST_LAID_OUT", 3)
+@pytest.mark.parametrize("limit", ["MOST_LAID_OUT", "MOST_LINES"])
+def test_a_graph_that_is_too_large_for_dot_is_left_to_the_page(callgraph, monkeypatch, limit):
+    monkeypatch.setattr(services, limit, 3)
     monkeypatch.setattr(services, "layouts", lambda *_: pytest.fail("dot was run"))
     assert services.lay_out(callgraph, list(callgraph.graph)) == {}

@@ -22,6 +22,7 @@ export function createCanvasDrawing(host, { nameOf, labelOf }) {
   const context = canvas.getContext("2d");
   let boxes = [];
   let lines = [];
+  let isDense = false;
   let look = null;
   let marks = { selected: null, line: null, lit: null, litLines: null, fading: false, found: null };
   let view = { x: 0, y: 0, scale: 1 };
@@ -34,6 +35,7 @@ export function createCanvasDrawing(host, { nameOf, labelOf }) {
       return { ...box, name, squeezed: squeezed(name, box.w), far: farLetters(name, box.w),
         below: scene.below.get(box.node) ?? 0 };
     });
+    isDense = scene.isDense;
     lines = scene.lines.map((line) => ({ ...line, shape: new Path2D(line.path) }));
     look = null;
   }
@@ -85,7 +87,8 @@ export function createCanvasDrawing(host, { nameOf, labelOf }) {
   function drawLine(line, position, set) {
     const { width, critical } = look.lines[position];
     const isLit = marks.litLines !== null && marks.litLines.has(position);
-    context.globalAlpha = marks.fading && !isLit ? FADED : 1;
+    const isMarked = position === marks.line || isLit || critical;
+    context.globalAlpha = (marks.fading && !isLit) || (isDense && !isMarked) ? FADED : 1;
     context.strokeStyle = position === marks.line || isLit ? set.chosen
       : critical ? set.critical : set.edge;
     context.lineWidth = Math.max(width, 0.6 / view.scale);

@@ -58,6 +58,7 @@ export function createSvgDrawing(host, { nameOf, labelOf }) {
     nodes = new Map([...scene.boxes.values()].map((box) =>
       [box.node, makeNode(box, nameOf(box.node), scene.below.get(box.node))]));
     lines = scene.lines.map(makeLine);
+    canvas.classList.toggle("dense", scene.isDense);
     lineLayer.replaceChildren(...lines.map(({ element }) => element));
     nodeLayer.replaceChildren(...[...nodes.values()].map(({ element }) => element));
   }

@@ -80,6 +80,7 @@ export function createHeader(context) {
   function show({ run: { run } }) {
     title.textContent = [run.program ?? "program unknown", ...run.arguments].join(" ");
     title.title = title.textContent;
+    document.title = `${run.program ?? "no program"} - bsp profile`;
     const parts = [
       processes(run.nprocs),
       run.cores === null ? null : count(run.cores, "core"),

@@ -31,6 +31,7 @@ const context = {
   say,
 };
 
+const SLOW = 300; // ms after which the reader is told what takes so long
 const LOADED_BY = ["trace", "run", "brush"];
 const MOVED_BY = ["zoom", "span"];
 const PRICED_BY = ["machine", "g", "l", "speed"];
@@ -53,6 +54,7 @@ function say(text) {
 
 async function load() {
   const { trace, run } = state;
+  const slow = setTimeout(() => say("Reading the run …"), SLOW);
   try {
     const path = address(trace, run, "run", runQuery());
     const data = await get(path);
@@ -63,6 +65,8 @@ async function load() {
   } catch (error) {
     say(error.message);
     return false;
+  } finally {
+    clearTimeout(slow);
   }
 }
 

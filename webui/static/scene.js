@@ -6,7 +6,11 @@ import { route } from "./routes.js";
 import { treeLayout } from "./tree-layout.js";
 
 const MOST_LAID_OUT = 300; // larger graphs are not asked of the server
-const PREFERENCE = 1.6; // lines are easier to follow in dot's layout: a tree has to gain so much
+/* Lines are easier to follow in a layout of dot: an outline has to gain so much, and more where
+   many nodes have several callers. */
+const GAIN = 1.6;
+const DENSE = 3; // lines for each node
+const GAIN_OF_TANGLE = 4;
 
 const same = (a, b) => a.length === b.length && a.every((value, i) => value === b[i]);
 
@@ -32,25 +36,27 @@ export function fittingScale({ width, height }, room, padding) {
 }
 
 /* The layout that can be shown largest, with some preference for those of dot. */
-function largest(layouts, tree, room, padding) {
+function largest(layouts, tree, { nodes, links }, room, padding) {
+  const gain = links.length < 1.1 * nodes.length ? GAIN : GAIN_OF_TANGLE;
   const scale = (layout) => fittingScale(layout, room, padding);
   const best = layouts.reduce((a, b) => (a === null || scale(b) > scale(a) ? b : a), null);
-  const enough = best !== null && (scale(best) >= 1 || scale(best) * PREFERENCE >= scale(tree));
+  const enough = best !== null && (scale(best) >= 1 || scale(best) * gain >= scale(tree));
   return enough ? best : tree;
 }
 
 /* { width, height, boxes: Map(node -> { node, x, y, w, h }), lines: [{ from, to, edge, path }],
-     below }. found: the result of visible(). */
+     isDense (so many lines that they are drawn faintly), below }. found: the result of visible(). */
 export async function makeScene(model, found, room, padding, context) {
   const nameOf = (node) => label(model.nodes[node]);
   const tree = treeLayout(found.nodes, found.links, nameOf, room.width / Math.max(1, room.height));
-  const layout = largest(await dotLayouts(model, found.nodes, context), tree, room, padding);
+  const layout = largest(await dotLayouts(model, found.nodes, context), tree, found, room, padding);
   const boxes = new Map(layout.nodes.map(([node, x, y, w, h]) => [node, { node, x, y, w, h }]));
   const points = new Map(layout.links.map(([from, to, , curve]) => [`${from} ${to}`, curve]));
   const lines = found.links.map(({ from, to, edge }) => ({
     from, to, edge,
     path: route(boxes.get(from), boxes.get(to), points.get(`${from} ${to}`) ?? null),
   }));
-  return { width: layout.width, height: layout.height, boxes, lines, below: found.below };
+  const isDense = lines.length > DENSE * found.nodes.length;
+  return { width: layout.width, height: layout.height, boxes, lines, isDense, below: found.below };
 }
 
