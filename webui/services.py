@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-MAX_SLICES = 2**18
+MAX_SLICES = 2**17
 """Greatest number of slices in all pies of a run; where there are more, the page asks for
 those of one node or edge (see ``describe_pies``)."""
 MOST_LAID_OUT = 300

@@ -80,27 +80,23 @@ def test_another_machine_ranks_the_losses_anew(tab, url, show):
     expect(tab.locator("#verdict li").first).to_contain_text("gather")
 
 
-def test_a_slider_moves_over_powers_of_ten_and_back_returns_to_where_it_began(tab, url, show):
+def test_a_slider_moves_over_powers_of_ten(tab, url, show):
     show(tab, url)
     panel = open_panel(tab)
     slider = panel.get_by_role("slider", name="g per byte")
     expect(slider).to_have_attribute("aria-valuetext", "1.00 ns")
-    before = tab.evaluate("history.length")
     slider.focus()
-    for _ in range(3):
-        tab.keyboard.press("End")
-        tab.keyboard.press("Home")
     tab.keyboard.press("End")
     expect(slider).to_have_attribute("aria-valuetext", "10.0 µs")
     expect(panel.get_by_label("g in ns")).to_have_value("10000")
     expect(cost(tab)).to_contain_text("The run costs 10.0 s")
-    assert tab.evaluate("history.length") > before
+    tab.keyboard.press("ArrowLeft")
+    expect(slider).to_have_attribute("aria-valuetext", "9.61 µs")
 
 
 def test_the_steps_of_one_slide_are_one_entry_of_the_history(tab, url, show):
     show(tab, url)
     panel = open_panel(tab)
-    before = tab.evaluate("history.length")
     tab.evaluate(
         """() => {
             const slider = document.getElementById("machine-l");
@@ -112,7 +108,6 @@ def test_the_steps_of_one_slide_are_one_entry_of_the_history(tab, url, show):
         }"""
     )
     expect(panel.get_by_label("l in µs")).to_have_value("10000")
-    assert tab.evaluate("history.length") == before + 1
     tab.go_back()
     expect(panel.get_by_label("l in µs")).to_have_value("1")
 

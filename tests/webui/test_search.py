@@ -9,10 +9,15 @@ pytestmark = pytest.mark.browser
 @pytest.fixture
 def search(tab, broadcast_url, show):
     """Types a text into the search; the nodes are those of the broadcast."""
-    show(tab, broadcast_url)
+    if tab.url.startswith(broadcast_url):  # loaded by the test before
+        tab.evaluate("() => { document.activeElement.blur(); location.hash = ''; }")
+        tab.evaluate("() => document.getElementById('help').close()")
+    else:
+        show(tab, broadcast_url)
     field = tab.get_by_label("Search nodes")
 
     def search(text):
+        tab.evaluate("() => document.activeElement.blur()")
         tab.keyboard.press("/")
         expect(field).to_be_focused()
         field.fill(text)
@@ -101,12 +106,10 @@ def test_the_search_is_in_the_address(tab, broadcast_url, show, search):
     expect(tab.locator("#search-count")).to_have_text("2 found")
 
 
-def test_one_search_is_one_entry_of_the_history(tab, search):
-    before = tab.evaluate("history.length")
-    search("s")
-    search("st")
-    search("sta")
-    assert tab.evaluate("history.length") == before + 1
+def test_one_search_is_one_entry_of_the_history(search, tab):
+    for text in "s", "st", "stage":
+        search(text)
+    expect(tab.locator("#search-count")).to_have_text("2 found")
     tab.go_back()
     expect(search.field).to_have_value("")
 
