@@ -52,7 +52,9 @@ LIMITS: dict[str, Any] = {
 connections cannot block the others."""
 
 REQUEST_SECONDS = 10
-"""Within this time of its first byte, a request has to arrive completely."""
+"""Within this time of its first byte, the header of a request has to arrive completely."""
+UPLOAD_SECONDS = 60
+"""Within this time of its first byte, a request with a dropped file has to arrive."""
 
 STATIC_SECONDS = 60
 """So long a browser may keep the modules of the page; data are never kept."""
@@ -80,10 +82,14 @@ class _Channel(HTTPChannel):
         now_s = time.monotonic()
         if self.request is None:
             self._begun_s = now_s
-        elif now_s - self._begun_s > REQUEST_SECONDS:
+        elif now_s - self._begun_s > self._limit_s():
             self.will_close = True
             return False
         return bool(super().received(data))
+
+    def _limit_s(self) -> float:
+        # What follows the header is a file from one who knows the token: see _channel.
+        return UPLOAD_SECONDS if self.request.headers_finished else REQUEST_SECONDS
 
 
 def _channel(upload: str) -> type[_Channel]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bsplib.errors import BspError
 from bsplib.recording.records import Trace
-from bsplib.recording.trace import read_heads, read_trace
+from bsplib.recording.trace import RunHead, read_heads, read_trace
 from profiler import format as fmt
 from webui import services
 from webui.answers import ANSWERS
@@ -39,6 +39,7 @@ class _Source:
     """Its file, if it is read from one."""
     stamp: tuple[int, int] = (0, 0)
     """When the file was written and its size, when it was last looked at."""
+    heads: tuple[RunHead, ...] | None = None
     runs: list[OpenRun] | None = None
     error: str = ""
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -96,7 +97,8 @@ class Traces:
             if path not in known:
                 self.add(path)
             elif known[path].stamp != (stamp := _stamp(path)):
-                known[path].stamp, known[path].runs, known[path].error = stamp, None, ""
+                source = known[path]
+                source.stamp, source.heads, source.runs, source.error = stamp, None, None, ""
                 self._answers.clear()
 
     def _describe(self, trace_id: str) -> Json:
@@ -118,8 +120,8 @@ class Traces:
     def _facts(self, trace_id: str, source: _Source) -> list[Json]:
         """Return what is known of the runs of a trace; of a file that is not read yet, less."""
         if source.runs is None and source.path is not None and not source.error:
-            heads = read_heads(source.path)
-            return [services.describe_head(head) | {"elapsed_s": None} for head in heads]
+            source.heads = source.heads or read_heads(source.path)
+            return [services.describe_head(head) | {"elapsed_s": None} for head in source.heads]
         return [services.describe_facts(opened.run) for opened in self.runs(trace_id)]
 
     def _source(self, trace_id: str) -> _Source:

@@ -63,6 +63,14 @@ def test_listing_a_folder_reads_no_records(make, tmp_path, monkeypatch):
     assert listed(Traces(folder=tmp_path)) == [("0", "a.bsp", None)]
 
 
+def test_an_unchanged_folder_is_not_read_again(make, tmp_path, monkeypatch):
+    make("a.bsp")
+    traces = Traces(folder=tmp_path)
+    first = traces.overview()
+    monkeypatch.setattr("webui.traces.read_heads", lambda _: pytest.fail("read again"))
+    assert traces.overview() == first
+
+
 def test_a_trace_that_has_been_shown_tells_how_long_it_took(make, tmp_path):
     make("a.bsp")
     traces = Traces(folder=tmp_path)
@@ -289,6 +297,7 @@ def test_a_saved_page_says_that_it_cannot_open_files(tab, broadcast_trace, tmp_p
     out = tmp_path / "page.html"
     webui.write_html(broadcast_trace, out)
     show(tab, out.as_uri())
+    expect(tab.get_by_role("button", name="Open…")).to_have_count(0)
     tab.evaluate(DROP, {"name": "x.bsp", "bytes": [1]})
     expect(tab.get_by_role("status")).to_contain_text("bsp view shows them")
 

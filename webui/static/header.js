@@ -1,5 +1,6 @@
 /* The header: which trace and run is shown, where and how it ran, and the page's own buttons. */
 
+import { offline } from "./api.js";
 import { button, byId, html } from "./dom.js";
 import { createDrop } from "./drop.js";
 import { count, processes, seconds } from "./format.js";
@@ -53,7 +54,8 @@ export function createHeader(context) {
     tell();
     shortcut("t", "Theme: as the system, light, dark", nextTheme);
     shortcut("?", "This help", openHelp);
-    return [createDrop(context), paletteButton, themeButton, button("?", openHelp,
+    const open = createDrop(context);
+    return [...(offline ? [] : [open]), paletteButton, themeButton, button("?", openHelp,
       { class: "icon", title: "Help (?)", "aria-label": "Help" })];
   }
 
