@@ -146,6 +146,20 @@ def show(tab, url, state=""):
     expect(tab.locator("#detail h2")).to_be_attached()
 
 
+def go(tab, state):
+    """Change the state of an open page by its address, and wait until the page has read it."""
+    script = """state => new Promise((done) => {
+      addEventListener("popstate", () => requestAnimationFrame(done), { once: true });
+      location.hash = `${state}&unique=${performance.now()}`;
+    })"""
+    tab.evaluate(script, state)
+
+
+@pytest.fixture(scope="session", name="go")
+def _go():
+    return go
+
+
 @pytest.fixture(scope="session", name="served")
 def _served():
     return served

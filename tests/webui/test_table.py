@@ -17,11 +17,11 @@ def _opened(_shared_tab, broadcast_url, show):
 
 
 @pytest.fixture
-def table(tab, _opened):
+def table(tab, go, _opened):
     """Shows the table with a state."""
 
     def table(state=""):
-        tab.evaluate("state => { location.hash = state; }", f"view=table&{state}")
+        go(tab, f"view=table&{state}")
         expect(rows(tab).first).to_be_visible()
         return tab.get_by_role("grid")
 

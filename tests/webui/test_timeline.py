@@ -38,13 +38,13 @@ def _opened(_shared_tab, long_trace, served, show):
 
 
 @pytest.fixture
-def timeline(tab, _opened):
+def timeline(tab, go, _opened):
     """Shows the timeline with a state; gives its canvas once it is drawn."""
 
     def timeline(state=""):
         tab.mouse.move(0, 0)
-        tab.evaluate("state => { location.hash = state; }", f"view=timeline&{state}")
-        expect(tab.locator(".timeline .ramp")).to_be_visible()
+        go(tab, f"view=timeline&{state}")
+        expect(tab.locator("canvas.heat[aria-busy=false]")).to_be_visible()
         return tab.locator("canvas.heat")
 
     return timeline
@@ -205,15 +205,17 @@ def test_the_supersteps_of_the_selected_node_are_marked(tab, timeline):
     canvas = timeline()
     tab.mouse.click(*at(canvas, 0.2, 0))
     expect(tab.locator("#detail h2")).to_have_text("bcast.py line 12")
-    box = canvas.bounding_box()
-    below = box["height"] - BOTTOM + 4
-
-    def is_blue(part):
-        colour = pixel(canvas, spot(canvas, part, 0)["x"], below)
-        return colour[2] > colour[0] + 40
-
     expect(readout(tab)).to_contain_text("bcast.py line 12")
-    assert [is_blue(part) for part in (0.2, 0.8)] == [True, False]
+    assert [is_blue(pixel(canvas, *mark_at(canvas, part))) for part in (0.2, 0.8)] == [True, False]
+
+
+def mark_at(canvas, part):
+    """Position of the mark below a part of the axis."""
+    return spot(canvas, part, 0)["x"], canvas.bounding_box()["height"] - BOTTOM + 4
+
+
+def is_blue(colour):
+    return colour[2] > colour[0] + 40
 
 
 def test_another_palette_paints_anew(tab, timeline):
@@ -236,6 +238,7 @@ def test_a_saved_page_shows_a_coarse_timeline_and_says_what_it_needs(
     canvas = tab.locator("canvas.heat")
     expect(tab.locator(".timeline .ramp")).to_be_visible()
     assert is_red(pixel(canvas, **spot(canvas, 0.8, 2)))
+    assert [is_blue(pixel(canvas, *mark_at(canvas, part))) for part in (0.2, 0.8)] == [False, True]
     tab.mouse.move(*at(canvas, 0.8, 2))
     expect(readout(tab)).to_contain_text("Supersteps 2,")
     tab.get_by_role("button", name="Zoom in").click()

@@ -43,14 +43,12 @@ def _opened(_shared_tab, ring_trace, served, show):
 
 
 @pytest.fixture
-def traffic(tab, ids, _opened):
+def traffic(tab, go, ids, _opened):
     """Shows the traffic of a node, with more of a state."""
 
     def traffic(title, state=""):
         tab.mouse.move(0, 0)
-        tab.evaluate(
-            "state => { location.hash = state; }", f"view=traffic&node={ids[title]}{state}"
-        )
+        go(tab, f"view=traffic&node={ids[title]}{state}")
         expect(tab.locator(".traffic .beside h2")).to_have_text(f"Traffic of {title}")
         return tab.locator("canvas.matrix")
 

@@ -22,9 +22,22 @@ function decoded(text) {
   return new Uint16Array(bytes.buffer);
 }
 
+/* How many of some rising numbers are not above a value. */
+function until(numbers, value) {
+  let low = 0;
+  let high = numbers.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (numbers[middle] <= value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
 /* The window of an answer. Cells are numbered row by row.
 
-   { columns, rows, low, high, edges, ..., columnAt(x), amount(layer, cell), processes(row),
+   { columns, rows, low, high, edges, ..., columnAt(x), stretch(from, to), amount(layer, cell),
+     processes(row),
      hs and durations (of a superstep, by column), mostH, longest_s, loss(cell, rates),
      shades(layer, rates, most) } */
 export function createWindow(answer) {
@@ -36,7 +49,7 @@ export function createWindow(answer) {
 
   const heat = {
     ...answer, columns, low: edges[0], high: edges[columns],
-    columnAt, amount, processes, shades, loss,
+    columnAt, stretch, amount, processes, shades, loss,
   };
   heat.hs = Float64Array.from({ length: columns }, (_, column) => h(column));
   heat.durations = Float64Array.from({ length: columns }, (_, column) => duration(column));
@@ -45,14 +58,14 @@ export function createWindow(answer) {
 
   /* The column at a place on the axis; the nearest one outside the window. */
   function columnAt(x) {
-    let low = 0;
-    let high = columns - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (edges[middle] <= x) low = middle;
-      else high = middle - 1;
-    }
-    return low;
+    return Math.min(columns - 1, Math.max(0, until(edges, x) - 1));
+  }
+
+  /* The part of the axis that supersteps from `from` to `to`, inclusive, take in the window. */
+  function stretch(from, to) {
+    const begin = until(answer.last, from - 1);
+    const end = until(answer.first, to);
+    return end > begin ? [edges[begin], edges[end]] : [0, 0];
   }
 
   /* Seconds of all processes of a row together, or bytes of h of the one that has most. */

@@ -10,8 +10,9 @@ const MAX_COLUMNS = 1600;
 const MARGIN = 0.3; // of the width of the view, on each side, that is asked for ahead
 const COARSE = "This page was saved to a file with a coarse timeline: bsp view shows it more finely.";
 
-/* arrived(): windows have changed. say(text): a sentence for the reader. */
-export function createHeatData({ api, store: { state } }, arrived, say) {
+/* arrived(): windows have changed. say(text): a sentence for the reader. busy(flag): whether
+   finer windows are on their way. */
+export function createHeatData({ api, store: { state } }, { arrived, say, busy }) {
   const windows = { base: null, fine: null };
   let key = ""; // run and axis of what is there
   let asking = false;
@@ -33,6 +34,8 @@ export function createHeatData({ api, store: { state } }, arrived, say) {
     key = runKey();
     Object.assign(windows, { base: null, fine: null });
     const columns = Math.min(MAX_COLUMNS, Math.max(50, Math.round(pixels)));
+    busy(true);
+    say("The run is being summed up.");
     receive(ask("timeline", { axis: state.axis, ...(api.offline ? SAVED : { columns, rows: ROWS }) })[1]);
     return false;
   }
@@ -46,7 +49,9 @@ export function createHeatData({ api, store: { state } }, arrived, say) {
       say(heat.columns === 0 ? "The run has no supersteps." : "");
       arrived();
     } catch (error) {
-      if (wanted === key) say(error.message);
+      if (wanted !== key) return;
+      key = ""; // the next time it is asked for again
+      say(error.message);
     }
   }
 
@@ -59,8 +64,10 @@ export function createHeatData({ api, store: { state } }, arrived, say) {
 
   /* Asks for the part that is seen, unless it is there as finely as possible. */
   async function refine(view, pixels) {
-    const wanted = asking || windows.base === null ? null : missing(view(), pixels());
-    if (wanted === null) return;
+    if (asking || windows.base === null) return undefined;
+    const wanted = missing(view(), pixels());
+    busy(wanted !== null && !api.offline);
+    if (wanted === null) return undefined;
     if (api.offline) return say(COARSE);
     asking = true;
     const run = key;
@@ -104,19 +111,31 @@ export function createHeatData({ api, store: { state } }, arrived, say) {
     return fine !== null && fine.low <= x && x < fine.high ? fine : base;
   }
 
-  /* Asks for the ranges of supersteps of a node; null while they are being asked for. */
-  async function marks(node, show) {
-    const wanted = `${runKey()} ${node}`;
+  /* Asks for the ranges of supersteps of a node, and shows them. A saved page knows only the
+     cost centre of each column: it marks those that `under()` contains. */
+  async function marks(node, under, show) {
+    const wanted = `${runKey()} ${node} ${api.offline && windows.base !== null}`;
     if (marked === wanted) return;
     marked = wanted;
     show([]);
-    if (node === null || api.offline) return;
+    if (node === null) return;
+    if (api.offline) {
+      show(coarseMarks(under()));
+      return;
+    }
     try {
       const { ranges } = await ask("marks", { node })[1];
       if (marked === wanted) show(ranges);
     } catch (error) {
       say(error.message);
     }
+  }
+
+  function coarseMarks(under) {
+    const { base } = windows;
+    if (base === null) return [];
+    return base.centres.flatMap((id, column) =>
+      (under.has(id) ? [[base.first[column], base.last[column]]] : []));
   }
 
   return { windows, load, whole, refine, at, marks };

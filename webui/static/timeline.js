@@ -14,6 +14,7 @@ import { paint, ramp, rampLegend } from "./ramp.js";
 import { onTheme } from "./theme.js";
 import { inUnit } from "./ticks.js";
 import { segments } from "./segments.js";
+import { descendants } from "./visible.js";
 
 const AXES = { superstep: "supersteps", time: "time" };
 const HELP = "Drag to move, turn the wheel to zoom, drag with Shift to restrict all views to a "
@@ -44,9 +45,13 @@ export function create(host, context) {
       tool("+", "Zoom in", () => zoom(0.5)), tool("All", "Show all", fit), brushed),
     canvas, html("div", { class: "below" }, html("div", {}, readout, note), legend));
 
-  const data = createHeatData(context, arrived, (text) => {
-    sentence = text;
-    readCursor();
+  const data = createHeatData(context, {
+    arrived,
+    say(text) {
+      sentence = text;
+      readCursor();
+    },
+    busy: (flag) => canvas.setAttribute("aria-busy", String(flag)),
   });
   let model = null;
   let visible = false;
@@ -107,11 +112,8 @@ export function create(host, context) {
   function stretch([first, last]) {
     const { base, fine } = data.windows;
     if (state.axis === "superstep" && isWithoutGaps(base)) return [first, last + 1];
-    const heat = fine !== null && fine.first[0] < first && last < fine.last[fine.columns - 1]
-      ? fine : base;
-    const begin = heat.last.findIndex((number) => number >= first);
-    const end = heat.first.findLastIndex((number) => number <= last);
-    return begin < 0 || end < begin ? [0, 0] : [heat.edges[begin], heat.edges[end + 1]];
+    const inFine = fine !== null && fine.first[0] < first && last < fine.last[fine.columns - 1];
+    return (inFine ? fine : base).stretch(first, last);
   }
 
   function picture() {
@@ -172,7 +174,8 @@ export function create(host, context) {
 
   function mark() {
     const { node } = selection(model, state);
-    data.marks(node === model.root ? null : model.nodes[node].id, (ranges) => {
+    const under = () => new Set([...descendants(model, node)].map((at) => model.nodes[at].id));
+    data.marks(node === model.root ? null : model.nodes[node].id, under, (ranges) => {
       marks = ranges;
       redraw();
     });
