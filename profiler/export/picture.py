@@ -38,7 +38,7 @@ NOTE_COLUMNS = 120
 MOST_DRAWN = 2000
 """Greatest number of nodes of a picture: dot would take minutes for more."""
 
-MOST_LINES = 400
+MOST_LINES = 200
 """A picture may have so many lines, and two more for each of its nodes."""
 
 _FONT = "Helvetica,Arial,sans-serif"
