@@ -144,7 +144,7 @@ def _ratio(recorded: Machine | None, machine: Machine, speed: str | None) -> flo
     if recorded is None or recorded.speed is None:
         name = "the trace" if recorded is None else recorded.label
         raise UsageError(
-            f"predict: {name} does not have the speed of the computer that recorded the run; give "
+            f"machine: {name} does not have the speed of the computer that recorded the run; give "
             f"the relative speed of {machine.label}, as in --speed 0.5x"
         )
     if speed is not None:
@@ -169,6 +169,6 @@ def _positive(speed: str, text: str) -> float:
         value = 0.0
     if not 0 < value < float("inf"):
         raise UsageError(
-            f"predict: {speed!r} is no speed; give flop/s, as in 3e8, or a multiple, as in 0.5x"
+            f"speed: {speed!r} is no speed; give flop/s, as in 3e8, or a multiple, as in 0.5x"
         )
     return value

@@ -170,12 +170,12 @@ def test_an_l_can_be_said_where_it_is_a_gap(broadcasts):
         (
             THERE,
             {"speed": "fast"},
-            "predict: 'fast' is no speed; give flop/s, as in 3e8, or a multiple,",
+            "speed: 'fast' is no speed; give flop/s, as in 3e8, or a multiple,",
         ),
-        (THERE, {"speed": "0x"}, "predict: '0x' is no speed"),
-        (THERE, {"speed": "-1e9"}, "predict: '-1e9' is no speed"),
-        (THERE, {"speed": "nan"}, "predict: 'nan' is no speed"),
-        (THERE, {"speed": "inf"}, "predict: 'inf' is no speed"),
+        (THERE, {"speed": "0x"}, "speed: '0x' is no speed"),
+        (THERE, {"speed": "-1e9"}, "speed: '-1e9' is no speed"),
+        (THERE, {"speed": "nan"}, "speed: 'nan' is no speed"),
+        (THERE, {"speed": "inf"}, "speed: 'inf' is no speed"),
         (
             THERE,
             {"pattern": "ring"},
@@ -193,7 +193,7 @@ def test_a_computer_that_recorded_and_says_no_speed_is_named(script):
     program.step("main")
     run = program.run(meta={"machine": asdict(BARE)})
     with pytest.raises(
-        UsageError, match=r"^predict: bare does not have the speed of .* --speed 0\.5x$"
+        UsageError, match=r"^machine: bare does not have the speed of .* --speed 0\.5x$"
     ):
         choose_prices(run, THERE)
     assert choose_prices(run, THERE, speed="2x").ratio == 0.5

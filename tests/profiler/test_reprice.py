@@ -83,14 +83,19 @@ def test_where_nothing_is_overtaken_there_is_no_crossover(graph):
     assert scan(graph, RATES, "g", 1.8e-9, 1e-8).overtakings == ()
 
 
-def test_the_greatest_loss_changes_its_kind(graph):
-    # waiting for relax: 500 ns; send has h 100 on both processes, so that it loses nothing, but
-    # 4 l outweigh 400 g: they are the greatest from l = 125 ns on
-    (change,) = scan(graph, RATES, "l", 1e-9, 1e-3).new_losses
-    assert change.value == pytest.approx(125e-9, rel=1e-3)
+def test_the_greatest_loss_changes_its_kind(script):
+    program = script(2)
+    program.step("main relax:7", w=[40_000, 0])
+    for _ in range(100):
+        program.step("main send:9", puts=[(0, 1, 100)])
+    callgraph = build(program.run())
+    # Waiting for relax costs 20,000 ns. send loses nothing, since its h is 100 on both
+    # processes, but its 100 l are the greatest from l = 200 ns on.
+    (change,) = scan(callgraph, RATES, "l", 1e-9, 1e-3).new_losses
+    assert change.value == pytest.approx(200e-9, rel=1e-3)
     assert (change.before.kind, change.after.kind) == ("fixed", "too many supersteps")
-    assert name(graph, change.before.chain[-1]) == "app.py line 7"
-    assert name(graph, change.after.chain[-1]) == "app.py line 9"
+    assert name(callgraph, change.before.chain[-1]) == "app.py line 7"
+    assert name(callgraph, change.after.chain[-1]) == "app.py line 9"
 
 
 def test_a_place_between_others_is_no_leader(script):
