@@ -80,7 +80,7 @@ $(READY): pyproject.toml
 	  fi; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[dev,predict,sql]'
+	$(BIN)/python -m pip install --quiet --editable '.[dev,predict,sql,notebook]'
 	touch $(READY)
 
 clean:
