@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from bsplib.cli.options import TRACE
-from bsplib.cli.traces import read
+from bsplib.cli.traces import read, summing_up
 from bsplib.machine import load_machine
 from bsplib.visible import visible
 
@@ -78,7 +78,9 @@ def command(before: Path, after: Path, machine: str | None, **options: Any) -> N
 
     options["machine"] = None if machine is None else load_machine(machine)
     try:
-        kept = compare_and_print(read(before), read(after), **options)
+        traces = read(before), read(after)
+        with summing_up(after):
+            kept = compare_and_print(*traces, **options)
     except LimitError as error:
         raise click.BadParameter(visible(str(error)), param_hint="--fail-on") from None
     if not kept:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from profiler.compare.matching import match, owner
 from profiler.compare.quantities import QUANTITIES, Figures, figures
+from profiler.compare.verdict import verdict
 from profiler.losses import book
 
 if TYPE_CHECKING:
@@ -87,6 +88,9 @@ class Comparison:
     def cost_centres(self) -> tuple[Compared, ...]:
         """The leaves, whose booked costs add up to that of the run."""
         return tuple(it for it in self.nodes if it.known.node.kind == "cost_centre")
+
+    def __str__(self) -> str:
+        return verdict(self)
 
     def count(self, status: str) -> int:
         """Return how many nodes have a status."""

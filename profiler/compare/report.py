@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
     from profiler.compare.comparison import Compared, Comparison
 
-_LEAST_NAME = 24
+_LEAST_NAME = 23
 """Width of names from which on they have a column of their own."""
+_GAPS = (2, 1)
+"""Spaces between columns: as many as there is room for."""
 _LEAST_WIDTH = 76
 """Width of the widest values; on a narrower terminal, lines go on below."""
 
@@ -106,14 +108,16 @@ def _table(rows: list[Row], width: int) -> Table | Group:
     titles = [Text(QUANTITIES[quantity].title) for quantity in SHOWN]
     columns = zip(titles, *cells, strict=True)
     widths = [max(cell.cell_len for cell in column) for column in columns]
-    if width - sum(widths) - len(widths) >= _LEAST_NAME:
-        return _side_by_side([row.name for row in rows], titles, cells)
-    return _stacked([row.name for row in rows], titles, cells, widths)
+    names = [row.name for row in rows]
+    for gap in _GAPS:
+        if width - sum(widths) - gap * len(widths) >= _LEAST_NAME:
+            return _side_by_side(names, titles, cells, gap)
+    return _stacked(names, titles, cells, widths)
 
 
-def _side_by_side(names: list[str], titles: list[Text], cells: list[list[Text]]) -> Table:
-    """Return a table with one row for each node."""
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
+def _side_by_side(names: list[str], titles: list[Text], cells: list[list[Text]], gap: int) -> Table:
+    """Return a table with one row for each node, and spaces between its columns."""
+    table = Table(box=SIMPLE_HEAD, padding=(0, gap - 1, 0, 0), show_edge=False, pad_edge=False)
     table.add_column("function or cost centre", overflow="fold")
     for title in titles:
         table.add_column(title, justify="right", no_wrap=True)

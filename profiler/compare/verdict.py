@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _WORTH_SAYING = 0.02
 """Least part of the longer time that a change must have to be named."""
+_UNEXPLAINED = 0.1
+"""From this part of the longer time on, communication is told that g h + l does not explain."""
 _ALMOST_ALL = 0.9
 """From this share of a change on, one function is said to have all of it."""
 
@@ -38,7 +40,8 @@ def verdict(comparison: Comparison) -> str:
     Args:
         comparison: two runs.
     """
-    parts = [_together(causes_of(comparison)), _h(comparison), _supersteps(comparison)]
+    causes = _together(causes_of(comparison)), _measured(comparison)
+    parts = [*causes, _h(comparison), _supersteps(comparison)]
     return f"{_time(comparison)}: {'; '.join(filter(None, parts))}"
 
 
@@ -124,6 +127,20 @@ def _whom(comparison: Comparison, nodes: list[Compared], seconds: float, kinds: 
     if greatest.habit == ROTATING:
         return "another process each time"
     return f"process {greatest.pids[0]}"
+
+
+def _measured(comparison: Comparison) -> str:
+    """Give the measured communication where g h + l does not account for its change."""
+    before, after = comparison.whole.values("comm")
+    old, new = (
+        0.0 if side is None else side.booked.comm_s + side.booked.sync_s
+        for side in (comparison.whole.before, comparison.whole.after)
+    )
+    longer = max(value or 0.0 for value in comparison.whole.values("time"))
+    unexplained = comparison.whole.change("comm") - (new - old)
+    if abs(unexplained) <= _UNEXPLAINED * longer:
+        return ""
+    return f"measured communication {fmt.seconds(after or 0)} instead of {fmt.seconds(before or 0)}"
 
 
 def _h(comparison: Comparison) -> str:

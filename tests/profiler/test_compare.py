@@ -214,6 +214,18 @@ def test_the_verdict_says_where_h_and_supersteps_come_from(compared):
     assert "200 B more h (+50%) in relax; 1 superstep fewer in relax" in text
 
 
+def test_the_verdict_gives_communication_that_its_price_does_not_explain(script):
+    runs = []
+    for transfer in (1, 9):
+        made = script(2)
+        for _ in range(2):  # all of the same h, so that no g and l can be fitted
+            made.step("main", MS, transfer=transfer * MS, puts=[(0, 1, 8)])
+        runs.append(made.run())
+    comparison = compare_runs(*runs)
+    assert "20.0 ms instead of 4.00 ms: measured communication 18.0 ms" in verdict(comparison)
+    assert str(comparison) == verdict(comparison)
+
+
 def test_the_verdict_of_equal_runs_says_so(compared):
     text = verdict(compared())
     assert text == "3.00 ms as before: h unchanged; supersteps unchanged"

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bsplib.sync_kinds import Kind
+from profiler.compare.comparison import compare
+from profiler.compare.data import as_data
+from profiler.compare.matching import match
+from profiler.compare.quantities import QUANTITIES
 from profiler.costs import METRICS
 from profiler.critical import PATHS, critical_path, score
 
@@ -123,3 +128,20 @@ def test_a_critical_path_is_a_walk_from_the_root_to_a_leaf(script, data, path):
     assert chain[0] == callgraph.root
     assert callgraph.graph.nodes[chain[-1]]["node"].kind == "cost_centre"
     assert all(callgraph.graph.has_edge(*step) for step in itertools.pairwise(chain))
+
+
+@pytest.mark.lengthy
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_every_node_of_two_runs_is_compared_once_and_both_ways_alike(script, data):
+    before, after = (data.draw(programs(script, one_stack=False)).reading().callgraph for _ in "ab")
+    pairs = match(before, after)
+    assert sorted(old for old, _ in pairs if old) == sorted(before.graph)
+    assert sorted(new for _, new in pairs if new) == sorted(after.graph)
+    assert {(old, new) for new, old in match(after, before)} == set(pairs)
+    assert all(old == new for old, new in match(before, before))
+    forth, back = compare(before, after), compare(after, before)
+    for quantity in QUANTITIES:
+        assert forth.whole.change(quantity) == -back.whole.change(quantity)
+    assert {node.status for node in compare(after, after).nodes} == {"same"}
+    assert json.dumps(as_data(forth))

@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 
 import webui
 from bsplib.recording.records import Trace
+from bsplib.recording.trace import write_trace
 from webui.compare import run_named
 from webui.opened import QueryError
 from webui.traces import Traces
@@ -227,9 +228,23 @@ def test_a_box_of_the_graph_selects_its_node_by_mouse_and_keyboard(view, tab):
 
 
 @pytest.mark.browser
+def test_a_trace_in_a_file_that_was_not_read_yet_can_be_compared(
+    tab, traces, served, show, tmp_path
+):
+    files = [tmp_path / "after.bsp", tmp_path / "before.bsp"]
+    for file, trace in zip(files, traces, strict=True):
+        write_trace(file, trace)
+    with served(*files) as url:
+        show(tab, url, "view=compare")
+        view = tab.locator("#view-compare")
+        expect(view.get_by_label("Run before")).to_contain_text("before.bsp, run 1: 2 processes")
+        expect(view.locator(".comparison")).to_contain_text("8.00 ms instead of 10.0 ms")
+
+
+@pytest.mark.browser
 def test_one_run_alone_has_nothing_to_compare_with(tab, broadcast_url, show):
     show(tab, broadcast_url, "view=compare")
-    expect(tab.locator("#view-compare .note")).to_contain_text("There is no other run")
+    expect(tab.locator("#view-compare .remark")).to_contain_text("There is no other run")
 
 
 # -- saved pages ---------------------------------------------------------------------------------
@@ -244,13 +259,13 @@ def test_a_page_saved_with_a_comparison_shows_it_offline(tab, traces, tmp_path, 
     view = tab.locator("#view-compare")
     expect(view.get_by_label("Run before")).to_contain_text("before.bsp, run 1: 2 processes")
     expect(view.locator(".comparison")).to_contain_text("8.00 ms instead of 10.0 ms")
-    expect(view.locator(".note")).to_contain_text("Losses are priced as recorded")
+    expect(view.locator(".remark")).to_contain_text("Losses are priced as recorded")
     view.get_by_label("Run before").select_option("1.1")
-    expect(view.locator(".note")).to_contain_text("bsp view shows them")
+    expect(view.locator(".remark")).to_contain_text("bsp view shows them")
 
 
 @pytest.mark.browser
 def test_a_page_saved_with_one_run_says_what_it_needs(tab, broadcast_trace, tmp_path, show):
     webui.write_html(broadcast_trace, tmp_path / "page.html")
     show(tab, f"file://{tmp_path / 'page.html'}", "view=compare")
-    expect(tab.locator("#view-compare .note")).to_contain_text("bsp view compares it with others")
+    expect(tab.locator("#view-compare .remark")).to_contain_text("bsp view compares it with others")

@@ -3,7 +3,7 @@
 import { createChangeGraph } from "./compare-graph.js";
 import { createComparisonTable } from "./compare-table.js";
 import { html } from "./dom.js";
-import { processes, seconds } from "./format.js";
+import { runText } from "./header.js";
 
 const PRICES = ["machine", "g", "l", "speed"];
 const PATIENCE = 150; // ms until a comparison is priced anew while a slider moves
@@ -12,7 +12,7 @@ const PATIENCE = 150; // ms until a comparison is priced anew while a slider mov
 function runsOf(traces) {
   return traces.flatMap(({ id, name, runs }) => runs.map((run, number) => ({
     key: `${id}.${number}`, trace: id, number,
-    text: `${name}, ${run.title}: ${processes(run.nprocs)}, ${seconds(run.elapsed_s)}`,
+    text: `${name}, ${runText(run)}`,
   })));
 }
 
@@ -43,7 +43,7 @@ export function create(host, context) {
     [["table", "table"], ["graph", "graph"]], "table", chooseForm);
   const verdict = html("p", { class: "comparison", "aria-live": "polite" });
   const conditions = html("p", { class: "quiet conditions" });
-  const note = html("p", { class: "quiet note" });
+  const note = html("p", { class: "quiet remark" });
   const tableHost = html("div", { class: "table-host" });
   const graphHost = html("div", { class: "graph-host", hidden: true });
   const select = (id) => update({ node: id, edge: null });
@@ -101,6 +101,7 @@ export function create(host, context) {
     const full = query(model, key);
     const path = api.address(state.trace, state.run, "compare", full);
     wanted = path;
+    if (answer === null) note.textContent = "Comparing the runs ...";
     try {
       const [found, text] = await ask(path, { with: key, library: full.library });
       if (wanted !== path) return;

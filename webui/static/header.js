@@ -10,7 +10,8 @@ import { nextTheme, onTheme, palette, setPalette, theme } from "./theme.js";
 
 const THEME_TITLES = { auto: "as the system", light: "light", dark: "dark" };
 
-function runText({ title, nprocs, elapsed_s: elapsed, complete }) {
+/* A run of a trace in words; the time of a run that has not been read is not known. */
+export function runText({ title, nprocs, elapsed_s: elapsed, complete }) {
   return [`${title}: ${processes(nprocs)}`, elapsed === null ? null : seconds(elapsed),
     complete ? null : "not complete"].filter(Boolean).join(", ");
 }
