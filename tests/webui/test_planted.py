@@ -85,6 +85,10 @@ def test_the_first_sentence_and_the_reddest_node_tell_what_was_planted(opened, n
         assert of_nodes[culprit.get_attribute("aria-label")] == max(of_nodes.values()) > 0
 
 
+def test_the_pie_of_one_process_alone_has_one_slice(opened):
+    expect(opened("branch").locator(".pie .slice[d]")).to_have_count(1)
+
+
 def test_the_page_of_a_balanced_program_is_white(opened):
     tab = opened("balanced")
     expect(tab.locator("#verdict li")).to_have_count(1)

@@ -42,7 +42,7 @@ export function pie(values, greatest, onPoint) {
     const to = from + value / total;
     const slice = svg("path", {
       class: pid === greatest ? "slice greatest" : "slice", "data-pid": pid,
-      d: slicePath(from, to),
+      d: value > 0 ? slicePath(from, to) : null, // else its outline would be a line
       transform: pid === greatest && value < total ? `translate(${point((from + to) / 2, PULLED)})` : null,
       onpointerenter: () => onPoint(pid),
     });
