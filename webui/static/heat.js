@@ -5,6 +5,8 @@ export const LAYERS = {
   loss: "loss", comp: "computation", comm: "communication", idle: "idle",
   waiting: "waiting for a core", h: "h",
 };
+/* The names for the choice of colours. */
+export const SHORT = { ...LAYERS, waiting: "waiting" };
 export const TIMES = ["comp", "comm", "idle", "waiting"];
 
 /* Texts of the legend at shades 0, 0.2, ... 1, and what they are parts of. */

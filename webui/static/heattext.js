@@ -23,19 +23,22 @@ function times(heat, cell, size) {
     .join(", ");
 }
 
-/* The supersteps, processes, cost centre, times, h and loss of a cell: elements. */
-export function describeCell({ heat, column, row }, model) {
+/* The supersteps, processes, cost centre, times, h and loss of a cell: elements. On the axis
+   of time a cell is a part of a superstep, or of several. */
+export function describeCell({ heat, column, row }, model, axis) {
   const [first, last] = heat.processes(row).map(integer);
   const who = first === last ? `process ${first}` : `processes ${first} to ${last}`;
   const cell = row * heat.columns + column;
   const size = heat.processes(row)[1] - heat.processes(row)[0] + 1;
   const each = size === 1 ? "" : " each";
+  const [from, to] = heat.edges.slice(column, column + 2);
+  const within = axis === "time" ? `of ${seconds(to - from)} at ${seconds(from)}: ` : "";
   return [
     html("b", {}, `${supersteps(heat, column)}, ${who}`),
     html("span", {}, centre(heat, column, model)),
-    html("span", {}, times(heat, cell, size) + each),
+    html("span", {}, within + times(heat, cell, size) + each),
     html("span", {}, `h ${bytes(heat.amount("h", cell))}, loss ${seconds(heat.loss(cell, model.rates))}`),
-    html("span", { class: "quiet" },
+    axis === "time" ? "" : html("span", { class: "quiet" },
       `from ${seconds(heat.began_s[column])} to ${seconds(heat.finished_s[column])}`),
   ];
 }

@@ -1,26 +1,29 @@
-/* Shades as colours for a canvas: from no cost to the greatest, through the five bins of the
-   legend without steps. */
+/* Shades as colours for a canvas: costs run through the five bins of the legend without
+   steps; what is no cost, such as computation, has a neutral ramp. */
 
 import { html } from "./dom.js";
 import { colour } from "./theme.js";
 
-const STOPS = 5;
 const STEPS = 255;
+const STOPS = {
+  cost: ["--bin-0", "--bin-1", "--bin-2", "--bin-3", "--bin-4"],
+  neutral: ["--bin-0", "--bar"],
+};
 
 function parts(name) {
   return colour(name).match(/[\d.]+/g).slice(0, 3).map(Number);
 }
 
-/* Red, green and blue of shades 0 to 1: 3 bytes for each of 256 steps. */
-export function ramp() {
-  const stops = Array.from({ length: STOPS }, (_, bin) => parts(`--bin-${bin}`));
+/* Red, green and blue of shades 0 to 1: 3 bytes for each of 256 steps. kind: cost or neutral. */
+export function ramp(kind = "cost") {
+  const stops = STOPS[kind].map(parts);
   const bytes = new Uint8ClampedArray(3 * (STEPS + 1));
   for (let step = 0; step <= STEPS; step += 1) {
-    const place = step / STEPS * (STOPS - 1);
-    const bin = Math.min(Math.floor(place), STOPS - 2);
+    const place = step / STEPS * (stops.length - 1);
+    const stop = Math.min(Math.floor(place), stops.length - 2);
     for (let channel = 0; channel < 3; channel += 1) {
-      const [from, to] = [stops[bin][channel], stops[bin + 1][channel]];
-      bytes[3 * step + channel] = from + (place - bin) * (to - from);
+      const [from, to] = [stops[stop][channel], stops[stop + 1][channel]];
+      bytes[3 * step + channel] = from + (place - stop) * (to - from);
     }
   }
   return bytes;
@@ -43,11 +46,11 @@ export function paint(shades, columns, rows, bytes) {
   return canvas;
 }
 
-/* A legend: the ramp with texts at even distances below it. */
-export function rampLegend(title, texts) {
+/* A legend: a ramp with texts at even distances below it. */
+export function rampLegend(title, texts, kind = "cost") {
   return html("div", { class: "ramp" },
     html("span", { class: "quiet" }, title),
-    html("div", { class: "ramp-bar", "aria-hidden": "true" }),
+    html("div", { class: `ramp-bar ${kind}`, "aria-hidden": "true" }),
     html("div", { class: "ramp-texts" }, ...texts.map((text) => html("span", {}, text))));
 }
 

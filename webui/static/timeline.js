@@ -4,7 +4,7 @@
 import { selection } from "./detail.js";
 import { button, html } from "./dom.js";
 import { bytes, integer, percent, seconds } from "./format.js";
-import { LAYERS, SCALES } from "./heat.js";
+import { LAYERS, SCALES, SHORT } from "./heat.js";
 import { createHeatData } from "./heatdata.js";
 import { draw, layout } from "./heatdraw.js";
 import { followPointers } from "./heatpointer.js";
@@ -147,7 +147,8 @@ export function create(host, context) {
   function repaint(keep = false) {
     if (!isThere()) return;
     const most = mostH();
-    const colours = ramp();
+    const kind = layer() === "comp" ? "neutral" : "cost";
+    const colours = ramp(kind);
     const kept = keep && (layer() !== "h" || most === paintedH) ? images : new Map();
     paintedH = most;
     images = new Map(windows().map((heat) => [heat, kept.get(heat)
@@ -155,7 +156,7 @@ export function create(host, context) {
     strips = null;
     const [limits, of] = SCALES[layer()] ?? SCALES.other;
     const text = (limit) => (layer() === "h" ? bytes(limit * most) : percent(limit));
-    legend.replaceChildren(rampLegend(`${LAYERS[layer()]}, ${of}`, limits.map(text)));
+    legend.replaceChildren(rampLegend(`${LAYERS[layer()]}, ${of}`, limits.map(text), kind));
     redraw();
   }
 
@@ -201,7 +202,7 @@ export function create(host, context) {
     const found = cell();
     note.hidden = found !== null && sentence === "";
     note.textContent = sentence || HELP;
-    readout.replaceChildren(...(found === null ? [] : describeCell(found, model)));
+    readout.replaceChildren(...(found === null ? [] : describeCell(found, model, state.axis)));
   }
 
   function choose() {
@@ -343,7 +344,7 @@ export function create(host, context) {
   // -- controls --------------------------------------------------------------------------
 
   function showControls() {
-    const offered = Object.entries(LAYERS)
+    const offered = Object.entries(SHORT)
       .filter(([name]) => name !== "waiting" || (model.run.run.waiting_s ?? 0) > 0);
     segments(layers, Object.fromEntries(offered), layer(), (value) => update({ layer: value }));
     segments(axes, AXES, state.axis, (value) => update({ axis: value, span: null }));

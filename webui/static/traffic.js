@@ -19,6 +19,8 @@ const CENTRE = "cost centre";
 const LINE = "A point is a superstep. The line is g h + l, fitted to this run: a point above it "
   + "took longer than its h explains.";
 
+const NO_TIME = "No superstep of this run took time to communicate.";
+
 export function create(host, context) {
   const { store, api } = context;
   const { state, update } = store;
@@ -101,7 +103,8 @@ export function create(host, context) {
     const { least, most } = matrix.show(traffic, scale === "log");
     note.textContent = sentence || (traffic.senders.size > 1 ? ZOOM : "");
     const middle = scale === "log" ? Math.sqrt(least * most) : most / 2;
-    const texts = most === 0 ? ["0 B"] : [scale === "log" ? least : 0, middle, most].map(bytes);
+    const lowest = scale === "log" ? least : 0;
+    const texts = most === lowest ? ["", bytes(most)] : [lowest, middle, most].map(bytes);
     legend.replaceChildren(rampLegend("bytes from one process to another", texts));
     whole.hidden = range.senders === null;
     segments(scales, SCALES, scale, (value) => {
@@ -154,7 +157,9 @@ export function create(host, context) {
 
   function showDepartures() {
     const { departures } = answers;
-    departsNote.textContent = departures.note || LINE;
+    const isMeasured = departures.points.comm_s.some((time) => time > 0);
+    departsNote.textContent = isMeasured ? departures.note || LINE : NO_TIME;
+    for (const part of [scatter.canvas, marks, lists]) part.hidden = !isMeasured;
     marks.replaceChildren(markLegend());
     scatter.show(departures, passes(departures.points.node));
     readPoint(null);
