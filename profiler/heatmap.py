@@ -33,8 +33,9 @@ TIMES = ("comp", "comm", "idle", "waiting")
 of a row, in nanoseconds."""
 
 GREATEST = ("over", "h", "over_h")
-"""Computation above the mean of the processes of its superstep, in nanoseconds; h, and h
-above the mean, in bytes: of the process of the row that has most."""
+"""Computation above the mean of the processes of its superstep, in nanoseconds, where time in
+sub-groups counts as computation of the superstep that opened them; h, and h above the mean,
+in bytes: of the process of the row that has most."""
 
 LAYERS = TIMES + GREATEST
 
@@ -166,7 +167,8 @@ class Heatmap:
         """The layers of each record."""
         numbers = superstep_numbers(self.run)
         comp, comm, idle, h = record_costs(self.run, numbers)
-        over, over_h = (excess(self.run, numbers, cost) for cost in (comp, h))
+        work = comp + self.run.records["sub"]
+        over, over_h = (excess(self.run, numbers, cost) for cost in (work, h))
         return [comp, comm, idle, spent_ns(self.run) - comp, over, h, over_h]
 
     def _summed(self, low: int, high: int) -> Grid:

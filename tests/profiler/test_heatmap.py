@@ -100,6 +100,12 @@ def nested_comp(run, pid):
     return record_costs(run)[0][rows].sum()
 
 
+def test_the_slower_of_unequal_sub_groups_is_above_the_mean_of_the_parent(nested):
+    window = Heatmap(nested).by_superstep(0, 1, 1)
+    work = [5 + 70 + 3, 50 + 4]
+    assert layer(window, "over") == [[work[0] - sum(work) / 2], [0]]
+
+
 def test_waiting_for_a_core_is_a_layer_of_its_own(script):
     program = script(2)
     program.step("main", w=[10, 10], cpu=[4, 10])
