@@ -117,3 +117,25 @@ def test_one_search_is_one_entry_of_the_history(search, tab):
 def test_the_help_tells_of_the_search(tab, search):
     tab.keyboard.press("?")
     expect(tab.locator("#help")).to_contain_text("Shift-Enter to the one before")
+
+
+def test_what_is_found_is_marked_in_the_graph_and_alone_in_the_table(tab, search):
+    search("stage")
+    expect(tab.locator(".stage .node.found")).to_have_count(2)
+    tab.keyboard.press("Escape")
+    expect(tab.locator(".stage .node.found")).to_have_count(0)
+    tab.evaluate("() => { location.hash = 'view=table&search=stage'; }")
+    expect(tab.locator("tr[data-node]")).to_have_count(2)
+    search.field.press("Enter")
+    expect(selected(tab)).to_have_text("bcast_onestage")
+
+
+def test_hostile_names_are_found_and_shown_as_text(tab, hostile_trace, served, show):
+    with served(hostile_trace) as url:
+        for view in "graph", "source":
+            show(tab, url, f"view={view}")
+            tab.keyboard.press("/")
+            tab.get_by_label("Search nodes").fill("<script>alert('name')")
+            tab.keyboard.press("Enter")
+            expect(selected(tab)).to_contain_text("<script>alert('name')</script>")
+            expect(tab.locator("#processes")).to_contain_text("process")
