@@ -80,8 +80,10 @@ def test_the_sum_of_maxima_stands_beside_the_maximum_of_sums_and_the_average(loo
     assert sums(panel) == ["4.00 ms"] * 3
     expect(panel).to_contain_text("The processes share this evenly.")
     expect(panel.locator(".greatest")).to_have_count(0)
-    expect(look("single")).to_contain_text("In the only superstep process 2 has the most.")
-    expect(look("main")).to_contain_text("Partly fixed: process 3 has the most in total")
+    expect(look("single")).to_contain_text(
+        "In the only superstep the greatest share is that of process 2."
+    )
+    expect(look("main")).to_contain_text("Partly fixed: the greatest sum is that of process 3")
 
 
 def test_another_metric_is_chosen_in_the_panel(tab, look):
@@ -136,6 +138,17 @@ def test_many_processes_are_sorted_bars_and_a_strip_by_pid(tab, look):
         "paths => paths.filter(path => path.getAttribute('d')).length"
     )
     assert dark == 2  # the straggler, and all others
+
+
+def test_processes_with_equal_shares_are_named_together(tab, run_maker, frame, served, show):
+    maker = run_maker(20)
+    for _ in range(2):
+        maker.step((frame("main", 1, 2),), [9 * MS if pid in {5, 7} else MS for pid in range(20)])
+    with served(Trace((maker.run(),))) as url:
+        show(tab, url)
+        expect(tab.locator("#processes")).to_contain_text("imbalance is that of processes 5 and 7")
+        bars = tab.locator(".sorted .greatest").get_attribute("d")
+        assert bars.count("M") == 2
 
 
 def test_an_edge_shows_its_own_part(tab, trace, url, show):

@@ -9,23 +9,40 @@ const MOST_SLICES = 16; // of a pie
 const EVEN = 0.05; // an imbalance below this part of the maximum is none
 const FIXED = 0.67; // of the imbalance stays with one process
 const ROTATING = 0.33;
+const NEARLY = 0.99; // of the greatest sum counts as much
+const MOST_NAMES = 3;
 
-/* What the difference between the sum of maxima and the maximum of sums means. */
-export function meaning({ max, avg }, values, first, count) {
+/* The pids of those with the greatest value: one, unless others have nearly as much. */
+function leaders(values, order) {
+  const enough = NEARLY * values[order[0]];
+  const behind = order.findIndex((pid) => values[pid] < enough);
+  return order.slice(0, behind < 0 ? order.length : behind).sort((a, b) => a - b);
+}
+
+function names(pids) {
+  if (pids.length === 1) return `process ${integer(pids[0])}`;
+  if (pids.length > MOST_NAMES) return `${integer(pids.length)} processes`;
+  const texts = pids.map(integer);
+  return `processes ${texts.slice(0, -1).join(", ")} and ${texts.at(-1)}`;
+}
+
+/* What the difference between the sum of maxima and the maximum of sums means. first: pids of
+   those with the greatest sum, most: that sum, count: number of supersteps. */
+function meaning({ max, avg }, most, first, count) {
   if (max === 0) return "There is nothing to share out here.";
   if (max - avg <= EVEN * max) return "The processes share this evenly.";
-  if (count <= 1) return `In the only superstep process ${first} has the most.`;
-  const fixed = (values[first] - avg) / (max - avg);
+  if (count <= 1) return `In the only superstep the greatest share is that of ${names(first)}.`;
+  const fixed = (most - avg) / (max - avg);
   if (fixed >= FIXED) {
-    return `Fixed: nearly all of the imbalance is that of process ${first}, so the sum of maxima `
+    return `Fixed: nearly all of the imbalance is that of ${names(first)}, so the sum of maxima `
       + "is hardly more than the maximum of sums.";
   }
   if (fixed <= ROTATING) {
     return "Rotating: the sums of the processes are nearly even, but in each superstep another "
       + "process has the most.";
   }
-  return `Partly fixed: process ${first} has the most in total, but in many supersteps another `
-    + "process has more.";
+  return `Partly fixed: the greatest sum is that of ${names(first)}, but in many supersteps `
+    + "another process has more.";
 }
 
 /* The metric that is shown at first: that of the chosen path; of losses, what loses most. */
@@ -36,10 +53,10 @@ function usualMetric(path, { lostComp, lostComm }) {
 }
 
 /* Three amounts, each with a bar on one scale. */
-function sums({ max, avg }, values, first, metric) {
+function sums({ max, avg }, most, metric) {
   const rows = [
     ["sum of maxima", max, "The greatest value in each superstep, added up."],
-    ["maximum of sums", values[first], `What process ${first} has in all supersteps.`],
+    ["maximum of sums", most, "What the process with the greatest sum has in all supersteps."],
     ["average", avg, "The average over all processes."],
   ];
   return html("dl", { class: "sums" }, ...rows.flatMap(([title, value, about]) => {
@@ -106,10 +123,12 @@ function content(part, metric, values) {
   const total = values.reduce((sum, value) => sum + value, 0);
   const readout = html("p", { class: "readout" });
   let pointed = order[0];
-  const greatest = cost.max - cost.avg > EVEN * cost.max ? order[0] : null;
+  const most = values[order[0]];
+  const first = leaders(values, order);
+  const greatest = cost.max - cost.avg > EVEN * cost.max ? first : [];
   const few = values.length <= MOST_SLICES;
   const charts = few ? [pie(values, greatest, point)]
-    : [bars(values, order, cost.avg, point), strip(values, values[order[0]], point)];
+    : [bars(values, order, greatest.length, cost.avg, point), strip(values, most, point)];
   const box = html("div", {
     class: few ? "charts few" : "charts", role: "slider", tabindex: 0, "aria-label": "Process",
     "aria-valuemin": 0, "aria-valuemax": values.length - 1, onkeydown: onKey,
@@ -138,8 +157,8 @@ function content(part, metric, values) {
   }
 
   tell(pointed);
-  return [box, readout, sums(cost, values, order[0], metric),
-    html("p", { class: "quiet" }, meaning(cost, values, order[0], part.count))];
+  return [box, readout, sums(cost, most, metric),
+    html("p", { class: "quiet" }, meaning(cost, most, first, part.count))];
 }
 
 function scale(count) {

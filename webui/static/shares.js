@@ -28,8 +28,8 @@ function slicePath(from, to) {
 }
 
 /* One slice for each process, in the order of the pids, clockwise from the top.
-   greatest: pid of the slice in the colour of costs, which is pulled out a little, so that it
-   is told apart without the colour; or null. onPoint(pid). */
+   greatest: pids of the slices in the colour of costs, which are pulled out a little, so that
+   they are told apart without the colour. onPoint(pid). */
 export function pie(values, greatest, onPoint) {
   const total = values.reduce((sum, value) => sum + value, 0);
   const edge = RADIUS + PULLED + 2;
@@ -41,9 +41,10 @@ export function pie(values, greatest, onPoint) {
   const slices = total === 0 ? [] : values.map((value, pid) => {
     const to = from + value / total;
     const slice = svg("path", {
-      class: pid === greatest ? "slice greatest" : "slice", "data-pid": pid,
+      class: greatest.includes(pid) ? "slice greatest" : "slice", "data-pid": pid,
       d: value > 0 ? slicePath(from, to) : null, // else its outline would be a line
-      transform: pid === greatest && value < total ? `translate(${point((from + to) / 2, PULLED)})` : null,
+      transform: greatest.includes(pid) && value < total
+        ? `translate(${point((from + to) / 2, PULLED)})` : null,
       onpointerenter: () => onPoint(pid),
     });
     from = to;
@@ -89,8 +90,9 @@ function wide(name, height, count, onItem, ...content) {
 }
 
 /* Bars by falling value, with a line at the average. Where a column stands for several
-   processes, it shows the greatest of them. order: as ranked gives it. */
-export function bars(values, order, average, onPoint) {
+   processes, it shows the greatest of them. order: as ranked gives it; greatest: how many of
+   the first are in the colour of costs. */
+export function bars(values, order, greatest, average, onPoint) {
   const most = values[order[0]] || 1;
   const columns = columnsOf(values.length);
   const width = WIDTH / columns.length;
@@ -99,10 +101,11 @@ export function bars(values, order, average, onPoint) {
     const height = HEIGHT * values[order[first]] / most;
     return rectangle(column * width, HEIGHT - height, width - gap, height);
   });
+  const marked = columns.filter(([first]) => first < greatest).length;
   const level = HEIGHT * (1 - average / most);
   const chart = wide("sorted", HEIGHT, values.length, (rank) => onPoint(order[rank]),
-    svg("path", { class: "bars", d: path.slice(1).join("") }),
-    svg("path", { class: "bars greatest", d: path[0] }),
+    svg("path", { class: "bars", d: path.slice(marked).join("") }),
+    svg("path", { class: "bars greatest", d: path.slice(0, marked).join("") }),
     svg("line", { class: "average", x1: 0, x2: WIDTH, y1: level, y2: level }));
   const ranks = new Map(order.map((pid, rank) => [pid, rank]));
   return { element: chart.element, mark: (pid) => chart.mark(ranks.get(pid) ?? null) };
@@ -117,7 +120,8 @@ export function strip(values, most, onPoint) {
   columns.forEach(([first, last], column) => {
     let value = 0;
     for (let pid = first; pid < last; pid += 1) value = Math.max(value, values[pid]);
-    const level = Math.min(LEVELS - 1, Math.floor(LEVELS * value / (most || 1)));
+    const marked = columns.filter(([first]) => first < greatest).length;
+  const level = Math.min(LEVELS - 1, Math.floor(LEVELS * value / (most || 1)));
     levels[level].push(rectangle(column * width, 0, width, STRIP));
   });
   return wide("strip", STRIP, values.length, onPoint, ...levels.map((paths, level) =>
