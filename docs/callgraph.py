@@ -22,18 +22,25 @@ from webui.page import saved_page
 ROOT = Path(__file__).resolve().parents[1]
 PICTURE = Path(__file__).with_suffix(".png")
 HOME = "/home/user/bsplib"
-WIDTH, HEIGHT = 1280, 720
+WIDTH, HEIGHT = 1280, 800
 SHARPNESS = 2
 """Pixels of the picture for each pixel of the page."""
+RUNS = 7
+"""The quietest of so many runs is shown: other programs disturb measured computation."""
 
 
 def recorded(folder: Path) -> Run:
-    """Record the broadcasts."""
+    """Record the broadcasts once."""
     how = ["-n", "16", "--backend", "sim", "--machine", "shared-memory"]
     line = [sys.executable, "-m", "apps.broadcast", *how, "--profile", "broadcast.bsp"]
     subprocess.run(line, cwd=folder, check=True, stdout=subprocess.DEVNULL)
     (run,) = read_trace(folder / "broadcast.bsp").runs
     return run
+
+
+def quietest(folder: Path) -> Run:
+    """Record the broadcasts several times, and return the shortest run."""
+    return min((recorded(folder) for _ in range(RUNS)), key=lambda run: run.records["end"].max())
 
 
 def at_home(run: Run) -> Run:
@@ -64,7 +71,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         html = folder / "page.html"
-        html.write_text(saved_page(Trace((at_home(recorded(folder)),))), encoding="utf-8")
+        html.write_text(saved_page(Trace((at_home(quietest(folder)),))), encoding="utf-8")
         photograph(html, PICTURE)
 
 
