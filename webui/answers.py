@@ -33,6 +33,8 @@ class Answer:
 
     make: Callable[[OpenRun, Query], Json]
     saved: Callable[[OpenRun], Iterable[Query]] = _once
+    kept: bool = True
+    """Whether it is kept for the same question; not where it is large, and soon computed."""
 
 
 def _run(opened: OpenRun, query: Query) -> Json:
@@ -70,7 +72,7 @@ def _source(opened: OpenRun, query: Query) -> Json:
 ANSWERS: dict[str, Answer] = {
     "run": Answer(_run),
     "layout": Answer(_layout, saved=_never),
-    "timeline": Answer(timeline.timeline, saved=timeline.saved),
+    "timeline": Answer(timeline.timeline, saved=timeline.saved, kept=False),
     "marks": Answer(timeline.marks, saved=_never),
     "traffic": Answer(traffic.traffic),
     "departures": Answer(traffic.scatter),

@@ -181,10 +181,11 @@ class Traces:
         with self._lock:
             known = self._answers.pop(key, None)
         made = self._made(name, opened, query) if known is None else known
-        with self._lock:
-            self._answers[key] = made
-            if len(self._answers) > _KEPT_ANSWERS:
-                del self._answers[next(iter(self._answers))]
+        if name not in ANSWERS or ANSWERS[name].kept:
+            with self._lock:
+                self._answers[key] = made
+                if len(self._answers) > _KEPT_ANSWERS:
+                    del self._answers[next(iter(self._answers))]
         if isinstance(made, BspError):
             raise made
         return made
