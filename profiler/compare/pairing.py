@@ -22,9 +22,12 @@ def pairs_of(before: Trace, after: Trace, chosen: str | None = None) -> list[tup
             equally many, otherwise the last run of each.
 
     Raises:
-        UsageError: there is no such run.
+        UsageError: there is no such run, or a trace has none.
     """
     counts = len(before.runs), len(after.runs)
+    if not all(counts):
+        which = "before" if not counts[0] else "after"
+        raise UsageError(f"there is nothing to compare: the trace {which} has no runs")
     if chosen is None:
         return pairs_by_order(*counts)
     numbers = re.fullmatch(r"(\d{1,9})(?::(\d{1,9}))?", chosen.strip())

@@ -47,13 +47,14 @@ def compare_and_print(
     """
     wanted = [] if limits is None else parse(limits)
     pairs = compare_traces(before, after, **options)
-    found = [it for pair in pairs for it in violations(pair.comparison, wanted)]
+    found = [(pair, it) for pair in pairs for it in violations(pair.comparison, wanted)]
     if as_json:
         _print_json(pairs)
     else:
         _print_tables(pairs, sort, top)
-    for violation in found:
-        print(f"{violation}.", file=sys.stderr)
+    for pair, violation in found:
+        run = f"run {pair.after}, " if len(pairs) > 1 else ""
+        print(f"{run}{violation}.", file=sys.stderr)
     return not found
 
 

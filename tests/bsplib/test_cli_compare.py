@@ -81,6 +81,13 @@ def test_each_violated_limit_has_a_sentence_and_the_status_is_one(compare):
     ]
 
 
+def test_of_several_runs_a_sentence_names_the_one_that_violates_a_limit(compare):
+    result = compare("before", "after", "--fail-on", "supersteps>1")
+    assert result.stderr == (
+        "run 2, program: supersteps 2 (2 before), and supersteps>1 allows at most 1.\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("limits", "error"),
     [

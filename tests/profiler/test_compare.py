@@ -283,6 +283,14 @@ def test_a_run_that_is_not_there_is_refused(script, chosen, error):
         pairs_of(Trace((run, run)), Trace((run,)), chosen)
 
 
+@pytest.mark.parametrize("which", ["before", "after"])
+def test_a_trace_without_runs_cannot_be_compared(script, which):
+    traces = {"before": Trace((program(script).run(),))} | {"after": Trace(())}
+    before, after = traces.values() if which == "after" else reversed(traces.values())
+    with pytest.raises(UsageError, match=f"nothing to compare: the trace {which} has no runs"):
+        compare_traces(before, after)
+
+
 # -- the table and the data --------------------------------------------------------------------
 
 
