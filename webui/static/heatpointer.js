@@ -9,7 +9,7 @@ const WHEEL = 1.0015; // zoom for each pixel of the wheel
    view() and setView(low, high): the part of the axis that is seen. axisAt(pixel), width():
    pixels across. selecting(): whether dragging selects. selectTo(from, to, done): the range
    on the axis while it is selected, and when it is. click(event, selecting), point(event),
-   leave(). */
+   leave(); cancel(): the browser has taken the pointer, to scroll the page. */
 export function followPointers(canvas, on) {
   const pressed = new Map(); // position by pointer
   let drag = null;
@@ -73,6 +73,7 @@ export function followPointers(canvas, on) {
   canvas.addEventListener("pointercancel", (event) => {
     pressed.delete(event.pointerId);
     drag = null;
+    on.cancel();
   });
   canvas.addEventListener("pointerleave", () => {
     if (drag === null) on.leave();

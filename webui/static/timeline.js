@@ -314,6 +314,10 @@ export function create(host, context) {
       if (wasSelecting) showAll();
       else choose();
     },
+    cancel() {
+      selected = null;
+      redraw();
+    },
     leave() {
       if (document.activeElement === canvas) return;
       cursor = null;
