@@ -120,8 +120,7 @@ export function strip(values, most, onPoint) {
   columns.forEach(([first, last], column) => {
     let value = 0;
     for (let pid = first; pid < last; pid += 1) value = Math.max(value, values[pid]);
-    const marked = columns.filter(([first]) => first < greatest).length;
-  const level = Math.min(LEVELS - 1, Math.floor(LEVELS * value / (most || 1)));
+    const level = Math.min(LEVELS - 1, Math.floor(LEVELS * value / (most || 1)));
     levels[level].push(rectangle(column * width, 0, width, STRIP));
   });
   return wide("strip", STRIP, values.length, onPoint, ...levels.map((paths, level) =>
