@@ -82,7 +82,7 @@ class _Samples:
 
     def _case(self, case: Case) -> dict[str, Any]:
         samples = self.seconds[case.name]
-        document = {
+        document: dict[str, Any] = {
             "name": case.name,
             "seconds": summary(samples),
             "samples_s": [_rounded(sample) for sample in samples],

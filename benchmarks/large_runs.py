@@ -14,6 +14,7 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -114,5 +115,5 @@ def _read(path: Path) -> dict[str, dict[str, float]]:
 
 if __name__ == "__main__":
     what, file, *numbers = sys.argv[1:]
-    do = {"write": _write, "read": _read}[what]
+    do: Callable[..., object] = _write if what == "write" else _read
     print(json.dumps(do(Path(file), *map(int, numbers))))
