@@ -6,11 +6,16 @@ than records.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
-from profiler._numbering import Ints, blocks, ranked
+from profiler._numbering import Ints, blocks, by_blocks, is_small, rank_in_place, ranked
 from profiler._segments import LOW, ROWS, TOP, Stats
+
+_SUMS_OF_SLICE = 16
+"""Size of the sums of a slice, with what is computed from them, in numbers of 8 bytes."""
 
 
 class Cells:
@@ -68,6 +73,33 @@ def cell_numbers(step: Ints, origin: Ints, origins: int) -> tuple[Ints, Ints]:
     cell = place[step]
     cell[other] = place[len(usual) + number]
     return keys[order], cell
+
+
+def slice_numbers(
+    origin: Ints, origins: int, pid: NDArray[np.int32], nprocs: int
+) -> tuple[Ints, Callable[[slice], Ints]]:
+    """Number the slices of pies: a slice is what one process has of one origin.
+
+    Args:
+        origin: for each record the number of its origin.
+        origins: number of origins.
+        pid: for each record its process.
+        nprocs: number of processes.
+
+    Returns:
+        The key of each slice, ``origin * nprocs + pid``; a function that returns the slices of
+        a block of records.
+    """
+
+    def keys(part: slice) -> Ints:
+        key: Ints = origin[part] * nprocs + pid[part]
+        return key
+
+    if is_small(_SUMS_OF_SLICE * origins * nprocs, len(pid)):
+        return np.arange(origins * nprocs), keys  # also slices without records
+    number = by_blocks(len(pid), keys)
+    found = rank_in_place(number)
+    return found, lambda part: number[part]
 
 
 class Pies:

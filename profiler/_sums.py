@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bsplib.recording.records import Run
 from bsplib.sync_kinds import Kind
-from profiler._cells import Cells, Pies, Spans, cell_numbers
+from profiler._cells import Cells, Pies, Spans, cell_numbers, slice_numbers
 from profiler._numbering import Ints, by_blocks, rank_in_place
 from profiler._segments import LOW, ROWS, TOP, Stats, changes, merge, starts
 from profiler.costs import METRICS, cost_blocks, superstep_numbers
@@ -39,11 +39,11 @@ class Sums:
         step = superstep_numbers(run)
         places, cell = cell_numbers(step, origin, len(keys))
         self._cells = Cells(places, keys % few != Kind.END)
-        of_pid = by_blocks(len(pid), lambda part: origin[part] * run.nprocs + pid[part])
-        self._pies = Pies(rank_in_place(of_pid), run.nprocs, len(METRICS))
+        slices, slice_of = slice_numbers(origin, len(keys), pid, run.nprocs)
+        self._pies = Pies(slices, run.nprocs, len(METRICS))
         for part, costs in cost_blocks(run, step):
             self._cells.add(cell[part], costs)
-            self._pies.add(of_pid[part], costs)
+            self._pies.add(slice_of(part), costs)
         self._spans = Spans(self._cells, cell, records)
         group = np.zeros(int(step.max(initial=-1)) + 1, np.int64)
         group[step] = records["group"]
