@@ -129,6 +129,9 @@ def write_html(
 ) -> None:
     """Save the pages of a trace as one HTML file that needs no server and no network.
 
+    The file contains the source of the functions that are shown, as far as it is on this
+    computer (see :mod:`profiler.sources`).
+
     Args:
         trace: the trace; the file contains all its runs.
         out_path: the file to write; it is written completely or not at all.

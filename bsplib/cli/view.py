@@ -11,7 +11,12 @@ from bsplib.cli.traces import read, summing_up
 
 
 @click.command("view")
-@click.option("--html", type=TRACE, help="Write one page that works offline, and start no server.")
+@click.option(
+    "--html",
+    type=TRACE,
+    help="Write one page that works offline, with the program's source as far as it is here, "
+    "and start no server.",
+)
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, help="Port of the server; 0: a free one."
 )
