@@ -139,10 +139,17 @@ def served(*traces, **options):
         server.server_close()
 
 
-def show(tab, url, state=""):
-    """Open the page in a tab, with the state in its address, and wait until it shows a run."""
-    tab.goto("about:blank")  # else a new hash alone would not load the page anew
-    tab.goto(f"{url}#{state}" if state else url)
+def show(tab, url, state="", *, fresh=False):
+    """Show a state of the page, and wait until it shows a run.
+
+    Where the tab shows this page already, only the address is changed, which is faster;
+    ``fresh`` loads the page anew.
+    """
+    if not fresh and tab.url.partition("#")[0] == url:
+        tab.evaluate("state => { location.hash = state; }", state)
+    else:
+        tab.goto("about:blank")  # else a new hash alone would not load the page anew
+        tab.goto(f"{url}#{state}" if state else url)
     expect(tab.locator("#detail h2")).to_be_attached()
 
 

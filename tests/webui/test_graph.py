@@ -30,8 +30,8 @@ def box(tab, name):
     return tab.locator(".node", has=tab.locator(f".title:text-is('{name}')"))
 
 
-def open_graph(tab, url, show, state=""):
-    show(tab, url, state)
+def open_graph(tab, url, state="", *, show, **options):
+    show(tab, url, state, **options)
     return drawn(tab)
 
 
@@ -40,7 +40,7 @@ def count_nodes(tab, number):
 
 
 def test_a_box_says_name_and_value_and_has_a_bar_for_each_process(tab, broadcast_url, show):
-    names = open_graph(tab, broadcast_url, show, "metric=h-imb&all=1")
+    names = open_graph(tab, broadcast_url, "metric=h-imb&all=1", show=show)
     assert len(names) == 9
     node = box(tab, "bcast_onestage")
     expect(node.locator(".value")).to_have_text("5.25 MB")
@@ -49,7 +49,7 @@ def test_a_box_says_name_and_value_and_has_a_bar_for_each_process(tab, broadcast
 
 
 def test_another_metric_shades_and_labels_the_boxes_in_place(tab, broadcast_url, show):
-    open_graph(tab, broadcast_url, show, "metric=h-imb")
+    open_graph(tab, broadcast_url, "metric=h-imb", show=show)
     node = box(tab, "bcast.py line 41")
     before = node.bounding_box()
     assert fill(node) == "rgb(255, 255, 255)"
@@ -66,7 +66,7 @@ def fill(node):
 
 
 def test_the_critical_path_is_dark_and_wide_lines_cost_most(tab, broadcast_url, show):
-    open_graph(tab, broadcast_url, show, "metric=h-imb")
+    open_graph(tab, broadcast_url, "metric=h-imb", show=show)
     critical = tab.locator(".node.critical .title").all_text_contents()
     assert set(critical) == set(CHAIN)
     expect(tab.locator(".line.critical")).to_have_count(len(CHAIN) - 1)
@@ -79,7 +79,7 @@ def test_the_critical_path_is_dark_and_wide_lines_cost_most(tab, broadcast_url, 
 
 
 def test_a_click_selects_a_node_and_lights_what_leads_there(tab, broadcast_url, show):
-    open_graph(tab, broadcast_url, show)
+    open_graph(tab, broadcast_url, show=show)
     box(tab, "foo").click()
     expect(tab.locator("#detail h2")).to_have_text("foo")
     assert "node=" in tab.url
@@ -94,7 +94,7 @@ def test_hovering_answers_at_once_with_costs_and_fades_what_is_not_related(
 ):
     graph = build(broadcast_trace.runs[0]).graph
     cost = graph.nodes[ids(broadcast_trace)["bcast_twostage"]]["cost"]
-    open_graph(tab, broadcast_url, show)
+    open_graph(tab, broadcast_url, show=show)
     box(tab, "bcast_twostage").hover()
     tooltip = tab.get_by_role("tooltip")
     expect(tooltip).to_contain_text("bcast_twostage")
@@ -112,7 +112,7 @@ def test_an_edge_shows_the_part_of_its_caller_in_panel_and_address(
 ):
     names = ids(broadcast_trace)
     edge = f"{names['foo']}.{names['bcast_onestage']}"
-    open_graph(tab, broadcast_url, show, f"edge={edge}")
+    open_graph(tab, broadcast_url, f"edge={edge}", show=show)
     expect(tab.locator("#detail .through")).to_have_text("the part called by foo")
     expect(tab.locator("#detail")).to_contain_text("5 supersteps")
     expect(tab.locator(".line.chosen")).to_have_count(1)
@@ -121,7 +121,7 @@ def test_an_edge_shows_the_part_of_its_caller_in_panel_and_address(
         "path => { const m = path.getPointAtLength(path.getTotalLength() / 2)"
         ".matrixTransform(path.getScreenCTM()); return [m.x, m.y]; }"
     )
-    open_graph(tab, broadcast_url, show)
+    open_graph(tab, broadcast_url, show=show)
     tab.mouse.click(x, y)
     expect(tab.locator("#detail .through")).to_have_text("the part called by foo")
     assert f"edge={edge}" in tab.url
@@ -142,19 +142,18 @@ def test_a_key_filters_the_graph_and_r_resets_it(
     tab, broadcast_url, broadcast_trace, show, key, names
 ):
     node = ids(broadcast_trace)["foo"]
-    everything = open_graph(tab, broadcast_url, show, f"node={node}")
+    everything = open_graph(tab, broadcast_url, f"node={node}", show=show)
     tab.keyboard.press(key)
     count_nodes(tab, len(names))
     assert set(drawn(tab)) == names
     address = tab.url
     tab.keyboard.press("r")
     count_nodes(tab, len(everything))
-    open_graph(tab, address, show)
-    assert set(drawn(tab)) == names
+    assert set(open_graph(tab, *address.split("#"), show=show, fresh=True)) == names
 
 
 def test_a_collapsed_node_says_how_much_is_under_it(tab, broadcast_url, broadcast_trace, show):
-    open_graph(tab, broadcast_url, show)
+    open_graph(tab, broadcast_url, show=show)
     box(tab, "bcast_twostage").dblclick()
     count_nodes(tab, 6)
     expect(box(tab, "bcast_twostage").locator(".badge")).to_have_text("+2")
@@ -162,7 +161,7 @@ def test_a_collapsed_node_says_how_much_is_under_it(tab, broadcast_url, broadcas
 
 def test_calls_through_a_hidden_node_are_a_dashed_line(tab, broadcast_url, broadcast_trace, show):
     node = ids(broadcast_trace)["bcast_onestage"]
-    open_graph(tab, broadcast_url, show, f"hidden={node}")
+    open_graph(tab, broadcast_url, f"hidden={node}", show=show)
     dashed = tab.locator(".line.folded .stroke")
     expect(dashed).to_have_count(2)  # from foo and from bar to the line
     assert dashed.first.evaluate("line => getComputedStyle(line).strokeDasharray") != "none"
@@ -170,7 +169,7 @@ def test_calls_through_a_hidden_node_are_a_dashed_line(tab, broadcast_url, broad
 
 
 def test_the_menu_of_a_node_is_walked_by_keys(tab, broadcast_url, show):
-    open_graph(tab, broadcast_url, show)
+    open_graph(tab, broadcast_url, show=show)
     box(tab, "foo").click(button="right")
     menu = tab.get_by_role("menu", name="Show foo")
     expect(menu.get_by_role("menuitem").first).to_be_focused()
@@ -184,7 +183,7 @@ def test_the_menu_of_a_node_is_walked_by_keys(tab, broadcast_url, show):
 
 
 def test_the_graph_is_walked_by_arrow_keys_and_enter_selects(tab, broadcast_url, show):
-    open_graph(tab, broadcast_url, show, "metric=h-imb")
+    open_graph(tab, broadcast_url, "metric=h-imb", show=show)
     tab.locator("#bar button").last.focus()
     focused = "document.activeElement.querySelector('.title')?.textContent"
     tab.locator(".node[tabindex='0']").focus()
@@ -205,7 +204,7 @@ def transform(tab):
 
 
 def test_the_graph_is_moved_and_zoomed_and_the_address_follows(tab, broadcast_url, show):
-    open_graph(tab, broadcast_url, show)
+    open_graph(tab, broadcast_url, show=show)
     whole = transform(tab)
     tab.mouse.move(600, 700)
     tab.mouse.wheel(0, -400)
@@ -216,7 +215,7 @@ def test_the_graph_is_moved_and_zoomed_and_the_address_follows(tab, broadcast_ur
     tab.wait_for_url(re.compile("zoom="))
     moved = transform(tab)
     assert moved != whole
-    open_graph(tab, tab.url, show)
+    open_graph(tab, *tab.url.split("#"), show=show, fresh=True)
     before, after = (list(map(float, re.findall(r"-?[\d.]+", t))) for t in (moved, transform(tab)))
     assert after == pytest.approx(before, abs=1)
     tab.keyboard.press("0")
@@ -252,7 +251,7 @@ def test_a_small_graph_opens_whole_in_letters_of_at_least_eleven_pixels(
     tab, tree_run, served, show, nodes
 ):
     with served(Trace((tree_run(nodes),))) as url:
-        open_graph(tab, url, show)
+        open_graph(tab, url, show=show)
         assert min(letters(tab)) >= 11
         assert inside(tab)
 
@@ -261,7 +260,7 @@ def test_a_large_graph_opens_readable_on_the_critical_path_and_says_what_is_fold
     tab, tree_run, served, show
 ):
     with served(Trace((tree_run(300),))) as url:
-        open_graph(tab, url, show)
+        open_graph(tab, url, show=show)
         assert min(letters(tab)) >= 11
         expect(tab.locator(".note")).to_contain_text("of 300 nodes are folded into dashed lines")
         end = tab.locator("#chain button .name").last.text_content()
@@ -282,7 +281,7 @@ def test_a_long_name_ends_with_an_ellipsis_and_is_whole_in_the_tooltip(
     for name in (short, long):
         maker.step((frame("main", 1, 2), frame(name, 5, 6)), [1e-3, 2e-3])
     with served(Trace((maker.run(),))) as url:
-        names = open_graph(tab, url, show)
+        names = open_graph(tab, url, show=show)
         assert short in names
         assert f"{long[:31]}…" in names
         for text in tab.locator(".node .title").all():
@@ -320,7 +319,7 @@ def test_functions_of_bsplib_are_shown_on_demand(tab, run_maker, frame, served, 
     inside = frame("Group.allreduce", 1, 90, file="bsplib/group.py")._replace(library=True)
     maker.step((frame("main", 1, 2), inside), [1e-3, 2e-3])
     with served(Trace((maker.run(),))) as url:
-        open_graph(tab, url, show)
+        open_graph(tab, url, show=show)
         assert "Group.allreduce" not in drawn(tab)
         tab.get_by_role("button", name="Library").click()
         expect(box(tab, "Group.allreduce")).to_be_visible()
@@ -329,7 +328,7 @@ def test_functions_of_bsplib_are_shown_on_demand(tab, run_maker, frame, served, 
 
 def test_hostile_names_are_shown_as_text_and_run_nothing(tab, hostile_trace, served, show):
     with served(hostile_trace) as url:
-        open_graph(tab, url, show, "all=1")
+        open_graph(tab, url, "all=1", show=show)
         titles = tab.locator(".node .title").all_text_contents()
         assert "<b>html?</b>" in titles
         for node in tab.locator(".node").all():
@@ -375,7 +374,7 @@ def test_text_can_be_read_on_every_shade_and_shades_rise(
     open_tab, broadcast_url, show, scheme, palette
 ):
     tab = open_tab(color_scheme=scheme)
-    open_graph(tab, broadcast_url, show)
+    open_graph(tab, broadcast_url, show=show)
     if palette == "safe":
         tab.get_by_role("button", name="Shades in red").click()
     node = tab.locator(".node").first
@@ -398,7 +397,7 @@ def test_text_can_be_read_on_every_shade_and_shades_rise(
 def test_all_words_of_the_page_can_be_read(open_tab, broadcast_url, show):
     for scheme in ("light", "dark"):
         tab = open_tab(color_scheme=scheme)
-        open_graph(tab, broadcast_url, show)
+        open_graph(tab, broadcast_url, show=show)
         words = tab.evaluate(
             """() => [...document.querySelectorAll("body *")].filter((e) =>
               e.checkVisibility() && !e.closest("svg, .chosen, option")

@@ -53,7 +53,7 @@ def test_the_address_holds_path_and_node_by_their_names(tab, broadcast_url, broa
     tab.get_by_role("radio", name="idle time, relative imbalance").check(force=True)
     tab.locator("#chain").get_by_role("button", name="main").click()
     assert f"node={ids(broadcast_trace)['main']}" in tab.url
-    show(tab, *tab.url.split("#"))
+    show(tab, *tab.url.split("#"), fresh=True)
     expect(tab.locator("#detail h2")).to_have_text("main")
     expect(tab.locator("#legend .title")).to_have_text("idle time, relative imbalance")
 

@@ -52,6 +52,7 @@ export function create(host, context) {
   let shown = []; // the nodes of the scene
   let ids = []; // and their ids
   let unfolded = new Set(); // nodes that are shown because they were selected
+  let remembered = state.zoom; // the part of the graph that the address names
   let hovered = { node: null, line: null };
   let asked = 0; // number of the latest scene that was asked for
   let isVisible = false;
@@ -65,6 +66,7 @@ export function create(host, context) {
 
   function fit() {
     viewport.fit();
+    remembered = null;
     update({ zoom: null }, { push: false });
   }
 
@@ -74,7 +76,15 @@ export function create(host, context) {
       Math.round((room.width / 2 - view.x) / view.scale),
       Math.round((room.height / 2 - view.y) / view.scale), Number(view.scale.toFixed(3)),
     ];
+    remembered = at;
     update({ zoom: at }, { push: false });
+  }
+
+  /* Goes where the address leads, when the reader went back or changed it. */
+  function followZoom(changed) {
+    if (!changed?.has("zoom") || sameList(state.zoom ?? [], remembered ?? [])) return;
+    remembered = state.zoom;
+    open();
   }
 
   /* Draws a graph of many nodes on a canvas, and a smaller one as SVG. */
@@ -91,11 +101,11 @@ export function create(host, context) {
     if (!isNew && scene !== null && sameList(found.nodes, shown)) return;
     asked += 1;
     const number = asked;
+    delete stage.dataset.nodes;
     const room = viewport.measure();
     const made = await makeScene(model, found, room, PADDING, context);
     if (number !== asked) return;
-    const wasEmpty = scene === null;
-    const isSame = !wasEmpty && sameList(idsOf(found.nodes), ids) && isLike(made, scene);
+    const isSame = scene !== null && sameList(idsOf(found.nodes), ids) && isLike(made, scene);
     [scene, shown, ids] = [{ ...made, model }, found.nodes, idsOf(found.nodes)];
     chooseDrawing(shown.length);
     drawing.load(scene);
@@ -104,7 +114,7 @@ export function create(host, context) {
     tellDropped();
     paint();
     mark();
-    if (!isSame) open(wasEmpty);
+    if (!isSame) open();
     stage.dataset.nodes = shown.length; // says that the graph is drawn
   }
 
@@ -131,10 +141,10 @@ export function create(host, context) {
   }
 
   /* Shows all of the graph or, where its letters would be too small to read, the critical
-     path; at first what the address says. */
-  function open(isFirst) {
+     path; or what the address says. */
+  function open() {
     viewport.fitted = true;
-    if (isFirst && state.zoom !== null) {
+    if (state.zoom !== null) {
       viewport.fitted = false;
       viewport.centre(...state.zoom);
     } else if (viewport.fittingScale() * LETTER_PX >= SMALLEST_LETTERS) {
@@ -296,6 +306,7 @@ export function create(host, context) {
       layOut(isNew);
     }
     if (!isCurrent()) return;
+    followZoom(changed);
     if (changed === null || changed.has("model") || changed.has("metric")) paint();
     mark();
     const box = scene.boxes.get(model.indexOf(state.node));

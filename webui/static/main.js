@@ -89,6 +89,7 @@ async function onChange(_, changed) {
   const reload = LOADED_BY.some((name) => changed.has(name))
     || (changed.has("filters") && state.filters.library !== loaded.library);
   if (reload) {
+    if (!namesRun()) return;
     header.offer(loaded.traces);
     loaded.library = state.filters.library;
     if (!(await load())) return;
@@ -101,25 +102,39 @@ async function onChange(_, changed) {
   showAll(known);
 }
 
+/* The run that the state names or, where there is none, the first that can be shown; null
+   where there is nothing to show, which is said then. */
+function nearestRun() {
+  const readable = loaded.traces.filter(({ error }) => error === null);
+  const trace = readable.find(({ id }) => id === state.trace) ?? readable[0] ?? loaded.traces[0];
+  const trouble = !trace ? "There is no trace to show."
+    : trace.error ?? (trace.runs.length === 0 ? "The trace has no runs." : null);
+  if (trouble !== null) {
+    say(trouble);
+    return null;
+  }
+  return { trace: trace.id, run: trace.runs[state.run] === undefined ? 0 : state.run };
+}
+
+/* Whether the state names a run that can be shown; else it is changed, which shows another. */
+function namesRun() {
+  const nearest = nearestRun();
+  if (nearest === null) return false;
+  const isThere = nearest.trace === state.trace && nearest.run === state.run;
+  if (!isThere) update(nearest, { push: false });
+  return isThere;
+}
+
 async function refresh() {
   forget("traces.json");
   loaded.traces = await get("traces.json");
   header.offer(loaded.traces);
-  const readable = loaded.traces.filter(({ error }) => error === null);
-  const trace = readable.find(({ id }) => id === state.trace) ?? readable[0] ?? loaded.traces[0];
-  if (!trace) return say("There is no trace to show.");
-  if (trace.error !== null) return say(trace.error);
-  if (trace.runs.length === 0) return say("The trace has no runs.");
-  const run = state.run < trace.runs.length && Number.isInteger(state.run) ? state.run : 0;
-  if (run !== state.run || trace.id !== state.trace) {
-    return update({ run, trace: trace.id }, { push: false }); // which loads and shows it
-  }
+  if (!namesRun() || loaded.model !== null) return;
   loaded.library = state.filters.library;
-  if (loaded.model === null && await load()) {
+  if (await load()) {
     price();
     showAll(new Set(["model"]));
   }
-  return undefined;
 }
 
 function start() {
