@@ -139,11 +139,11 @@ def served(*traces, **options):
         server.server_close()
 
 
-def show(tab, url, state="", *, fresh=False):
+def show(tab, url, state="", *, fresh=True):
     """Show a state of the page, and wait until it shows a run.
 
-    Where the tab shows this page already, only the address is changed, which is faster;
-    ``fresh`` loads the page anew.
+    The page is loaded anew. Without ``fresh``, only the address is changed where the tab
+    shows this page already, which is faster; what a view keeps to itself stays then.
     """
     if not fresh and tab.url.partition("#")[0] == url:
         tab.evaluate("state => { location.hash = state; }", state)

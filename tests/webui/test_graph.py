@@ -1,6 +1,7 @@
 """The view of the graph in a real browser: layout, shades, filters, keys, tooltips."""
 
 import re
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -11,6 +12,13 @@ from profiler import format as fmt
 from profiler.callgraph import build
 
 pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module", name="show")
+def _show(show):
+    """Most tests here need no page of their own."""
+    return partial(show, fresh=False)
+
 
 CHAIN = ["main", "bar", "bcast_onestage", "bcast.py line 18"]
 

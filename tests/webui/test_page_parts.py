@@ -1,6 +1,7 @@
 """The header, the tabs, the function bar and the side panels, in a real browser."""
 
 import re
+from functools import partial
 
 import pytest
 from playwright.sync_api import expect
@@ -12,6 +13,12 @@ from profiler.callgraph import build
 from profiler.losses import book
 
 pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module", name="show")
+def _show(show):
+    """Most tests here need no page of their own."""
+    return partial(show, fresh=False)
 
 
 def ids(trace, run=0):

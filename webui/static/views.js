@@ -66,6 +66,7 @@ export function createViews(tabs, main, context) {
       tab.setAttribute("aria-selected", other === name);
       tab.tabIndex = other === name ? 0 : -1;
     }
+    chosen.tab.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 
   function show(model, changed) {
