@@ -121,6 +121,18 @@ def test_a_line_that_calls_one_function_has_what_came_through_it(tab, url, show,
     expect(tab.locator(".source tbody tr").first).to_have_attribute("data-line", "5")
 
 
+def test_the_first_line_that_costs_is_scrolled_to(tab, run_maker, frame, served, show, tmp_path):
+    path = tmp_path / "long.py"
+    path.write_text("def main(bsp):\n" + "    pass\n" * 200 + "    bsp.sync()\n")
+    maker = run_maker(2)
+    maker.step((frame("main", 1, 202, str(path)),), 1e-3)
+    trace = Trace((maker.run(),))
+    with served(trace) as url:
+        for node in build(trace.runs[0]).graph:
+            show(tab, url, f"view=source&node={node}")
+            expect(tab.locator(".source [data-line='202']")).to_be_in_viewport()
+
+
 def test_the_margin_is_priced_anew_with_the_machine(tab, url, show, ids):
     show(tab, url, f"view=source&node={ids['relax']}&speed=0.1")
     expect(tab.locator(".source [data-line='2']")).to_contain_text("20.0 ms")

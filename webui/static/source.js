@@ -72,8 +72,14 @@ export function create(host, { store, api, query }) {
       rows.length ? html("table", {}, html("thead", {}, head), html("tbody", {}, ...rows)) : null,
     ].filter(Boolean));
     const { id } = model.nodes[node];
-    if (drawn !== id) host.querySelector("[aria-current]")?.scrollIntoView({ block: "center" });
+    if (drawn !== id) reveal();
     drawn = id;
+  }
+
+  /* Scrolls to the line of a cost centre, or to the first line of a function that costs. */
+  function reveal() {
+    const cost = host.querySelector("[aria-current]") ?? host.querySelector("tbody button")?.closest("tr");
+    cost?.scrollIntoView({ block: "center" });
   }
 
   /* Reads the answer for the run that is shown, unless that is on its way. */
