@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import expect
 
+import webui
 from bsplib.recording.records import Trace
 from profiler import format as fmt
 from profiler.callgraph import build
@@ -423,3 +424,35 @@ def test_all_words_of_the_page_can_be_read(open_tab, broadcast_url, show):
         for text, colour, background, size in words:
             assert contrast(luminance(known[colour]), luminance(known[background])) >= 4.5, text
             assert size >= 11, text
+
+
+def test_a_saved_page_lays_out_what_is_left_without_a_server(
+    open_tab, broadcast_trace, show, tmp_path
+):
+    out = tmp_path / "profile.html"
+    webui.write_html(broadcast_trace, out)
+    tab = open_tab()
+    tab.context.set_offline(True)
+    node = ids(broadcast_trace)["bcast_onestage"]
+    names = open_graph(tab, out.as_uri(), f"hidden={node}", show=show, fresh=True)
+    assert len(names) == 7
+    boxes = tab.locator(".node .shape").evaluate_all(
+        "shapes => shapes.map(s => s.getBoundingClientRect())"
+        ".map(b => [b.x, b.y, b.right, b.bottom])"
+    )
+    for number, (left, top, right, bottom) in enumerate(boxes):
+        for x, y, end, below in boxes[:number]:
+            assert right <= x or end <= left or bottom <= y or below <= top
+    expect(tab.get_by_role("button", name="Library")).to_have_count(0)
+
+
+def test_going_back_shows_the_part_of_the_graph_that_was_seen(tab, broadcast_url, show):
+    open_graph(tab, broadcast_url, show=show, fresh=True)
+    whole = transform(tab)
+    box(tab, "foo").click()
+    tab.keyboard.press("+")
+    tab.wait_for_url(re.compile("zoom="))
+    assert transform(tab) != whole
+    tab.go_back()
+    expect(tab.locator("#detail h2")).to_have_text("bcast.py line 18")
+    assert transform(tab) == whole
