@@ -87,8 +87,6 @@ class Loss:
     """Number of supersteps."""
     text: str = field(repr=False)
     """A sentence, in which ``{lost}``, ``{cost}`` and ``{share}`` stand for the figures."""
-    places: int = 1
-    """At how many cost centres, for the sentence about all places with too many supersteps."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -82,24 +82,25 @@ def judge(ledger: Ledger) -> Verdict:
     cost_s = ledger.cost_s
     if cost_s == 0:
         return Verdict(True, (Sentence(NOTHING, 0.0, BALANCED),))
-    losses = _steps_as_one(ledger.losses)
-    worth = [loss for loss in losses if loss.seconds >= LEAST_SHARE * cost_s]
-    core = [loss for loss in worth if loss.kind == CORE]
-    others = [loss for loss in worth if loss.kind != CORE][: MOST_SENTENCES - len(core)]
-    sentences = [sentence(loss, cost_s) for loss in (*others, *core)]
-    if not others:
-        sentences.insert(0, _about_the_run(ledger))
-    return Verdict(not others and sentences[0].kind == BALANCED, tuple(sentences))
+    steps = [loss for loss in ledger.losses if loss.kind == STEPS]
+    core = [loss for loss in ledger.losses if loss.kind == CORE]
+    rest = [loss for loss in ledger.losses if loss.kind not in (STEPS, CORE)]
+    about = [sentence(loss, cost_s) for loss in rest]
+    about += [_about_steps(steps, cost_s)] if steps else []
+    about.sort(key=lambda each: -each.seconds)
+    last = _worth([sentence(loss, cost_s) for loss in core], cost_s)
+    first = _worth(about, cost_s)[: MOST_SENTENCES - len(last)] or [_about_the_run(ledger)]
+    return Verdict(first[0].kind == BALANCED, (*first, *last))
 
 
-def _steps_as_one(losses: Sequence[Loss]) -> list[Loss]:
-    """Sum up the places with too many supersteps: they have one cause, and one sentence."""
-    steps = [loss for loss in losses if loss.kind == STEPS]
-    rest = [loss for loss in losses if loss.kind != STEPS]
-    if steps:
-        seconds, count = sum(loss.seconds for loss in steps), sum(loss.count for loss in steps)
-        rest.append(replace(steps[0], seconds=seconds, count=count, places=len(steps)))
-    return sorted(rest, key=lambda loss: -loss.seconds)
+def _worth(sentences: Sequence[Sentence], cost_s: float) -> list[Sentence]:
+    return [each for each in sentences if each.seconds >= LEAST_SHARE * cost_s]
+
+
+def _about_steps(steps: Sequence[Loss], cost_s: float) -> Sentence:
+    """Return one sentence for all places with too many supersteps: they have one cause."""
+    seconds, count = sum(loss.seconds for loss in steps), sum(loss.count for loss in steps)
+    return sentence(replace(steps[0], seconds=seconds, count=count), cost_s, places=len(steps))
 
 
 def _about_the_run(ledger: Ledger) -> Sentence:
@@ -117,12 +118,18 @@ def _about_the_run(ledger: Ledger) -> Sentence:
     return Sentence(filled(SPREAD_TEXT, lost_s, cost_s, name), lost_s, SPREAD, lowest)
 
 
-def sentence(loss: Loss, cost_s: float) -> Sentence:
-    """Return the sentence about a loss of a run of this cost."""
+def sentence(loss: Loss, cost_s: float, *, places: int = 1) -> Sentence:
+    """Return the sentence about a loss of a run of this cost.
+
+    Args:
+        loss: the loss; where it is summed over several places, its chain leads to the first.
+        cost_s: the cost of the run.
+        places: number of these places.
+    """
     node = loss.chain[-1] if loss.chain else None
     superstep = loss.superstep if loss.group == 0 else None
     who = processes(loss.pids) if loss.kind == GROUPS else ""
-    text = filled(loss.text, loss.seconds, cost_s, who, loss.count, loss.places)
+    text = filled(loss.text, loss.seconds, cost_s, who, loss.count, places)
     return Sentence(text, loss.seconds, loss.kind, node, superstep)
 
 
