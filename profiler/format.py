@@ -136,12 +136,17 @@ def waiting(run: Run) -> str:
 def prices(rates: Rates) -> str:
     """Return the rates in a sentence, with what is missing."""
     ratio = f", computation takes {rates.ratio:.3g} times as long" if rates.ratio != 1 else ""
-    g, l = seconds(rates.g), seconds(rates.l)  # noqa: E741  # the names in the field
+    g, l = _per_byte(rates.g), seconds(rates.l)  # noqa: E741  # the names in the field
     figures = f"g = {g} for each byte ({rates.rule} of in and out), l = {l}{ratio}"
     if rates.source == NO_SOURCE:
         return f"loss and cost: {visible(rates.note)}"
     note = f" {visible(rates.note)}" if rates.note else ""
     return f"loss and cost: {figures}; {visible(rates.source)}.{note}"
+
+
+def _per_byte(g: float) -> str:
+    """Return a time with three digits, also where it is far below a nanosecond."""
+    return f"{g * 1e9:.3g} ns" if 0 < g < 1e-10 else seconds(g)
 
 
 def _three_digits(value: float) -> float:

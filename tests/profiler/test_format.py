@@ -4,6 +4,7 @@ import pytest
 
 from profiler import format as fmt
 from profiler.callgraph import Node, Summary
+from profiler.rates import Rates
 
 
 @pytest.mark.parametrize(
@@ -69,3 +70,7 @@ def test_what_does_not_print_is_made_visible(text, shown):
 )
 def test_a_label_is_one_line_and_says_which_kind_of_sync(sync, shown):
     assert fmt.label(Node("n0", "cost_centre", "a\nb", "f.py", 3, sync)) == shown
+
+
+def test_a_small_price_of_a_byte_keeps_its_digits():
+    assert "g = 0.00123 ns for each byte" in fmt.prices(Rates(g=1.23e-12, l=1e-6, source="x"))
