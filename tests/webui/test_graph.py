@@ -333,6 +333,7 @@ def test_functions_of_bsplib_are_shown_on_demand(tab, run_maker, frame, served, 
         tab.get_by_role("button", name="Library").click()
         expect(box(tab, "Group.allreduce")).to_be_visible()
         assert "library=1" in tab.url
+        expect(tab.get_by_role("button", name="Library", pressed=True)).to_be_visible()
 
 
 def test_hostile_names_are_shown_as_text_and_run_nothing(tab, hostile_trace, served, show):

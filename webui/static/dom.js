@@ -6,7 +6,9 @@ const SVG = "http://www.w3.org/2000/svg";
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (value === true) element.setAttribute(name, "");
+    else if (name.startsWith("aria-") && typeof value === "boolean") {
+      element.setAttribute(name, String(value));
+    } else if (value === true) element.setAttribute(name, "");
     else if (value !== false && value !== null && value !== undefined) {
       element.setAttribute(name, value);
     }
@@ -16,7 +18,8 @@ function fill(element, attributes, children) {
 }
 
 /* An HTML element: attributes by name (onclick and its kin are listeners; false, null and
-   undefined leave an attribute out), then children: elements, or strings as text. */
+   undefined leave an attribute out, but an aria- attribute is "true" or "false"), then
+   children: elements, or strings as text. */
 export function html(tag, attributes = {}, ...children) {
   return fill(document.createElement(tag), attributes, children);
 }
