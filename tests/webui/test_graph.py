@@ -378,15 +378,27 @@ def luminance(rgb):
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
+@pytest.fixture
+def painted_tab(tab, broadcast_url, show):
+    """Shows the graph in a colour scheme and a palette; afterwards, all is as before."""
+
+    def paint(scheme, palette="red"):
+        tab.emulate_media(color_scheme=scheme)
+        open_graph(tab, broadcast_url, show=show)
+        tab.evaluate(
+            "name => import('./static/theme.js').then(({ setPalette }) => setPalette(name))",
+            palette,
+        )
+        return tab
+
+    yield paint
+    paint("light")
+
+
 @pytest.mark.parametrize("palette", ["red", "safe"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_can_be_read_on_every_shade_and_shades_rise(
-    open_tab, broadcast_url, show, scheme, palette
-):
-    tab = open_tab(color_scheme=scheme)
-    open_graph(tab, broadcast_url, show=show)
-    if palette == "safe":
-        tab.get_by_role("button", name="Shades in red").click()
+def test_text_can_be_read_on_every_shade_and_shades_rise(painted_tab, scheme, palette):
+    tab = painted_tab(scheme, palette)
     node = tab.locator(".node").first
     colours = node.evaluate(
         """(node) => [0, 1, 2, 3, 4].map((shade) => {
@@ -404,10 +416,9 @@ def test_text_can_be_read_on_every_shade_and_shades_rise(
         assert all(step < 0 for step in steps) if scheme == "light" else all(s > 0 for s in steps)
 
 
-def test_all_words_of_the_page_can_be_read(open_tab, broadcast_url, show):
+def test_all_words_of_the_page_can_be_read(painted_tab):
     for scheme in ("light", "dark"):
-        tab = open_tab(color_scheme=scheme)
-        open_graph(tab, broadcast_url, show=show)
+        tab = painted_tab(scheme)
         words = tab.evaluate(
             """() => [...document.querySelectorAll("body *")].filter((e) =>
               e.checkVisibility() && !e.closest("svg, .chosen, option")
