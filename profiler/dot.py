@@ -6,6 +6,7 @@ For some graphs dot would take hours or all memory, so neither is left to it.
 
 from __future__ import annotations
 
+import math
 import shutil
 import subprocess
 import sys
@@ -22,12 +23,15 @@ LAYOUT_SECONDS = 20
 _MEMORY_BYTES = 2 << 30
 _LIMITED = f"""
 import os, resource, sys
-try:
-    resource.setrlimit(resource.RLIMIT_AS, ({_MEMORY_BYTES},) * 2)
-except (OSError, ValueError):
-    pass  # this system has no such limit
-os.execv(sys.argv[1], sys.argv[1:])
+limits = {{resource.RLIMIT_AS: {_MEMORY_BYTES}, resource.RLIMIT_CPU: int(sys.argv[1])}}
+for kind, most in limits.items():
+    try:
+        resource.setrlimit(kind, (most, most))
+    except (OSError, ValueError):
+        pass  # this system has no such limit
+os.execv(sys.argv[2], sys.argv[2:])
 """
+"""Limits memory and, since its parent may be killed before it, also CPU time."""
 _BUNDLED = """
 import sys, pygraphviz
 for source in sys.stdin.buffer.read().decode().split("\\0"):
@@ -62,7 +66,7 @@ def run_dot(
     line = bundled if executable is None else [executable, f"-T{output}"]
     try:
         done = subprocess.run(
-            [sys.executable, "-S", "-I", "-c", _LIMITED, *line],
+            [sys.executable, "-S", "-I", "-c", _LIMITED, str(math.ceil(limit_s) + 1), *line],
             input=between.join(sources).encode(),
             capture_output=True,
             check=False,

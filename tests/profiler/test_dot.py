@@ -41,6 +41,14 @@ def test_a_limit_given_to_one_layout_is_the_one_that_ends_it(tmp_path, monkeypat
         run_dot("digraph {}", limit_s=0.3)
 
 
+def test_dot_ends_by_itself_where_the_caller_is_killed_before_it(tmp_path, monkeypatch):
+    program = tmp_path / "dot"
+    program.write_text(f"#!{shutil.which('sh')}\nulimit -t\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert run_dot("digraph {}", limit_s=4.2) == b"6\n"  # seconds of CPU time
+
+
 def test_a_graph_that_dot_cannot_read_is_an_error():
     with pytest.raises(LayoutError, match=r"^dot failed \(status 1\)"):
         run_dot("graph of nothing {")
