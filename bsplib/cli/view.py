@@ -29,22 +29,28 @@ from bsplib.cli.traces import read, summing_up
     metavar="BEFORE",
     help="Show what changed since the runs in the trace BEFORE, too.",
 )
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument(
+    "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
 def command(
     html: Path | None,
     port: int,
     browser: bool,
     library: bool,
     before: Path | None,
-    file: Path,
+    files: tuple[Path, ...],
 ) -> None:
     """Show the shaded call graph of the trace FILE in the browser.
 
-    If FILE is a folder, the traces in it (*.bsp) can be chosen in the page, also those
-    that come there later.
+    Of several traces, the page shows the first, and the others can be chosen. If FILE is a
+    folder, the traces in it (*.bsp) can be chosen in the page, also those that come there
+    later.
     """
     import webui  # noqa: PLC0415  # imported late
 
+    file, *others = files
+    if others and (html is not None or any(path.is_dir() for path in files)):
+        raise click.ClickException("--html and a folder take one FILE: leave out the others.")
     if file.is_dir():
         if html is not None or before is not None:
             raise click.ClickException(f"{file} is a folder: choose one of its traces.")
@@ -52,8 +58,9 @@ def command(
             raise click.ClickException(f"There is no trace (*.bsp) in the folder {file}.")
         webui.serve(folder=file, port=port, open_browser=browser, library=library)
         return
-    traces = [read(path) for path in (file, before) if path is not None]
-    names = [str(file), str(before)] if before is not None else []
+    paths = [*files, *(path for path in [before] if path is not None)]
+    traces = [read(path) for path in paths]
+    names = [str(path) for path in paths] if len(paths) > 1 else []
     if html is None:
         webui.serve(
             *traces,

@@ -331,6 +331,22 @@ def test_view_writes_a_page(ask, trace, tmp_path):
     assert "worker" in page.read_text()
 
 
+def test_view_serves_all_traces_that_it_is_given_by_their_names(ask, trace, monkeypatch):
+    served = []
+    monkeypatch.setattr("webui.serve", lambda *traces, **options: served.append((traces, options)))
+    result = ask("view", "--no-browser", trace, trace)
+    assert result.exit_code == 0, result.output
+    ((traces, options),) = served
+    assert len(traces) == 2
+    assert options["names"] == [str(trace)] * 2
+
+
+def test_view_writes_one_trace_to_a_page(ask, trace, tmp_path):
+    result = ask("view", "--html", tmp_path / "page.html", trace, trace)
+    assert "--html and a folder take one FILE" in one_sentence(result)
+    assert not (tmp_path / "page.html").exists()
+
+
 def test_view_of_what_is_no_trace_is_one_sentence(ask, program, tmp_path):
     result = ask("view", "--html", tmp_path / "page.html", program)
     assert result.exit_code == 1
