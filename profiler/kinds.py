@@ -113,7 +113,7 @@ class _Finder:
         self._priced = priced
         self._steps = books.supersteps
         self._origin = callgraph.origin_of_records()
-        self._spots, self._spot_of_origin = spots_of(callgraph)
+        _, self._spot_of_origin = spots_of(callgraph)
 
     def entries(self) -> list[Entry]:
         """Return all entries."""
@@ -195,7 +195,7 @@ class _Finder:
         spot = self._spot_of_origin[self._origin[leaders.record]]
         return _Ranked(spot, leaders.lost)
 
-    def _entry(  # what an entry consists of
+    def _entry(
         self,
         source: str,
         rule: str,

@@ -16,6 +16,8 @@ numbers, and starts the processes of every run anew.
    parameter meets each value of every other one. Backend and number of processes count as one
    parameter: every value is tried at every number.
 
+4. tests in a browser, beyond one case of each: a browser keeps both cores busy.
+
 A run that is not about the start or the end of processes is given to processes that stay; see
 the fixture ``run`` of ``tests/bsplib``.
 
@@ -55,7 +57,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 def usual(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """Return what ``make test`` runs."""
     kept = [item for item in items if item.get_closest_marker("slow") is None]
-    for thin in (_usual_counts, _pairs):
+    for thin in (_usual_counts, _pairs, _one_in_a_browser):
         kept = [item for cases in _grouped(kept, _test).values() for item in thin(cases)]
     return _in_order(items, kept)
 
@@ -92,6 +94,10 @@ def _usual_counts(cases: list[pytest.Item]) -> list[pytest.Item]:
         wanted = counts.intersection(USUAL_COUNTS) or {min(counts)}
         kept += [item for item in alike if _nprocs(item) in wanted]
     return kept
+
+
+def _one_in_a_browser(cases: list[pytest.Item]) -> list[pytest.Item]:
+    return cases if cases[0].get_closest_marker("browser") is None else cases[:1]
 
 
 def _pairs(cases: list[pytest.Item]) -> list[pytest.Item]:

@@ -103,6 +103,7 @@ def pairs_of(case):
     return set(combinations([("place", *case["place"]), *sorted(case["own"].items())], 2))
 
 
+@pytest.mark.slow
 def test_each_command_runs_a_part_of_what_the_next_one_runs(quick, usual, every):
     assert quick.keys() < usual.keys() < every.keys()
 

@@ -292,6 +292,7 @@ def crowd():
 @pytest.mark.parametrize(
     ("limit", "count"), [(512, 300), pytest.param(20, 60, marks=pytest.mark.slow)]
 )
+@pytest.mark.slow
 def test_connections_that_ask_for_nothing_do_not_keep_others_out(
     broadcast_trace, monkeypatch, crowd, limit, count
 ):

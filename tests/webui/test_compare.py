@@ -186,6 +186,7 @@ def test_another_speed_prices_the_losses_anew(view, tab):
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_a_narrow_window_shows_names_and_the_chosen_quantity(open_tab, url, show):
     tab = open_tab(width=390)
     show(tab, url, "view=compare")
@@ -228,6 +229,7 @@ def test_a_box_of_the_graph_selects_its_node_by_mouse_and_keyboard(view, tab):
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_a_trace_in_a_file_that_was_not_read_yet_can_be_compared(
     tab, traces, served, show, tmp_path
 ):

@@ -303,6 +303,7 @@ def test_a_long_name_ends_with_an_ellipsis_and_is_whole_in_the_tooltip(
         expect(tab.get_by_role("tooltip")).to_contain_text(long)
 
 
+@pytest.mark.slow
 def test_above_five_hundred_nodes_the_graph_is_one_canvas_that_keys_walk(
     tab, tree_run, served, show
 ):

@@ -156,6 +156,7 @@ def test_escape_closes_the_panel_and_so_does_a_click_elsewhere(tab, url, show):
     expect(panel).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_in_a_narrow_window_the_panel_fits(open_tab, url, show):
     tab = open_tab(width=390, height=844)
     show(tab, url)

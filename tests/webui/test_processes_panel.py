@@ -140,6 +140,7 @@ def test_many_processes_are_sorted_bars_and_a_strip_by_pid(tab, look):
     assert dark == 2  # the straggler, and all others
 
 
+@pytest.mark.slow
 def test_processes_with_equal_shares_are_named_together(tab, run_maker, frame, served, show):
     maker = run_maker(20)
     for _ in range(2):
@@ -158,6 +159,7 @@ def test_an_edge_shows_its_own_part(tab, trace, url, show):
     expect(tab.locator("#processes .readout")).to_contain_text("process 2: 4.00 ms")
 
 
+@pytest.mark.slow
 def test_a_thousand_processes_are_binned_and_asked_for_one_node_at_a_time(
     tab, run_maker, frame, served, show, monkeypatch
 ):

@@ -130,6 +130,7 @@ def test_what_is_found_is_marked_in_the_graph_and_alone_in_the_table(tab, search
     expect(selected(tab)).to_have_text("bcast_onestage")
 
 
+@pytest.mark.slow
 def test_hostile_names_are_found_and_shown_as_text(tab, hostile_trace, served, show):
     with served(hostile_trace) as url:
         for view in "graph", "source":

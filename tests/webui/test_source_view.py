@@ -121,6 +121,7 @@ def test_a_line_that_calls_one_function_has_what_came_through_it(tab, url, show,
     expect(tab.locator(".source tbody tr").first).to_have_attribute("data-line", "5")
 
 
+@pytest.mark.slow
 def test_the_first_line_that_costs_is_scrolled_to(tab, run_maker, frame, served, show, tmp_path):
     path = tmp_path / "long.py"
     path.write_text("def main(bsp):\n" + "    pass\n" * 200 + "    bsp.sync()\n")

@@ -187,6 +187,7 @@ def many_trace(tree_run):
 
 
 @pytest.mark.lengthy
+@pytest.mark.slow
 def test_of_hundreds_of_nodes_only_those_that_are_seen_are_elements(tab, served, show, many_trace):
     with served(many_trace) as url:
         show(tab, url, "view=table")
@@ -201,6 +202,7 @@ def test_of_hundreds_of_nodes_only_those_that_are_seen_are_elements(tab, served,
         expect(tab.locator("[aria-rowindex='2']")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_it_is_usable_on_a_narrow_screen(open_tab, broadcast_url, show):
     tab = open_tab(width=390, height=844)
     show(tab, broadcast_url, "view=table")

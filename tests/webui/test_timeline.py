@@ -231,6 +231,7 @@ def test_another_palette_paints_anew(tab, timeline):
     assert pixel(canvas, **spot(canvas, 0.8, 2)) == red
 
 
+@pytest.mark.slow
 def test_a_saved_page_shows_a_coarse_timeline_and_says_what_it_needs(
     open_tab, show, long_trace, tmp_path
 ):

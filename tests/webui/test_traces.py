@@ -243,6 +243,7 @@ DROP = """({name, bytes}) => {
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_a_folder_can_be_walked_in_the_page(tab, make, tmp_path, served, show):
     (tmp_path / "a.bsp").write_bytes(b"no trace")
     make("b.bsp", 2, program="sort.py", started="2026-01-02T03:04:05+00:00")
@@ -285,6 +286,7 @@ def test_a_file_can_be_chosen_instead(tab, broadcast_url, make, show):
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_a_dropped_file_that_is_no_trace_is_said_in_words(open_tab, broadcast_url, show):
     tab = open_tab(expected="status of 400")
     show(tab, broadcast_url)

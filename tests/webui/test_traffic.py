@@ -208,6 +208,7 @@ def highest_mark(canvas):
     return canvas.evaluate(script)
 
 
+@pytest.mark.slow
 def test_a_run_without_time_of_communication_says_so(tab, served, show, run_maker, frame):
     maker = run_maker(2)
     maker.step((frame("main", 1, 5),), [1e-3] * 2, 0, 0, [(0, 1, 8)])
@@ -217,6 +218,7 @@ def test_a_run_without_time_of_communication_says_so(tab, served, show, run_make
         expect(tab.locator("canvas.scatter")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_of_many_processes_blocks_are_shown_and_one_is_opened_by_enter(
     tab, served, show, run_maker, frame
 ):
