@@ -103,7 +103,6 @@ def pairs_of(case):
     return set(combinations([("place", *case["place"]), *sorted(case["own"].items())], 2))
 
 
-@pytest.mark.slow
 def test_each_command_runs_a_part_of_what_the_next_one_runs(quick, usual, every):
     assert quick.keys() < usual.keys() < every.keys()
 
@@ -160,8 +159,14 @@ def test_the_values_of_every_two_parameters_meet(usual, every):
         places = [case["place"] for case in cases]
         met = set().union(*map(pairs_of, cases))
         for case in all_cases[test]:
-            if case["place"] in places and "slow" not in case["marks"]:
+            if case["place"] in places and not {"slow", "browser"}.intersection(case["marks"]):
                 assert pairs_of(case) <= met, test
+
+
+def test_a_browser_is_used_once_for_each_test(usual, every):
+    in_a_browser = [case["test"] for case in usual.values() if "browser" in case["marks"]]
+    assert len(in_a_browser) == len(set(in_a_browser)) > 100
+    assert len(in_a_browser) < sum("browser" in case["marks"] for case in every.values())
 
 
 def test_quick_takes_one_case_of_a_test_and_few_real_processes(quick):
