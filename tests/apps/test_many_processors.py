@@ -22,6 +22,7 @@ def test_the_broadcast_of_figure_3_reaches_512_processors():
 
 
 @pytest.mark.lengthy
+@pytest.mark.slow
 def test_512_processors_sort_65536_keys():
     keys = np.random.default_rng(3).integers(0, 1 << 30, 1 << 16)
     blocks = bsplib.run(bitonic_sort.main, keys, nprocs=NPROCS, backend="sim")

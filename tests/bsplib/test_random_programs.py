@@ -86,14 +86,14 @@ ONE_TOO_MANY_IN_SUB_GROUP = Program(
 )
 
 
-@examples(140)
+@examples(100)
 @example(program=COLUMN_OVER_ARRAY, seed=0)
 @given(program=programs(), seed=st.integers(0, 1 << 16))
 def test_any_program_does_on_virtual_processors_what_the_contract_says(program, seed):
     check(program, "sim", seed)
 
 
-@examples(60)
+@examples(30)
 @given(program=programs())
 def test_any_program_does_on_real_processes_what_the_contract_says(program):
     check(program, "shm", 0)
@@ -119,7 +119,7 @@ def test_any_fault_raises_its_error_on_virtual_processors(program, seed):
     check_fault(program, "sim", seed)
 
 
-@examples(30)
+@examples(15)
 @example(program=BAD_INDEX_IN_NEW_ARRAY)
 @example(program=ONE_TOO_MANY_IN_SUB_GROUP)
 @given(program=wrong_programs())

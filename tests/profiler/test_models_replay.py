@@ -404,6 +404,7 @@ def test_obsp_takes_what_virtual_processors_take(simulate, rounds, seed, nprocs,
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(rounds=ROUNDS, seed=st.integers(0, 99), nprocs=st.sampled_from([1, 2, 3, 4, 7, 8]))
+@pytest.mark.slow
 def test_without_barriers_no_model_is_slower(simulate, rounds, seed, nprocs):
     """MPM <= OBSP* <= BSPWB <= BSP, where no sub-group is entered apart and h is the greater."""
     flat = [(kind, salt) for kind, salt in rounds if kind != "partition"]

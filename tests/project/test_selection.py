@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-pytestmark = pytest.mark.lengthy  # all files are collected
+pytestmark = pytest.mark.slow  # all files are collected
 
 DESCRIBE = """
 import json, sys

@@ -170,6 +170,7 @@ def test_a_row_selects_its_node_and_is_marked(view, tab):
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_another_run_before_is_chosen_and_the_address_holds_it(view, tab):
     view.get_by_label("Run before").select_option("0.1")
     expect(view.locator(".conditions")).to_contain_text("2 processes instead of 3 processes")

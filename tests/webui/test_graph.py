@@ -282,6 +282,7 @@ def test_a_large_graph_opens_readable_on_the_critical_path_and_says_what_is_fold
         expect(tab.locator(".node .far").first).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_long_name_ends_with_an_ellipsis_and_is_whole_in_the_tooltip(
     tab, run_maker, frame, served, show
 ):
@@ -459,6 +460,7 @@ def test_a_saved_page_lays_out_what_is_left_without_a_server(
     expect(tab.get_by_role("button", name="Library")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_going_back_shows_the_part_of_the_graph_that_was_seen(tab, broadcast_url, show):
     open_graph(tab, broadcast_url, show=show, fresh=True)
     whole = transform(tab)

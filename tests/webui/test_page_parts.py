@@ -129,6 +129,7 @@ def test_the_help_lists_every_shortcut(tab, broadcast_url, show):
     expect(tab.locator("#help")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_several_runs_and_traces_can_be_switched(
     tab, several_runs_trace, broadcast_trace, served, show
 ):
@@ -161,6 +162,7 @@ def test_the_saved_page_works_without_server_and_network(
     expect(tab.locator("#status")).to_contain_text("bsp view shows them")
 
 
+@pytest.mark.slow
 def test_a_trace_without_runs_says_so(tab, served):
     with served(Trace(())) as url:
         tab.goto(url)

@@ -277,6 +277,7 @@ def test_a_file_dropped_on_the_page_is_opened(tab, broadcast_url, make, show):
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_a_file_can_be_chosen_instead(tab, broadcast_url, make, show):
     show(tab, broadcast_url)
     with tab.expect_file_chooser() as chooser:
