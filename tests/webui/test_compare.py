@@ -126,6 +126,16 @@ def test_the_view_opens_on_the_run_of_the_same_number_with_the_verdict_on_top(vi
 
 
 @pytest.mark.browser
+def test_the_run_to_compare_with_is_chosen_in_the_header_too(tab, url, show):
+    show(tab, url, "view=graph")
+    picker = tab.locator("#header").get_by_label("Compare with")
+    expect(picker).to_have_value("")
+    picker.select_option("0.1")
+    expect(tab.locator("#view-compare").get_by_label("Run before")).to_have_value("0.1")
+    tab.locator("#view-compare").get_by_label("Run before").select_option("1.0")
+    expect(picker).to_have_value("1.0")
+
+
 def test_a_change_has_a_mark_a_colour_and_both_values(view):
     time = row(view, "relax").locator("td").first
     expect(time).to_have_text(re.compile("▼ 5.00 ms\\s*9.00 ms\\s*\N{MINUS SIGN}44%"))

@@ -3,18 +3,10 @@
 import { createChangeGraph } from "./compare-graph.js";
 import { createComparisonTable } from "./compare-table.js";
 import { html } from "./dom.js";
-import { runText } from "./header.js";
+import { othersOf } from "./runs.js";
 
 const PRICES = ["machine", "g", "l", "speed"];
 const PATIENCE = 150; // ms until a comparison is priced anew while a slider moves
-
-/* The runs of all traces, by the key with which the address names them. */
-function runsOf(traces) {
-  return traces.flatMap(({ id, name, runs }) => runs.map((run, number) => ({
-    key: `${id}.${number}`, trace: id, number,
-    text: `${name}, ${runText(run)}`,
-  })));
-}
 
 /* The run to compare with where none is chosen: the one of the same number in another trace,
    or the only other one. */
@@ -75,8 +67,7 @@ export function create(host, context) {
   }
 
   function offer() {
-    const others = runsOf(loaded.traces)
-      .filter(({ key }) => key !== `${state.trace}.${state.run}`);
+    const others = othersOf(loaded.traces, state);
     const known = others.find(({ key }) => key === state.compared);
     const key = known?.key ?? usual(others, state);
     const options = others.map((other) => html("option", { value: other.key }, other.text));

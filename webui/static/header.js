@@ -6,15 +6,10 @@ import { createDrop } from "./drop.js";
 import { count, processes, seconds } from "./format.js";
 import { openHelp } from "./help.js";
 import { shortcut } from "./keys.js";
+import { othersOf, runText } from "./runs.js";
 import { nextTheme, onTheme, palette, setPalette, theme } from "./theme.js";
 
 const THEME_TITLES = { auto: "as the system", light: "light", dark: "dark" };
-
-/* A run of a trace in words; the time of a run that has not been read is not known. */
-export function runText({ title, nprocs, elapsed_s: elapsed, complete }) {
-  return [`${title}: ${processes(nprocs)}`, elapsed === null ? null : seconds(elapsed),
-    complete ? null : "not complete"].filter(Boolean).join(", ");
-}
 
 /* A trace by file, program, processes and date; why it cannot be read, where that is so. */
 function traceText({ name, title, runs, error }) {
@@ -29,7 +24,7 @@ function picker(label, options, onchange) {
     ...options.map(([value, text, disabled]) => html("option", { value, disabled }, text)));
 }
 
-/* The pickers of trace and run, and the facts of the run that is shown. */
+/* The pickers of trace, run and the run to compare with, and the facts of the run that is shown. */
 export function createHeader(context) {
   const { state, update } = context.store;
   const pickers = html("span", { class: "pickers" });
@@ -60,7 +55,7 @@ export function createHeader(context) {
       { class: "icon", title: "Help (?)", "aria-label": "Help" })];
   }
 
-  /* Offers the traces, and the runs of the one that is chosen. */
+  /* Offers the traces, the runs of the one that is chosen, and those to compare with. */
   function offer(traces) {
     const trace = traces.find(({ id }) => id === state.trace) ?? traces[0];
     const chosen = [];
@@ -75,6 +70,14 @@ export function createHeader(context) {
       const select = picker("Run", trace.runs.map((run, number) => [number, runText(run)]), () =>
         update({ run: Number(select.value), node: null, edge: null, zoom: null, brush: null }));
       select.value = String(state.run);
+      chosen.push(select);
+    }
+    const others = othersOf(traces, state);
+    if (others.length > 0) {
+      const select = picker("Compare with", [["", "compare with ..."],
+        ...others.map(({ key, text }) => [key, text])], () =>
+        update({ compared: select.value || null, view: select.value ? "compare" : state.view }));
+      select.value = others.some(({ key }) => key === state.compared) ? state.compared : "";
       chosen.push(select);
     }
     pickers.replaceChildren(...chosen);

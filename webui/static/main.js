@@ -95,6 +95,7 @@ async function onChange(_, changed) {
     if (!(await load())) return;
   }
   if (loaded.model === null) return;
+  if (changed.has("compared")) header.offer(loaded.traces);
   if (reload || PRICED_BY.some((name) => changed.has(name))) {
     price();
     known.add("model");

@@ -1,0 +1,16 @@
+/* The runs of all traces in words, for the pickers. */
+
+import { processes, seconds } from "./format.js";
+
+/* A run of a trace in words; the time of a run that has not been read is not known. */
+export function runText({ title, nprocs, elapsed_s: elapsed, complete }) {
+  return [`${title}: ${processes(nprocs)}`, elapsed === null ? null : seconds(elapsed),
+    complete ? null : "not complete"].filter(Boolean).join(", ");
+}
+
+/* The runs with which a run can be compared, by the key with which the address names them. */
+export function othersOf(traces, { trace, run }) {
+  return traces.flatMap(({ id, name, runs }) => runs.map((each, number) => ({
+    key: `${id}.${number}`, trace: id, number, text: `${name}, ${runText(each)}`,
+  }))).filter(({ key }) => key !== `${trace}.${run}`);
+}
