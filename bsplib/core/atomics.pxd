@@ -1,0 +1,199 @@
+# The functions of atomics.py in C. A compiled module takes these.
+
+cimport cython
+cimport numpy as cnp
+from cpython.bytes cimport (
+    PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE,
+)
+from cpython.float cimport PyFloat_AsDouble, PyFloat_CheckExact
+from cpython.long cimport PyLong_AsLongLong, PyLong_CheckExact
+from libc.string cimport memcmp, memcpy
+
+cdef extern from *:
+    """
+    #ifndef BSPLIB_ATOMICS
+    #define BSPLIB_ATOMICS
+    #ifndef _GNU_SOURCE
+    #define _GNU_SOURCE
+    #endif
+    #include <linux/futex.h>
+    #include <sched.h>
+    #include <stdint.h>
+    #include <sys/syscall.h>
+    #include <time.h>
+    #include <unistd.h>
+
+    typedef unsigned long long bsp_word;
+    #define BSP_AT(a) ((bsp_word *) (uintptr_t) (a))
+    #define bsp_load(a) __atomic_load_n(BSP_AT(a), __ATOMIC_ACQUIRE)
+    #define bsp_store(a, v) __atomic_store_n(BSP_AT(a), (v), __ATOMIC_RELEASE)
+    #define bsp_peek(a) (*BSP_AT(a))
+    #define bsp_poke(a, v) (*BSP_AT(a) = (v))
+    #define bsp_fence() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+    #define bsp_compiler_fence() __atomic_signal_fence(__ATOMIC_SEQ_CST)
+    #define bsp_bits(v) (64 - __builtin_clzll(v))
+    #if defined(__x86_64__)
+    #define bsp_relax() __builtin_ia32_pause()
+    #elif defined(__aarch64__)
+    #define bsp_relax() __asm__ __volatile__("isb")
+    #else
+    #define bsp_relax() ((void) 0)
+    #endif
+
+    static inline long long bsp_clock(clockid_t clock) {
+        struct timespec t;
+        clock_gettime(clock, &t);
+        return t.tv_sec * 1000000000LL + t.tv_nsec;
+    }
+    #define bsp_now() bsp_clock(CLOCK_MONOTONIC)
+    #define bsp_cpu() bsp_clock(CLOCK_THREAD_CPUTIME_ID)
+
+    /* The lower half of a word, which a futex compares. */
+    #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    #define BSP_LOW(a) ((uint32_t *) (uintptr_t) (a))
+    #else
+    #define BSP_LOW(a) ((uint32_t *) (uintptr_t) (a) + 1)
+    #endif
+    static inline void bsp_sleep(bsp_word a, bsp_word value, long long ns) {
+        struct timespec t = {ns / 1000000000LL, ns % 1000000000LL};
+        syscall(SYS_futex, BSP_LOW(a), FUTEX_WAIT, (uint32_t) value, &t, 0, 0);
+    }
+    static inline void bsp_wake(bsp_word a) {
+        __atomic_add_fetch(BSP_LOW(a), 1, __ATOMIC_SEQ_CST);
+        syscall(SYS_futex, BSP_LOW(a), FUTEX_WAKE, 1, 0, 0, 0);
+    }
+    #endif
+    """
+    ctypedef unsigned long long word "unsigned long long"
+    word bsp_load(word a) noexcept nogil
+    void bsp_store(word a, word v) noexcept nogil
+    word bsp_peek(word a) noexcept nogil
+    void bsp_poke(word a, word v) noexcept nogil
+    void bsp_fence() noexcept nogil
+    void bsp_compiler_fence() noexcept nogil
+    int bsp_bits(word v) noexcept nogil
+    void bsp_relax() noexcept nogil
+    long long bsp_now() noexcept nogil
+    long long bsp_cpu() noexcept nogil
+    void bsp_sleep(word a, word value, long long ns) noexcept nogil
+    void bsp_wake(word a) noexcept nogil
+    int sched_yield() noexcept nogil
+
+cdef extern from *:
+    """
+    /* numpy's types of scalars; expanded where a module uses them, behind numpy's headers. */
+    #define bsp_is_float64(o) PyArray_IsScalar((o), Float64)
+    #define bsp_is_int64(o) PyArray_IsScalar((o), Int64)
+    #define bsp_new_array(dtype, ndim, dims) \\
+        (Py_INCREF(dtype), PyArray_NewFromDescr( \\
+            &PyArray_Type, (PyArray_Descr *) (dtype), (ndim), (dims), NULL, NULL, 0, NULL))
+    """
+    bint bsp_is_float64(object value) noexcept
+    bint bsp_is_int64(object value) noexcept
+    object bsp_new_array(object dtype, int ndim, cnp.npy_intp *dims)
+
+cdef extern from "Python.h":
+    long long PyLong_AsLongLongAndOverflow(object value, int *overflow) noexcept
+
+cdef enum:
+    FLOAT = 1
+    INTEGER = 2
+
+cdef inline void full_fence() noexcept:
+    bsp_fence()
+cdef inline word load(word address) noexcept:
+    return bsp_load(address)
+cdef inline void store(word address, word value) noexcept:
+    bsp_store(address, value)
+cdef inline word peek(word address) noexcept:
+    return bsp_peek(address)
+cdef inline void poke(word address, word value) noexcept:
+    bsp_poke(address, value)
+cdef inline void copy(word to, word source, word nbytes) noexcept:
+    memcpy(<void *> <size_t> to, <void *> <size_t> source, <size_t> nbytes)
+cdef inline void compiler_fence() noexcept:
+    bsp_compiler_fence()
+cdef inline void relax() noexcept:
+    bsp_relax()
+cdef inline void give_way() noexcept:
+    sched_yield()
+cdef inline long long now_ns() noexcept:
+    return bsp_now()
+cdef inline long long cpu_ns() noexcept:
+    return bsp_cpu()
+cdef inline int bit_length(word value) noexcept:
+    return bsp_bits(value)
+cdef inline word wrapped(word value) noexcept:
+    return value
+cdef inline void sleep_while(word address, word value, long long nanoseconds) noexcept:
+    with nogil:
+        bsp_sleep(address, value, nanoseconds)
+cdef inline void wake_up(word address) noexcept:
+    bsp_wake(address)
+
+# -- arrays
+
+cdef inline int prepare() except -1:
+    cnp.import_array()
+    return 0
+cdef inline bint is_array(object value) noexcept:
+    return cnp.PyArray_CheckExact(value)
+cdef inline object base_of(cnp.ndarray array):
+    cdef cnp.PyObject *base = cnp.PyArray_BASE(array)
+    return None if base == NULL else <object> base
+cdef inline word address_of(cnp.ndarray array) noexcept:
+    return <word> <size_t> cnp.PyArray_DATA(array)
+cdef inline word nbytes_of(cnp.ndarray array) noexcept:
+    return <word> cnp.PyArray_NBYTES(array)
+cdef inline word itemsize_of(cnp.ndarray array) noexcept:
+    return <word> cnp.PyArray_ITEMSIZE(array)
+cdef inline int ndim_of(cnp.ndarray array) noexcept:
+    return cnp.PyArray_NDIM(array)
+cdef inline word length_of(cnp.ndarray array, int axis) noexcept:
+    return <word> cnp.PyArray_DIM(array, axis)
+cdef inline bint is_packed(cnp.ndarray array) noexcept:
+    return cnp.PyArray_IS_C_CONTIGUOUS(array)
+cdef inline bint is_writable(cnp.ndarray array) noexcept:
+    return cnp.PyArray_ISWRITEABLE(array)
+cdef inline bint owns_memory(cnp.ndarray array) noexcept:
+    return cnp.PyArray_CHKFLAGS(array, cnp.NPY_ARRAY_OWNDATA)
+cdef inline bint is_of(cnp.ndarray array, object dtype) noexcept:
+    return <void *> cnp.PyArray_DESCR(array) == <void *> dtype
+cdef inline bint same_shape(cnp.ndarray one, cnp.ndarray other) noexcept:
+    cdef int ndim = cnp.PyArray_NDIM(one)
+    return ndim == cnp.PyArray_NDIM(other) and memcmp(
+        cnp.PyArray_DIMS(one), cnp.PyArray_DIMS(other), ndim * sizeof(cnp.npy_intp)) == 0
+cdef inline object packed(cnp.ndarray array):
+    return cnp.PyArray_GETCONTIGUOUS(array)
+
+# -- numbers and bytes
+
+cdef inline bint fits(int kind, object value) noexcept:
+    cdef int overflow = 0
+    if kind == FLOAT:
+        return PyFloat_CheckExact(value) or bsp_is_float64(value)
+    if kind == INTEGER:
+        if PyLong_CheckExact(value):
+            PyLong_AsLongLongAndOverflow(value, &overflow)
+            return not overflow
+        return bsp_is_int64(value)
+    return False
+cdef inline int write_number(word address, int kind, object value) except -1:
+    if kind == FLOAT:
+        (<double *> <size_t> address)[0] = PyFloat_AsDouble(value)
+    else:
+        (<long long *> <size_t> address)[0] = PyLong_AsLongLong(value)
+    return 0
+cdef inline bytes bytes_at(word address, word nbytes):
+    return PyBytes_FromStringAndSize(<char *> <size_t> address, <Py_ssize_t> nbytes)
+cdef inline void write_bytes(word address, bytes data) noexcept:
+    memcpy(<void *> <size_t> address, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+cdef inline object new_array(tuple shape, cnp.dtype dtype, bytes data):
+    cdef cnp.npy_intp dims[64]
+    cdef int axis, ndim = <int> len(shape)
+    cdef cnp.ndarray made
+    for axis in range(ndim):
+        dims[axis] = shape[axis]
+    made = bsp_new_array(dtype, ndim, dims)
+    memcpy(cnp.PyArray_DATA(made), PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+    return made
