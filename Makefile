@@ -8,9 +8,10 @@ READY := $(VENV)/.installed
 PEERS := $(VENV)/.peers-installed
 OTHER_TESTS := $(filter-out tests/bsplib/ tests/__pycache__/,$(wildcard tests/*/))
 
-.PHONY: demo sql-story test test-runtime test-rooms test-quick test-all soak lint bench clean browser
+.PHONY: demo sql-story test test-runtime test-rooms test-quick test-all soak lint bench clean
+.PHONY: browser compiler core
 
-demo: $(READY)
+demo: core
 	mkdir -p out
 	$(BIN)/python -m apps.broadcast --nprocs 16 --backend sim --machine shared-memory \
 		--profile out/broadcast.bsp
@@ -21,31 +22,31 @@ demo: $(READY)
 	@echo "or serve it with: $(BIN)/bsp view out/broadcast.bsp"
 
 # Repeat the SQL application of Jarvis et al. (2002) stage by stage; the traces go to out/.
-sql-story: $(READY)
+sql-story: core
 	$(BIN)/python -m apps.sql story --out out
 
 # All checks that every change has to pass: less than six minutes on two cores. Most tests keep
 # one core busy, hence two jobs run at once; what each has written is shown when it has ended.
 # (Under pytest-xdist tests run beside a second thread, and then bsplib forks no processes.)
-test: $(READY) browser
+test: core browser
 	$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-runtime lint test-rooms
 
-test-runtime: $(READY)
+test-runtime: core
 	$(BIN)/pytest tests/bsplib
 
-test-rooms: $(READY)
+test-rooms: core
 	$(BIN)/pytest $(OTHER_TESTS)
 
 # One short case of every test, most of them in the simulator: less than a minute.
-test-quick: $(READY)
+test-quick: core
 	$(BIN)/pytest --quick
 
 # Every case of every test, with all numbers of real processes.
-test-all: $(READY) browser lint
+test-all: core browser lint
 	$(BIN)/pytest --all
 
 # Run thousands of random programs and a million supersteps; write the outcome as JSON.
-soak: $(READY)
+soak: core
 	$(BIN)/python tests/bsplib/soak.py
 
 lint: $(READY)
@@ -55,7 +56,7 @@ lint: $(READY)
 
 # Run the benchmarks, store the figures as JSON, write them into benchmarks/README.md and show
 # which goals are met. Without a network the comparisons with MPI are left out.
-bench: $(READY) browser
+bench: core browser
 	@test $(PEERS) -nt pyproject.toml || { \
 	  $(BIN)/python -m pip install --quiet --editable '.[bench]' && touch $(PEERS); } || \
 	  echo "could not install the MPI libraries to compare with: measuring without them" >&2
@@ -70,8 +71,25 @@ browser:
 	    echo "this needs a browser: apt-get install chromium" >&2; exit 1; \
 	  fi; }
 
+# The core is compiled anew when its sources have changed since.
+core: $(READY)
+	@$(BIN)/python setup.py --quiet build_ext --inplace
+	@$(BIN)/python -c 'from bsplib import core; print(core.REASON or "The core is compiled.")'
+
+# Without a C compiler and the headers of Python the core is interpreted: right, and slower.
+compiler:
+	@{ command -v cc && $(PYTHON) -c 'import os, sys, sysconfig; \
+	  sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'; } >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ]; then \
+	    apt-get update -qq && apt-get install -y -qq --no-install-recommends \
+	      gcc libc6-dev python3-dev; \
+	  else \
+	    false; \
+	  fi; } || echo "without a C compiler the core is interpreted, which is slower;" \
+	    "to compile it: apt-get install gcc libc6-dev python3-dev; make core" >&2
+
 # On Debian, venv and pip are a package of their own.
-$(READY): pyproject.toml
+$(READY): pyproject.toml | compiler
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  if [ "$$(id -u)" = 0 ]; then \
 	    apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-venv; \
@@ -84,4 +102,5 @@ $(READY): pyproject.toml
 	touch $(READY)
 
 clean:
+	rm -f bsplib/core/*.so bsplib/core/_built.*
 	rm -rf $(VENV) out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,94 @@
+"""The fast path of the runtime, in one source: compiled, or interpreted as it is.
+
+Each module ``X.py`` has a file ``X.pxd`` beside it with the types of its names. With both
+Cython compiles an extension module; without a compiler Python runs ``X.py``. Only ``atomics``
+is written twice: its functions are C in the compiled modules.
+
+All modules are of one build. ``BUILD`` names it: ``"compiled"``, or ``"python"`` for the
+interpreted one. The compiled modules are used where all of them are there, can be loaded, and
+were compiled from the sources beside them; otherwise ``REASON`` is a sentence that says why
+not. It is also a warning where a build is there that cannot be used. The environment variable
+``BSPLIB_CORE`` chooses a build: ``python``, or ``compiled``, which makes it an error if the
+compiled modules cannot be used.
+
+The core imports nothing of bsplib but its errors.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import warnings
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
+from typing import Any
+
+from bsplib.core import _build
+from bsplib.errors import UsageError
+
+_VARIABLE = "BSPLIB_CORE"
+_HOW_TO_COMPILE = "`make core` in a checkout; elsewhere install a C compiler, and bsplib anew"
+_UNUSABLE = (ImportError, AttributeError, SystemError, TypeError, ValueError)
+"""What an extension module raises that was built for another numpy or another system."""
+
+
+class _Interpreted:
+    """Finds the sources of the core where extension modules lie beside them."""
+
+    def find_spec(self, fullname: str, *_unused: Any) -> ModuleSpec | None:
+        package, _, name = fullname.rpartition(".")
+        path = os.path.join(_build.FOLDER, f"{name}.py")
+        if package != __name__ or not os.path.exists(path):
+            return None
+        return spec_from_file_location(fullname, path)
+
+
+def _why_not_compiled() -> tuple[str, bool]:
+    """Return why the compiled modules are not used, and whether that is worth a warning.
+
+    As a side effect all of them are imported; none is where one of them fails.
+    """
+    names, note = _build.module_names(), _build.read_note()
+    there = [name for name in names if os.path.exists(_build.extension_path(name))]
+    if not there:
+        return "it was not compiled when bsplib was installed", False
+    if note is None or note.modules.intersection(there) != set(names):
+        return "only a part of its modules was compiled", True
+    if note.digest != _build.digest():
+        return "its sources were changed after they were compiled", True
+    try:
+        for name in names:
+            importlib.import_module(f"{__name__}.{name}")
+    except _UNUSABLE as error:
+        return f"its compiled modules cannot be loaded ({type(error).__name__}: {error})", True
+    return "", False
+
+
+def _forget_modules() -> None:
+    for name in _build.module_names():
+        sys.modules.pop(f"{__name__}.{name}", None)
+        globals().pop(name, None)
+
+
+def _choose() -> tuple[str, str]:
+    """Return the build that is used, and why it is not the compiled one."""
+    wanted = os.environ.get(_VARIABLE, "")
+    if wanted not in ("", "python", "compiled"):
+        raise UsageError(f"{_VARIABLE} is {wanted!r}, and has to be 'python' or 'compiled'")
+    why, unexpected = f"{_VARIABLE}=python chooses it", False
+    if wanted != "python":
+        why, unexpected = _why_not_compiled()
+    if not why:
+        return "compiled", ""
+    if wanted == "compiled":
+        raise UsageError(f"{_VARIABLE} asks for the compiled core, but {why}")
+    reason = f"the core of bsplib is interpreted: {why}"
+    _forget_modules()
+    sys.meta_path.insert(0, _Interpreted())
+    if unexpected:
+        warnings.warn(f"{reason}; to compile it: {_HOW_TO_COMPILE}", RuntimeWarning, stacklevel=2)
+    return "python", reason
+
+
+BUILD, REASON = _choose()

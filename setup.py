@@ -1,0 +1,114 @@
+"""Compiles the core where there is a compiler; pyproject.toml says everything else.
+
+Every module of ``bsplib/core`` becomes an extension module that may fail to compile: bsplib
+then runs its sources, interpreted. Errors of Cython itself are errors of the build.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+CORE = Path("bsplib", "core")
+DIRECTIVES = {
+    "language_level": 3,
+    "annotation_typing": False,  # the types are in the .pxd files
+    "boundscheck": False,
+    "cdivision": True,
+    "initializedcheck": False,
+    "wraparound": False,
+}
+
+
+def _load_build():
+    """Return the module that knows the sources, without importing bsplib."""
+    spec = importlib.util.spec_from_file_location("_build", CORE / "_build.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+build = _load_build()
+
+
+def _include_dirs() -> list[str]:
+    """Return where the headers of numpy and greenlet are."""
+    import greenlet  # noqa: PLC0415 - needed by a build only, and not to write an sdist
+    import numpy as np  # noqa: PLC0415 - the same
+
+    return [np.get_include(), str(Path(greenlet.__file__).parents[1])]
+
+
+class BuildCore(build_ext):
+    """Compiles the modules of the core, and notes what they were compiled from."""
+
+    def finalize_options(self):
+        """Compile as many modules at once as there are cores."""
+        super().finalize_options()
+        self.parallel = self.parallel or len(os.sched_getaffinity(0))
+
+    def run(self):
+        """Compile, unless the modules in the checkout are of these very sources."""
+        if self.inplace and not self.force and self._is_up_to_date():
+            return
+        self.folders = [str(Path(self.build_lib, CORE)), *([str(CORE)] if self.inplace else [])]
+        folder = self.folders[-1]
+        build.remove_note(folder)
+        digest = build.digest(str(CORE))
+        self._cythonize()
+        super().run()
+        names = build.module_names(str(CORE))
+        built = [name for name in names if os.path.exists(build.extension_path(name, folder))]
+        if built:
+            build.write_note(folder, digest, built)
+
+    def build_extension(self, ext):
+        """Compile a module; where that fails, leave none of an earlier build behind."""
+        try:
+            super().build_extension(ext)
+        except Exception:
+            name = ext.name.rpartition(".")[2]
+            for folder in self.folders:
+                Path(build.extension_path(name, folder)).unlink(missing_ok=True)
+            raise
+
+    def _is_up_to_date(self) -> bool:
+        note, names = build.read_note(str(CORE)), build.module_names(str(CORE))
+        there = all(os.path.exists(build.extension_path(name, str(CORE))) for name in names)
+        return there and note == (build.digest(str(CORE)), frozenset(names))
+
+    def _cythonize(self):
+        from Cython.Build import cythonize  # noqa: PLC0415 - as above
+
+        include_dirs = _include_dirs()
+        translated = cythonize(
+            [Extension(ext.name, list(ext.sources)) for ext in self.extensions],
+            build_dir="build/cython",
+            compiler_directives=DIRECTIVES,
+            force=self.force,
+            quiet=True,
+        )
+        by_name = {ext.name: ext for ext in translated}
+        for ext in self.extensions:
+            ext.sources = by_name[ext.name].sources
+            ext.include_dirs = include_dirs
+
+
+setup(
+    cmdclass={"build_ext": BuildCore},
+    ext_modules=[
+        Extension(
+            f"bsplib.core.{name}",
+            [str(CORE / f"{name}.py")],
+            define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
+            depends=[str(path) for path in sorted(CORE.glob("*.pxd"))],
+            extra_compile_args=["-O2", "-std=c11"],
+            optional=True,
+        )
+        for name in build.module_names(str(CORE))
+    ],
+)
