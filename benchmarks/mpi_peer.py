@@ -23,6 +23,7 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
+from benchmarks.rereading import seconds_of_transfer
 from benchmarks.timing import seconds_each
 
 _WORD_BYTES = 8
@@ -61,6 +62,26 @@ def puts(ranks: MPI.Intracomm, count: int, nbytes: int) -> float:
         return seconds
 
 
+def puts_that_are_read(ranks: MPI.Intracomm, count: int, nbytes: int) -> float:
+    """End epochs in which every rank puts what it has written, and reads what came.
+
+    A Put may write at any time in its epoch, while the receiver still reads what the epoch
+    before brought: the window has room for two, which take turns.
+    """
+    source = np.zeros(nbytes, np.uint8)
+    typed = [source, MPI.BYTE]
+    right = (ranks.rank + 1) % ranks.size
+    with window(ranks, 2 * nbytes) as there:
+        memory: Any = there.tomemory()
+        targets = np.frombuffer(memory, np.uint8).reshape(2, nbytes)
+
+        def transfer(target: int) -> None:
+            there.Put(typed, right, target * nbytes)
+            there.Fence()
+
+        return seconds_of_transfer(count, source, targets, transfer)
+
+
 def small_puts(ranks: MPI.Intracomm, count: int, number: int) -> float:
     """Return the seconds for each of many Puts of one word from rank 0 to the last."""
     here = np.ones(number)
@@ -87,7 +108,7 @@ def _check(there: MPI.Win, expected: NDArray[Any]) -> None:
 
 
 PROGRAMS: dict[str, Callable[..., float]] = {
-    program.__name__: program for program in (fences, puts, small_puts)
+    program.__name__: program for program in (fences, puts, puts_that_are_read, small_puts)
 }
 
 

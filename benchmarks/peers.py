@@ -11,6 +11,7 @@ from multiprocessing.connection import Connection
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.rereading import seconds_of_transfer
 from benchmarks.timing import seconds_each
 
 FORK = multiprocessing.get_context("fork")
@@ -101,6 +102,29 @@ def copies_between_barriers(nprocs: int, nbytes: int, count: int) -> float:
             wait()
 
         return seconds_each(count, turn)
+
+    return forked(nprocs, body)
+
+
+def copies_that_are_read(nprocs: int, nbytes: int, count: int) -> float:
+    """Return the seconds of a copy into the next process's memory, and a barrier.
+
+    Each process rewrites its source before the copy, and reads what has come after the barrier.
+    Two targets take turns, so that one barrier is enough: no process writes where another one
+    may still read.
+    """
+    flags = shared_flags(nprocs)
+    targets = [[shared_bytes(nbytes) for _ in range(2)] for _ in range(nprocs)]
+
+    def body(pid: int) -> float:
+        wait, copy, there = spinning(flags, nprocs, pid), np.copyto, targets[(pid + 1) % nprocs]
+        source = np.zeros(nbytes, np.uint8)
+
+        def transfer(target: int) -> None:
+            copy(there[target], source)
+            wait()
+
+        return seconds_of_transfer(count, source, targets[pid], transfer)
 
     return forked(nprocs, body)
 

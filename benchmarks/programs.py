@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bsplib
+from benchmarks.rereading import seconds_of_transfer
 from benchmarks.timing import seconds_each, seconds_of
 
 Numbers = NDArray[np.float64]
@@ -41,6 +42,26 @@ def puts(bsp: bsplib.Group, count: int, nbytes: int, *, unbuffered: bool = False
     seconds = seconds_each(count, superstep)
     _check(there, here)
     return seconds
+
+
+def puts_that_are_read(
+    bsp: bsplib.Group, count: int, nbytes: int, *, unbuffered: bool = False
+) -> float:
+    """End supersteps in which every process puts what it has written, and reads what came.
+
+    An hpput may write at any time in its superstep, while the receiver still reads what the
+    superstep before brought: it needs two arrays in turn. A put needs one.
+    """
+    targets = [bsp.zeros(nbytes, np.uint8) for _ in range(1 + unbuffered)]
+    source = np.zeros(nbytes, np.uint8)
+    right = (bsp.pid + 1) % bsp.nprocs
+    put = bsp.hpput if unbuffered else bsp.put
+
+    def transfer(target: int) -> None:
+        put(right, source, targets[target])
+        bsp.sync()
+
+    return seconds_of_transfer(count, source, targets, transfer)
 
 
 def small_puts(bsp: bsplib.Group, count: int, number: int) -> float:
