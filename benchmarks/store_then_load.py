@@ -90,6 +90,7 @@ def main(tries: int, rounds: int) -> None:
         "measured": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": provenance.commit(),
         "versions": provenance.versions(),
+        "build": provenance.build(),
         "machine": provenance.machine(),
         "tries": tries,
         "both_old": {

@@ -79,15 +79,25 @@ def _provenance(document: Document) -> str:
     machine, load = document["machine"], document["load_average"]
     versions = {name: version for name, version in document["versions"].items() if version}
     python, ours = versions.pop("python"), versions.pop("bsplib")
+    built = _built(document.get("build"))
     others = ", ".join(f"{name} {version}" for name, version in versions.items())
     return (
         f"Measured {document['date'][:10]} in {document['seconds_taken']:.0f} s on "
         f"{machine['cores']} cores of {machine['cpu']}, {machine['memory_bytes'] / 2**30:.0f} GiB, "
-        f"{machine['system']}, with Python {python}, {others}, bsplib "
-        f"{ours} at commit {document['commit'][:10]}"
+        f"{machine['system']}, with Python {python}{built[0]}, {others}, "
+        f"bsplib {ours}{built[1]} at commit {document['commit'][:10]}"
         f"{' with changes' if document['commit'].endswith('+') else ''}; load average "
         f"{load['before'][0]:.2f} before, {load['after'][0]:.2f} after."
     )
+
+
+def _built(build: Document | None) -> tuple[str, str]:
+    """Return how the interpreter and bsplib were built, as additions to their versions."""
+    if build is None:  # measured before this was noted
+        return "", ""
+    optimised = "optimised" if build["python_optimised"] else "not optimised"
+    lto = " with LTO" if build["python_lto"] else ""
+    return f" ({optimised}{lto}, {build['python_level']})", f" (core: {build['core']})"
 
 
 def _section(section: Document) -> Iterator[str]:

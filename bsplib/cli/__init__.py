@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from bsplib import core
 from bsplib.cli import (
     compare,
     export,
@@ -41,6 +42,8 @@ _COMMANDS = (
 )
 """Modules of this package, each with one command."""
 
+_VERSION = f"%(prog)s %(version)s (core: {core.BUILD})\n{core.REASON}".rstrip()
+
 
 class _Sentences(click.Group):
     """A group of commands that shows an error of bsplib as one sentence, without traceback."""
@@ -53,7 +56,7 @@ class _Sentences(click.Group):
 
 
 @click.group(cls=_Sentences, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="bsp")
+@click.version_option(__version__, prog_name="bsp", message=_VERSION)
 @click.pass_context
 def main(context: click.Context) -> None:
     """Run bulk synchronous parallel programs and see where their time goes."""

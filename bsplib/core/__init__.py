@@ -52,7 +52,7 @@ def _why_not_compiled() -> tuple[str, bool]:
     names, note = _build.module_names(), _build.read_note()
     there = [name for name in names if os.path.exists(_build.extension_path(name))]
     if not there:
-        return "it was not compiled when bsplib was installed", False
+        return "it was not compiled", False
     if note is None or note.modules.intersection(there) != set(names):
         return "only a part of its modules was compiled", True
     if note.digest != _build.digest():

@@ -141,8 +141,9 @@ class Run:
     """False where the run ended in an error."""
     meta: dict[str, Any] = field(default_factory=dict)
     """Values for JSON: program, arguments, folder (the working directory), backend, host,
-    cores, versions, started (ISO 8601), error, machine; machine_given: whether the program
-    named the machine; cpu_measured: whether records have CPU time."""
+    cores, versions, core (``bsplib.core.BUILD``), started (ISO 8601), error, machine;
+    machine_given: whether the program named the machine; cpu_measured: whether records have
+    CPU time."""
     derived: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What the profiler computed from the records, by name; only if they are read-only."""
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from bsplib import core
 from bsplib.backends import table as backends
 from bsplib.backends.launching import Options, Times
 from bsplib.machine import Machine
@@ -198,6 +199,7 @@ def _meta(task: Task, setting: Setting) -> dict[str, Any]:
         "python": platform.python_version(),
         "numpy": np.__version__,
         "bsplib": __version__,
+        "core": core.BUILD,
     }
 
 

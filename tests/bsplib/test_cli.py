@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
+from bsplib import core
 from bsplib.cli import main as bsp_main
 from bsplib.recording.trace import read_trace
 
@@ -18,6 +19,7 @@ COMMAND = Path(sys.executable).with_name("bsp")
 PROGRAM = """
 import sys
 import bsplib
+from bsplib import core
 from neighbour import greeting  # a module beside the script
 
 def main(bsp):
@@ -95,12 +97,20 @@ def test_each_command_explains_itself(ask, command):
 
 def test_the_version_is_that_of_the_package(ask):
     result = ask("--version")
-    assert (result.exit_code, result.output) == (0, f"bsp, version {bsplib.__version__}\n")
+    assert result.exit_code == 0
+    assert result.output.startswith(f"bsp {bsplib.__version__} ")
+
+
+def test_the_version_names_the_build_of_the_core(ask):
+    head, *reason = ask("--version").output.splitlines()
+    assert head.endswith(f" (core: {core.BUILD})")
+    assert reason == ([core.REASON] if core.REASON else [])
 
 
 def test_the_installed_command_answers(bsp):
     done = bsp("--version")
-    assert (done.returncode, done.stdout) == (0, f"bsp, version {bsplib.__version__}\n")
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"bsp {bsplib.__version__} ")
 
 
 def test_the_module_is_the_command(program):

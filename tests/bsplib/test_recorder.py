@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import bsplib
+from bsplib import core
 from bsplib.recording.records import Direction, root_group
 from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
@@ -404,7 +405,7 @@ def test_a_relative_path_is_where_the_program_began(run, tmp_path, monkeypatch):
 def test_the_metadata_say_what_ran(record, backend):
     meta = record(quiet).meta
     assert (meta["main"], meta["backend"]) == ("quiet", backend)
-    assert meta["bsplib"] == bsplib.__version__
+    assert (meta["bsplib"], meta["core"]) == (bsplib.__version__, core.BUILD)
     assert meta["numpy"] == np.__version__
     assert meta["cores"] == len(os.sched_getaffinity(0))
     assert meta["folder"] == os.getcwd()

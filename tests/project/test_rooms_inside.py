@@ -52,10 +52,10 @@ MAY_IMPORT = {
     "group": PORTS | {"primitives", "transfers", "machine", "core"},
     "recording": PORTS | {"group", "primitives", "transfers", "machine"},
     "running": BACKENDS - {"backends.shm", "backends.sim"}
-    | {"recording", "group", "primitives", "transfers", "machine"},
+    | {"recording", "group", "primitives", "transfers", "machine", "core"},
     "own_packages": set(),
     "sentences": set(),
-    "cli": {"own_packages", "sentences", "running", "recording", "machine"}
+    "cli": {"own_packages", "sentences", "running", "recording", "machine", "core"}
     | {"backends.table", "backends.launching"},
     "pytest_plugin": {"running", "recording"},
     "__main__": {"cli"},
