@@ -19,7 +19,6 @@ COMMAND = Path(sys.executable).with_name("bsp")
 PROGRAM = """
 import sys
 import bsplib
-from bsplib import core
 from neighbour import greeting  # a module beside the script
 
 def main(bsp):
