@@ -109,7 +109,8 @@ class Group(SubGroups):
             seconds: 0 or more, and finite.
 
         Raises:
-            ArgumentError: ``seconds`` is negative, infinite or no number.
+            ArgumentError: ``seconds`` is negative, infinite or no number, or leads to a
+                virtual time of 146 years (2^62 ns).
             PartitionError: the run has ended.
 
         Cost: ``seconds`` of computation on virtual processors; no h, g or l.
@@ -120,7 +121,10 @@ class Group(SubGroups):
                 ArgumentError,
                 f"charge: {seconds!r} is no time; it is 0 or more seconds, and finite",
             )
-        self._port.charge(seconds)
+        try:
+            self._port.charge(seconds)
+        except OverflowError as error:
+            raise self._error(ArgumentError, f"charge: {error}") from None
 
     def abort(self, message: str) -> NoReturn:
         """Stop every process of the run.

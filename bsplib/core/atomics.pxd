@@ -45,6 +45,13 @@ cdef extern from *:
         clock_gettime(clock, &t);
         return t.tv_sec * 1000000000LL + t.tv_nsec;
     }
+    static inline long long bsp_rounded(double v) {  /* to even, as Python rounds */
+        long long n = (long long) v;
+        double rest = v - (double) n;
+        if (rest > 0.5 || (rest == 0.5 && n & 1)) return n + 1;
+        if (rest < -0.5 || (rest == -0.5 && n & 1)) return n - 1;
+        return n;
+    }
     #define bsp_now() bsp_clock(CLOCK_MONOTONIC)
     #define bsp_cpu() bsp_clock(CLOCK_THREAD_CPUTIME_ID)
 
@@ -72,6 +79,7 @@ cdef extern from *:
     void bsp_fence() noexcept nogil
     void bsp_compiler_fence() noexcept nogil
     int bsp_bits(word v) noexcept nogil
+    long long bsp_rounded(double v) noexcept nogil
     void bsp_relax() noexcept nogil
     long long bsp_now() noexcept nogil
     long long bsp_cpu() noexcept nogil
@@ -121,6 +129,8 @@ cdef inline long long now_ns() noexcept:
     return bsp_now()
 cdef inline long long cpu_ns() noexcept:
     return bsp_cpu()
+cdef inline long long rounded(double value) noexcept:
+    return bsp_rounded(value)
 cdef inline int bit_length(word value) noexcept:
     return bsp_bits(value)
 cdef inline word wrapped(word value) noexcept:

@@ -110,6 +110,11 @@ def cpu_ns() -> int:
     return time.thread_time_ns()
 
 
+def rounded(value: float) -> int:
+    """Return the nearest integer; of two that are equally near, the even one."""
+    return round(value)
+
+
 def bit_length(value: int) -> int:
     """Return how many bits a number has that is greater than 0."""
     return value.bit_length()

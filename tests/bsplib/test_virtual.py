@@ -256,6 +256,11 @@ def test_only_times_can_be_charged(simulate, seconds):
         simulate(lambda bsp: bsp.charge(seconds), nprocs=2)
 
 
+def test_virtual_time_ends_after_146_years(simulate):
+    with pytest.raises(bsplib.UsageError, match=r"charge: virtual time is limited to 2\^62 ns"):
+        simulate(lambda bsp: bsp.charge(5e9), nprocs=2)
+
+
 @pytest.mark.procs(2)
 def test_a_charge_may_stand_in_any_program(run):
     def main(bsp):

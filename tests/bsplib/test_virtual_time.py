@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from functools import partial
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 
 import bsplib
-from bsplib.backends.sim import clock
+from bsplib.backends.sim import world
+from bsplib.core.clock import Clock
 from bsplib.machine import Machine, load_machine
 from bsplib.recording.trace import read_trace
 from bsplib.running import launch, speed, virtual_group
@@ -34,8 +36,7 @@ class Thread:
 def thread(monkeypatch):
     """The thread that all virtual processors share."""
     thread = Thread()
-    fake = SimpleNamespace(thread_time_ns=lambda: thread.now_ns)
-    monkeypatch.setattr(clock, "time", fake)
+    monkeypatch.setattr(world, "Clock", partial(Clock, read=lambda: thread.now_ns))
     monkeypatch.setattr(virtual_group, "_empty_stretch_ns", lambda kind: 0)
     return thread
 

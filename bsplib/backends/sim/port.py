@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import greenlet
 import numpy as np
 
 from bsplib import call_site
@@ -17,8 +16,8 @@ from bsplib.backends.members import Members, as_members, named
 from bsplib.backends.mismatch import are_apart
 from bsplib.backends.oblivious import NOTHING, Collector, Post
 from bsplib.backends.parcels import LonePut, Parcel, Ticket, traffic_of
-from bsplib.backends.sim.clock import Clock
 from bsplib.backends.sim.world import Process, World
+from bsplib.core.clock import Clock
 from bsplib.errors import UsageError
 from bsplib.sync_kinds import Kind
 
@@ -391,7 +390,7 @@ class SimPort(Port):
 
     def _check_current(self) -> None:
         """Raise unless this virtual processor is the one that runs."""
-        if greenlet.getcurrent() is not self._process.greenlet:
+        if not self._process.is_current():
             raise UsageError(
                 f"{call_site.operation()}: the group of process {self._process.pid} is used by "
                 f"another thread or virtual processor than the one that runs its main"

@@ -4,18 +4,29 @@ A clock advances by the CPU time that the thread uses while the process computes
 by the cost of communication. It is stopped while the process is inside a primitive and
 while another process runs, so that neither the work of the simulator nor other load of the
 computer counts. From the first ``charge`` on it advances by charges alone.
+
+The module runs interpreted, or compiled with ``clock.pxd``.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+try:
+    import cython
+except ImportError:
+    from bsplib.core import _no_cython as cython
+
+if not cython.compiled:
+    from bsplib.core.atomics import cpu_ns, rounded
 
 _PRELUDE_NS = 200_000
 """CPU time in ns. A process that computes no longer than this before its first charge, and
 neither reads the clock nor ends a superstep before it, is taken to charge from its first line
 on: its CPU time is not counted, so that the virtual time is the same in every run."""
+_LIMIT_NS = 2.0**62
+"""The time that a charge may lead to: integers of 64 bits have room for twice as much."""
 
 
 class Clock:
@@ -23,10 +34,12 @@ class Clock:
 
     Args:
         scale: virtual seconds for each second of CPU time of this computer.
+        read: returns the CPU time of the thread in ns; the clock of the system if None.
     """
 
-    def __init__(self, scale: float = 1.0) -> None:
+    def __init__(self, scale: float = 1.0, read: Callable[[], int] | None = None) -> None:
         self._scale = scale
+        self._read = read
         self._ns = 0
         self._skipped_ns = 0  # not computed: waited, communicated, or before main
         self._charges = False
@@ -44,14 +57,15 @@ class Clock:
     def resume(self) -> None:
         """Leave a primitive: the clock runs if it was the outermost one."""
         if self._inside == 1 and not self._charges:
-            self._resumed_ns = time.thread_time_ns()
+            self._resumed_ns = cpu_ns() if self._read is None else self._read()
         self._inside -= 1
 
     def pause(self) -> None:
         """Enter a primitive: the clock is stopped."""
         self._inside += 1
         if self._inside == 1 and not self._charges:
-            used_ns = time.thread_time_ns() - self._resumed_ns - self.empty_ns
+            now_ns = cpu_ns() if self._read is None else self._read()
+            used_ns = now_ns - self._resumed_ns - self.empty_ns
             if used_ns > 0:
                 self._measured(used_ns)
 
@@ -61,13 +75,13 @@ class Clock:
             if self._prelude_ns > _PRELUDE_NS:
                 self.settle()
         else:
-            self._ns += round(used_ns * self._scale)
+            self._ns += rounded(used_ns * self._scale)
 
     def settle(self) -> None:
         """Count what was measured so far, before the time is read or a superstep ends."""
         if self._is_prelude:
             self._is_prelude = False
-            self._ns += round(self._prelude_ns * self._scale)
+            self._ns += rounded(self._prelude_ns * self._scale)
 
     @contextmanager
     def computing(self) -> Iterator[None]:
@@ -99,7 +113,16 @@ class Clock:
 
         What was measured before is kept, except for the microseconds before the first charge
         of a program, which differ from run to run.
+
+        Args:
+            seconds: 0 or more.
+
+        Raises:
+            OverflowError: the clock would pass 2^62 ns, which is 146 years.
         """
+        charged_ns = float(seconds) * 1e9
+        if self._ns + charged_ns >= _LIMIT_NS:
+            raise OverflowError("virtual time is limited to 2^62 ns, 146 years")
         self._charges = True
         self._is_prelude = False
-        self._ns += round(seconds * 1e9)
+        self._ns += rounded(charged_ns)
