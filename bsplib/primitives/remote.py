@@ -19,8 +19,8 @@ from bsplib.transfers.delivery import (
 )
 from bsplib.transfers.guard import plain
 from bsplib.transfers.irregular import (
-    Batch,
     UncheckedWords,
+    Words,
     broadcast,
     check_there,
     dtype_there,
@@ -370,12 +370,9 @@ class RemoteAccess(Arrays):
             if self._watch is not None:
                 values = self._watch.source(values, "put_at")
             to, at, what = broadcast("put_at", pids, indices, cast_values("put_at", values, dtype))
-            batches = self._words("put_at", registration, to, at)
-            flat = what.reshape(-1)
-            for batch in batches:
-                where = batch.pack_indices(self._port.stage)
-                payload = batch.pack_values(flat, self._port.stage)
-                outgoing = self._out[batch.pid]
+            words = self._words("put_at", registration, to, at)
+            for pid, where, payload in words.deal(what.reshape(-1), self._port.stage):
+                outgoing = self._out[pid]
                 outgoing.add_words(WordsPut(registration.slot, code, 1), where, payload)
                 if self._watch is not None:
                     outgoing.add_site(False, here("put_at"))
@@ -416,16 +413,16 @@ class RemoteAccess(Arrays):
             registration = whole_array("get_at", self._registry, src)
             dtype = dtype_there("get_at", registration)
             of, at = broadcast("get_at", pids, indices)
-            destination = check_out("get_at", out, of.shape, dtype)
-            for batch in self._words("get_at", registration, of, at):
-                where = batch.pack_indices(self._port.stage)
-                nbytes = batch.number() * dtype.itemsize
-                outgoing = self._out[batch.pid]
+            destination = check_out("get_at", out, at.shape, dtype)
+            words = self._words("get_at", registration, of, at)
+            for pid, where, positions in words.deal_positions(self._port.stage):
+                nbytes = words.numbers[pid] * dtype.itemsize
+                outgoing = self._out[pid]
                 outgoing.add_words_get(WordsGet(registration.slot, nbytes), where)
                 if self._watch is not None:
                     outgoing.add_site(True, here("get_at"))
                 into = plain(destination)
-                self._gets.append(PendingGet(batch.pid, into, None, dtype, nbytes, batch.positions))
+                self._gets.append(PendingGet(pid, into, None, dtype, nbytes, positions))
             if self._watch is not None and destination.size:
                 destination = self._watch.destination(destination, "get_at", new=out is None)
         except BspError as error:
@@ -434,10 +431,10 @@ class RemoteAccess(Arrays):
 
     def _words(
         self, operation: str, registration: Registration, pids: Array, indices: Array
-    ) -> list[Batch]:
+    ) -> Words:
         """Sort the words of a call by process, with every check that is possible now."""
         words = sort_by_process(operation, pids, indices, self.nprocs)
         check_there(operation, registration, words)
-        if registration.extents is None and words:
+        if registration.extents is None and words.numbers:
             self._unresolved.append(UncheckedWords(operation, registration, words))
         return words

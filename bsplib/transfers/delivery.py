@@ -28,7 +28,7 @@ from bsplib.backends.parcels import (
     WordsGet,
     WordsPut,
 )
-from bsplib.transfers.irregular import combine, pick
+from bsplib.transfers.irregular import combine, pick, write_at
 from bsplib.transfers.messages import INLINE, Message, pack, unpack
 from bsplib.transfers.place import Array, Region, from_wire
 from bsplib.transfers.registry import Registration, Registry
@@ -69,7 +69,7 @@ def read_sources(registry: Registry, gets: Gets, carrier: Carrier, to: int) -> l
                 for slot, first, nbytes in zip(*get, strict=True)
             ]
         else:
-            values.append(pack(_selected(at(get.slot), get, indices, carrier), carrier.stage, to))
+            values.append(_selected(_array(at(get.slot)), get, indices, carrier, to))
     return values
 
 
@@ -86,15 +86,17 @@ def _stretch(
 
 
 def _selected(
-    registration: Registration,
+    array: Array,
     get: IndexGet | WordsGet,
     indices: Iterator[Payload],
     carrier: Carrier,
-) -> Array:
-    array = _array(registration)
+    to: int,
+) -> Payload:
     if isinstance(get, WordsGet):
-        return pick(array, np.frombuffer(unpack(next(indices), carrier.fetch), np.int64))
-    return np.asarray(array[from_wire(get.selection)], dtype=array.dtype)
+        where = np.frombuffer(unpack(next(indices), carrier.fetch), np.int64)
+        return pick(array, where, carrier, to)
+    values = np.asarray(array[from_wire(get.selection)], dtype=array.dtype)
+    return pack(values, carrier.stage, to)
 
 
 def write_gets(
@@ -119,7 +121,7 @@ def _takes_bytes(get: PendingGet) -> bool:
 
 def _write_get(get: PendingGet, values: Array) -> None:
     if get.positions is not None:
-        get.destination.flat[get.positions] = values
+        write_at(get.destination, get.positions, values)
         return
     if get.region is not None:
         values = get.region.gather(values)

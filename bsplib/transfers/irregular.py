@@ -1,19 +1,20 @@
 """Irregular exchange: single words to or from many processes, in one call.
 
-The words of a call are sorted by process once, with numpy; each process is sent one array
-of indices and one of values.
+The words of a call are sorted by process once; each process is sent one array of indices and
+one of values. :mod:`bsplib.core.words` moves the words; here is what decides and explains.
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bsplib.backends.base import Carrier
 from bsplib.backends.parcels import Payload
+from bsplib.core.words import count_words, deal_words, greatest, read_words, write_words
 from bsplib.errors import (
     BoundsError,
     DtypeError,
@@ -30,51 +31,129 @@ Indices = NDArray[np.int64]
 
 _NEGATIVE = 1 << 63
 """A negative number that is read as an unsigned one has at least this value."""
-_SCAN_MAX_PROCESSES = 16
-_SCAN_MIN_WORDS = 1000
-"""Up to so many processes, and from so many words on, one scan of the pids for each process
-is faster than sorting them."""
 
 
-class Batch(NamedTuple):
-    """The words of one call that go to, or come from, one process."""
+class Words:
+    """The words of one call, counted by process.
 
-    pid: int
-    all_indices: Indices
-    """Indices of the words of all processes in their registered arrays, in C order."""
-    highest: int
-    """Greatest of these indices."""
-    positions: Indices | None
-    """Positions of this batch's words in the flattened arguments of the call; None for all."""
+    Args:
+        numbers: number of words for each process that has any, by pid in ascending order.
+        pids: pid of each word; may be left out if there is only one process.
+        indices: index of each word in the array there, in C order.
+        highest: greatest of the indices.
+    """
 
-    def number(self) -> int:
-        """Return the number of words."""
-        return len(self.all_indices if self.positions is None else self.positions)
+    def __init__(
+        self, numbers: dict[int, int], pids: Indices | None, indices: Indices, highest: int
+    ) -> None:
+        self.numbers = numbers
+        self.highest = highest
+        self._pids = pids if len(numbers) > 1 else None
+        self._indices = indices
 
-    def indices(self) -> Indices:
-        """Return the indices of the words in the array there."""
-        return self.all_indices if self.positions is None else self.all_indices[self.positions]
+    def indices_of(self, pid: int) -> Indices:
+        """Return the indices of the words of a process."""
+        return self._indices if self._pids is None else self._indices[self._pids == pid]
 
-    def pack_indices(self, stage: Stage) -> Payload:
-        """Return a payload of the indices of the words."""
-        return pick_values(self.all_indices, self.positions, stage, self.pid)
+    def copied(self) -> Words:
+        """Return the words in memory that the program cannot change."""
+        pids = None if self._pids is None else self._pids.copy()
+        return Words(self.numbers, pids, self._indices.copy(), self.highest)
 
-    def pack_values(self, values: Array, stage: Stage) -> Payload:
-        """Return a payload of the words' values, taken from the flat values of the call."""
-        return pick_values(values, self.positions, stage, self.pid)
+    def deal(self, values: Array, stage: Stage) -> list[tuple[int, Payload, Payload]]:
+        """Return the payloads of each process: its pid, indices, and values.
+
+        Args:
+            values: a value for each word, in one dimension.
+            stage: returns memory for large payloads.
+        """
+        if self._pids is None:
+            return [
+                (pid, pack(self._indices, stage, pid), pack(values, stage, pid))
+                for pid in self.numbers
+            ]
+        dealt = [
+            (
+                pid,
+                _Room(number, np.dtype(np.int64), stage, pid),
+                _Room(number, values.dtype, stage, pid),
+            )
+            for pid, number in self.numbers.items()
+        ]
+        self._deal(
+            _packed(values),
+            {pid: room.array for pid, room, _ in dealt},
+            {pid: room.array for pid, _, room in dealt},
+        )
+        return [(pid, where.payload(), what.payload()) for pid, where, what in dealt]
+
+    def deal_positions(self, stage: Stage) -> list[tuple[int, Payload, Indices | None]]:
+        """Return for each process its pid, the payload of its indices, and their positions.
+
+        The positions are those of the process's words in the call; None for all words.
+
+        Args:
+            stage: returns memory for large payloads.
+        """
+        if self._pids is None:
+            return [(pid, pack(self._indices, stage, pid), None) for pid in self.numbers]
+        positions = {pid: np.empty(number, np.int64) for pid, number in self.numbers.items()}
+        rooms = {
+            pid: _Room(number, np.dtype(np.int64), stage, pid)
+            for pid, number in self.numbers.items()
+        }
+        arrays = {pid: room.array for pid, room in rooms.items()}
+        self._deal(np.arange(len(self._indices)), arrays, positions)
+        return [(pid, room.payload(), positions[pid]) for pid, room in rooms.items()]
+
+    def _deal(
+        self, values: Array, to_indices: dict[int, Indices], to_values: dict[int, Array]
+    ) -> None:
+        every = range(max(self.numbers) + 1)
+        deal_words(
+            self._pids,
+            self._indices,
+            values,
+            [to_indices.get(pid) for pid in every],
+            [to_values.get(pid) for pid in every],
+        )
+
+
+class _Room:
+    """Memory for a payload that is written element by element.
+
+    Args:
+        number: number of elements.
+        dtype: of the elements.
+        stage: returns memory for large payloads.
+        to: the process that receives the payload.
+    """
+
+    def __init__(self, number: int, dtype: np.dtype[Any], stage: Stage, to: int) -> None:
+        nbytes = number * dtype.itemsize
+        self._ticket = None
+        if nbytes <= INLINE:
+            self.array = np.empty(number, dtype)
+        else:
+            self._ticket, room = stage(nbytes, to)
+            self.array = room.view(dtype)
+
+    def payload(self) -> Payload:
+        """Return the payload, once the elements are written."""
+        return self._ticket or self.array.tobytes()
 
 
 class UncheckedWords:
     """Words of one call whose bounds can only be checked at the sync."""
 
-    def __init__(self, operation: str, registration: Registration, batches: list[Batch]) -> None:
+    def __init__(self, operation: str, registration: Registration, words: Words) -> None:
         self._operation = operation
         self._registration = registration
-        self._batches = batches
+        self._words = words.copied()
 
     def resolve(self) -> None:
         """Raise if a word lies outside the array there."""
-        check_there(self._operation, self._registration, self._batches)
+        check_there(self._operation, self._registration, self._words)
 
 
 def whole_array(operation: str, registry: Registry, place: Any) -> Registration:
@@ -111,27 +190,35 @@ def dtype_there(operation: str, registration: Registration) -> np.dtype[Any]:
     raise RegistrationError(f"{operation}: no process has an array in this registration")
 
 
-def broadcast(operation: str, *arguments: ArrayLike) -> list[Array]:
+def broadcast(operation: str, pids: ArrayLike, *arguments: ArrayLike) -> list[Array]:
     """Broadcast the arguments of a call against each other.
+
+    A single pid without axes stays as it is, since the words need not be sorted then.
 
     Raises:
         PlaceError: their shapes cannot be broadcast.
     """
-    arrays = [np.asarray(argument) for argument in arguments]
+    arrays = [np.asarray(pids), *map(np.asarray, arguments)]
     try:
-        return list(np.broadcast_arrays(*arrays))
+        shape = np.broadcast(*arrays).shape
     except ValueError:
         shapes = ", ".join(str(array.shape) for array in arrays)
         raise PlaceError(f"{operation}: arguments of shapes {shapes} do not go together") from None
+    return [
+        array
+        if array.shape == shape or (position == 0 and array.ndim == 0)
+        else np.broadcast_to(array, shape)
+        for position, array in enumerate(arrays)
+    ]
 
 
-def sort_by_process(operation: str, pids: Array, indices: Array, nprocs: int) -> list[Batch]:
-    """Sort the words of a call by process, in the order of the call.
+def sort_by_process(operation: str, pids: Array, indices: Array, nprocs: int) -> Words:
+    """Count the words of a call by process, with the checks that need no registration.
 
     Args:
         operation: name of the primitive, for errors.
-        pids: pid for each word.
-        indices: index for each word, of the same shape.
+        pids: pid for each word, or a single one without axes.
+        indices: index for each word.
         nprocs: number of processes of the group.
 
     Raises:
@@ -139,31 +226,51 @@ def sort_by_process(operation: str, pids: Array, indices: Array, nprocs: int) ->
         BoundsError: an index is negative.
         PlaceError: pids or indices are no integers.
     """
+    if not indices.size:
+        return Words({}, None, np.empty(0, np.int64), 0)
     for name, array in (("pids", pids), ("indices", indices)):
-        if array.dtype.kind not in "iu" and array.size:
+        if array.dtype.kind not in "iu":
             raise PlaceError(f"{operation}: {name} are integers, not {array.dtype}")
-    if not pids.size:
-        return []
-    to, flat = (array.reshape(-1).astype(np.int64, copy=False) for array in (pids, indices))
-    last = _highest(to)
-    if last is None or last >= nprocs:
+    flat = _numbers(indices)
+    if pids.ndim == 0:
+        to, pid = None, int(pids)
+        numbers = {pid: len(flat)} if 0 <= pid < nprocs else None
+        highest = greatest(flat)
+    else:
+        to = _numbers(pids)
+        numbers, highest = _count(to, flat, nprocs)
+    if numbers is None:
         raise ProcessRangeError(
             f"{operation}: there is no process {_wrong(pids)} among {nprocs} (0 to {nprocs - 1})"
         )
-    highest = _highest(flat)
-    if highest is None:
+    if highest >= _NEGATIVE:
         wrong = _wrong(indices)
         what = "is negative" if wrong < 0 else "is larger than any array"
         raise BoundsError(f"{operation}: index {wrong} {what}")
-    if to[0] == to[-1] and (to == to[0]).all():
-        return [Batch(last, flat, highest, None)]
-    return list(_split(to, flat, highest, nprocs))
+    return Words(numbers, to, flat, highest)
 
 
-def _highest(numbers: Indices) -> int | None:
-    """Return the greatest of some numbers; None if one is negative. Needs one pass over them."""
-    highest = int(numbers.view(np.uint64).max())
-    return highest if highest < _NEGATIVE else None
+def _count(pids: Indices, indices: Indices, nprocs: int) -> tuple[dict[int, int] | None, int]:
+    """Return the number of words by process, and the greatest index, read as unsigned.
+
+    Instead of the numbers it returns None if a pid is no process.
+    """
+    counted = np.empty(nprocs + 1, np.uint64)
+    if not count_words(pids, indices, counted):
+        return None, 0
+    *numbers, highest = counted.tolist()
+    return {pid: number for pid, number in enumerate(numbers) if number}, highest
+
+
+def _numbers(array: Array) -> Indices:
+    """Return integers as int64 in one dimension, as the core reads them."""
+    return _packed(array.reshape(-1).astype(np.int64, copy=False))
+
+
+def _packed(array: Array) -> Array:
+    """Return an array whose elements lie one after the other, at aligned addresses."""
+    flags = array.flags
+    return array if flags.c_contiguous and flags.aligned else array.copy()
 
 
 def _wrong(numbers: Array) -> int:
@@ -172,43 +279,7 @@ def _wrong(numbers: Array) -> int:
     return least if least < 0 else int(numbers.max())
 
 
-def _split(pids: Array, indices: Indices, highest: int, nprocs: int) -> Iterator[Batch]:
-    if nprocs <= _SCAN_MAX_PROCESSES and len(pids) > _SCAN_MIN_WORDS:
-        for pid in range(nprocs):
-            positions = np.flatnonzero(pids == pid)
-            if len(positions):
-                yield Batch(pid, indices, highest, positions)
-        return
-    # numpy sorts integers of one or two bytes by radix, in linear time.
-    order = np.argsort(pids.astype(np.uint8 if nprocs <= 256 else np.uint16), kind="stable")
-    ends = np.cumsum(np.bincount(pids, minlength=nprocs))
-    start = 0
-    for pid, end in enumerate(ends.tolist()):
-        if end > start:
-            yield Batch(pid, indices, highest, order[start:end])
-        start = end
-
-
-def pick_values(values: Array, positions: Indices | None, stage: Stage, to: int) -> Payload:
-    """Copy the values at some positions, or all, into a payload for a process.
-
-    Args:
-        values: array of one dimension.
-        positions: as in :class:`Batch`.
-        stage: returns memory for large payloads.
-        to: the process that receives the payload.
-    """
-    if positions is None:
-        return pack(values, stage, to)
-    nbytes = len(positions) * values.itemsize
-    if nbytes <= INLINE:
-        return values[positions].tobytes()
-    ticket, room = stage(nbytes, to)
-    values.take(positions, out=room.view(values.dtype), mode="clip")  # without a buffer
-    return ticket
-
-
-def check_there(operation: str, registration: Registration, batches: list[Batch]) -> None:
+def check_there(operation: str, registration: Registration, words: Words) -> None:
     """Raise if words lie outside the arrays of their processes.
 
     Raises:
@@ -218,19 +289,19 @@ def check_there(operation: str, registration: Registration, batches: list[Batch]
     extents = registration.extents
     if extents is None:
         return
-    for batch in batches:
-        pid, extent = batch.pid, extents[batch.pid]
+    for pid, number in words.numbers.items():
+        extent = extents[pid]
         if extent is None:
             raise RegistrationError(f"{operation}: process {pid} registered None there")
         size = extent.size
-        if batch.highest < size:
+        if words.highest < size:
             continue
-        indices = batch.indices()
+        indices = words.indices_of(pid)
         highest = int(indices.max())
         if highest >= size:
             outside = int((indices >= size).sum())
             raise BoundsError(
-                f"{operation}: {outside} of {len(indices)} indices fall outside the array on "
+                f"{operation}: {outside} of {number} indices fall outside the array on "
                 f"process {pid} (index {highest}, size {size})"
             )
 
@@ -265,6 +336,9 @@ def combine(array: Array, op: bytes | None, indices: Indices, values: Array) -> 
         indices: of the elements, in C order.
         values: one for each index, of the array's dtype.
     """
+    if op is None and array.flags.carray and indices.flags.aligned:
+        write_words(array, indices, values)
+        return
     if array.flags.c_contiguous:
         flat: Array = array.reshape(-1)
         where: Any = indices
@@ -276,14 +350,32 @@ def combine(array: Array, op: bytes | None, indices: Indices, values: Array) -> 
         pickle.loads(op).at(flat, where, values)  # from a process of the same run
 
 
-def pick(array: Array, indices: Indices) -> Array:
-    """Return words of an array of this process.
+def pick(array: Array, indices: Indices, carrier: Carrier, to: int) -> Payload:
+    """Return words of an array of this process as a payload for another one.
 
     Args:
         array: array with any strides.
         indices: of the elements, in C order.
+        carrier: stages large payloads.
+        to: the process that receives the payload.
     """
-    if array.flags.c_contiguous:
-        return array.reshape(-1)[indices]
-    picked: Array = array[np.unravel_index(indices, array.shape)]
-    return picked
+    flags = array.flags
+    if not (flags.c_contiguous and flags.aligned and indices.flags.aligned):
+        return pack(array[np.unravel_index(indices, array.shape)], carrier.stage, to)
+    room = _Room(len(indices), array.dtype, carrier.stage, to)
+    read_words(array, indices, room.array)
+    return room.payload()
+
+
+def write_at(array: Array, positions: Indices, values: Array) -> None:
+    """Write values at some positions of an array, which casts them.
+
+    Args:
+        array: array with any strides.
+        positions: of the elements, in C order.
+        values: one for each position.
+    """
+    if array.flags.carray and array.dtype == values.dtype:
+        write_words(array, positions, values)
+    else:
+        array.flat[positions] = values

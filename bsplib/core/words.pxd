@@ -1,0 +1,32 @@
+cimport cython
+cimport numpy as cnp
+from bsplib.core.atomics cimport (
+    address_of, copy, itemsize_of, nbytes_of, peek, poke, prepare, word,
+)
+
+cpdef bint count_words(cnp.ndarray pids, cnp.ndarray indices, cnp.ndarray numbers) except -1
+cpdef word greatest(cnp.ndarray indices) except? 1
+@cython.locals(at=word, pid=Py_ssize_t, ends=cnp.ndarray)
+cpdef int deal_words(
+    cnp.ndarray pids, cnp.ndarray indices, cnp.ndarray values, list to_indices, list to_values
+) except -1
+cpdef int write_words(cnp.ndarray array, cnp.ndarray indices, cnp.ndarray values) except -1
+cpdef int read_words(cnp.ndarray array, cnp.ndarray indices, cnp.ndarray values) except -1
+
+@cython.locals(nprocs=word, highest=word, at=word, pid=word, index=word, number=word)
+cdef bint _count(word pids, word indices, word nbytes, word numbers, word length) noexcept
+@cython.locals(highest=word, at=word, index=word)
+cdef word _greatest(word indices, word nbytes) noexcept
+@cython.locals(at=word, end=word, to_index=word, to_value=word)
+cdef void _deal(
+    word pids, word indices, word values, word nbytes, word itemsize, word ends
+) noexcept
+@cython.locals(at=word, index=word)
+cdef bint _write(
+    word array, word size, word indices, word values, word nbytes, word itemsize
+) noexcept
+@cython.locals(at=word, index=word)
+cdef bint _read(
+    word array, word size, word indices, word values, word nbytes, word itemsize
+) noexcept
+cdef void _copy_item(word to, word source, word itemsize) noexcept

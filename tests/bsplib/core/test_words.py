@@ -1,0 +1,169 @@
+"""The loops over single words: by numpy, interpreted, and compiled, against plain Python."""
+
+from __future__ import annotations
+
+import importlib.util
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bsplib import core
+from bsplib.core import words as imported
+
+ITEMSIZES = (1, 2, 3, 4, 8, 16, 24)
+NPROCS = (1, 2, 5, 16, 17, 300)
+"""Numpy finds the words of each process in one of two ways, which depends on their number."""
+
+
+def interpreted(*, loops: bool) -> ModuleType:
+    """Load the module from its source; with ``loops`` it does nothing by numpy."""
+    spec = importlib.util.spec_from_file_location(
+        "words_interpreted", core._build.FOLDER + "/words.py"
+    )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    if loops:
+        module.cython = SimpleNamespace(compiled=True)
+    return module
+
+
+BUILDS = {"numpy": interpreted(loops=False), "loops": interpreted(loops=True)}
+if core.BUILD == "compiled":
+    BUILDS["compiled"] = imported
+
+every_build = pytest.mark.parametrize("words", BUILDS.values(), ids=BUILDS)
+
+
+def values_of(number: int, itemsize: int, seed: int = 0) -> np.ndarray:
+    """Return elements of any bytes."""
+    data = np.random.default_rng(seed).integers(256, size=(number, itemsize), dtype=np.uint8)
+    return data.view(f"V{itemsize}").reshape(number)
+
+
+def dealt(words: ModuleType, nprocs: int, pids, indices, values):
+    """Count and deal words; return the greatest index, and the words of each process."""
+    numbers = np.full(nprocs + 1, 7, np.uint64)
+    assert words.count_words(pids, indices, numbers)
+    *counts, highest = numbers.tolist()
+    to_indices = [np.full(number, -5) if number else None for number in counts]
+    to_values = [np.zeros(number, values.dtype) if number else None for number in counts]
+    words.deal_words(pids, indices, values, to_indices, to_values)
+    parts = {
+        pid: list(zip(to_indices[pid].tolist(), to_values[pid].tolist(), strict=True))
+        for pid, number in enumerate(counts)
+        if number
+    }
+    return highest, parts
+
+
+def expected_parts(pids, indices, values):
+    """The words of each process in the order of the call, one by one."""
+    parts: dict[int, list[tuple[int, bytes]]] = {}
+    for pid, index, value in zip(pids.tolist(), indices.tolist(), values.tolist(), strict=True):
+        parts.setdefault(pid, []).append((index, value))
+    return parts
+
+
+@st.composite
+def calls(draw):
+    """Pids, indices and values of a call, with the number of processes."""
+    nprocs = draw(st.sampled_from(NPROCS))
+    pids = draw(st.lists(st.integers(0, nprocs - 1), max_size=60))
+    number = len(pids)
+    indices = draw(st.lists(st.integers(0, 2**63 - 1), min_size=number, max_size=number))
+    values = values_of(number, draw(st.sampled_from(ITEMSIZES)))
+    return nprocs, np.array(pids, np.int64), np.array(indices, np.int64), values
+
+
+@every_build
+@given(call=calls())
+def test_each_process_is_dealt_its_words_in_the_order_of_the_call(words, call):
+    nprocs, pids, indices, values = call
+    highest, parts = dealt(words, nprocs, pids, indices, values)
+    assert parts == expected_parts(pids, indices, values)
+    assert highest == indices.max(initial=0) == words.greatest(indices)
+
+
+@every_build
+@pytest.mark.parametrize("among", NPROCS)
+def test_many_words_are_dealt_as_few_are(words, among):
+    rng = np.random.default_rng(among)
+    pids, indices = rng.integers(among, size=3000), rng.integers(10**6, size=3000)
+    values = values_of(3000, 8)
+    _, parts = dealt(words, among, pids, indices, values)
+    assert parts == expected_parts(pids, indices, values)
+
+
+@every_build
+@given(
+    pids=st.lists(st.integers(0, 2), max_size=5),
+    wrong=st.sampled_from([-(2**63), -1, 3, 4, 2**62]),
+    more=st.lists(st.integers(0, 2), max_size=5),
+)
+def test_a_pid_that_is_no_process_is_found(words, pids, wrong, more):
+    every = np.array([*pids, wrong, *more])
+    assert not words.count_words(every, np.zeros_like(every), np.zeros(4, np.uint64))
+    every[len(pids)] = 2
+    assert words.count_words(every, np.zeros_like(every), np.zeros(4, np.uint64))
+
+
+@every_build
+@given(
+    indices=st.lists(st.integers(0, 2**63 - 1), max_size=5),
+    negative=st.integers(-(2**63), -1),
+    more=st.lists(st.integers(0, 2**63 - 1), max_size=5),
+)
+def test_a_negative_index_counts_as_a_great_one(words, indices, negative, more):
+    every = np.array([*indices, negative, *more])
+    numbers = np.zeros(2, np.uint64)
+    assert words.count_words(np.zeros_like(every), every, numbers)
+    assert numbers.tolist() == [len(every), negative + 2**64]
+    assert words.greatest(every) == negative + 2**64
+
+
+@every_build
+@given(
+    shape=st.sampled_from([(1,), (7,), (3, 4), (2, 1, 5)]),
+    itemsize=st.sampled_from(ITEMSIZES),
+    data=st.data(),
+)
+def test_words_are_written_in_order_and_read_again(words, shape, itemsize, data):
+    size = int(np.prod(shape))
+    picked = data.draw(st.lists(st.integers(0, size - 1), max_size=20))
+    indices, values = np.array(picked, np.int64), values_of(len(picked), itemsize, seed=1)
+    array = values_of(size, itemsize, seed=2).reshape(shape)
+    expected = array.reshape(-1).tolist()
+    for index, value in zip(picked, values.tolist(), strict=True):
+        expected[index] = value
+    words.write_words(array, indices, values)
+    assert array.reshape(-1).tolist() == expected
+    back = np.zeros_like(values)
+    words.read_words(array, indices, back)
+    assert back.tolist() == [expected[index] for index in picked]
+
+
+@every_build
+@pytest.mark.parametrize("itemsize", ITEMSIZES)
+@pytest.mark.parametrize("index", [12, 13, 2**62])
+def test_an_index_outside_the_array_changes_nothing_around_it(words, itemsize, index):
+    whole = values_of(36, itemsize)
+    array, before = whole[12:24], whole.tolist()
+    with pytest.raises(IndexError):
+        words.write_words(array, np.array([index]), values_of(1, itemsize, seed=3))
+    with pytest.raises(IndexError):
+        words.read_words(array, np.array([index]), values_of(1, itemsize))
+    assert whole.tolist() == before
+
+
+@every_build
+def test_elements_at_odd_addresses_are_moved_too(words):
+    whole = np.zeros(33, np.uint8)
+    array, values = whole[1:].view(np.float64), np.zeros(17, np.uint8)[1:].view(np.float64)
+    values[:] = 2.5, 3.5
+    words.write_words(array, np.array([3, 0]), values)
+    assert array.tolist() == [3.5, 0, 0, 2.5]
+    words.read_words(array, np.array([0, 3]), values)
+    assert values.tolist() == [3.5, 2.5]
