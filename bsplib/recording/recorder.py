@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from types import CodeType, FrameType
 
 from bsplib import call_site
+from bsplib.core.stack_keys import StackKeys
 from bsplib.recording.records import Direction, Frame, GroupInfo, Stack
 from bsplib.recording.spool import Spool
 
@@ -23,8 +23,9 @@ class Recorder:
     def __init__(self, spool: Spool, pid: int, outermost: CodeType, main: CodeType | None) -> None:
         self._spool = spool
         self._outermost = outermost
-        self._stacks: dict[tuple[int, ...], int] = {}
-        self._codes: list[CodeType] = []  # kept alive: their id() is part of the keys
+        self.stack_keys = StackKeys(outermost, self._define)
+        """Numbers the call stacks of syncs."""
+        self._stacks = 0
         self._main = main
         self._groups = 0
         self.append = spool.records.append
@@ -43,28 +44,20 @@ class Recorder:
     def stack_of_sync(self) -> int:
         """Return the number of the call stack of the sync that calls this.
 
-        The key begins with the caller of the method of bsplib that calls this. It may contain
+        The stack is that of the caller of the method of bsplib that calls this. It may contain
         more frames of bsplib: :meth:`_define` leaves them out, once for each stack.
         """
-        frame: FrameType | None = sys._getframe(2)
-        key: list[int] = []
-        inner, outermost = frame, self._outermost
-        while frame is not None and (code := frame.f_code) is not outermost:
-            key += id(code), frame.f_lasti
-            frame = frame.f_back
-        whole = tuple(key)
-        number = self._stacks.get(whole)
-        return self._define(whole, inner) if number is None else number
+        return self.stack_keys.number(2)
 
     def stack_of_end(self) -> int:
         """Return the number of a stack for the end of ``main``, with the last line of ``main``."""
         code = self._main
         if code is None:  # main is no function, and has returned without a sync
-            return self._number((), (Frame("", "main", 0, 0),))
+            return self._number((Frame("", "main", 0, 0),))
         last = max((line for *_, line in code.co_lines() if line), default=code.co_firstlineno)
-        return self._number((id(code),), (_frame_of(code, last),))
+        return self._number((_frame_of(code, last),))
 
-    def _define(self, key: tuple[int, ...], frame: FrameType | None) -> int:
+    def _define(self, frame: FrameType | None) -> int:
         calls = []
         while frame is not None and frame.f_code is not self._outermost:
             calls.append((frame.f_code, frame.f_lineno))
@@ -73,22 +66,19 @@ class Recorder:
         above = calls[call_site.frames_of_sync(codes) :]
         if not above:
             return self.stack_of_end()  # main itself is a primitive
-        self._codes += codes
         self._main = codes[-1]
         stack = [_frame_of(*call) for call in above if not call_site.is_wrapper(call[0])]
-        return self._number(key, tuple(reversed(stack)))
+        return self._number(tuple(reversed(stack)))
 
-    def _number(self, key: tuple[int, ...], stack: Stack) -> int:
-        number = self._stacks.get(key)
-        if number is None:
-            self._spool.define_stack(stack)
-            number = self._stacks[key] = len(self._stacks)
-        return number
+    def _number(self, stack: Stack) -> int:
+        self._spool.define_stack(stack)
+        self._stacks += 1
+        return self._stacks - 1
 
     def traffic(self, partner: int, direction: Direction, nbytes: int, messages: int) -> None:
         """Append what this process has exchanged with a partner in the superstep recorded next."""
         spool = self._spool
-        spool.traffic.append(spool.records.count, partner, direction, nbytes, messages)
+        spool.traffic.append(spool.records.rows.count, partner, direction, nbytes, messages)
 
 
 def _frame_of(code: CodeType, line: int) -> Frame:

@@ -15,141 +15,115 @@ import errno
 import json
 import mmap
 import os
-import struct
 from collections.abc import Callable
 from pathlib import Path
 from struct import Struct
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 
+from bsplib.core.rows import HEADER_BYTES, Rows
 from bsplib.recording.records import RECORD, TRAFFIC, GroupInfo, Stack
 from bsplib.recording.stacks import shortened
 
 HEADER = Struct("<QQ")
 """Beginning of a table: the number of complete rows, and the ``errno`` of the error that
 ended the recording (0 for none)."""
+assert HEADER.size == HEADER_BYTES
 ROWS_AT_FIRST = 1024
-_COUNT = Struct("<Q")
-_OFFSET = HEADER.size
-_pack_count = _COUNT.pack_into
 
 _Stop = Callable[[BaseException], None]
 
 
 class Table:
-    """Rows of one dtype, appended one by one to a mapped file.
+    """Rows of one dtype, appended one by one to a mapped file. A new table discards all rows.
 
     Args:
-        path: the file.
-        dtype: dtype of the rows.
-        stop: is called if there is no space for a row; it has to call :meth:`discard`
-            of this table.
-
-    Raises:
-        OSError: the file cannot be created, or there is no space for it.
+        dtype: dtype of the rows: ``RECORD`` or ``TRAFFIC``.
+        stop: is called if there is no space for a row, or if a row cannot hold a number; it
+            has to call :meth:`discard` of this table.
     """
 
-    def __init__(self, path: Path, dtype: np.dtype[Any], stop: _Stop) -> None:
-        # Little-endian and packed, like the dtypes of bsplib.recording.records.
-        codes = "".join(dtype[name].char for name in dtype.names or ())
-        row = Struct("<" + codes.replace("l", "q"))
-        assert row.size == dtype.itemsize
-        self._pack, self._size = row.pack_into, row.size
+    def __init__(self, dtype: np.dtype[Any], stop: _Stop) -> None:
+        self.rows = rows = Rows(dtype.itemsize, self._make_room)
+        """Appends a row; the count in the file is raised after the row is complete."""
+        self._append = rows.append_superstep if dtype is RECORD else rows.append_traffic
+        self._row_bytes = dtype.itemsize
         self._stop = stop
-        self._discards = False
+        self._file: BinaryIO | None = None
+        self._map: mmap.mmap | None = None
         self._capacity = 0
-        self.count = 0
-        self._file = path.open("w+b")
+
+    def open(self, path: Path) -> None:
+        """Append the rows to a new file from now on.
+
+        Raises:
+            OSError: the file cannot be created, or there is no space for it.
+        """
+        file = path.open("w+b")
         try:
-            self._map = self._grown()
+            self._grow(file)
         except BaseException:
-            self._file.close()
+            file.close()
             raise
+        self._file = file
 
     def append(self, *values: int) -> None:
-        """Add a row; the count in the file is raised after the row is complete."""
-        count = self.count
-        if count == self._capacity:
-            count = self._make_room()
-        file = self._map
+        """Add a row of any integers."""
         try:
-            self._pack(file, _OFFSET + count * self._size, *values)
-        except struct.error:  # a virtual time beyond 2**63 ns
+            self._append(*values)
+        except OverflowError:  # a virtual time beyond 2**63 ns
             self._stop(OSError(errno.ERANGE, os.strerror(errno.ERANGE)))
-            return
-        self.count = count = count + 1
-        _pack_count(file, 0, count)
 
     def discard(self, reason: int) -> None:
         """Keep the rows in the file, store the reason there, and discard all later rows.
 
-        Later rows go to a small piece of anonymous memory that is used again and again,
-        so that :meth:`append` needs no test for this case.
-
         Args:
             reason: the ``errno`` of the error that ended the recording.
         """
-        if self._discards:
-            return
-        HEADER.pack_into(self._map, 0, self.count, reason)
-        self._map.close()
-        self._discards, self._capacity, self.count = True, ROWS_AT_FIRST, 0
-        self._map = mmap.mmap(-1, _OFFSET + self._capacity * self._size)
+        if self._map is not None:
+            HEADER.pack_into(self._map, 0, self.rows.count, reason)
+        self.close()
 
     def close(self) -> None:
-        """Close the file; its rows are kept."""
-        self._map.close()
-        self._file.close()
+        """Close the file; its rows are kept, and later rows are discarded."""
+        self.rows.use(None, 0)
+        if self._map is not None:
+            self._map.close()
+        if self._file is not None:
+            self._file.close()
+        self._map = self._file = None
 
-    def _make_room(self) -> int:
-        """Enlarge the file if possible; return the number of the next row."""
-        if not self._discards:
+    def _make_room(self) -> None:
+        """Enlarge the file if possible."""
+        if self._file is not None:
             try:
-                self._map = self._grown()
+                self._grow(self._file)
             except (OSError, MemoryError) as error:
                 self._stop(error)
-        if self._discards:
-            self.count = 0
-        return self.count
+        if self._file is None:
+            # Memory that is used again and again: so no row is a special case.
+            self.rows.use(mmap.mmap(-1, mmap.PAGESIZE), 0)
 
-    def _grown(self) -> mmap.mmap:
+    def _grow(self, file: BinaryIO) -> None:
         capacity = max(2 * self._capacity, ROWS_AT_FIRST)
-        nbytes = _OFFSET + capacity * self._size
-        os.posix_fallocate(self._file.fileno(), 0, nbytes)  # a full disk is an error here
-        grown = mmap.mmap(self._file.fileno(), nbytes)
-        self._capacity = capacity
-        return grown
-
-
-class _NoTable:
-    """Replaces the tables of a process that cannot record: every row is discarded."""
-
-    count = 0
-
-    def append(self, *_: int) -> None:
-        """Discard a row."""
-
-    def discard(self, _: int) -> None:
-        """Do nothing: rows are discarded already."""
-
-    def close(self) -> None:
-        """Do nothing."""
+        nbytes = HEADER_BYTES + capacity * self._row_bytes
+        os.posix_fallocate(file.fileno(), 0, nbytes)  # a full disk is an error here
+        grown = mmap.mmap(file.fileno(), nbytes)
+        self.rows.use(grown, self.rows.count if self._capacity else 0)
+        self._map, self._capacity = grown, capacity
 
 
 class Spool:
     """Records, traffic and definitions of one process, in files of a folder."""
 
-    records: Table | _NoTable
-    traffic: Table | _NoTable
-    _definitions: TextIO | None
-
     def __init__(self, folder: Path, pid: int) -> None:
-        self.records = self.traffic = _NoTable()
-        self._definitions = None
+        self.records = Table(RECORD, self._stop)
+        self.traffic = Table(TRAFFIC, self._stop)
+        self._definitions: TextIO | None = None
         try:
-            self.records = Table(folder / f"{pid}.records", RECORD, self._stop)
-            self.traffic = Table(folder / f"{pid}.traffic", TRAFFIC, self._stop)
+            self.records.open(folder / f"{pid}.records")
+            self.traffic.open(folder / f"{pid}.traffic")
             self._definitions = (folder / f"{pid}.definitions").open("w", encoding="utf-8")
         except (OSError, MemoryError) as error:
             self._stop(error)

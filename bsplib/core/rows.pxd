@@ -1,0 +1,98 @@
+# The types of rows.py when it is compiled.
+cimport cython
+
+from bsplib.core.atomics cimport store, word
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+    #error "rows are little-endian"
+    #endif
+    #pragma pack(push, 1)
+    typedef struct {
+        int32_t pid, group;
+        int64_t superstep;
+        uint8_t kind;
+        int32_t stack;
+        int64_t start, arrive, released, end, comm_calls, sub, cpu, self_bytes, self_messages;
+    } bsp_superstep;
+    typedef struct {
+        int64_t record;
+        int32_t partner;
+        uint8_t direction;
+        int64_t bytes, messages;
+    } bsp_traffic;
+    #pragma pack(pop)
+    """
+    ctypedef struct Superstep "bsp_superstep":
+        int pid, group
+        long long superstep
+        unsigned char kind
+        int stack
+        long long start, arrive, released, end, comm_calls, sub, cpu, self_bytes, self_messages
+
+    ctypedef struct Traffic "bsp_traffic":
+        long long record
+        int partner
+        unsigned char direction
+        long long bytes, messages
+
+cdef extern from "Python.h":
+    int PyObject_GetBuffer(object exporter, Py_buffer *view, int flags) except -1
+    void PyBuffer_Release(Py_buffer *view)
+    int PyBUF_WRITABLE
+
+
+cdef inline word start_of(object memory) except? 0:
+    cdef Py_buffer view
+    PyObject_GetBuffer(memory, &view, PyBUF_WRITABLE)
+    cdef word start = <word> <size_t> view.buf
+    PyBuffer_Release(&view)  # a mapped file with a view could not be closed
+    return start
+
+cdef inline void pack_superstep(
+    word start, Py_ssize_t offset, int pid, int group, long long superstep,
+    unsigned char kind, int stack, long long start_ns, long long arrive, long long released,
+    long long end, long long comm_calls, long long sub, long long cpu, long long self_bytes,
+    long long self_messages,
+) noexcept:
+    cdef Superstep *row = <Superstep *> <size_t> (start + <word> offset)
+    row.pid, row.group, row.superstep, row.kind, row.stack = pid, group, superstep, kind, stack
+    row.start, row.arrive, row.released, row.end = start_ns, arrive, released, end
+    row.comm_calls, row.sub, row.cpu = comm_calls, sub, cpu
+    row.self_bytes, row.self_messages = self_bytes, self_messages
+
+cdef inline void pack_traffic(
+    word start, Py_ssize_t offset, long long record, int partner, unsigned char direction,
+    long long nbytes, long long messages,
+) noexcept:
+    cdef Traffic *row = <Traffic *> <size_t> (start + <word> offset)
+    row.record, row.partner, row.direction = record, partner, direction
+    row.bytes, row.messages = nbytes, messages
+
+cdef inline void publish(word start, Py_ssize_t offset, Py_ssize_t count) noexcept:
+    store(start + <word> offset, <word> count)
+
+
+@cython.final
+cdef class Rows:
+    cdef Py_ssize_t _row_bytes, _capacity
+    cdef readonly Py_ssize_t count
+    cdef word _start
+    cdef object _memory, _make_room
+
+    @cython.locals(capacity=Py_ssize_t)
+    cpdef int use(self, object memory, Py_ssize_t count) except -1
+    cpdef int append_superstep(
+        self, int pid, int group, long long superstep, unsigned char kind, int stack,
+        long long start, long long arrive, long long released, long long end,
+        long long comm_calls, long long sub, long long cpu, long long self_bytes,
+        long long self_messages,
+    ) except -1
+    @cython.locals(at=Py_ssize_t)
+    cpdef int append_traffic(
+        self, long long record, int partner, unsigned char direction, long long nbytes,
+        long long messages,
+    ) except -1
+    cdef int _extend(self) except -1
