@@ -50,7 +50,7 @@ MAY_IMPORT = {
     "transfers": PORTS | {"core"},
     "primitives": PORTS | {"transfers", "machine"},
     "group": PORTS | {"primitives", "transfers", "machine", "core"},
-    "recording": PORTS | {"group", "primitives", "transfers", "machine"},
+    "recording": PORTS | {"group", "primitives", "transfers", "machine", "core"},
     "running": BACKENDS - {"backends.shm", "backends.sim"}
     | {"recording", "group", "primitives", "transfers", "machine", "core"},
     "own_packages": set(),
