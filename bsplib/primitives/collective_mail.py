@@ -21,7 +21,8 @@ to know. It stands apart from those that the program sends.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,9 @@ from bsplib.primitives.mailbox import Mailbox
 from bsplib.transfers import messages
 from bsplib.transfers.messages import Message
 
+_UNCHANGEABLE = frozenset({type(None), bool, int, float, complex, str, bytes})
+"""Types of values that need no copy to be the caller's own."""
+
 
 class CollectiveMail(Mailbox):
     """Sends and takes the messages of collectives."""
@@ -39,9 +43,9 @@ class CollectiveMail(Mailbox):
         self._check_usable()
         return self._check_pid(root, operation)
 
-    def _others(self) -> list[int]:
+    def _others(self) -> Sequence[int]:
         """Return the other processes, beginning after this one, so that not all send to one."""
-        return [*range(self.pid + 1, self.nprocs), *range(self.pid)]
+        return _all_but(self.pid, self.nprocs)
 
     def _arrived(
         self, operation: str, sources: Iterable[int], kept: list[Message] | None = None
@@ -64,8 +68,7 @@ class CollectiveMail(Mailbox):
         """Take the messages of a collective from the queue, by source."""
         arrived = {}
         for message in self._queue.take_collective():
-            source, head, _ = message
-            other, _ = messages.decode_tag(head)
+            source, ((other, _), _, _), _ = message
             if other != operation:
                 raise self._error(
                     SyncMismatchError,
@@ -77,7 +80,10 @@ class CollectiveMail(Mailbox):
     def _check_sources(
         self, operation: str, arrived: dict[int, Message], sources: Iterable[int]
     ) -> None:
-        wrong = sorted(arrived.keys() ^ (set(sources) - {self.pid}))
+        expected = [pid for pid in sources if pid != self.pid]
+        if list(arrived) == expected:
+            return
+        wrong = sorted(arrived.keys() ^ set(expected))
         if wrong:
             came = "something" if wrong[0] in arrived else "nothing"
             raise self._error(
@@ -89,7 +95,7 @@ class CollectiveMail(Mailbox):
     def _unwrap(self, message: Message, *, copy: bool = True) -> Any:
         """Return what a message holds; without ``copy`` an array as a view until the sync."""
         _, head, content = message
-        pickled = messages.decode_tag(head)[1] is True
+        pickled = header_of(message) is True
         payload = messages.decode(head, content, self._port.fetch, copy=copy and not pickled)
         return unpack(payload, pickled=pickled)
 
@@ -108,12 +114,25 @@ class CollectiveMail(Mailbox):
 
     def _own(self, operation: str, x: Any) -> Any:
         """Return a value as it would arrive on another process."""
+        if type(x) in _UNCHANGEABLE:
+            return x
         data, pickled = self._pack(operation, x)
         return unpack(copied(data), pickled=pickled)
 
     def _piece(self, pid: int, size: int) -> slice:
         """Return which of ``size`` elements are process ``pid``'s."""
         return slice(pid * size // self.nprocs, (pid + 1) * size // self.nprocs)
+
+
+@lru_cache(maxsize=256)
+def _all_but(pid: int, nprocs: int) -> Sequence[int]:
+    return *range(pid + 1, nprocs), *range(pid)
+
+
+def header_of(message: Message) -> Any:
+    """Return what a message of a collective says to its receiver, besides the payload."""
+    (_, header), _, _ = message[1]
+    return header
 
 
 def copied(data: Any) -> Any:

@@ -10,8 +10,9 @@ import numpy as np
 
 from bsplib.backends.members import named
 from bsplib.errors import ShapeError, UsageError
+from bsplib.primitives.collective_mail import header_of
 from bsplib.primitives.exchanges import Exchanges
-from bsplib.transfers import messages, operations
+from bsplib.transfers import operations
 from bsplib.transfers.messages import CollectiveTag, Message
 from bsplib.transfers.operations import Op
 
@@ -169,6 +170,8 @@ class Combinations(Exchanges):
 
     def _checked_op(self, operation: str, op: Any) -> Any:
         op = operations.resolve(op)
+        if type(op) is np.ufunc and op.nin == 2 and op.nout == 1:
+            return op
         if isinstance(op, str):
             names = ", ".join(operations.NAMED)
             raise self._error(UsageError, f"{operation}: op is {op!r}; names are {names}")
@@ -201,15 +204,13 @@ class Combinations(Exchanges):
     def _send_operand(self, job: _Combination, receivers: Iterable[int]) -> None:
         """Send others the value or their pieces of it, and keep the one of this process."""
         flat = job.value.reshape(-1) if job.cut else None
-        tag = CollectiveTag(job.operation, job.shape())
+        tag = CollectiveTag(job.operation, job.shape)
         for pid in receivers:
             part = job.value if flat is None else flat[self._piece(pid, flat.size)]
             if pid != self.pid:
                 self.send(pid, part, tag)
-            elif job.elementwise:
-                job.own = part.copy()
             else:
-                job.own = job.arrived(self._own(job.operation, part))
+                job.own = part.copy() if job.elementwise else self._own(job.operation, job.given)
 
     def _operands(self, job: _Combination, sources: Iterable[int]) -> list[Any]:
         """Return the values to combine, or the pieces of them that are this process's."""
@@ -224,8 +225,8 @@ class Combinations(Exchanges):
 
     def _check_shapes(self, job: _Combination, arrived: dict[int, Message]) -> None:
         """Raise where the shapes of the values that have come differ."""
-        shapes = {pid: messages.decode_tag(message[1])[1] for pid, message in arrived.items()}
-        shapes[self.pid] = job.shape()
+        shapes = {pid: header_of(message) for pid, message in arrived.items()}
+        shapes[self.pid] = job.shape
         silent = job.cut and len(shapes) < self.nprocs
         if len(set(shapes.values())) == 1 and not silent:
             return
@@ -259,7 +260,9 @@ class _Combination:
     Attributes:
         operation: the collective.
         op: combines two values.
-        value: what this process contributes.
+        given: what this process contributes.
+        value: the same in the form in which it is sent.
+        shape: in words, the shape that the values of all processes must have.
         elementwise: ``op`` is a ufunc, and the values are numbers or arrays of one shape.
         cut: the arrays are cut into pieces, one for each process.
         own: what this process keeps of its own value to combine: all or a piece.
@@ -270,14 +273,11 @@ class _Combination:
     ) -> None:
         self.operation = operation
         self.op = op
-        self.value = value
+        self.given = self.value = value
+        self.shape = str(value.shape) if elementwise else "any"
         self.elementwise = elementwise
         self.cut = cut
         self.own: Any = None
-
-    def shape(self) -> str:
-        """Return in words the shape that the values of all processes must have."""
-        return str(self.value.shape) if self.elementwise else "any"
 
     def arrived(self, payload: Any) -> Any:
         """Return the value that a payload stands for."""
@@ -307,11 +307,9 @@ class _Scalars(_Combination):
     """A combination of scalars, of Python or of numpy."""
 
     def __init__(self, operation: str, op: Op, scalar: Any) -> None:
-        super().__init__(operation, op, operations.to_wire(scalar))
-
-    def shape(self) -> str:
-        """Return in words the shape that the values of all processes must have."""
-        return "()"
+        super().__init__(operation, op, scalar)
+        self.value = operations.to_wire(scalar)
+        self.shape = "()"
 
     def arrived(self, payload: Any) -> Any:
         """Return the value that a payload stands for."""

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.errors import UsageError
-from bsplib.primitives.collective_mail import CollectiveMail, copied, unpack
-from bsplib.transfers import messages
+from bsplib.primitives.collective_mail import CollectiveMail, copied, header_of, unpack
 from bsplib.transfers.messages import CollectiveTag, Message
 from bsplib.transfers.registry import DtypeCode, decode_dtype, encode_dtype
 
@@ -188,8 +187,9 @@ class Exchanges(CollectiveMail):
     def _exchange(self, operation: str, x: Any) -> list[Any]:
         """Exchange one value of each process with all: allgather, and the choices of a split."""
         data, pickled = self._pack(operation, x)
+        tag = CollectiveTag(operation, pickled)
         for pid in self._others():
-            self.send(pid, data, CollectiveTag(operation, pickled))
+            self.send(pid, data, tag)
         own = unpack(copied(data), pickled=pickled)
         self.sync()
         return self._by_pid(self._arrived(operation, range(self.nprocs)), own)
@@ -227,9 +227,10 @@ class Exchanges(CollectiveMail):
     def _send_parts(self, operation: str, parts: Any) -> Any:
         """Send each process its part; return this process's own."""
         self._check_parts(operation, parts)
+        tag = CollectiveTag(operation)
         for pid in self._others():
             if parts[pid] is not None or operation == "scatter":
-                self.send(pid, parts[pid], CollectiveTag(operation))
+                self.send(pid, parts[pid], tag)
         return self._own(operation, parts[self.pid])
 
     def _send_value(self, x: Any, stages: int | None) -> tuple[Any, _Pieces | None]:
@@ -242,17 +243,18 @@ class Exchanges(CollectiveMail):
         nbytes = len(data) if type(data) is bytes else data.nbytes
         data = copied(data)
         if stages != 2 and (stages == 1 or not self.machine.two_stages_pay(nbytes, self.nprocs)):
+            tag = CollectiveTag("broadcast", pickled)
             for pid in self._others():
-                self.send(pid, data, CollectiveTag("broadcast", pickled))
+                self.send(pid, data, tag)
             return unpack(data, pickled=pickled), None
         pieces = _Pieces.of(data, pickled=pickled)
+        tag = CollectiveTag("broadcast", pieces.header())
         for pid in self._others():
-            piece = pieces.flat[self._piece(pid, pieces.flat.size)]
-            self.send(pid, piece, CollectiveTag("broadcast", pieces.header()))
+            self.send(pid, pieces.flat[self._piece(pid, pieces.flat.size)], tag)
         return unpack(data, pickled=pickled), pieces
 
     def _receive_value(self, message: Message) -> tuple[Any, _Pieces | None]:
-        header = messages.decode_tag(message[1])[1]
+        header = header_of(message)
         if isinstance(header, bool):
             return self._unwrap(message), None
         pieces = _Pieces.empty(*header)

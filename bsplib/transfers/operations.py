@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,7 @@ def resolve(op: Any) -> Any:
     return NAMED.get(op, op) if isinstance(op, str) else op
 
 
+@lru_cache(maxsize=64)
 def on_scalars(ufunc: np.ufunc) -> Op:
     """Return a ufunc as a function of two scalars, of Python or of numpy.
 
