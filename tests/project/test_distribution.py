@@ -1,0 +1,133 @@
+"""A source distribution can be built and installed, with a C compiler and without one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from bsplib.core import _build
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("bsplib", "profiler", "webui", "apps")
+FILES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
+PROGRAM = """
+import bsplib
+from bsplib import core
+
+def main(bsp):
+    x = bsp.zeros(3)
+    bsp.put((bsp.pid + 1) % bsp.nprocs, [float(bsp.pid)] * 3, x)
+    bsp.sync()
+    return float(x.sum())
+
+if __name__ == "__main__":
+    for backend in ("shm", "sim"):
+        print(bsplib.run(main, nprocs=2, backend=backend))
+    print(core.BUILD, core.__file__)
+"""
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+
+def build(what, source, folder, **variables):
+    """Build a distribution as pip does, with the packages that are installed here."""
+    folder.mkdir()
+    call = f"from setuptools import build_meta; build_meta.build_{what}({str(folder)!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", call],
+        capture_output=True,
+        text=True,
+        cwd=source,
+        env=os.environ | variables,
+        check=False,
+        timeout=500,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    (path,) = folder.iterdir()
+    return path
+
+
+def outcome(wheel, folder):
+    """Unpack a wheel, and run a program with it: what it printed, and the folder of the core."""
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    (folder / "program.py").write_text(PROGRAM)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "program.py"],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={name: value for name, value in os.environ.items() if name != "BSPLIB_CORE"},
+        check=False,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    *results, core = done.stdout.splitlines()
+    assert results == ["[3.0, 0.0]", "[3.0, 0.0]"]
+    used, _, file = core.partition(" ")
+    assert Path(file) == folder / "bsplib" / "core" / "__init__.py"
+    return used
+
+
+def files_of(names):
+    return {name for name in names if not name.endswith("/") and ".dist-info/" not in name}
+
+
+def there():
+    """The files of all packages, as they stand in a checkout."""
+    paths = [path for room in ROOMS for path in (ROOT / room).rglob("*") if path.is_file()]
+    generated = {".pyc", ".so"}
+    return {
+        str(path.relative_to(ROOT))
+        for path in paths
+        if path.suffix not in generated and not path.name.startswith("_built")
+    }
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory):
+    checkout = tmp_path_factory.mktemp("checkout")
+    leave = shutil.ignore_patterns("*.so", "_built*", "__pycache__")
+    for room in ROOMS:
+        shutil.copytree(ROOT / room, checkout / room, ignore=leave)
+    for file in FILES:
+        shutil.copy(ROOT / file, checkout)
+    return build("sdist", checkout, checkout / "dist")
+
+
+@pytest.fixture
+def source(sdist, tmp_path):
+    """The folder into which the source distribution was unpacked."""
+    subprocess.run(["tar", "-xf", sdist, "-C", tmp_path], check=True, timeout=60)
+    (folder,) = tmp_path.iterdir()
+    return folder
+
+
+def test_a_source_distribution_has_all_that_a_build_needs(sdist):
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert there() | set(FILES) <= names
+    assert [name for name in names if name.endswith((".c", ".so"))] == []
+
+
+def test_without_a_compiler_the_wheel_has_the_sources_and_runs_interpreted(source, tmp_path):
+    wheel = build("wheel", source, tmp_path / "wheels", CC="/bin/false")
+    assert files_of(zipfile.ZipFile(wheel).namelist()) == there()
+    assert outcome(wheel, tmp_path / "unpacked") == "python"
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_with_a_compiler_the_wheel_has_all_modules_of_the_core_and_runs_compiled(source, tmp_path):
+    wheel = build("wheel", source, tmp_path / "wheels")
+    new = files_of(zipfile.ZipFile(wheel).namelist()) - there()
+    modules = [f"bsplib/core/{name}{_build.SUFFIX}" for name in _build.module_names()]
+    assert modules
+    assert new == {*modules, f"bsplib/core/_built{_build.SUFFIX}.txt"}
+    assert outcome(wheel, tmp_path / "unpacked") == "compiled"
