@@ -6,10 +6,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 PEERS := $(VENV)/.peers-installed
+CAN_COMPILE := { command -v cc && $(PYTHON) -c 'import os, sys, sysconfig; \
+	sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'; } >/dev/null
 OTHER_TESTS := $(filter-out tests/bsplib/ tests/__pycache__/,$(wildcard tests/*/))
 
 .PHONY: demo sql-story test test-runtime test-rooms test-quick test-all soak lint bench clean
-.PHONY: browser compiler core
+.PHONY: test-interpreted browser compiler core
 
 demo: core
 	mkdir -p out
@@ -29,7 +31,8 @@ sql-story: core
 # one core busy, hence two jobs run at once; what each has written is shown when it has ended.
 # (Under pytest-xdist tests run beside a second thread, and then bsplib forks no processes.)
 test: core browser
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-runtime lint test-rooms
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target \
+	  test-runtime lint test-rooms test-interpreted
 
 test-runtime: core
 	$(BIN)/pytest tests/bsplib
@@ -37,13 +40,18 @@ test-runtime: core
 test-rooms: core
 	$(BIN)/pytest $(OTHER_TESTS)
 
+# What is marked core, on the interpreted core; the other tests use the compiled one.
+test-interpreted: core
+	BSPLIB_CORE=python BSP_EXAMPLES=0.25 $(BIN)/pytest --interpreted tests/bsplib
+
 # One short case of every test, most of them in the simulator: less than a minute.
 test-quick: core
 	$(BIN)/pytest --quick
 
-# Every case of every test, with all numbers of real processes.
+# Every case of every test, with all numbers of real processes, on both builds of the core.
 test-all: core browser lint
 	$(BIN)/pytest --all
+	BSPLIB_CORE=python $(BIN)/pytest --all tests/bsplib
 
 # Run thousands of random programs and a million supersteps; write the outcome as JSON.
 soak: core
@@ -71,15 +79,16 @@ browser:
 	    echo "this needs a browser: apt-get install chromium" >&2; exit 1; \
 	  fi; }
 
-# The core is compiled anew when its sources have changed since.
+# The core is compiled anew when its sources have changed since. Where it can be compiled, it is
+# an error if it is not.
 core: $(READY)
 	@$(BIN)/python setup.py --quiet build_ext --inplace
-	@$(BIN)/python -c 'from bsplib import core; print(core.REASON or "The core is compiled.")'
+	@if $(CAN_COMPILE); then export BSPLIB_CORE=compiled; else unset BSPLIB_CORE; fi; \
+	  $(BIN)/python -c 'from bsplib import core; print(core.REASON or "the core is compiled")'
 
 # Without a C compiler and the headers of Python the core is interpreted: right, and slower.
 compiler:
-	@{ command -v cc && $(PYTHON) -c 'import os, sys, sysconfig; \
-	  sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'; } >/dev/null || { \
+	@$(CAN_COMPILE) || { \
 	  if [ "$$(id -u)" = 0 ]; then \
 	    apt-get update -qq && apt-get install -y -qq --no-install-recommends \
 	      gcc libc6-dev python3-dev; \

@@ -6,12 +6,17 @@ import signal
 
 import pytest
 
+from bsplib import core
+
 from .scripted import Reading, Script
-from .selection import LENGTHY_S, SLOW_S, quick, usual
+from .selection import LENGTHY_S, SLOW_S, interpreted, quick, usual
 
 # A shell starts its background jobs with SIGINT ignored, and programs inherit that.
 # Some tests are about Ctrl-C, hence here it means what it does at a terminal.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+_PARTS = {"--quick": quick, "--interpreted": interpreted}
+"""Options, and what they leave of all tests."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -26,6 +31,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="Run one case of every test that is done at once, most of them in the simulator.",
     )
+    parser.addoption(
+        "--interpreted",
+        action="store_true",
+        help="Run what is marked core; the environment has to have BSPLIB_CORE=python.",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse to take the compiled core for the interpreted one."""
+    if config.getoption("--interpreted") and core.BUILD != "python":
+        raise pytest.UsageError("--interpreted needs BSPLIB_CORE=python in the environment")
+
+
+def pytest_report_header() -> str:
+    """Name the build of the core that is tested."""
+    return f"core: {core.BUILD}"
 
 
 @pytest.hookimpl(trylast=True)  # Hypothesis marks its tests in this hook
@@ -33,7 +54,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out what the command does not run; see selection.py."""
     if config.getoption("--all") or any("::" in argument for argument in config.args):
         return
-    kept = quick(items) if config.getoption("--quick") else usual(items)
+    chosen = [choose for name, choose in _PARTS.items() if config.getoption(name)]
+    kept = (chosen or [usual])[0](items)
     if len(kept) < len(items):
         left_out = set(items).difference(kept)
         config.hook.pytest_deselected(items=[item for item in items if item in left_out])

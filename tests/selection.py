@@ -18,6 +18,12 @@ numbers, and starts the processes of every run anew.
 
 4. tests in a browser, beyond one case of each: a browser keeps both cores busy.
 
+``make test`` also runs a part of this on the interpreted core (``pytest --interpreted``): of
+each test marked ``core`` one case on real processes and one in the simulator, with 3 processes
+where it can be, and few examples of those that draw programs. It leaves out what is marked
+``lengthy``, and tests that start an interpreter of their own. All other tests run on the
+compiled core, where there is one; ``make test-all`` runs all of ``tests/bsplib`` on both.
+
 A run that is not about the start or the end of processes is given to processes that stay; see
 the fixture ``run`` of ``tests/bsplib``.
 
@@ -42,8 +48,6 @@ USUAL_COUNTS = (1, 3)
 QUICK_COUNT = 3
 VIRTUAL = "sim"
 """The backend whose processes cost next to nothing; those of all others are real."""
-NOT_QUICK = ("lengthy", "browser", "hypothesis")
-"""Marks; Hypothesis sets its own."""
 INTERPRETERS = frozenset({"execute", "script", "with_little"})
 """Fixtures of tests that start an interpreter of their own."""
 LENGTHY_S = 0.5
@@ -70,7 +74,7 @@ def quick(items: Sequence[pytest.Item]) -> list[pytest.Item]:
         if _backend(cases[0]) is None:
             kept.append(cases[0])
         elif virtual := [item for item in cases if not _is_real(item)]:
-            kept.append(min(virtual, key=lambda item: abs(_nprocs(item) - QUICK_COUNT)))
+            kept.append(_nearest(virtual))
     real = [item for item in able if _is_real(item)]
     kept += [
         cases[0] for cases in _grouped(real, lambda item: (item.path, _backend(item))).values()
@@ -78,9 +82,28 @@ def quick(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     return _in_order(items, kept)
 
 
+def interpreted(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Return what ``make test`` runs on the interpreted core."""
+    able = [item for item in usual(items) if _is_marked(item, "core") and _is_short(item)]
+    alike = _grouped(able, lambda item: (_test(item), _backend(item) is None or _is_real(item)))
+    return _in_order(items, [_nearest(cases) for cases in alike.values()])
+
+
+def _nearest(cases: list[pytest.Item]) -> pytest.Item:
+    return min(cases, key=lambda item: abs(_nprocs(item) - QUICK_COUNT))
+
+
 def _is_quick(item: pytest.Item) -> bool:
-    marked = any(item.get_closest_marker(name) is not None for name in NOT_QUICK)
-    return not marked and INTERPRETERS.isdisjoint(getattr(item, "fixturenames", ()))
+    return _is_short(item) and not _is_marked(item, "browser", "hypothesis")
+
+
+def _is_short(item: pytest.Item) -> bool:
+    runs_here = INTERPRETERS.isdisjoint(getattr(item, "fixturenames", ()))
+    return runs_here and not _is_marked(item, "lengthy")
+
+
+def _is_marked(item: pytest.Item, *names: str) -> bool:
+    return any(item.get_closest_marker(name) is not None for name in names)
 
 
 def _usual_counts(cases: list[pytest.Item]) -> list[pytest.Item]:

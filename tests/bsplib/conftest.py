@@ -26,6 +26,15 @@ REAL = ("shm",)
 """Backends whose processes are those of the system."""
 WITHOUT_SHARED_MEMORY = ("test_put", "test_get", "test_messages", "test_partition", "test_oblsync")
 """Files whose tests run on a backend of the tests, too, which shares nothing."""
+OF_THE_CORE = frozenset(
+    f"test_{what}"
+    for what in (
+        *("put", "get", "messages", "sync", "oblsync", "places", "registration", "irregular"),
+        *("again", "delivery", "fences", "lone_put", "operations", "run_ahead", "values"),
+        *("waiting", "recorder", "sync_stacks", "virtual", "virtual_time", "random_programs"),
+    )
+)
+"""Files whose tests are marked ``core``."""
 COUNTS = (1, 2, 3, 4, 8)
 
 
@@ -42,6 +51,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "fresh: each run of the test has processes of its own, in make test, too"
     )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.parent == Path(__file__).parent and item.path.stem in OF_THE_CORE:
+            item.add_marker("core")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -35,9 +35,10 @@ class Collected:
     def pytest_collection_finish(self, session):
         self.every = list(session.items)
         self.chosen = {"all": [item.nodeid for item in self.every]}
-        for option in ("usual", "quick"):
+        for option in ("usual", "quick", "interpreted"):
             session.config.option.all = False
             session.config.option.quick = option == "quick"
+            session.config.option.interpreted = option == "interpreted"
             items = list(self.every)
             session.config.hook.pytest_collection_modifyitems(
                 session=session, config=session.config, items=items
@@ -82,6 +83,11 @@ def usual(collected):
 @pytest.fixture
 def quick(collected):
     return collected["quick"]
+
+
+@pytest.fixture
+def interpreted(collected):
+    return collected["interpreted"]
 
 
 def by_test(cases):
@@ -180,6 +186,22 @@ def test_quick_takes_one_case_of_a_test_and_few_real_processes(quick):
 
 def test_quick_takes_tests_of_every_room(quick, every):
     assert {name.split("/")[1] for name in quick} == {name.split("/")[1] for name in every}
+
+
+def test_the_interpreted_core_has_one_real_and_one_virtual_case_of_what_is_marked(
+    interpreted, usual
+):
+    assert interpreted.keys() < usual.keys()
+    assert all("core" in case["marks"] for case in interpreted.values())
+    kinds = [(case["test"], is_real(case)) for case in interpreted.values()]
+    assert len(set(kinds)) == len(kinds) > 500
+    assert {is_real(case) for case in interpreted.values()} == {True, False}
+
+
+def test_the_interpreted_core_runs_random_programs(interpreted):
+    drawn = [case["test"] for case in interpreted.values() if "hypothesis" in case["marks"]]
+    assert any("real_processes" in test for test in drawn)
+    assert any("virtual_processors" in test for test in drawn)
 
 
 def test_make_test_runs_the_tests_of_every_room():
