@@ -8,10 +8,14 @@ READY := $(VENV)/.installed
 PEERS := $(VENV)/.peers-installed
 CAN_COMPILE := { command -v cc && $(PYTHON) -c 'import os, sys, sysconfig; \
 	sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'; } >/dev/null
-OTHER_TESTS := $(filter-out tests/bsplib/ tests/__pycache__/,$(wildcard tests/*/))
+PAGE_TESTS := tests/profiler/ tests/webui/
+OTHER_TESTS := $(filter-out tests/bsplib/ $(PAGE_TESTS) tests/__pycache__/,$(wildcard tests/*/))
 
-.PHONY: demo sql-story test test-runtime test-rooms test-quick test-all soak lint bench clean
-.PHONY: test-interpreted browser compiler core
+# Tests start hundreds of interpreters, each of which would compile the sources anew.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: demo sql-story test test-runtime test-rooms test-pages test-quick test-all soak lint bench
+.PHONY: test-interpreted browser clean compiler core
 
 demo: core
 	mkdir -p out
@@ -28,17 +32,21 @@ sql-story: core
 	$(BIN)/python -m apps.sql story --out out
 
 # All checks that every change has to pass: less than six minutes on two cores. Most tests keep
-# one core busy, hence two jobs run at once; what each has written is shown when it has ended.
+# at most one core busy and some wait for processes or pages, hence three jobs run at once; what
+# each has written is shown when it has ended.
 # (Under pytest-xdist tests run beside a second thread, and then bsplib forks no processes.)
 test: core browser
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=target \
-	  test-runtime lint test-rooms test-interpreted
+	$(MAKE) --no-print-directory --jobs=3 --output-sync=target \
+	  test-runtime test-rooms test-pages test-interpreted lint
 
 test-runtime: core
 	$(BIN)/pytest tests/bsplib
 
 test-rooms: core
 	$(BIN)/pytest $(OTHER_TESTS)
+
+test-pages: core
+	$(BIN)/pytest $(PAGE_TESTS)
 
 # What is marked core, on the interpreted core; the other tests use the compiled one.
 test-interpreted: core

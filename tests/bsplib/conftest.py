@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -38,8 +39,14 @@ OF_THE_CORE = frozenset(
 COUNTS = (1, 2, 3, 4, 8)
 
 
+PRELOADED = ["bsplib", "pytest"]
+"""What the fork server has imported, in make test: else each process that it forks imports it."""
+
+
 def pytest_configure(config: pytest.Config) -> None:
     table.register(PIPES)
+    if not config.getoption("--all"):
+        multiprocessing.set_forkserver_preload(PRELOADED)
     config.addinivalue_line(
         "markers",
         "procs(*counts, least=1): run the program with these numbers of processes, or with "

@@ -22,7 +22,9 @@ from .phases import DEADLINE_S
 
 pytestmark = [pytest.mark.timeout(DEADLINE_S), pytest.mark.real_processes, pytest.mark.fresh]
 
-METHODS = ("fork", "forkserver", "spawn")
+METHODS = ("fork", "forkserver")
+SPAWN = pytest.param("spawn", marks=pytest.mark.slow)
+"""Its processes import this file, which takes seconds."""
 VICTIM = 1
 
 
@@ -59,7 +61,7 @@ STARTS = [forks, blocks_signals_and_forks, uses_an_executor]
 
 
 @pytest.mark.procs(3)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [*METHODS, SPAWN])
 @pytest.mark.parametrize("starts", STARTS, ids=lambda starts: starts.__name__)
 def test_a_process_that_has_forked_and_is_killed_ends_the_run(run, family, starts, method):
     def main(bsp):
@@ -76,7 +78,7 @@ def test_a_process_that_has_forked_and_is_killed_ends_the_run(run, family, start
 
 
 @pytest.mark.procs(3)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [*METHODS, "spawn"])
 def test_a_process_that_has_forked_and_returns_ends_the_run(run, family, method):
     def main(bsp):
         forks(family)

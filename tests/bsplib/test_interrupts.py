@@ -96,10 +96,13 @@ if __name__ == "__main__":
 @pytest.mark.parametrize(
     ("method", "moments"),
     [
-        ("fork", 50),
-        ("forkserver", 50),
-        ("spawn", 10),
-        pytest.param("spawn", 50, marks=pytest.mark.slow),
+        ("fork", 15),
+        ("forkserver", 15),
+        ("spawn", 4),
+        *(
+            pytest.param(method, 50, marks=pytest.mark.slow)
+            for method in ("fork", "forkserver", "spawn")
+        ),
     ],
 )
 def test_ctrl_c_at_any_moment_of_the_start_ends_the_run_and_leaves_nothing(

@@ -69,7 +69,9 @@ def test_what_is_no_seed_is_refused(run, seed):
 
 @pytest.mark.procs(3)
 @pytest.mark.real_processes
-@pytest.mark.parametrize("start_method", ["fork", "forkserver", "spawn"])
+@pytest.mark.parametrize(
+    "start_method", ["fork", "forkserver", pytest.param("spawn", marks=pytest.mark.slow)]
+)
 def test_processes_do_not_inherit_the_state_of_generators(run, start_method):
     np.random.seed(1)
     random.seed(1)

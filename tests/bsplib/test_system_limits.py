@@ -221,6 +221,7 @@ def test_little_shared_memory_suffices_under_every_start_method(with_little, met
     assert (done.stdout, done.stderr) == ("{(3, 300)}\n", "")
 
 
+@pytest.mark.slow
 def test_256_processes_fit_into_the_shared_memory_of_a_container(with_little):
     done = with_little(TINY, "256", "fork", "free", size="64m")
     assert (done.stdout, done.stderr) == (f"{{({256 * 255 // 2}, 25600)}}\n", "")

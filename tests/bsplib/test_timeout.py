@@ -117,7 +117,7 @@ def test_a_process_that_is_stopped_is_named(run):
 
 @pytest.mark.real_processes
 @pytest.mark.procs(2)
-@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+@pytest.mark.parametrize("method", [pytest.param("spawn", marks=pytest.mark.slow), "forkserver"])
 def test_a_timeout_is_kept_under_every_start_method(run, method):
     assert "computing in spin" in str(overdue(run, loops, start_method=method))
 
