@@ -6,7 +6,7 @@ from bsplib.core.atomics cimport (
 
 cpdef bint count_words(cnp.ndarray pids, cnp.ndarray indices, cnp.ndarray numbers) except -1
 cpdef word greatest(cnp.ndarray indices) except? 1
-@cython.locals(at=word, pid=Py_ssize_t, ends=cnp.ndarray)
+@cython.locals(at=word, source=word, itemsize=word, pid=Py_ssize_t, ends=cnp.ndarray)
 cpdef int deal_words(
     cnp.ndarray pids, cnp.ndarray indices, cnp.ndarray values, list to_indices, list to_values
 ) except -1

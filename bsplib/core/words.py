@@ -72,10 +72,10 @@ def deal_words(
     Args:
         pids: pid of each word, as :func:`count_words` has found it right.
         indices: index of each word.
-        values: value of each word.
+        values: value of each word; None to move its position in the call instead.
         to_indices: for each process an array for the indices of its words, of the right
             size; None if it has no words.
-        to_values: for each process an array for the values, or None.
+        to_values: for each process an array for the values or positions, or None.
     """
     if not cython.compiled:
         _deal_by_numpy(pids, indices, values, to_indices, to_values)
@@ -86,14 +86,10 @@ def deal_words(
         if to_indices[pid] is not None:
             poke(at + 16 * pid, address_of(to_indices[pid]))
             poke(at + 16 * pid + 8, address_of(to_values[pid]))
-    _deal(
-        address_of(pids),
-        address_of(indices),
-        address_of(values),
-        nbytes_of(pids),
-        itemsize_of(values),
-        at,
-    )
+    source, itemsize = 0, 8
+    if values is not None:
+        source, itemsize = address_of(values), itemsize_of(values)
+    _deal(address_of(pids), address_of(indices), source, nbytes_of(pids), itemsize, at)
 
 
 def write_words(array: Any, indices: Any, values: Any) -> None:
@@ -152,7 +148,7 @@ def read_words(array: Any, indices: Any, values: Any) -> None:
 def _deal_by_numpy(
     pids: NDArray[np.int64],
     indices: NDArray[np.int64],
-    values: NDArray[Any],
+    values: NDArray[Any] | None,
     to_indices: Sequence[Any],
     to_values: Sequence[Any],
 ) -> None:
@@ -168,7 +164,10 @@ def _deal_by_numpy(
             continue
         positions = np.flatnonzero(pids == pid) if order is None else order[start : start + len(to)]
         indices.take(positions, out=to, mode="clip")  # without a buffer
-        values.take(positions, out=to_values[pid], mode="clip")
+        if values is None:
+            to_values[pid][:] = positions
+        else:
+            values.take(positions, out=to_values[pid], mode="clip")
         start += len(to)
 
 
@@ -201,15 +200,21 @@ def _greatest(indices: int, nbytes: int) -> int:
 
 
 def _deal(pids: int, indices: int, values: int, nbytes: int, itemsize: int, ends: int) -> None:
-    """Do as :func:`deal_words`; ``ends`` has for each process where its next word goes."""
+    """Do as :func:`deal_words`; ``ends`` has for each process where its next word goes.
+
+    ``values`` is 0 to move positions instead.
+    """
     for at in range(0, nbytes, 8):
         end = ends + 16 * peek(pids + at)
         to_index, to_value = peek(end), peek(end + 8)
         poke(end, to_index + 8)
         poke(end + 8, to_value + itemsize)
         poke(to_index, peek(indices + at))
-        _copy_item(to_value, values, itemsize)
-        values += itemsize
+        if values:
+            _copy_item(to_value, values, itemsize)
+            values += itemsize
+        else:
+            poke(to_value, at >> 3)
 
 
 def _write(array: int, size: int, indices: int, values: int, nbytes: int, itemsize: int) -> bool:

@@ -103,11 +103,11 @@ class Words:
             for pid, number in self.numbers.items()
         }
         arrays = {pid: room.array for pid, room in rooms.items()}
-        self._deal(np.arange(len(self._indices)), arrays, positions)
+        self._deal(None, arrays, positions)
         return [(pid, room.payload(), positions[pid]) for pid, room in rooms.items()]
 
     def _deal(
-        self, values: Array, to_indices: dict[int, Indices], to_values: dict[int, Array]
+        self, values: Array | None, to_indices: dict[int, Indices], to_values: dict[int, Array]
     ) -> None:
         every = range(max(self.numbers) + 1)
         deal_words(

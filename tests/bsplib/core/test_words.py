@@ -49,7 +49,8 @@ def dealt(words: ModuleType, nprocs: int, pids, indices, values):
     assert words.count_words(pids, indices, numbers)
     *counts, highest = numbers.tolist()
     to_indices = [np.full(number, -5) if number else None for number in counts]
-    to_values = [np.zeros(number, values.dtype) if number else None for number in counts]
+    dtype = np.dtype(np.int64) if values is None else values.dtype
+    to_values = [np.zeros(number, dtype) if number else None for number in counts]
     words.deal_words(pids, indices, values, to_indices, to_values)
     parts = {
         pid: list(zip(to_indices[pid].tolist(), to_values[pid].tolist(), strict=True))
@@ -95,6 +96,14 @@ def test_many_words_are_dealt_as_few_are(words, among):
     values = values_of(3000, 8)
     _, parts = dealt(words, among, pids, indices, values)
     assert parts == expected_parts(pids, indices, values)
+
+
+@every_build
+@given(call=calls())
+def test_in_place_of_values_each_process_is_dealt_the_positions_of_its_words(words, call):
+    nprocs, pids, indices, _ = call
+    _, parts = dealt(words, nprocs, pids, indices, None)
+    assert parts == expected_parts(pids, indices, np.arange(len(pids)))
 
 
 @every_build
