@@ -51,11 +51,13 @@ def _a_millisecond(nprocs: int, count: int, stack: ExitStack) -> Sequence[Case]:
     trial = 100
     seconds = bsplib.run(programs.work, count, trial, nprocs=nprocs)[0]
     rounds = round(trial * _MILLISECOND / seconds)
-    return _on_and_off(nprocs, programs.work, (count, rounds), Goal.times(1.03, _OFF), stack)
+    return _on_and_off(nprocs, programs.work, (count, rounds), Goal.times(1.01, _OFF), stack)
 
 
-_A_SUPERSTEP = Goal.more_than(_OFF, by_s=2e-6)
-_A_CALL = Goal.more_than(_OFF, by_s=0.2e-6)
+_SUPERSTEP_S, _CALL_S = 0.7e-6, 0.1e-6
+_A_SUPERSTEP = Goal.more_than(_OFF, by_s=_SUPERSTEP_S)
+_A_CALL = Goal.more_than(_OFF, by_s=_CALL_S)
+_A_SUPERSTEP_WITH_A_CALL = Goal.more_than(_OFF, by_s=_SUPERSTEP_S + _CALL_S)
 
 SECTIONS = (
     *(
@@ -65,6 +67,11 @@ SECTIONS = (
             partial(_on_and_off, p, programs.supersteps, (count,), _A_SUPERSTEP),
         )
         for p, count in ((1, 20_000), (2, 50_000))
+    ),
+    Section(
+        "Recording of supersteps with a put of 8 B, p = 2",
+        "superstep",
+        partial(_on_and_off, 2, programs.puts, (20_000, 8), _A_SUPERSTEP_WITH_A_CALL),
     ),
     *(
         Section(

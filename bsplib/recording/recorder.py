@@ -30,6 +30,10 @@ class Recorder:
         self._groups = 0
         self.append = spool.records.append
         """Appends the record of a superstep; its traffic has to be written before."""
+        self.rows = spool.records.rows
+        """The supersteps; ``append`` is for numbers that may be out of the range of a row."""
+        self.traffic_rows = spool.traffic.rows
+        """Their traffic."""
         self.pid = pid
         """Pid of the process in the root group."""
         self.began_ns = 0
