@@ -15,6 +15,7 @@ import numpy as np
 import bsplib
 from apps.broadcast import broadcast
 from apps.sorting import bitonic_sort
+from benchmarks import programs_against
 from benchmarks.command import Benchmark, run
 from benchmarks.harness import Case, Section
 from benchmarks.timing import seconds_of
@@ -57,6 +58,7 @@ def _virtual_sort(_: ExitStack) -> Sequence[Case]:
 
 
 SECTIONS = (
+    *programs_against.sections(),
     Section("Broadcasts of Jarvis et al. (2002), Figure 3", "run", _figure_3, 5),
     Section("Bitonic sort of 2^22 float64", "sort", _real_sort, 5),
     Section("Bitonic sort of 2^16 float64 on virtual processors", "run", _virtual_sort, 3, 0),

@@ -16,6 +16,7 @@ DIFFERENCE = "difference_s"
 SECONDS = "seconds"
 SPREAD = "spread"
 PEAK = "peak_bytes"
+LINES = "lines"
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,8 @@ class Goal:
     """A greatest value for a figure of a case."""
 
     kind: str
-    """Ratio to another case, difference from another case in seconds, seconds, spread, or
-    peak of memory."""
+    """Ratio to another case, difference from another case in seconds, seconds, spread,
+    peak of memory, or lines of code."""
     at_most: float
     of: str | None = None
     """Name of the other case, in the same section."""
@@ -54,6 +55,11 @@ class Goal:
         """Return a goal for the greatest memory of any sample, in bytes."""
         return cls(PEAK, at_most)
 
+    @classmethod
+    def fewer_lines(cls, than: int, of: str) -> Self:
+        """Return a goal for the lines of code, of which another case has a known number."""
+        return cls(LINES, than - 1, of)
+
     def judge(self, case: Mapping[str, Any]) -> dict[str, Any]:
         """Return the goal with the measured figure, in its form in the JSON file.
 
@@ -78,6 +84,9 @@ class Goal:
         if self.kind == PEAK:
             peak: float = case["peak_bytes"]
             return peak
+        if self.kind == LINES:
+            lines: float = case["lines"]
+            return lines
         if self.of is None:
             median: float = case["seconds"]["median"]
             return median

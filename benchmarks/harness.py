@@ -41,6 +41,10 @@ class Case:
     goals: tuple[Goal, ...] = ()
     peak_bytes: Callable[[], int] | None = None
     """Returns the greatest memory that the samples so far have taken, where it is measured."""
+    lines: int | None = None
+    """Lines of code of the program, where they are counted."""
+    repeats: int | None = None
+    """Take only so many samples, in the last turns, since each takes long."""
 
     def others(self) -> tuple[str, ...]:
         """Return the names of all cases that it is compared with."""
@@ -94,6 +98,8 @@ class _Samples:
         }
         if case.peak_bytes is not None:
             document["peak_bytes"] = case.peak_bytes()
+        if case.lines is not None:
+            document["lines"] = case.lines
         return document | {"goals": [goal.judge(document) for goal in case.goals]}
 
 
@@ -112,7 +118,12 @@ def summary(samples: Iterable[float]) -> dict[str, float]:
 
 
 def comparison(samples: Sequence[float], others: Sequence[float]) -> dict[str, Any]:
-    """Compare a case with another: turn by turn, and by the least sample of each."""
+    """Compare a case with another: turn by turn, and by the least sample of each.
+
+    Where one has fewer samples than the other, they are those of the last turns.
+    """
+    common = min(len(samples), len(others))
+    samples, others = samples[-common:], others[-common:]
     return {
         "ratio": summary(map(_ratio, samples, others)),
         "difference_s": summary(map(float.__sub__, samples, others)),
@@ -168,9 +179,10 @@ def _measure_section(section: Section, progress: Progress) -> _Samples:
         samples = _Samples(section, cases, {case.name: [] for case in cases})
         for turn in range(turns):
             for case in cases:
-                seconds = case.sample()
-                if turn >= section.warm_up:
-                    samples.seconds[case.name].append(seconds)
+                if turn >= turns - (case.repeats or turns):
+                    seconds = case.sample()
+                    if turn >= section.warm_up:
+                        samples.seconds[case.name].append(seconds)
                 progress.advance(bar)
                 progress.refresh()
     return samples

@@ -84,6 +84,7 @@ class Mpi:
             **os.environ,
             "PYTHONPATH": str(_ROOT),
             "MPI4PY_LIBMPI": str(self.file(self.library)),
+            "OMP_NUM_THREADS": "1",  # BLAS threads of each rank, as in the processes of bsplib
             "UCX_LOG_LEVEL": "fatal",  # hide warnings about resources that the MPI leaves open
             **dict(self.environment),
             **(dict(self.when_crowded) if crowded else {}),

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from benchmarks.rereading import seconds_of_transfer
 from benchmarks.timing import seconds_each
+from benchmarks.whole.on_ranks import whole_program
 
 _WORD_BYTES = 8
 
@@ -108,7 +109,8 @@ def _check(there: MPI.Win, expected: NDArray[Any]) -> None:
 
 
 PROGRAMS: dict[str, Callable[..., float]] = {
-    program.__name__: program for program in (fences, puts, puts_that_are_read, small_puts)
+    program.__name__: program
+    for program in (fences, puts, puts_that_are_read, small_puts, whole_program)
 }
 
 

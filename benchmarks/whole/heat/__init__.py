@@ -1,0 +1,1 @@
+"""The heat equation on a tube, written for bsplib and its peers."""

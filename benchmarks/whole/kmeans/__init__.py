@@ -1,0 +1,1 @@
+"""Lloyd's k-means, written for bsplib and its peers."""

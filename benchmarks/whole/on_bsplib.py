@@ -1,0 +1,18 @@
+"""A whole program as a program of bsplib, with its time."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import bsplib
+from benchmarks.whole.versions import Fields, keep, main_of, prepare, problem_of, timed
+
+
+def whole_program(bsp: bsplib.Group, program: str, fields: Fields, folder: str | None) -> float:
+    """Run a program; return its seconds, and write the pieces of its result into a folder."""
+    problem = problem_of(program, fields)
+    prepare(program, problem, bsp.pid, bsp.nprocs)
+    with bsp.scope():
+        seconds, piece = timed(partial(main_of(program, "bsplib"), bsp, problem), bsp.sync)
+        keep(piece, folder, bsp.pid)
+        return seconds

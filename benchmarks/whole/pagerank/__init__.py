@@ -1,0 +1,1 @@
+"""PageRank of a random graph, written for bsplib and its peers."""

@@ -1,0 +1,1 @@
+"""Sample sort of records, written for bsplib and its peers."""
