@@ -91,8 +91,7 @@ class _Comparison:
             return []
 
         def sample(folder: str | None = None) -> float:
-            name = whole_program.__name__
-            return ranks.sample(name, program=self._program, fields={}, folder=folder)
+            return ranks.sample("whole_program", name=self._program, fields={}, folder=folder)
 
         self._checked(sample)
         return [self._case(OPEN_MPI.title, sample, "mpi4py")]

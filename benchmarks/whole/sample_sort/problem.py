@@ -60,15 +60,9 @@ def part(problem: Problem, pid: int, nprocs: int) -> Records:
     return Records(keys, np.arange(mine.start, mine.stop))
 
 
-def in_order(records: Records) -> Records:
-    """Return records in the order of their keys."""
-    order = np.argsort(records.key)
-    return Records(records.key[order], records.value[order])
-
-
-def merged(records: Records) -> Records:
-    """Return records in the order of their keys, quickly if they consist of a few sorted runs."""
-    order = np.argsort(records.key, kind="stable")
+def in_order(records: Records, kind: str | None = None) -> Records:
+    """Return records in the order of their keys; ``kind="stable"`` is quick for sorted runs."""
+    order = np.argsort(records.key, kind=kind)
     return Records(records.key[order], records.value[order])
 
 

@@ -3,15 +3,7 @@
 import numpy as np
 
 import bsplib
-from benchmarks.whole.sample_sort.problem import (
-    Problem,
-    Records,
-    cuts,
-    in_order,
-    merged,
-    part,
-    sample_of,
-)
+from benchmarks.whole.sample_sort.problem import Problem, Records, cuts, in_order, part, sample_of
 
 
 def main(bsp: bsplib.Group, problem: Problem) -> Records:
@@ -19,7 +11,7 @@ def main(bsp: bsplib.Group, problem: Problem) -> Records:
     records = in_order(part(problem, bsp.pid, bsp.nprocs))
     at = cuts(records.key, bsp.allgather(sample_of(records.key)))
     columns = [np.concatenate(bsp.alltoall(np.split(column, at))) for column in records]
-    return merged(Records(*columns))
+    return in_order(Records(*columns), "stable")
 
 
 if __name__ == "__main__":

@@ -3,23 +3,15 @@
 import numpy as np
 from mpi4py import MPI
 
-from benchmarks.whole.sample_sort.problem import (
-    SAMPLES,
-    Problem,
-    Records,
-    cuts,
-    in_order,
-    merged,
-    part,
-    sample_of,
-)
+from benchmarks.whole.sample_sort.problem import Problem, Records, cuts, in_order, part, sample_of
 
 
 def main(comm: MPI.Intracomm, problem: Problem) -> Records:
     """Return this rank's records in order."""
     records = in_order(part(problem, comm.rank, comm.size))
-    samples = np.empty((comm.size, SAMPLES))
-    comm.Allgather(sample_of(records.key), samples)
+    sample = sample_of(records.key)
+    samples = np.empty((comm.size, len(sample)))
+    comm.Allgather(sample, samples)
     at = cuts(records.key, samples)
     out = np.diff(at, prepend=0, append=len(records.key))
     into = np.empty_like(out)
@@ -27,7 +19,7 @@ def main(comm: MPI.Intracomm, problem: Problem) -> Records:
     arrived = Records(*(np.empty(into.sum(), column.dtype) for column in records))
     for sent, received in zip(records, arrived, strict=True):
         comm.Alltoallv([sent, out], [received, into])
-    return merged(arrived)
+    return in_order(arrived, "stable")
 
 
 if __name__ == "__main__":

@@ -9,12 +9,10 @@ from benchmarks.whole.word_count.problem import Count, Problem, count, most_freq
 
 def main(bsp: bsplib.Group, problem: Problem) -> list[Count]:
     """Return the most frequent words of those that this process adds up."""
-    parts: list[dict[str, int]] = [{} for _ in range(bsp.nprocs)]
+    parts: list[Counter[str]] = [Counter() for _ in range(bsp.nprocs)]
     for word, number in count(part(problem, bsp.pid, bsp.nprocs)).items():
         parts[crc32(word.encode()) % bsp.nprocs][word] = number
-    total: Counter[str] = Counter()
-    for arrived in bsp.alltoall(parts):
-        total.update(arrived)
+    total = sum(bsp.alltoall(parts), Counter())
     return most_frequent(total.items(), problem.wanted)
 
 

@@ -10,12 +10,10 @@ from benchmarks.whole.word_count.problem import Count, Problem, count, most_freq
 
 def main(comm: MPI.Intracomm, problem: Problem) -> list[Count]:
     """Return the most frequent words of those that this rank adds up."""
-    parts: list[dict[str, int]] = [{} for _ in range(comm.size)]
+    parts: list[Counter[str]] = [Counter() for _ in range(comm.size)]
     for word, number in count(part(problem, comm.rank, comm.size)).items():
         parts[crc32(word.encode()) % comm.size][word] = number
-    total: Counter[str] = Counter()
-    for arrived in comm.alltoall(parts):
-        total.update(arrived)
+    total = sum(comm.alltoall(parts), Counter())
     return most_frequent(total.items(), problem.wanted)
 
 
