@@ -198,18 +198,16 @@ def broadcast(operation: str, pids: ArrayLike, *arguments: ArrayLike) -> list[Ar
     Raises:
         PlaceError: their shapes cannot be broadcast.
     """
-    arrays = [np.asarray(pids), *map(np.asarray, arguments)]
+    to, *others = arrays = [np.asarray(pids), *map(np.asarray, arguments)]
+    if to.ndim == 0 and all(array.shape == others[0].shape for array in others):
+        return arrays
     try:
         shape = np.broadcast(*arrays).shape
     except ValueError:
         shapes = ", ".join(str(array.shape) for array in arrays)
         raise PlaceError(f"{operation}: arguments of shapes {shapes} do not go together") from None
-    return [
-        array
-        if array.shape == shape or (position == 0 and array.ndim == 0)
-        else np.broadcast_to(array, shape)
-        for position, array in enumerate(arrays)
-    ]
+    spread = [each if each.shape == shape else np.broadcast_to(each, shape) for each in others]
+    return [to if to.ndim == 0 or to.shape == shape else np.broadcast_to(to, shape), *spread]
 
 
 def sort_by_process(operation: str, pids: Array, indices: Array, nprocs: int) -> Words:
