@@ -30,9 +30,11 @@ import numpy as np
 from bsplib.errors import MessageError, SyncMismatchError
 from bsplib.primitives.mailbox import Mailbox
 from bsplib.transfers import messages
-from bsplib.transfers.messages import Message
+from bsplib.transfers.messages import CollectiveTag, Message
 
-_UNCHANGEABLE = frozenset({type(None), bool, int, float, complex, str, bytes})
+_PICKLED = frozenset({type(None), bool, int, float, complex, str})
+"""Types of values that are always pickled, and whose pickles are bytes without buffers."""
+_UNCHANGEABLE = _PICKLED | {bytes}
 """Types of values that need no copy to be the caller's own."""
 
 
@@ -111,6 +113,13 @@ class CollectiveMail(Mailbox):
             raise self._error(
                 MessageError, f"{operation}: a value of type {kind} cannot be pickled: {error}"
             ) from error
+
+    def _send_one(self, operation: str, pid: int, x: Any) -> None:
+        """Send a value that goes to a single process."""
+        if type(x) in _PICKLED:
+            self.send(pid, pickle.dumps(x, 5), CollectiveTag(operation, header=True))
+        else:
+            self.send(pid, x, CollectiveTag(operation))
 
     def _own(self, operation: str, x: Any) -> Any:
         """Return a value as it would arrive on another process."""

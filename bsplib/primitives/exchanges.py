@@ -221,16 +221,15 @@ class Exchanges(CollectiveMail):
     def _send_or_own(self, operation: str, receiver: int, x: Any) -> Any:
         if self.pid == receiver:
             return self._own(operation, x)
-        self.send(receiver, x, CollectiveTag(operation))
+        self._send_one(operation, receiver, x)
         return None
 
     def _send_parts(self, operation: str, parts: Any) -> Any:
         """Send each process its part; return this process's own."""
         self._check_parts(operation, parts)
-        tag = CollectiveTag(operation)
         for pid in self._others():
             if parts[pid] is not None or operation == "scatter":
-                self.send(pid, parts[pid], tag)
+                self._send_one(operation, pid, parts[pid])
         return self._own(operation, parts[self.pid])
 
     def _send_value(self, x: Any, stages: int | None) -> tuple[Any, _Pieces | None]:

@@ -42,6 +42,7 @@ _PYTHON: dict[Any, Op] = {
 
 _NUMBERS = (bool, int, float, complex)
 _OWN = (*_NUMBERS, str, bytes)
+_NUMPYS = frozenset(np.dtype(code).type for code in "?bBhHiIlLefdFD")
 
 
 def resolve(op: Any) -> Any:
@@ -88,13 +89,20 @@ def scalar_of(x: Any) -> Any | None:
 
 
 def to_wire(scalar: Any) -> Any:
-    """Return the payload of a scalar: a number of Python's own becomes an array without axes."""
+    """Return the payload of a scalar: a number becomes an array, which needs no pickle.
+
+    The array of a number of Python's own has no axes, that of a number of numpy's has one.
+    """
     if type(scalar) in _NUMBERS:
         values = np.asarray(scalar)
         return scalar if values.dtype.hasobject else values
+    if type(scalar) in _NUMPYS:
+        return np.asarray(scalar).reshape(1)
     return scalar
 
 
 def from_wire(payload: Any) -> Any:
     """Return the scalar of a payload that :func:`to_wire` made."""
-    return payload.item() if type(payload) is np.ndarray else payload
+    if type(payload) is not np.ndarray:
+        return payload
+    return payload[0] if payload.ndim else payload.item()
