@@ -23,7 +23,9 @@ _WRAPPERS = ("timed", "paused", "settled", "__next__", "pid", "nprocs", "machine
 _SYNCS = ("sync", "oblsync", "done", "__exit__")
 """Primitives that end a superstep by themselves; a collective calls one of them."""
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_own: tuple[str, ...] = (_HERE,)
+_COMPILED = "bsplib/core/"
+"""How the names of the sources of compiled modules begin, in tracebacks."""
+_own: tuple[str, ...] = (_HERE, _COMPILED)
 """How the names of files begin that are no part of the program: bsplib, and further backends."""
 _backends: tuple[str, ...] = (_HERE + "backends" + os.sep,)
 """Those of backends."""
@@ -189,7 +191,10 @@ def stack_of_error(traceback: TracebackType | None) -> list[tuple[str, int, str]
 def _lines(traceback: TracebackType | None) -> Iterator[tuple[str, int, str]]:
     while traceback is not None:
         code = traceback.tb_frame.f_code
-        yield code.co_filename, traceback.tb_lineno, code.co_name
+        function = code.co_name
+        if code.co_filename.startswith(_COMPILED):
+            function = function.rpartition(".")[2]  # after module and class
+        yield code.co_filename, traceback.tb_lineno, function
         traceback = traceback.tb_next
 
 
