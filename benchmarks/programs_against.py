@@ -32,7 +32,7 @@ NPROCS = 2
 OURS = "bsplib"
 NUMPY = "one process"
 DASK = "Dask, processes"
-_TURNS = 5
+_TURNS = 4
 _SLOW_TURNS = 2
 """Turns in which the others are measured, whose programs take longer."""
 _ALONE = {"dask": DASK, "joblib": "joblib", "multiprocessing": "multiprocessing.Pool"}

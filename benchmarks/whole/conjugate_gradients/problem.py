@@ -27,8 +27,8 @@ class Problem:
     relative to the right side.
     """
 
-    width: int = 1000
-    time: float = 30.0
+    width: int = 1200
+    time: float = 17.0
     tolerance: float = 1e-8
 
     def __str__(self) -> str:

@@ -21,8 +21,8 @@ Rows = NDArray[np.float64]
 class Problem:
     """A square grid, and the number of time steps."""
 
-    size: int = 1024
-    steps: int = 500
+    size: int = 1152
+    steps: int = 360
 
     def __str__(self) -> str:
         return f"Heat equation, {self.steps} steps of {self.size} x {self.size} values"

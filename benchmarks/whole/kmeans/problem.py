@@ -17,10 +17,10 @@ Table = NDArray[np.float64]
 class Problem:
     """Points in overlapping clouds, and the number of rounds."""
 
-    points: int = 80_000
+    points: int = 70_000
     dimensions: int = 8
     clusters: int = 16
-    rounds: int = 350
+    rounds: int = 330
 
     def __str__(self) -> str:
         return f"K-means, {self.rounds} rounds over {self.points} points"

@@ -31,7 +31,7 @@ class Records(NamedTuple):
 class Problem:
     """A number of records in random order."""
 
-    records: int = 20_000_000
+    records: int = 16_000_000
 
     def __str__(self) -> str:
         return f"Sample sort of {self.records} records"

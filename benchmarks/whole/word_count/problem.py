@@ -18,7 +18,7 @@ Count = tuple[str, int]
 class Problem:
     """A random text in paragraphs; few words are frequent, as in natural languages."""
 
-    words: int = 14_000_000
+    words: int = 13_000_000
     vocabulary: int = 100_000
     wanted: int = 100
     paragraph: int = 1000
