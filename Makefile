@@ -15,7 +15,7 @@ OTHER_TESTS := $(filter-out tests/bsplib/ $(PAGE_TESTS) tests/__pycache__/,$(wil
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo sql-story test test-runtime test-rooms test-pages test-quick test-all soak lint bench
-.PHONY: test-interpreted browser clean compiler core
+.PHONY: test-interpreted sanitize browser clean compiler core
 
 demo: core
 	mkdir -p out
@@ -50,7 +50,7 @@ test-pages: core
 
 # What is marked core, on the interpreted core; the other tests use the compiled one.
 test-interpreted: core
-	BSPLIB_CORE=python BSP_EXAMPLES=0.25 $(BIN)/pytest --interpreted tests/bsplib
+	BSPLIB_CORE=python BSP_EXAMPLES=0.25 $(BIN)/pytest --core tests/bsplib
 
 # One short case of every test, most of them in the simulator: less than a minute.
 test-quick: core
@@ -60,6 +60,22 @@ test-quick: core
 test-all: core browser lint
 	$(BIN)/pytest --all
 	BSPLIB_CORE=python $(BIN)/pytest --all tests/bsplib
+
+# What is marked core, with a compiled core that reports memory errors and undefined behaviour
+# to build/sanitized/report.*. Stacks are not watched, since greenlet copies them.
+SANITIZED := build/sanitized
+SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=undefined --param asan-stack=0
+sanitize: core
+	rm -rf $(SANITIZED)
+	mkdir -p $(SANITIZED)
+	cp -r bsplib profiler tests pyproject.toml setup.py README.md LICENSE $(SANITIZED)
+	rm -f $(SANITIZED)/bsplib/core/*.so $(SANITIZED)/bsplib/core/_built.*
+	cd $(SANITIZED) && CFLAGS="-g $(SANITIZERS)" LDFLAGS="$(SANITIZERS)" \
+	  $(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace
+	cd $(SANITIZED) && BSPLIB_CORE=compiled PYTHONMALLOC=malloc \
+	  ASAN_OPTIONS=detect_leaks=0:log_path=report UBSAN_OPTIONS=log_path=report \
+	  LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
+	  $(CURDIR)/$(BIN)/python -m pytest --core tests/bsplib
 
 # Run thousands of random programs and a million supersteps; write the outcome as JSON.
 soak: core

@@ -9,13 +9,13 @@ import pytest
 from bsplib import core
 
 from .scripted import Reading, Script
-from .selection import LENGTHY_S, SLOW_S, interpreted, quick, usual
+from .selection import LENGTHY_S, SLOW_S, of_the_core, quick, usual
 
 # A shell starts its background jobs with SIGINT ignored, and programs inherit that.
 # Some tests are about Ctrl-C, hence here it means what it does at a terminal.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-_PARTS = {"--quick": quick, "--interpreted": interpreted}
+_PARTS = {"--quick": quick, "--core": of_the_core}
 """Options, and what they leave of all tests."""
 
 
@@ -32,16 +32,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="Run one case of every test that is done at once, most of them in the simulator.",
     )
     parser.addoption(
-        "--interpreted",
+        "--core",
         action="store_true",
-        help="Run what is marked core; the environment has to have BSPLIB_CORE=python.",
+        help="Run one real and one virtual case of what is marked core and done at once.",
     )
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Refuse to take the compiled core for the interpreted one."""
-    if config.getoption("--interpreted") and core.BUILD != "python":
-        raise pytest.UsageError("--interpreted needs BSPLIB_CORE=python in the environment")
 
 
 def pytest_report_header() -> str:

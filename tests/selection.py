@@ -18,9 +18,9 @@ numbers, and starts the processes of every run anew.
 
 4. tests in a browser, beyond one case of each: a browser keeps both cores busy.
 
-``make test`` also runs a part of this on the interpreted core (``pytest --interpreted``): of
-each test marked ``core`` one case on real processes and one in the simulator, with 3 processes
-where it can be, and few examples of those that draw programs. It leaves out what is marked
+``make test`` also runs a part of this on the interpreted core (``pytest --core``): of each
+test marked ``core`` one case on real processes and one in the simulator, with 3 processes where
+it can be, and few examples of those that draw programs. It leaves out what is marked
 ``lengthy``, and tests that start an interpreter of their own. All other tests run on the
 compiled core, where there is one; ``make test-all`` runs all of ``tests/bsplib`` on both.
 
@@ -82,7 +82,7 @@ def quick(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     return _in_order(items, kept)
 
 
-def interpreted(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+def of_the_core(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """Return what ``make test`` runs on the interpreted core."""
     able = [item for item in usual(items) if _is_marked(item, "core") and _is_short(item)]
     alike = _grouped(able, lambda item: (_test(item), _backend(item) is None or _is_real(item)))

@@ -35,10 +35,10 @@ class Collected:
     def pytest_collection_finish(self, session):
         self.every = list(session.items)
         self.chosen = {"all": [item.nodeid for item in self.every]}
-        for option in ("usual", "quick", "interpreted"):
+        for option in ("usual", "quick", "core"):
             session.config.option.all = False
             session.config.option.quick = option == "quick"
-            session.config.option.interpreted = option == "interpreted"
+            session.config.option.core = option == "core"
             items = list(self.every)
             session.config.hook.pytest_collection_modifyitems(
                 session=session, config=session.config, items=items
@@ -86,8 +86,8 @@ def quick(collected):
 
 
 @pytest.fixture
-def interpreted(collected):
-    return collected["interpreted"]
+def core(collected):
+    return collected["core"]
 
 
 def by_test(cases):
@@ -188,18 +188,16 @@ def test_quick_takes_tests_of_every_room(quick, every):
     assert {name.split("/")[1] for name in quick} == {name.split("/")[1] for name in every}
 
 
-def test_the_interpreted_core_has_one_real_and_one_virtual_case_of_what_is_marked(
-    interpreted, usual
-):
-    assert interpreted.keys() < usual.keys()
-    assert all("core" in case["marks"] for case in interpreted.values())
-    kinds = [(case["test"], is_real(case)) for case in interpreted.values()]
+def test_the_interpreted_core_has_one_real_and_one_virtual_case_of_what_is_marked(core, usual):
+    assert core.keys() < usual.keys()
+    assert all("core" in case["marks"] for case in core.values())
+    kinds = [(case["test"], is_real(case)) for case in core.values()]
     assert len(set(kinds)) == len(kinds) > 500
-    assert {is_real(case) for case in interpreted.values()} == {True, False}
+    assert {is_real(case) for case in core.values()} == {True, False}
 
 
-def test_the_interpreted_core_runs_random_programs(interpreted):
-    drawn = [case["test"] for case in interpreted.values() if "hypothesis" in case["marks"]]
+def test_the_interpreted_core_runs_random_programs(core):
+    drawn = [case["test"] for case in core.values() if "hypothesis" in case["marks"]]
     assert any("real_processes" in test for test in drawn)
     assert any("virtual_processors" in test for test in drawn)
 
