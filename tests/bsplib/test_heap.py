@@ -229,13 +229,43 @@ def test_rooms_of_one_superstep_do_not_overlap(heap):
     assert heap.allocate(64)[0] >= stop
 
 
-def test_a_cleared_outbox_has_room_for_all_it_had_in_one_piece(heap):
+def test_a_cleared_outbox_gives_the_same_memory_again(memory, heap):
     outbox = Outbox(heap)
-    for size in (50_000, 50_000, 200_000):
-        outbox.room(size)
+    sizes = (50_000, 50_000, 200_000, 1 << 21, 8)
+    before = [outbox.room(size) for size in sizes]
+    settled = memory.reserved_up_to
+    for _ in range(3):
+        outbox.clear()
+        assert [outbox.room(size) for size in sizes] == before
+    assert memory.reserved_up_to == settled
+
+
+def test_little_behind_a_large_payload_takes_little_memory(memory, heap):
+    outbox = Outbox(heap)
+    outbox.room(1 << 22)
+    before = memory.reserved_up_to
+    outbox.room(100)
+    assert memory.reserved_up_to - before <= 1 << 20
+
+
+def test_a_cleared_outbox_gives_back_what_was_not_used(heap):
+    outbox = Outbox(heap)
+    first = outbox.room(1 << 22)
     outbox.clear()
-    starts = [outbox.room(size) for size in (50_000, 50_000, 200_000)]
-    assert [start - starts[0] for start in starts] == [0, 50_048, 100_096]
+    outbox.room(100)
+    outbox.clear()
+    assert heap.allocate(1 << 22) == (first, False)
+
+
+def test_an_outbox_that_cannot_grow_stays_as_it_was():
+    heap = Heap(Memory(limit=1 << 20), [(START, STOP)])
+    outbox = Outbox(heap)
+    first = outbox.room(100)
+    with pytest.raises(OutOfSharedMemoryError):
+        outbox.room(1 << 21)
+    assert outbox.room(100) == first + 128
+    outbox.clear()
+    assert outbox.room(100) == first
 
 
 def test_a_cleared_outbox_begins_at_its_front(heap):
@@ -284,3 +314,16 @@ def test_two_outboxes_in_turn_never_overlap(supersteps):
             for begin, end in kept[0] + kept[1]:
                 assert start >= end or start + size <= begin
             kept[mine].append((start, start + size))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 2_000_000), max_size=6), max_size=8))
+def test_a_cleared_outbox_keeps_at_most_a_few_times_what_was_used(supersteps):
+    memory = Memory()
+    outbox = Outbox(Heap(memory, [(START, START + (1 << 34))]))
+    for sizes in supersteps:
+        for size in sizes:
+            outbox.room(size)
+        used = sum(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes)
+        outbox.clear()
+        assert outbox.kept_bytes() <= 4 * used + (1 << 16)

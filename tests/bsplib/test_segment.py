@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 
 import pytest
 
@@ -54,3 +55,48 @@ def test_nothing_is_tried_again_where_too_few_bytes_are_free(segment, monkeypatc
     with pytest.raises(OutOfSharedMemoryError, match=f"has {PAGE - 1} free"):
         segment.reserve(0, PAGE)
     assert len(attempts) == 1
+
+
+# -- pages that are mapped at once ----------------------------------------------------------
+
+MANY = 64 * PAGE
+
+
+@pytest.fixture
+def area(segment):
+    """The first byte of the area of process 0."""
+    return next(segment.area(0))[0]
+
+
+def faults_of_writing(segment, start, nbytes):
+    """Write to every page; return how many of them the system had to map for that."""
+    memory = segment.view(start, nbytes)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for byte in range(0, nbytes, PAGE):
+        memory[byte] = 1
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
+def test_many_pages_are_mapped_when_they_are_reserved(segment, area):
+    segment.reserve(area, 2 * MANY)
+    if not segments.populate(segment.address_of(area), PAGE):
+        pytest.skip("this kernel is older than Linux 5.14")
+    assert faults_of_writing(segment, area, 2 * MANY) < MANY // PAGE
+
+
+def test_pages_that_cannot_be_mapped_at_once_are_mapped_one_by_one(segment, area, monkeypatch):
+    monkeypatch.setattr(segments, "populate", lambda *_: False)
+    segment.reserve(area, MANY)
+    assert faults_of_writing(segment, area, MANY) >= MANY // PAGE
+
+
+def test_a_few_pages_are_left_until_they_are_touched(segment, area):
+    segment.reserve(area, 4 * PAGE)
+    assert faults_of_writing(segment, area, 4 * PAGE) >= 4
+
+
+def test_pages_that_were_not_reserved_are_never_mapped_at_once(segment, area, monkeypatch):
+    failing(100, monkeypatch)
+    monkeypatch.setattr(segments, "populate", lambda *where: pytest.fail(str(where)))
+    with pytest.raises(OutOfSharedMemoryError):
+        segment.reserve(area, MANY)

@@ -5,20 +5,26 @@ from __future__ import annotations
 from bsplib.backends.shm.heap import ALIGNMENT, Heap
 
 _FIRST_CHUNK = 1 << 13
+_MOST_DOUBLED = 1 << 20
+"""Each chunk is twice as large as the one before, up to this: what follows a large payload is
+often small."""
+_MOST_UNUSED = 1 << 16
+"""Bytes of chunks that a cleared outbox may keep although few of them were used."""
 
 
 class Outbox:
-    """Memory of one superstep, allocated from beginning to end in chunks of the heap.
+    """Memory of one superstep, taken from one chunk of the heap after the other.
 
     It grows by whole chunks during the superstep, since laid out data must not move. When it
-    is cleared, one chunk of the same total size replaces them.
+    is cleared it keeps them: their pages are mapped, and perhaps still in the cache.
     """
 
     def __init__(self, heap: Heap) -> None:
         self._heap = heap
-        self._chunks: list[tuple[int, int]] = []  # (start, bytes)
-        self._next = 0
-        self._stop = 0
+        self._chunks: list[tuple[int, int]] = []  # (start, bytes), in the order of their use
+        self._entered = 0  # chunks that were entered, or left out, since the last clear
+        self._used = 0  # bytes of those that were left
+        self._begin = self._next = self._stop = 0  # of the chunk that was entered last
         self.has_messages = False
         """It has messages, which are read after the end of the superstep, too."""
 
@@ -26,36 +32,48 @@ class Outbox:
         """Return the byte at which ``nbytes`` may be written."""
         start = self._next
         if start + nbytes > self._stop:
-            start = self._grow(nbytes)
+            start = self._enter_chunk(nbytes)
         self._next = start + -(-nbytes // ALIGNMENT) * ALIGNMENT
         return start
 
     def clear(self) -> None:
-        """Empty the outbox, when no process reads it any more."""
+        """Empty the outbox, when no process reads it any more.
+
+        It gives its chunks back where most of their bytes were not used in this superstep.
+        """
         self.has_messages = False
-        if len(self._chunks) > 1:
-            total = sum(size for _, size in self._chunks)
+        used = self._used + self._next - self._begin
+        if self.kept_bytes() > 4 * used + _MOST_UNUSED:
             self.discard()
-            self._grow(total)
-        elif self._chunks:
-            self._next = self._chunks[0][0]
+        self._entered = self._used = self._begin = self._next = self._stop = 0
+
+    def kept_bytes(self) -> int:
+        """Return the bytes of all chunks."""
+        return sum(size for _, size in self._chunks)
 
     def discard(self) -> None:
         """Give all memory back to the heap."""
         for start, _ in self._chunks:
             self._heap.release(start)
         self._chunks.clear()
-        self._next = self._stop = 0
+        self._entered = self._used = self._begin = self._next = self._stop = 0
 
-    def _grow(self, nbytes: int) -> int:
-        last = self._chunks[-1][1] if self._chunks else _FIRST_CHUNK // 2
-        size = -(-max(nbytes, 2 * last) // ALIGNMENT) * ALIGNMENT
-        if nbytes > last:
-            size = (
-                -(-nbytes // ALIGNMENT) * ALIGNMENT
-            )  # a large payload gets a chunk of its own size
-        size = max(size, _FIRST_CHUNK)
-        start, _ = self._heap.allocate(size)
-        self._chunks.append((start, size))
-        self._next, self._stop = start, start + size
+    def _enter_chunk(self, nbytes: int) -> int:
+        """Return the beginning of the next chunk that has room for so many bytes."""
+        number = self._entered
+        while number < len(self._chunks) and self._chunks[number][1] < nbytes:
+            number += 1
+        if number == len(self._chunks):
+            self._chunks.append(self._new_chunk(nbytes))
+        self._entered = number + 1
+        self._used += self._next - self._begin
+        start, size = self._chunks[number]
+        self._begin, self._stop = start, start + size
         return start
+
+    def _new_chunk(self, nbytes: int) -> tuple[int, int]:
+        last = self._chunks[-1][1] if self._chunks else 0
+        size = max(nbytes, min(2 * last, _MOST_DOUBLED), _FIRST_CHUNK)
+        size = -(-size // ALIGNMENT) * ALIGNMENT
+        start, _ = self._heap.allocate(size)
+        return start, size
