@@ -50,7 +50,7 @@ test-pages: core
 
 # What is marked core, on the interpreted core; the other tests use the compiled one.
 test-interpreted: core
-	BSPLIB_CORE=python BSP_EXAMPLES=0.25 $(BIN)/pytest --core tests/bsplib
+	BSPLIB_CORE=python BSP_EXAMPLES=0.5 $(BIN)/pytest --core tests/bsplib
 
 # One short case of every test, most of them in the simulator: less than a minute.
 test-quick: core

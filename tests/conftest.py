@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 import pytest
@@ -36,6 +37,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="Run one real and one virtual case of what is marked core and done at once.",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw more examples with ``--all``."""
+    if config.getoption("--all"):
+        os.environ.setdefault("BSP_EXAMPLES", "2")
 
 
 def pytest_report_header() -> str:

@@ -1,7 +1,7 @@
 """Which tests a command runs, and why.
 
 ``make test-all`` (``pytest --all``) runs every case of every test, on real processes in all
-numbers, and starts the processes of every run anew.
+numbers, starts the processes of every run anew, and draws twice as many examples.
 
 ``make test`` (``pytest``) leaves out the cases that find the fewest faults for their time:
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bsplib.transfers.place import (
@@ -15,6 +15,7 @@ from bsplib.transfers.place import (
     to_wire,
     whole,
 )
+from tests.drawn import examples
 
 
 @st.composite
@@ -55,7 +56,7 @@ def views(draw):
     return array, view
 
 
-@settings(max_examples=200, deadline=None)
+@examples(100)
 @given(views())
 def test_a_region_selects_the_elements_of_its_view(pair):
     array, view = pair
@@ -68,7 +69,7 @@ def test_a_region_selects_the_elements_of_its_view(pair):
     assert np.array_equal(region.gather(selected), view)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(100)
 @given(views(), st.data())
 def test_values_spread_to_a_region_land_where_numpy_puts_them(pair, data):
     array, view = pair
@@ -84,7 +85,7 @@ def test_values_spread_to_a_region_land_where_numpy_puts_them(pair, data):
     assert np.array_equal(here, array)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(100)
 @given(views())
 def test_gather_undoes_spread(pair):
     array, view = pair
@@ -94,7 +95,7 @@ def test_gather_undoes_spread(pair):
         assert np.array_equal(region.gather(region.spread(view)), view)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(100)
 @given(views(), st.data())
 def test_a_region_is_one_stretch_only_where_its_elements_follow_one_another(pair, data):
     array, view = pair
@@ -113,7 +114,7 @@ def test_a_region_is_one_stretch_only_where_its_elements_follow_one_another(pair
         assert named.tolist() == list(range(start, start + view.size))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(100)
 @given(views(), st.data())
 def test_what_a_smaller_array_lacks_is_counted(pair, data):
     array, view = pair
@@ -158,7 +159,7 @@ def test_what_basic_slices_cannot_make_is_no_region(view):
     assert region_of(x, view(x)) is None
 
 
-@settings(max_examples=200, deadline=None)
+@examples(100)
 @given(views())
 def test_the_extent_holds_every_element_and_no_more(pair):
     _, view = pair
@@ -177,7 +178,7 @@ def test_the_extent_holds_every_element_and_no_more(pair):
 # -- indices as plain values ----------------------------------------------------------------
 
 
-@settings(max_examples=200, deadline=None)
+@examples(100)
 @given(st.data())
 def test_an_index_survives_its_journey(data):
     array = data.draw(arrays())

@@ -1,20 +1,17 @@
-"""Whole programs, drawn at random, do on every backend what the contract says.
-
-``BSP_EXAMPLES`` multiplies the number of programs.
-"""
+"""Whole programs, drawn at random, do on every backend what the contract says."""
 
 from __future__ import annotations
 
 import faulthandler
-import os
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
 import bsplib
+from tests import drawn
 
 from .random_programs.checks import check, check_fault, record, run
 from .random_programs.faults import wrong_programs
@@ -38,9 +35,7 @@ from .random_programs.steps import (
     Sync,
 )
 
-TIMES = float(os.environ.get("BSP_EXAMPLES", "1"))
-
-pytestmark = pytest.mark.timeout(120 + 600 * TIMES)
+pytestmark = pytest.mark.timeout(120 + 600 * drawn.TIMES)
 
 
 @pytest.fixture(autouse=True)
@@ -50,12 +45,7 @@ def no_dump() -> None:
 
 
 def examples(count: int) -> Callable[[Any], Any]:
-    return settings(
-        max_examples=max(1, round(count * TIMES)),
-        deadline=None,
-        print_blob=True,
-        suppress_health_check=list(HealthCheck),
-    )
+    return drawn.examples(count, print_blob=True, suppress_health_check=list(HealthCheck))
 
 
 COLUMN_OVER_ARRAY = Program(
@@ -86,14 +76,14 @@ ONE_TOO_MANY_IN_SUB_GROUP = Program(
 )
 
 
-@examples(100)
+@examples(50)
 @example(program=COLUMN_OVER_ARRAY, seed=0)
 @given(program=programs(), seed=st.integers(0, 1 << 16))
 def test_any_program_does_on_virtual_processors_what_the_contract_says(program, seed):
     check(program, "sim", seed)
 
 
-@examples(30)
+@examples(15)
 @given(program=programs())
 def test_any_program_does_on_real_processes_what_the_contract_says(program):
     check(program, "shm", 0)
@@ -109,7 +99,7 @@ def test_a_seed_that_once_went_wrong_does_what_the_contract_says(seed, backend):
     check(program_of(seed), backend, 0)
 
 
-@examples(60)
+@examples(30)
 @example(program=BAD_INDEX_IN_NEW_ARRAY, seed=0)
 @example(program=ONE_TOO_MANY_IN_SUB_GROUP, seed=0)
 @example(program=ONE_TOO_MANY_IN_SUB_GROUP, seed=1)
@@ -119,7 +109,7 @@ def test_any_fault_raises_its_error_on_virtual_processors(program, seed):
     check_fault(program, "sim", seed)
 
 
-@examples(15)
+@examples(8)
 @example(program=BAD_INDEX_IN_NEW_ARRAY)
 @example(program=ONE_TOO_MANY_IN_SUB_GROUP)
 @given(program=wrong_programs())
@@ -127,7 +117,7 @@ def test_any_fault_raises_its_error_on_real_processes(program):
     check_fault(program, "shm", 0)
 
 
-@examples(10)
+@examples(5)
 @given(program=programs(), seed=st.integers(0, 1 << 16))
 def test_the_same_seed_gives_the_same_trace(program, seed):
     def trace() -> list[Any]:
@@ -139,7 +129,7 @@ def test_the_same_seed_gives_the_same_trace(program, seed):
     assert trace() == trace()
 
 
-@examples(10)
+@examples(5)
 @given(program=programs(), seed=st.integers(0, 1 << 16))
 def test_another_seed_gives_another_order_and_the_same_results(program, seed):
     first = [run(program, "sim", sim_seed=seed + more) for more in range(3)]

@@ -7,7 +7,7 @@ import json
 import math
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from bsplib.sync_kinds import Kind
@@ -17,6 +17,7 @@ from profiler.compare.matching import match
 from profiler.compare.quantities import QUANTITIES
 from profiler.costs import METRICS
 from profiler.critical import PATHS, critical_path, score
+from tests.drawn import examples
 
 STACKS = [
     "main:2",
@@ -77,6 +78,7 @@ def leaf_costs(reading):
     return [data["cost"] for _, data in nodes if data["node"].kind == "cost_centre"]
 
 
+@examples(50)
 @given(st.data())
 def test_parts_of_any_run_add_up(script, data):
     reading = data.draw(programs(script, one_stack=False)).reading()
@@ -94,6 +96,7 @@ def test_parts_of_any_run_add_up(script, data):
             assert all(cost[metric].maximum <= summary.maximum for cost in parts)
 
 
+@examples(50)
 @given(st.data())
 def test_the_root_is_the_sum_of_the_leaves(script, data):
     reading = data.draw(programs(script, one_stack=False)).reading()
@@ -103,6 +106,7 @@ def test_the_root_is_the_sum_of_the_leaves(script, data):
         assert [math.fsum(slices) for slices in pies] == pytest.approx(root[metric].pie)
 
 
+@examples(50)
 @given(st.data())
 def test_where_stacks_are_shared_everything_adds_up(script, data):
     reading = data.draw(programs(script, one_stack=True)).reading()
@@ -118,6 +122,7 @@ def test_where_stacks_are_shared_everything_adds_up(script, data):
                 assert total == pytest.approx(getattr(nodes[name][metric], field))
 
 
+@examples(50)
 @given(st.data(), st.sampled_from(PATHS))
 def test_a_critical_path_is_a_walk_from_the_root_to_a_leaf(script, data, path):
     callgraph = data.draw(programs(script, one_stack=False)).reading().callgraph
@@ -131,7 +136,7 @@ def test_a_critical_path_is_a_walk_from_the_root_to_a_leaf(script, data, path):
 
 
 @pytest.mark.lengthy
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(12, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_every_node_of_two_runs_is_compared_once_and_both_ways_alike(script, data):
     before, after = (data.draw(programs(script, one_stack=False)).reading().callgraph for _ in "ab")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import bsplib
@@ -14,6 +14,7 @@ from bsplib.running import launch
 from profiler.models.prices import VIRTUAL, Prices, choose_prices
 from profiler.models.replay import MODELS, measured, replay
 from profiler.models.timeline import lay_out
+from tests.drawn import examples
 
 MEASURED, CHARGED = "measured", "charged"
 
@@ -112,9 +113,7 @@ def check(run, parallel_ns, model, own):
     assert again_ns + own.l * 1e9 == pytest.approx(parallel_ns, abs=supersteps + 1)
 
 
-ALIKE = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+ALIKE = examples(12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 PROCESSES = st.sampled_from([1, 2, 3, 5, 8])
 RULES = st.sampled_from(["max", "sum"])
 

@@ -9,7 +9,7 @@ import hypothesis.extra.numpy as npst
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import bsplib
@@ -17,6 +17,7 @@ from apps.fourier import common, fft, fft_barrier_free, fft_cyclic
 from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
 from profiler.costs import h_relation
+from tests.drawn import examples
 
 COUNTS = (1, 2, 4, 8, 16)
 OTHER_COUNTS = (3, 5, 6, 7, 12)
@@ -93,7 +94,7 @@ def test_the_number_of_processes_need_not_be_a_power_of_two(algorithm, nprocs, b
 
 
 @REPLICATED
-@settings(max_examples=60, deadline=None)
+@examples(30)
 @given(SIGNALS, st.sampled_from(COUNTS + OTHER_COUNTS))
 @example(np.zeros(8, complex), 4)
 @example(np.full(7, 1e100 + 0j), 2)
@@ -101,7 +102,7 @@ def test_signals_of_any_length_are_transformed(algorithm, values, nprocs):
     assert_near(transform(algorithm, values, nprocs, backend="sim"), np.fft.fft(values))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(30)
 @given(st.sampled_from(COUNTS[:3] + OTHER_COUNTS), st.integers(1, 5), st.integers(0, 99))
 def test_any_number_of_processes_deals_out_a_multiple_of_its_square(nprocs, times, seed):
     size = times * nprocs**2
@@ -168,7 +169,7 @@ def test_a_local_transform_of_a_long_signal_is_numpys(size, stride):
 
 
 @given(st.integers(1, 40000), st.booleans())
-@settings(max_examples=30, deadline=None)
+@examples(15)
 def test_halves_may_be_combined_in_place(half, in_place):
     values = common.signal(2 * half, half)
     out = np.empty(2 * half, complex)

@@ -8,7 +8,7 @@ import hypothesis.extra.numpy as npst
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
 import bsplib
@@ -16,10 +16,11 @@ from apps.broadcast import broadcast
 from apps.sorting import bitonic_sort
 from bsplib.recording.trace import read_trace
 from profiler.costs import h_relation
+from tests.drawn import examples
 
 COUNTS = (1, 2, 3, 4, 7, 16)
-MANY = settings(max_examples=60, deadline=None)
-FEW = settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MANY = examples(30)
+FEW = examples(2, suppress_health_check=[HealthCheck.too_slow])
 
 DTYPES = (
     npst.boolean_dtypes()
@@ -72,12 +73,15 @@ class TestAgainstNumpy:
     def test_keys_of_any_dtype_are_sorted_by_virtual_processors(self, nprocs, keys, descending):
         check(keys, nprocs, "sim", descending=descending)
 
+    @pytest.mark.parametrize("backend", ["shm"])
     @FEW
-    @given(KEYS, st.booleans())
-    @example(np.empty(0), False)
-    @example(np.array([3]), True)
-    def test_keys_of_any_dtype_are_sorted_by_real_processes(self, nprocs, keys, descending):
-        check(keys, nprocs, "shm", descending=descending)
+    @given(keys=KEYS, descending=st.booleans())
+    @example(keys=np.empty(0), descending=False)
+    @example(keys=np.array([3]), descending=True)
+    def test_keys_of_any_dtype_are_sorted_by_real_processes(
+        self, nprocs, backend, keys, descending
+    ):
+        check(keys, nprocs, backend, descending=descending)
 
     @MANY
     @given(DUPLICATES, st.booleans())
@@ -154,7 +158,7 @@ def test_every_number_of_processes_is_sorted_from_the_worst_order(nprocs):
     check(keys[: nprocs // 2], nprocs, "sim")
 
 
-@pytest.mark.parametrize("nprocs", [1, 2, 3, 4, 5, 7, 8])
+@pytest.mark.parametrize("nprocs", [*range(1, 6), 7, pytest.param(8, marks=pytest.mark.slow)])
 def test_the_network_sorts_every_row_of_zeros_and_ones(nprocs):
     """By the 0-1 principle it then sorts any keys; with one key a process."""
     for bits in range(2**nprocs):

@@ -7,17 +7,18 @@ from contextlib import ExitStack
 import hypothesis.extra.numpy as npst
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
 import bsplib
 from apps.sorting import psrs, sample_sort
 from apps.sorting.keys import DISTRIBUTIONS
 from apps.sorting.room import Room
+from tests.drawn import examples
 
 COUNTS = (1, 2, 3, 4, 7, 16)
-MANY = settings(max_examples=25, deadline=None)
-FEW = settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = examples(12)
+FEW = examples(4, suppress_health_check=list(HealthCheck))
 
 SORTS = {
     "one": (sample_sort, {}),
@@ -92,14 +93,15 @@ class TestAgainstNumpy:
     def test_virtual_processors_sort_keys_of_any_dtype(self, machine, nprocs, sort, keys):
         check(machine, keys, sort, nprocs, "sim")
 
+    @pytest.mark.parametrize("backend", ["shm"])
     @pytest.mark.parametrize("sort", SORTS.values(), ids=SORTS)
     @FEW
     @given(keys=KEYS | FEW_DISTINCT | FLOATS)
     @example(keys=np.empty(0))
     @example(keys=np.array([3]))
     @example(keys=np.zeros(100))
-    def test_real_processes_sort_keys_of_any_dtype(self, machine, nprocs, sort, keys):
-        check(machine, keys, sort, nprocs, "shm")
+    def test_real_processes_sort_keys_of_any_dtype(self, machine, nprocs, backend, sort, keys):
+        check(machine, keys, sort, nprocs, backend)
 
     @pytest.mark.parametrize("sort", PARTITION_FIRST.values(), ids=PARTITION_FIRST)
     @MANY
@@ -109,11 +111,12 @@ class TestAgainstNumpy:
     def test_numbers_are_sorted_where_the_partition_comes_first(self, machine, nprocs, sort, keys):
         check(machine, keys, sort, nprocs, "sim")
 
+    @pytest.mark.parametrize("backend", ["shm"])
     @pytest.mark.parametrize("sort", PARTITION_FIRST.values(), ids=PARTITION_FIRST)
     @FEW
     @given(keys=PLAIN)
-    def test_real_processes_partition_first_as_well(self, machine, nprocs, sort, keys):
-        check(machine, keys, sort, nprocs, "shm")
+    def test_real_processes_partition_first_as_well(self, machine, nprocs, backend, sort, keys):
+        check(machine, keys, sort, nprocs, backend)
 
 
 ALL = SORTS | PARTITION_FIRST

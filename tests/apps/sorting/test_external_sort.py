@@ -17,7 +17,7 @@ import hypothesis.extra.numpy as npst
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
 import bsplib
@@ -28,10 +28,11 @@ from apps.sorting.stream import make_buffers, stream
 from apps.sorting.workspace import workspace
 from bsplib.recording.trace import read_trace
 from profiler.costs import h_relation
+from tests.drawn import examples
 
 COUNTS = (1, 2, 3, 4, 7, 16)
-MANY = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
-FEW = settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = examples(8, suppress_health_check=list(HealthCheck))
+FEW = examples(3, suppress_health_check=list(HealthCheck))
 
 DTYPES = (
     npst.boolean_dtypes()
@@ -94,12 +95,13 @@ class TestAgainstNumpy:
     ):
         check(run_on("sim", nprocs), folder, keys, length, nprocs, descending=descending)
 
+    @pytest.mark.parametrize("backend", ["shm"])
     @FEW
     @given(keys=KEYS | FLOATS, length=st.integers(1, 40), descending=st.booleans())
     def test_real_processes_sort_keys_of_any_dtype(
-        self, run_on, folder, nprocs, keys, length, descending
+        self, run_on, folder, nprocs, backend, keys, length, descending
     ):
-        check(run_on("shm", nprocs), folder, keys, length, nprocs, descending=descending)
+        check(run_on(backend, nprocs), folder, keys, length, nprocs, descending=descending)
 
     @pytest.mark.parametrize("backend", ["shm", "sim"])
     def test_fewer_keys_than_processes_are_sorted(self, run_on, folder, nprocs, backend):
@@ -635,7 +637,7 @@ def test_order_is_looked_for_across_chunks(monkeypatch, written):
 
 
 @given(npst.arrays(DTYPES, st.integers(2, 30)), st.data())
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(15, suppress_health_check=list(HealthCheck))
 def test_a_fingerprint_tells_other_keys_and_not_another_order(written, keys, data):
     place = data.draw(st.integers(0, keys.nbytes - 1))
     other = np.frombuffer(keys.tobytes(), np.uint8).copy()

@@ -10,7 +10,7 @@ from functools import partial
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import bsplib
@@ -32,10 +32,11 @@ from apps.sql.rebalance import rebalance
 from apps.sql.scan import scan
 from apps.sql.sorted_join import sorted_join
 from apps.sql.sorting import SampleSort
+from tests.drawn import examples
 
 COUNTS = (1, 2, 3, 4, 7, 16)
-MANY = settings(max_examples=12, deadline=None)
-FEW = settings(max_examples=2, deadline=None)
+MANY = examples(6)
+FEW = examples(1)
 ONE, ALL = SampleSort(2, "one"), SampleSort(2, "bitonic")
 
 # -- tables --------------------------------------------------------------------------------------

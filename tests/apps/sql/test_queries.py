@@ -8,7 +8,7 @@ import random
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import bsplib
@@ -20,10 +20,11 @@ from apps.sql.queries import INPUTS, SQL
 from apps.sql.reference import difference, reference
 from bsplib.recording.trace import read_trace
 from profiler.callgraph import build
+from tests.drawn import examples
 
 COUNTS = (1, 2, 3, 4, 7, 16)
-SOME = settings(max_examples=25, deadline=None)
-FEW = settings(max_examples=4, deadline=None)
+SOME = examples(12)
+FEW = examples(2)
 
 
 def of_duckdb(tables):

@@ -7,19 +7,20 @@ import json
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from bsplib.recording.records import Trace
 from profiler.export import chrome, speedscope
 from profiler.export.request import Request
 from profiler.export.weights import VALUES, weights_of
+from tests.drawn import examples
 from tests.profiler.test_properties import programs
 
 pytestmark = pytest.mark.lengthy
 
 # On a busy machine an example may take long: that is no fault.
-few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+few = examples(12, suppress_health_check=[HealthCheck.too_slow])
 
 METRICS = {"computation": "comp", "communication": "comm", "idle": "idle", "h": "h"}
 
