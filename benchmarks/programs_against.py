@@ -32,7 +32,8 @@ NPROCS = 2
 OURS = "bsplib"
 NUMPY = "one process"
 DASK = "Dask, processes"
-_TURNS = 4
+_TURNS = 5
+"""Turns of ours and of mpi4py; the run that is checked warms up."""
 _SLOW_TURNS = 2
 """Turns in which the others are measured, whose programs take longer."""
 _ALONE = {"dask": DASK, "joblib": "joblib", "multiprocessing": "multiprocessing.Pool"}
@@ -190,7 +191,11 @@ def sections() -> list[Section]:
     return [
         *(
             Section(
-                f"{problem_of(program, {})}, p = {NPROCS}", "run", partial(_cases, program), _TURNS
+                f"{problem_of(program, {})}, p = {NPROCS}",
+                "run",
+                partial(_cases, program),
+                repeats=_TURNS,
+                warm_up=0,
             )
             for program in PROGRAMS
         ),
