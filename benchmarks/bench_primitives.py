@@ -216,7 +216,7 @@ SECTIONS = (
         for title, nbytes, count, goals in (
             ("64 KiB", 64 * KIB, 1000, ((), (Goal.times(0.8, _name(OPEN_MPI, "Put and Fence")),))),
             ("1 MiB", MIB, 200, ((_copies(1.1),), (_copies(1.05),))),
-            ("16 MiB", 16 * MIB, 20, ((_copies(1.4),), (_copies(1.05),))),
+            ("16 MiB", 16 * MIB, 100, ((_copies(1.4),), (_copies(1.05),))),
         )
     ),
     Section("1000 puts of 8 B from process 0 to 1", "put", partial(_many_puts, 1000)),

@@ -206,6 +206,25 @@ def test_what_carries_transfers_is_used_again(run):
 
 
 @pytest.mark.procs(2)
+@pytest.mark.real_processes
+def test_what_is_sent_beside_a_large_put_needs_little_memory_of_its_own(run):
+    size = 4 << 20
+
+    def main(bsp):
+        x = bsp.zeros(size, np.uint8)
+        for turn in range(12):
+            bsp.put(1 - bsp.pid, np.full(size, turn, np.uint8), x)
+            bsp.send(1 - bsp.pid, b"few bytes")
+            bsp.put_at(1 - bsp.pid, np.arange(10), np.full(10, turn, np.uint8), x)
+            bsp.sync()
+            assert (x == turn).all()
+        return _blocks(bsp)
+
+    # Each process: the array, two outboxes at most, and little more.
+    assert max(run(main)) <= 2 * (3 * size + (4 << 20))
+
+
+@pytest.mark.procs(2)
 def test_arrays_of_sub_groups_are_freed_when_they_are_left(run):
     def main(bsp):
         sizes = []
@@ -341,6 +360,27 @@ def test_what_was_sent_before_memory_ran_out_can_be_caught_and_the_rest_go_on(wi
     """)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "[([7, 7], 1000), ([], 1000)]\n"
+
+
+@pytest.mark.lengthy
+def test_large_puts_beside_messages_fit_into_little_shared_memory(with_little):
+    done = with_little("""
+        import numpy as np
+        import bsplib
+
+        def main(bsp):
+            x = bsp.zeros(8 << 20, np.uint8)
+            for turn in range(8):
+                bsp.put(1 - bsp.pid, np.full(8 << 20, turn, np.uint8), x)
+                bsp.send(1 - bsp.pid, b"few bytes")
+                bsp.sync()
+                assert (x == turn).all()
+            return len(list(bsp.messages()))
+
+        if __name__ == "__main__":
+            print(bsplib.run(main, nprocs=2))
+    """)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[1, 1]\n", "")
 
 
 # -- memory that is used again --------------------------------------------------------------------
