@@ -100,3 +100,26 @@ def test_pages_that_were_not_reserved_are_never_mapped_at_once(segment, area, mo
     monkeypatch.setattr(segments, "populate", lambda *where: pytest.fail(str(where)))
     with pytest.raises(OutOfSharedMemoryError):
         segment.reserve(area, MANY)
+
+
+def test_the_file_of_a_run_never_has_a_name(monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("a name was given")
+
+    monkeypatch.setattr(segments, "SharedMemory", refuse)
+    made = Segment(1)
+    made.reserve(0, PAGE)
+    made.close()
+
+
+def test_where_every_file_needs_a_name_it_is_removed_at_once(monkeypatch):
+    monkeypatch.setattr(segments, "_NAMELESS", 0)
+    before = os.listdir("/dev/shm")
+    made = Segment(1)
+    assert os.listdir("/dev/shm") == before
+    made.reserve(0, PAGE)
+    made.control[0] = 7
+    again = Segment(1, os.dup(made.descriptor))
+    assert again.control[0] == 7
+    again.close()
+    made.close()

@@ -28,25 +28,26 @@ class Lifeline:
     """A pipe by which the processes of one run end with their caller."""
 
     def __init__(self) -> None:
-        self._reads, self._writes = os.pipe()
+        self.reads, self._writes = os.pipe()
+        """Descriptor of the end that becomes readable when the caller has ended."""
         _held.add(self)
 
     @classmethod
     def _received(cls, descriptor: Any) -> Self:
         """Return the lifeline of a process that was not forked."""
         lifeline = cls.__new__(cls)
-        lifeline._reads, lifeline._writes = descriptor.detach(), -1
+        lifeline.reads, lifeline._writes = descriptor.detach(), -1
         return lifeline
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle for a process that is not forked: only the reading end is sent."""
-        return self._received, (DupFd(self._reads),)
+        return self._received, (DupFd(self.reads),)
 
     def bind(self) -> None:
         """Make this process end when the caller has ended."""
-        if not _have_signal_sent(self._reads):
+        if not _have_signal_sent(self.reads):
             threading.Thread(
-                target=_end_after, args=(self._reads,), name="bsp-lifeline", daemon=True
+                target=_end_after, args=(self.reads,), name="bsp-lifeline", daemon=True
             ).start()
 
     def cut(self) -> None:
@@ -59,9 +60,9 @@ class Lifeline:
         """Close the pipe; processes that are bound to it end."""
         _held.discard(self)
         self.cut()
-        if self._reads >= 0:
-            os.close(self._reads)
-            self._reads = -1
+        if self.reads >= 0:
+            os.close(self.reads)
+            self.reads = -1
 
 
 _held: WeakSet[Lifeline] = WeakSet()

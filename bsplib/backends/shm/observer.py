@@ -23,6 +23,7 @@ from bsplib.backends.shm.control import (
 )
 from bsplib.backends.shm.doorbell import Doorbell
 from bsplib.backends.shm.fences import full_fence
+from bsplib.backends.shm.forking import Forked
 from bsplib.backends.shm.locate import stacks
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.waiting import is_stopped
@@ -45,7 +46,7 @@ class Observer:
         self, segment: Segment, doorbells: Sequence[Doorbell], *, by_fork_server: bool
     ) -> None:
         self.nprocs = len(doorbells)
-        self.processes: list[BaseProcess] = []
+        self.processes: list[BaseProcess | Forked] = []
         """The processes that have been started, by pid."""
         self.pipes: list[Connection] = []
         """The pipes through which their outcomes come, by pid."""
@@ -57,13 +58,17 @@ class Observer:
         self._poll = select.poll()
         self._read: Callable[[bytes, int], Ended]
 
-    def add(self, process: BaseProcess, pipe: Connection) -> None:
-        """Watch one more process that has just been started."""
-        self.processes.append(process)
-        self._watch(process)
-        self._sources[pipe.fileno()] = self._sources[process.sentinel] = len(self.processes) - 1
+    def watch(self) -> None:
+        """Watch the processes that have been added to :attr:`processes` since the last call."""
+        for pid in range(len(self._sources) // 2, len(self.processes)):
+            process = self.processes[pid]
+            if isinstance(process, Forked):
+                process.watch()
+            else:
+                self._improve(process)
+            self._sources[self.pipes[pid].fileno()] = self._sources[process.sentinel] = pid
 
-    def _watch(self, process: BaseProcess) -> None:
+    def _improve(self, process: BaseProcess) -> None:
         """Replace the sentinel of a process by a pidfd, where the system has them.
 
         Otherwise the sentinel is a pipe, which processes that the program forks hold open,
@@ -185,14 +190,14 @@ def received(pipe: Connection) -> bytes:
         return b""
 
 
-def end_of(process: BaseProcess) -> int | None:
+def end_of(process: BaseProcess | Forked) -> int | None:
     """Wait until a process has ended; return its exit status, or None where it is not known.
 
     It is not known where the program ignores SIGCHLD, or waits for any child itself.
     """
     process.join()
     status = process.exitcode
-    if status is None:
+    if status is None and isinstance(process, BaseProcess):
         wait([process.sentinel])
         process._popen.returncode = 0  # type: ignore[attr-defined]  # otherwise close() raises
     return status

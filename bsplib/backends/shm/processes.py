@@ -7,9 +7,11 @@ import multiprocessing
 import pickle
 import sys
 import threading
+from collections.abc import Sequence
 from contextlib import ExitStack
 from multiprocessing import forkserver
-from multiprocessing.connection import wait
+from multiprocessing.connection import Connection, wait
+from typing import Any
 
 from bsplib.backends.launching import JobRunner, Report, Work
 from bsplib.backends.outcomes import Limit, await_outcomes
@@ -23,12 +25,16 @@ from bsplib.backends.shm.blas import (
 from bsplib.backends.shm.child import END, READY, RUNNER, be_process
 from bsplib.backends.shm.control import PAGE
 from bsplib.backends.shm.doorbell import Doorbell, doorbells
+from bsplib.backends.shm.forking import CAN_FORK, Forked, fork_all
 from bsplib.backends.shm.guard import PREFIX, STATUS, check_guard, missing_guard
 from bsplib.backends.shm.lifeline import Lifeline
 from bsplib.backends.shm.limits import check_descriptors, close_pipes, no_threads, not_started
 from bsplib.backends.shm.observer import Observer, end_of, received
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.signals import let_through, without_interrupt
+
+_AT_A_TIME = 16
+"""Processes that are forked before Ctrl-C is handled."""
 
 
 class Processes:
@@ -152,37 +158,47 @@ class Processes:
                 raise
 
     def _start(self, work: Work | None) -> None:
+        at_a_time = _AT_A_TIME if self._forks() and CAN_FORK else 1
         with one_thread_where_loaded(), fork_warning.hidden():
             if self._context.get_start_method() == "forkserver":
                 forkserver.ensure_running()  # SIGINT not blocked: it serves other code, too
-            for pid in range(self._nprocs):
+            for first in range(0, self._nprocs, at_a_time):
                 with let_through():
                     pass  # starting hundreds of processes takes seconds: handle Ctrl-C
+                pids = range(first, min(first + at_a_time, self._nprocs))
                 try:
-                    self._start_one(pid, work)
+                    self._start_some(pids, work)
                 except (OSError, EOFError) as error:  # EOFError: the fork server has ended
                     close_pipes(error)
-                    raise not_started(pid, self._nprocs, error) from error
+                    raise not_started(len(self._processes), self._nprocs, error) from error
 
-    def _start_one(self, pid: int, work: Work | None) -> None:
-        ours, theirs = self._context.Pipe()
-        self._pipes.append(ours)
-        with theirs, without_interrupt():
-            process = self._context.Process(  # type: ignore[attr-defined]
-                target=be_process,
-                args=(
-                    self._segment,
-                    pid,
-                    self._nprocs,
-                    self._lifeline,
-                    theirs,
-                    self._wait_by,
-                    work,
-                ),
-                name=f"{PREFIX}{pid}",
-            )
-            process.start()
-        self._observer.add(process, ours)
+    def _start_some(self, pids: Sequence[int], work: Work | None) -> None:
+        """Start the next processes: fork them all at once, or start the only one."""
+        ends = [self._context.Pipe() for _ in pids]
+        self._pipes += [ours for ours, _ in ends]
+        with ExitStack() as given:
+            pipes = [given.enter_context(theirs) for _, theirs in ends]
+            prepared = [self._prepare(*each, work) for each in zip(pids, pipes, strict=True)]
+            with without_interrupt():
+                self._start_prepared(prepared, pipes)
+
+    def _start_prepared(self, prepared: Sequence[Any], pipes: Sequence[Connection]) -> None:
+        if self._forks() and CAN_FORK:
+            started: list[int] = []
+            try:
+                fork_all(prepared, pipes, self._lifeline.reads, started)
+            finally:
+                self._processes += map(Forked, started)
+        else:
+            for process in prepared:
+                process.start()
+                self._processes.append(process)
+        self._observer.watch()
+
+    def _prepare(self, pid: int, pipe: Connection, work: Work | None) -> Any:
+        what = (self._segment, pid, self._nprocs, self._lifeline, pipe, self._wait_by, work)
+        name = f"{PREFIX}{pid}"
+        return self._context.Process(target=be_process, args=what, name=name)  # type: ignore[attr-defined]
 
     def _finish(self, work: Work, limit: Limit, *, last: bool) -> Report:
         """Wait for all outcomes; stop all processes if one of them is a failure."""

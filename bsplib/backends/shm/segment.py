@@ -1,8 +1,8 @@
 """The shared memory of a run, which is one file, and how it is mapped as it grows.
 
-The file is in /dev/shm; ``multiprocessing.shared_memory`` creates it, and its name is
-removed at once: processes inherit its descriptor or receive it, and a run that is killed
-leaves nothing behind.
+The file is in /dev/shm and never has a name; where the system has no files without names,
+``multiprocessing.shared_memory`` creates it, and its name is removed at once. Processes
+inherit its descriptor or receive it, and a run that is killed leaves nothing behind.
 
 Layout: a page for the whole run, then the control words of each process
 (:mod:`bsplib.backends.shm.control`), which every process maps from the start. Far behind
@@ -40,6 +40,7 @@ from bsplib.errors import OutOfSharedMemoryError
 
 CHUNK_SHIFT = 20
 """Binary logarithm of the bytes of a chunk, and of the first window. Windows have whole chunks."""
+_NAMELESS = getattr(os, "O_TMPFILE", 0)
 _TRIES = 3
 """While one process reserves pages in vain, which the system then takes back, another one may
 find too few: where there is room afterwards, it tries again."""
@@ -253,6 +254,22 @@ class Segment:
 
 
 def _create(size: int) -> int:
+    """Return the descriptor of a new file in shared memory that has no name."""
+    try:
+        descriptor = os.open("/dev/shm", _NAMELESS | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.ENOMEM):
+            raise full(size) from None
+        return _create_with_name(size)  # EISDIR or EOPNOTSUPP: the system has no such files
+    try:
+        os.ftruncate(descriptor, size)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _create_with_name(size: int) -> int:
     """Return the descriptor of a new file in shared memory whose name is removed.
 
     The resource tracker of multiprocessing, which removes what a process leaves behind,
