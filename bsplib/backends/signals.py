@@ -21,6 +21,12 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Self
 
+try:
+    # The one of signal makes an enumeration of each answer, which takes a microsecond.
+    from _signal import getsignal as _getsignal  # type: ignore[import-not-found]
+except ImportError:
+    from signal import getsignal as _getsignal
+
 _Handler = Callable[[int, FrameType | None], Any]
 
 
@@ -31,7 +37,8 @@ class held_back:  # noqa: N801  # used like a function, in a with statement
     """
 
     def __init__(self) -> None:
-        self._handlers: dict[int, _Handler] = {}
+        self.handlers: dict[int, _Handler] = {}
+        """The handlers of the program, by the number of the signal."""
         self._noted: list[int] = []
         self._holds = False
         self._before: held_back | None = None
@@ -42,9 +49,9 @@ class held_back:  # noqa: N801  # used like a function, in a with statement
             # A handler of the program may raise until _holds is set; until then, our handlers
             # that are in place call those of the program at once.
             for number in range(1, signal.NSIG):
-                handler = signal.getsignal(number)
+                handler = _getsignal(number)
                 if callable(handler):
-                    self._handlers[number] = handler
+                    self.handlers[number] = handler
                     signal.signal(number, self._handle)
             self._before, _current = _current, self
             self._holds = True
@@ -66,7 +73,7 @@ class held_back:  # noqa: N801  # used like a function, in a with statement
         # From here on a handler may raise. If it does so before all are put back, ours stays in
         # place of the rest, and calls the handlers of the program at once.
         self._holds = False
-        for number, handler in self._handlers.items():
+        for number, handler in self.handlers.items():
             signal.signal(number, handler)
 
     @contextmanager
@@ -88,7 +95,7 @@ class held_back:  # noqa: N801  # used like a function, in a with statement
             self._noted.append(number)
             return
         self._holds = _current is self
-        self._handlers[number](number, frame)
+        self.handlers[number](number, frame)
         self._holds = False
 
     def _handle_noted(self) -> None:
@@ -110,9 +117,14 @@ def let_through() -> Iterator[None]:
 
 
 def keep_own_handlers() -> None:
-    """In a process that was forked while signals were held back: put the handlers back."""
+    """In a process that was forked while signals were held back: put the handlers back.
+
+    SIGINT is ignored there: the caller decides what Ctrl-C means.
+    """
     while _current is not None:
+        _current.handlers.pop(signal.SIGINT, None)
         _current.end()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @contextmanager

@@ -17,6 +17,9 @@ from typing import IO, Any, TextIO
 
 CurrentPid = Callable[[], int | None]
 
+_NOT_YET = -1
+"""Stands for the lock of a stream to which no line has been written."""
+
 
 class WholeLines(io.TextIOBase):
     """A text stream that writes whole lines.
@@ -36,7 +39,7 @@ class WholeLines(io.TextIOBase):
         self._current_pid = current_pid
         self._label = label
         self._begun: dict[int | None, list[str]] = {}  # lines without an end yet, by pid
-        self._lock = _lock_of(stream)
+        self._lock: int | None = _NOT_YET
 
     def write(self, text: str) -> int:
         """Write the lines that are complete, and keep the rest."""
@@ -52,6 +55,8 @@ class WholeLines(io.TextIOBase):
     def _write(self, text: str, pid: int | None) -> None:
         if self._label and pid is not None:
             text = "".join(f"[{pid}] {line}\n" for line in text.split("\n")[:-1])
+        if self._lock == _NOT_YET:
+            self._lock = _lock_of(self._stream)
         with _held(self._lock):
             self._stream.write(text)
             self._stream.flush()
@@ -68,9 +73,9 @@ class WholeLines(io.TextIOBase):
             if rest := "".join(begun):
                 self._write(f"{rest}\n" if self._label else rest, pid)
         self._begun.clear()
-        if self._lock is not None:
+        if self._lock is not None and self._lock != _NOT_YET:
             os.close(self._lock)
-            self._lock = None
+        self._lock = None
 
     def writable(self) -> bool:
         """Tell that it can be written to."""

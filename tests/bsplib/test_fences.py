@@ -114,6 +114,7 @@ def ports(monkeypatch):
     made, notes = [], []
     for pid, segment in enumerate(segments):
         process = ProcessContext(segment, pid, doorbells(segment, 2), "block")
+        process.begin()
         noted = process.fences.noted
         process.control = process.waiting.control = segment.control = NotedWords(segment, noted)
         monkeypatch.setattr(process, "give_outbox", note_reuse(process, noted))

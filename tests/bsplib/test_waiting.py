@@ -155,6 +155,8 @@ def take_contexts():
     def take(wait):
         bells = [Bell(), Bell()]
         contexts.extend(ProcessContext(segment, pid, bells, wait) for pid in range(2))
+        for each in contexts:
+            each.begin()
         return contexts
 
     yield take

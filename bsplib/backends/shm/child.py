@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import pickle
 import signal
@@ -11,11 +10,8 @@ from multiprocessing.connection import Connection
 from bsplib.backends.launching import JobRunner, Work
 from bsplib.backends.shm import fork_warning, locate
 from bsplib.backends.shm.context import ProcessContext
-from bsplib.backends.shm.control import WORD
-from bsplib.backends.shm.doorbell import doorbells
 from bsplib.backends.shm.lifeline import Lifeline
 from bsplib.backends.shm.port import ShmPort
-from bsplib.backends.shm.segment import Segment
 from bsplib.backends.signals import keep_own_handlers
 
 READY = b"ready"
@@ -30,36 +26,25 @@ processes that were forked later hold it open.)"""
 
 
 def be_process(
-    segment: Segment,
-    pid: int,
-    nprocs: int,
-    lifeline: Lifeline,
-    pipe: Connection,
-    wait_by: str,
-    work: Work | None,
+    context: ProcessContext, lifeline: Lifeline, pipe: Connection, work: Work | None
 ) -> None:
     """Do one piece of work, or the jobs that come through the pipe.
 
     Args:
-        segment: shared memory of the run.
-        pid: of this process.
-        nprocs: number of processes.
+        context: of this process.
         lifeline: by which this process ends with its caller.
         pipe: to the caller.
-        wait_by: how to wait, see :class:`ProcessContext`.
         work: what to do; None where jobs come through the pipe.
     """
-    gc.freeze()  # what was inherited stays as it is, and its pages stay shared
     keep_own_handlers()
     fork_warning.show_again()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, *locate.SIGNALS})
     lifeline.bind()
     # A process that the program forks lives on its own: were the pipe open there as well,
     # the end of this process could not be seen while a message is cut short.
     os.register_at_fork(after_in_child=pipe.close)
-    context = ProcessContext(segment, pid, doorbells(segment, nprocs), wait_by)
-    locate.answer(segment.control, segment.control_start(pid) // WORD)
+    context.begin()
+    locate.answer(context.control, context.start_of(context.pid))
     if work is not None:
         pipe.send_bytes(_do(work, context))
         return

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from typing import Any, Self
 
 from bsplib.backends.base import LeftGroup
 from bsplib.backends.shm.control import BLOCKS, OS_PID, WORD
-from bsplib.backends.shm.doorbell import Doorbell
+from bsplib.backends.shm.doorbell import Doorbell, doorbells
 from bsplib.backends.shm.fences import Fences
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.outbox import Outbox
@@ -18,9 +19,12 @@ from bsplib.backends.shm.waiting import Waiting
 class ProcessContext:
     """A process of the run: segment, heap, outboxes, fences, and waiting for others.
 
+    The caller of the run makes it before it starts the process; a process that is not forked
+    receives what it needs to make its own.
+
     Args:
         segment: the memory that the run shares.
-        pid: this process.
+        pid: the process.
         doorbells: of all processes, by pid.
         wait_by: see :class:`Waiting`.
     """
@@ -41,7 +45,21 @@ class ProcessContext:
         """Groups that this process has left, in which others may still be."""
         self.runs = 0
         """Number of tasks that have ended in this process."""
-        self.control[self._starts[pid] + OS_PID] = os.getpid()
+        self._wait_by = wait_by
+
+    @classmethod
+    def _received(cls, segment: Segment, pid: int, nprocs: int, wait_by: str) -> Self:
+        """Return the context of a process that was not forked."""
+        return cls(segment, pid, doorbells(segment, nprocs), wait_by)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle for a process that is not forked."""
+        return self._received, (self.segment, self.pid, self.nprocs, self._wait_by)
+
+    def begin(self) -> None:
+        """Begin to use it, in its process: others may fence this process from now on."""
+        self.fences.register()
+        self.control[self._starts[self.pid] + OS_PID] = os.getpid()
 
     def begin_anew(self) -> None:
         """Release all memory of a task that has ended in every process."""

@@ -18,8 +18,10 @@ STORES_IN_ORDER = platform.machine().lower() in {"x86_64", "amd64", "i386", "i68
 
 _MEMBARRIER = {"x86_64": 324, "aarch64": 283, "riscv64": 283}.get(platform.machine())
 """Number of the system call on Linux."""
+_QUERY = 0
 _GLOBAL_EXPEDITED = 1 << 1
 _REGISTER_GLOBAL_EXPEDITED = 1 << 2
+_NEEDED = _GLOBAL_EXPEDITED | _REGISTER_GLOBAL_EXPEDITED
 
 _system_call = ctypes.PyDLL(None).syscall  # never waits: no need to release the interpreter's lock
 _system_call.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_long)
@@ -39,6 +41,15 @@ class Fences:
         self._lock = threading.Lock()
         self._lock.acquire()
 
+    def register(self) -> None:
+        """Let others fence this process from now on; called in it, before its first post.
+
+        Raises:
+            OSError: the system refuses what it said it could do.
+        """
+        if not self.posts_need_fence and not _membarrier(_REGISTER_GLOBAL_EXPEDITED):
+            raise OSError("membarrier: the system does not register this process")
+
     def order(self) -> None:
         """Keep the order of loads and stores, except of a store and a later load.
 
@@ -57,7 +68,8 @@ class Fences:
         """Fence here, and at some moment of this call in every process of the run, too.
 
         So the processes that post need no fence of their own. Where the system call is missing
-        or forbidden, each process notices that at its start, and fences at each post.
+        or forbidden, the caller notices that before the start, and the processes fence at each
+        post.
         """
         if self.posts_need_fence:
             self.full()
@@ -74,12 +86,17 @@ def full_fence() -> None:
 
 
 def _can_fence_all() -> bool:
-    """Register for the fences of others; return whether this process can fence others."""
-    return _membarrier(_REGISTER_GLOBAL_EXPEDITED) and _membarrier(_GLOBAL_EXPEDITED)
+    """Tell whether the system can fence all processes that are registered."""
+    able = _ask_membarrier(_QUERY)
+    return able > 0 and able & _NEEDED == _NEEDED
 
 
 def _membarrier(command: int) -> bool:
+    return _ask_membarrier(command) == 0
+
+
+def _ask_membarrier(command: int) -> int:
     if _MEMBARRIER is None:
-        return False
-    done: int = _system_call(_MEMBARRIER, command, 0)
-    return done == 0
+        return -1
+    answer: int = _system_call(_MEMBARRIER, command, 0)
+    return answer

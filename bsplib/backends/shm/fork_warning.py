@@ -1,4 +1,4 @@
-"""The warning that Python gives when a process with several threads is forked.
+"""The warning that Python gives, from 3.12 on, when a process with several threads is forked.
 
 The threads are those of numpy's BLAS, which a fork does not harm. The caller hides this one
 warning while it forks; its processes show every warning that the caller would show.
@@ -6,9 +6,12 @@ warning while it forks; its processes show every warning that the caller would s
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+_IS_GIVEN = sys.version_info >= (3, 12)
 
 _hiding: list[warnings.catch_warnings[None]] = []
 
@@ -16,6 +19,9 @@ _hiding: list[warnings.catch_warnings[None]] = []
 @contextmanager
 def hidden() -> Iterator[None]:
     """Hide the warning inside the block."""
+    if not _IS_GIVEN:
+        yield
+        return
     filters: warnings.catch_warnings[None] = warnings.catch_warnings()
     with filters:
         warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)

@@ -4,19 +4,21 @@ After a fork, the caller and the new process share their pages until one of them
 first write copies a page. Python writes to some hundred pages wherever it runs, since it counts
 the references to every object that it looks at. If the caller prepared each process after the
 fork of the one before, it would copy these pages again and again. So everything is prepared
-before the first fork, and between two forks there is only the system call.
+before the first fork, and between two forks there is only the system call. The collector of
+garbage, which would write to all objects, has a pause.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
-from typing import NoReturn
+from typing import Any, NoReturn, TextIO
 
 CAN_FORK = hasattr(os, "fork") and hasattr(os, "pidfd_open")
 """Whether processes can be started here: the system has what a :class:`Forked` needs."""
@@ -74,15 +76,62 @@ class Forked:
             self.sentinel = -1
 
 
-def fork_all(
-    prepared: Sequence[ForkProcess], pipes: Sequence[Connection], alive: int, started: list[int]
-) -> None:
+class Prepared(ForkProcess):
+    """A process that can be forked; its standard input will be empty.
+
+    Args:
+        name: of the process.
+        body: what it does.
+        args: arguments of ``body``.
+        pipe: an open pipe, which only this one of the forked processes keeps open.
+    """
+
+    def __init__(
+        self, name: str, body: Callable[..., None], args: Iterable[Any], pipe: Connection
+    ) -> None:
+        super().__init__(target=body, args=args, name=name)
+        self.pipe = pipe
+        self._input: TextIO | None = None
+        self._collects = gc.isenabled()
+
+    def be(self, pipes: Iterable[Connection], empty: TextIO, alive: int) -> NoReturn:
+        """In the forked process: do what it does, and end it.
+
+        Args:
+            pipes: those of all processes that are forked.
+            empty: a file that is empty.
+            alive: descriptor that becomes readable when the caller has ended.
+        """
+        status = 1
+        gc.freeze()  # what was inherited stays as it is, and its pages stay shared
+        try:
+            for pipe in pipes:
+                if pipe is not self.pipe:
+                    pipe.close()
+            if sys.stdin is not None:
+                with contextlib.suppress(OSError, ValueError):  # it is no file
+                    os.dup2(empty.fileno(), sys.stdin.fileno())
+                # Multiprocessing would open such a file in each process.
+                self._input, sys.stdin = empty, None
+            status = self._bootstrap(parent_sentinel=alive)  # type: ignore[attr-defined]  # as multiprocessing's own Popen does
+        finally:
+            os._exit(status)
+
+    def run(self) -> None:
+        """Call the body; multiprocessing does so when it has set up the process."""
+        if self._input is not None:
+            sys.stdin = self._input
+        if self._collects:
+            gc.enable()
+        super().run()
+
+
+def fork_all(prepared: Sequence[Prepared], alive: int, started: list[int]) -> None:
     """Fork processes.
 
     Args:
-        prepared: what each of them is, and does.
-        pipes: an open pipe for each of them, which the others close.
-        alive: descriptor of a pipe that stays open as long as this process lives.
+        prepared: the processes.
+        alive: descriptor that becomes readable when this process has ended.
         started: to which their numbers in the operating system are appended.
 
     Raises:
@@ -91,20 +140,23 @@ def fork_all(
     for stream in (sys.stdout, sys.stderr):  # what is buffered would be written by each, too
         with contextlib.suppress(AttributeError, ValueError):  # there is none, or it is closed
             stream.flush()
+    pipes = [process.pipe for process in prepared]
     fork, note = os.fork, started.append
-    for process, pipe in zip(prepared, pipes, strict=True):
-        os_pid = fork()
-        if not os_pid:
-            _be(process, [other for other in pipes if other is not pipe], alive)
-        note(os_pid)
+    with open(os.devnull, encoding="utf-8") as empty, _no_collection():
+        for process in prepared:
+            os_pid = fork()
+            if not os_pid:
+                process.be(pipes, empty, alive)
+            note(os_pid)
 
 
-def _be(process: ForkProcess, others: Sequence[Connection], alive: int) -> NoReturn:
-    """Do what a process does, in it, and end it."""
-    status = 1
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """Collect no garbage inside the block."""
+    collects = gc.isenabled()
+    gc.disable()
     try:
-        for pipe in others:
-            pipe.close()
-        status = process._bootstrap(parent_sentinel=alive)  # type: ignore[attr-defined]  # as multiprocessing's own Popen does
+        yield
     finally:
-        os._exit(status)
+        if collects:
+            gc.enable()

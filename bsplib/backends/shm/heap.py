@@ -7,6 +7,7 @@ consists of windows (:mod:`bsplib.backends.shm.segment`); a block never crosses 
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_left
 from collections.abc import Iterable
 
@@ -45,8 +46,10 @@ class Heap:
 
     def __init__(self, segment: Segment, windows: Iterable[tuple[int, int]]) -> None:
         self._segment = segment
-        self._windows = [_Window(start, stop) for start, stop in windows]
-        self._borders = {window.start for window in self._windows}
+        self._later = iter(windows)
+        """First byte and end of each window that no block has needed yet."""
+        self._windows: list[_Window] = []
+        self._borders: set[int] = set()
         self._free: list[tuple[int, int]] = []  # (start, bytes), sorted, none adjacent
         self._used: dict[int, int] = {}
         self._reserved = 0
@@ -96,7 +99,7 @@ class Heap:
 
     def _extend(self, size: int) -> tuple[int, bool]:
         """Return where a block behind all others begins, and whether it is zero."""
-        for window in self._windows:
+        for window in itertools.chain(self._windows, map(self._next_window, self._later)):
             start = window.top
             if start + size <= window.stop:
                 if start + size > window.reserved:
@@ -104,6 +107,12 @@ class Heap:
                 window.top = start + size
                 return start, start >= window.fresh
         raise full(size)
+
+    def _next_window(self, bounds: tuple[int, int]) -> _Window:
+        window = _Window(*bounds)
+        self._windows.append(window)
+        self._borders.add(window.start)
+        return window
 
     def _reserve_up_to(self, stop: int, window: _Window) -> None:
         step = min(max(self._reserved, _LEAST_STEP), _MOST_STEP)

@@ -26,6 +26,8 @@ _LOOK_S = 0.005
 _FRAME = re.compile(r'  File "(.*)", line (\d+) in (.*)')
 _SIGNAL = getattr(signal, "SIGRTMAX", 0) - 6
 """A realtime signal that nothing else uses; less than 1 where there are none."""
+SIGNALS = (_SIGNAL,) if _SIGNAL > 0 else ()
+"""Signals that a process has to let through, to answer."""
 
 Stack = list[tuple[str, int, str]]
 
@@ -37,11 +39,10 @@ def answer(control: memoryview, start: int) -> None:
         control: the control words of the run.
         start: index of the first control word of this process.
     """
-    if _SIGNAL < 1 or not hasattr(os, "memfd_create"):
+    if not SIGNALS or not hasattr(os, "memfd_create"):
         return
     file = os.memfd_create(_NAME)
     faulthandler.register(_SIGNAL, file=file, all_threads=True)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {_SIGNAL})
     control[start + THREAD] = threading.get_ident()
     control[start + STACK_FILE] = file + 1  # 0 means that there is no file
 

@@ -23,9 +23,10 @@ from bsplib.backends.shm.blas import (
     threads_to_come,
 )
 from bsplib.backends.shm.child import END, READY, RUNNER, be_process
+from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import PAGE
 from bsplib.backends.shm.doorbell import Doorbell, doorbells
-from bsplib.backends.shm.forking import CAN_FORK, Forked, fork_all
+from bsplib.backends.shm.forking import CAN_FORK, Forked, Prepared, fork_all
 from bsplib.backends.shm.guard import PREFIX, STATUS, check_guard, missing_guard
 from bsplib.backends.shm.lifeline import Lifeline
 from bsplib.backends.shm.limits import check_descriptors, close_pipes, no_threads, not_started
@@ -53,6 +54,7 @@ class Processes:
         self._nprocs = nprocs
         self._wait_by = wait_by
         self._runner: JobRunner | None = None  # the one that the processes have
+        self._have_ended = False
         self.busy = False
         """See :attr:`KeptProcesses.busy`."""
         with ExitStack() as given:
@@ -61,9 +63,10 @@ class Processes:
             given.callback(self._segment.close)
             self._lifeline = Lifeline()
             given.callback(self._lifeline.close)
+            self._bells = self._reserve_control()
             self._observer = Observer(
                 self._segment,
-                self._reserve_control(),
+                self._bells,
                 by_fork_server=self._context.get_start_method() == "forkserver",
             )
             self._given = given.pop_all()
@@ -72,6 +75,9 @@ class Processes:
 
     def _forks(self) -> bool:
         return self._context.get_start_method() == "fork"
+
+    def _forks_at_once(self) -> bool:
+        return self._forks() and CAN_FORK
 
     def _reserve_control(self) -> list[Doorbell]:
         """Reserve the first page of the control words of each process; make the doorbells.
@@ -158,7 +164,7 @@ class Processes:
                 raise
 
     def _start(self, work: Work | None) -> None:
-        at_a_time = _AT_A_TIME if self._forks() and CAN_FORK else 1
+        at_a_time = _AT_A_TIME if self._forks_at_once() else 1
         with one_thread_where_loaded(), fork_warning.hidden():
             if self._context.get_start_method() == "forkserver":
                 forkserver.ensure_running()  # SIGINT not blocked: it serves other code, too
@@ -178,27 +184,38 @@ class Processes:
         self._pipes += [ours for ours, _ in ends]
         with ExitStack() as given:
             pipes = [given.enter_context(theirs) for _, theirs in ends]
-            prepared = [self._prepare(*each, work) for each in zip(pids, pipes, strict=True)]
-            with without_interrupt():
-                self._start_prepared(prepared, pipes)
-
-    def _start_prepared(self, prepared: Sequence[Any], pipes: Sequence[Connection]) -> None:
-        if self._forks() and CAN_FORK:
-            started: list[int] = []
-            try:
-                fork_all(prepared, pipes, self._lifeline.reads, started)
-            finally:
-                self._processes += map(Forked, started)
-        else:
-            for process in prepared:
-                process.start()
-                self._processes.append(process)
+            if self._forks_at_once():
+                self._fork_some(pids, pipes, work)
+            else:
+                self._start_one(pids[0], pipes[0], work)
         self._observer.watch()
 
-    def _prepare(self, pid: int, pipe: Connection, work: Work | None) -> Any:
-        what = (self._segment, pid, self._nprocs, self._lifeline, pipe, self._wait_by, work)
-        name = f"{PREFIX}{pid}"
-        return self._context.Process(target=be_process, args=what, name=name)  # type: ignore[attr-defined]
+    def _fork_some(
+        self, pids: Sequence[int], pipes: Sequence[Connection], work: Work | None
+    ) -> None:
+        prepared = [
+            Prepared(f"{PREFIX}{pid}", be_process, self._arguments(pid, pipe, work), pipe)
+            for pid, pipe in zip(pids, pipes, strict=True)
+        ]
+        started: list[int] = []
+        try:
+            with without_interrupt():
+                fork_all(prepared, self._lifeline.reads, started)
+        finally:
+            self._processes += map(Forked, started)
+
+    def _start_one(self, pid: int, pipe: Connection, work: Work | None) -> None:
+        process = self._context.Process(  # type: ignore[attr-defined]
+            target=be_process, args=self._arguments(pid, pipe, work), name=f"{PREFIX}{pid}"
+        )
+        with without_interrupt():
+            process.start()
+        self._processes.append(process)
+
+    def _arguments(self, pid: int, pipe: Connection, work: Work | None) -> tuple[Any, ...]:
+        """Return the arguments of :func:`be_process`."""
+        context = ProcessContext(self._segment, pid, self._bells, self._wait_by)
+        return context, self._lifeline, pipe, work
 
     def _finish(self, work: Work, limit: Limit, *, last: bool) -> Report:
         """Wait for all outcomes; stop all processes if one of them is a failure."""
@@ -207,8 +224,7 @@ class Processes:
         if any(outcome.failed for outcome in outcomes.values()):
             self.stop()
         elif last:
-            for process in self._processes:
-                end_of(process)
+            self._await_ends()
         return Report(outcomes)
 
     # -- the end --------------------------------------------------------------------------
@@ -220,17 +236,21 @@ class Processes:
         self._lifeline.cut()
         for process in self._processes:
             process.kill()  # it may not be bound to the lifeline yet
+        self._await_ends()
+        self.busy = False
+
+    def _await_ends(self) -> None:
         for process in self._processes:
             end_of(process)
-        self.busy = False
+        self._have_ended = True
 
     def close(self) -> None:
         """End processes that wait for tasks, stop the others, and free all resources."""
         if self.busy:
             self.stop()
+        if not self._have_ended:
+            self._send(END)
         for pipe in self._pipes:
-            with contextlib.suppress(OSError):  # it has ended already
-                pipe.send_bytes(END)
             pipe.close()
         for process in self._processes:
             end_of(process)
