@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
     import networkx
 
-    from bsplib.recording.records import Run
-    from bsplib.recording.trace import RunHead
+    from bsplib.recording.records import Run, RunHead
     from profiler.callgraph import CallGraph, Cost, Node, Summary
 
 Json = dict[str, Any]

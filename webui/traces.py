@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bsplib.errors import BspError
-from bsplib.recording.records import Trace
-from bsplib.recording.trace import RunHead, read_heads, read_trace
+from bsplib.recording.records import RunHead, Trace
+from bsplib.recording.trace import read_heads, read_trace
 from profiler import format as fmt
 from webui import services
 from webui.answers import ANSWERS

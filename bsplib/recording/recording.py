@@ -27,7 +27,8 @@ from bsplib.recording.output_file import UNFINISHED, obstacle
 from bsplib.recording.records import RECORD, TRAFFIC, Run, Trace
 from bsplib.recording.signal_notice import SignalNotice
 from bsplib.recording.spool import HEADER, ROWS_AT_FIRST
-from bsplib.recording.trace import FORMAT_VERSION, MAX_NPROCS, TooLongError, read_trace, write_trace
+from bsplib.recording.trace import read_trace, write_trace
+from bsplib.recording.trace_document import FORMAT_VERSION, MAX_NPROCS, TooLongError
 from bsplib.visible import text_of
 
 _PREFIX = ".bsp-records-"

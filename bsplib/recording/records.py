@@ -125,6 +125,14 @@ TRAFFIC = np.dtype(
 """What one process transferred by its calls, to or from one partner, in one superstep."""
 
 
+class RunHead(NamedTuple):
+    """What a trace says of a run, apart from its records; the fields are those of ``Run``."""
+
+    nprocs: int
+    complete: bool
+    meta: dict[str, Any]
+
+
 @dataclass(frozen=True)
 class Run:
     """One call of ``bsplib.run`` as recorded."""

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 import bsplib
 from bsplib.cli import main as bsp_main
-from bsplib.recording import recording, spool, stacks, trace
+from bsplib.recording import recording, spool, stacks, trace_document
 from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
 
@@ -351,7 +351,7 @@ def test_names_that_are_too_long_and_stacks_that_are_too_deep_are_cut(record):
 
 @pytest.mark.procs(2)
 def test_stacks_whose_json_is_too_long_lose_their_middle(record, monkeypatch):
-    monkeypatch.setattr(trace, "MAX_JSON_BYTES", 11_000)
+    monkeypatch.setattr(trace_document, "MAX_JSON_BYTES", 11_000)
 
     def down(bsp, depth):
         if depth:
@@ -374,7 +374,7 @@ def test_a_trace_with_too_many_groups_keeps_the_beginning_of_the_run(run, tmp_pa
 
     run(main, profile=tmp_path / "whole.bsp")
     (whole,) = read_trace(tmp_path / "whole.bsp").runs
-    monkeypatch.setattr(trace, "MAX_JSON_BYTES", 8_000)
+    monkeypatch.setattr(trace_document, "MAX_JSON_BYTES", 8_000)
     with pytest.warns(bsplib.TraceWarning, match="the end of the run was left out, since .*8000; "):
         run(main, profile=tmp_path / TRACE)
     (recorded,) = read_trace(tmp_path / TRACE).runs
@@ -388,7 +388,7 @@ def test_a_trace_with_too_many_groups_keeps_the_beginning_of_the_run(run, tmp_pa
 
 @pytest.mark.procs(2)
 def test_a_trace_that_no_reader_would_take_is_not_written(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(trace, "MAX_JSON_BYTES", 200)
+    monkeypatch.setattr(trace_document, "MAX_JSON_BYTES", 200)
     (tmp_path / TRACE).write_text("an older file")
     with pytest.warns(bsplib.TraceWarning, match="trace.json would have .* more than 200"):
         assert run(count, 2, profile=tmp_path / TRACE) == [2, 2]

@@ -24,16 +24,9 @@ from bsplib.recording.records import (
     Trace,
     root_group,
 )
-from bsplib.recording.trace import (
-    FORMAT_VERSION,
-    MAX_META_NESTING,
-    MAX_STACK,
-    MAX_TEXT,
-    read_heads,
-    read_trace,
-    write_archive,
-    write_trace,
-)
+from bsplib.recording.stacks import MAX_STACK, MAX_TEXT
+from bsplib.recording.trace import read_heads, read_trace, write_archive, write_trace
+from bsplib.recording.trace_document import FORMAT_VERSION, MAX_META_NESTING
 from bsplib.sync_kinds import Kind
 
 ROOT = [-1, 0, 0, 0, {"first": 0, "count": 2, "step": 1}]

@@ -1,0 +1,245 @@
+"""The document of a trace, which has all of it but the arrays, in JSON.
+
+``trace.json`` is::
+
+    {"format": "bsplib trace", "version": 2, "runs": [RUN, ...]}
+
+    RUN = {"nprocs": P,              1 .. 65536
+           "complete": true/false,   false where the run ended in an error
+           "meta": {...},            any JSON object, nested at most 32 deep
+           "groups": [[parent, superstep, ordinal, index, MEMBERS], ...],
+           "frames": [[file, function, first_line, line, library], ...],
+           "stacks": [[position in frames, ...], ...],
+           "records": N,             length of the arrays
+           "traffic": M}
+
+    MEMBERS = [pid, ...]             in root numbering, each process once
+            | {"first": pid, "count": N, "step": number other than 0}
+
+Numbers are finite. Texts outside meta have at most 4096 characters, and stacks have
+at most 1000 frames. Nothing here does I/O.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import reprlib
+from typing import TYPE_CHECKING, Any
+
+from bsplib.backends.members import Members, as_members
+from bsplib.errors import TraceError
+from bsplib.recording.records import MAX_NUMBER, Frame, GroupInfo, RunHead, Stack, Trace
+from bsplib.recording.stacks import MAX_STACK, MAX_TEXT, shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FORMAT = "bsplib trace"
+FORMAT_VERSION = 2
+
+MAX_JSON_BYTES = 64 * 2**20
+MAX_META_NESTING = 32
+MAX_NPROCS = 2**16
+
+
+class TooLongError(TraceError):
+    """A trace has too many groups, stacks or runs to be read."""
+
+
+def to_json(trace: Trace) -> str:
+    """Return the document in JSON, with shorter stacks if it would be too long.
+
+    Raises:
+        TooLongError: it would be too long even so.
+        TraceError: the metadata has no form in JSON.
+    """
+    for most in (MAX_STACK, 100, 10, 3):
+        try:
+            document = json.dumps(_document(trace, most), allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise TraceError(f"cannot be written as JSON: {error}") from error
+        if len(document) <= MAX_JSON_BYTES:
+            return document
+    raise TooLongError(f"trace.json would have {len(document)} bytes, more than {MAX_JSON_BYTES}")
+
+
+def _document(trace: Trace, most: int) -> dict[str, Any]:
+    """Return a trace without its arrays, for JSON, with stacks of at most ``most`` frames."""
+    runs = []
+    for run in trace.runs:
+        frames: dict[Frame, int] = {}
+        stacks = [
+            [frames.setdefault(frame, len(frames)) for frame in shortened(stack, most)]
+            for stack in run.stacks
+        ]
+        runs.append(
+            {
+                "nprocs": run.nprocs,
+                "complete": run.complete,
+                "meta": run.meta,
+                "groups": [group.to_json() for group in run.groups],
+                "frames": list(frames),
+                "stacks": stacks,
+                "records": len(run.records),
+                "traffic": len(run.traffic),
+            }
+        )
+    return {"format": FORMAT, "version": FORMAT_VERSION, "runs": runs}
+
+
+def parse(content: bytes) -> list[Any]:
+    """Return the entries of the runs, after a check of format and version only.
+
+    Raises:
+        TraceError: the document declares another format or version, or has no list of runs.
+        ValueError: it is not UTF-8, or not JSON.
+    """
+
+    def finite(text: str) -> float:
+        if not math.isfinite(number := float(text)):
+            raise TraceError(f"trace.json contains the number {text[:40]}, which is not finite")
+        return number
+
+    document = json.loads(content.decode("utf-8"), parse_constant=finite, parse_float=finite)
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise TraceError(f"trace.json does not declare the format {FORMAT!r}")
+    version = document.get("version")
+    if type(version) is not int or version != FORMAT_VERSION:
+        shown = reprlib.repr(version)
+        raise TraceError(f"has version {shown}, and this bsplib reads version {FORMAT_VERSION}")
+    return _list(document.get("runs"), "runs")
+
+
+def entry_of(value: object) -> dict[str, Any]:
+    """Check that a run has an entry; return it."""
+    if not isinstance(value, dict):
+        raise TraceError(f"its entry is {reprlib.repr(value)}, not an object")
+    return value
+
+
+def head_of(entry: dict[str, Any]) -> RunHead:
+    """Return what the entry of a run says of it, after all checks of that."""
+    complete, meta = entry.get("complete"), entry.get("meta")
+    if not isinstance(complete, bool):
+        raise TraceError(f"complete is {reprlib.repr(complete)}, not true or false")
+    if not isinstance(meta, dict) or _nesting(meta) > MAX_META_NESTING:
+        raise TraceError(f"meta is {reprlib.repr(meta)}, not an object or nested too deeply")
+    return RunHead(_int(entry.get("nprocs"), "nprocs", 1, MAX_NPROCS), complete, meta)
+
+
+def groups_of(entry: dict[str, Any], nprocs: int) -> tuple[GroupInfo, ...]:
+    """Return the groups; the root must be first, and each sub-group inside an earlier group."""
+    groups: list[GroupInfo] = []
+    contains = functools.cache(lambda position: _membership(groups[position].members))
+    for position, row in enumerate(_list(entry.get("groups"), "groups")):
+        what = f"group {position}"
+        *fields, members = _list(row, what, len(GroupInfo._fields))
+        parent, superstep, ordinal, index = (_int(field, what, -1, MAX_NUMBER) for field in fields)
+        group = GroupInfo(parent, superstep, ordinal, index, _members(members, what, nprocs))
+        if position == 0:
+            sound = (group.parent, group.members) == (-1, range(nprocs))
+        else:
+            sound = min(group[:4]) >= 0 and group.parent < position
+            sound = sound and contains(group.parent)(group.members)
+        if not sound:
+            shown = reprlib.repr(tuple(group))
+            raise TraceError(f"{what} is {shown}, which is no group of {nprocs} processes")
+        groups.append(group)
+    if not groups:
+        raise TraceError("the list of groups is empty")
+    return tuple(groups)
+
+
+def _members(value: object, what: str, nprocs: int) -> Members:
+    """Return the processes of a group; none may be listed twice."""
+    if isinstance(value, dict) and value.keys() == {"first", "count", "step"}:
+        first = _int(value["first"], what, 0, nprocs - 1)
+        count = _int(value["count"], what, 1, nprocs)
+        step = _int(value["step"], what, -nprocs, nprocs)
+        if step and 0 <= first + step * (count - 1) < nprocs:
+            return as_members(range(first, first + step * count, step))
+    elif isinstance(value, list) and value:
+        pids = [_int(pid, what, 0, nprocs - 1) for pid in value]
+        if len(set(pids)) == len(pids):
+            return as_members(pids)
+    raise TraceError(
+        f"{what} has the members {reprlib.repr(value)}, which are no processes of {nprocs}"
+    )
+
+
+def _membership(parent: Members) -> Callable[[Members], bool]:
+    """Return a function that tells whether all processes of a group belong to its parent."""
+    pids = parent if isinstance(parent, range) else frozenset(parent)
+
+    def contains(members: Members) -> bool:
+        if isinstance(parent, range) and isinstance(members, range):
+            # Both are evenly spaced: if the first two and the last belong to it, all do.
+            return all(pid in pids for pid in (*members[:2], members[-1]))
+        return len(members) <= len(pids) and all(pid in pids for pid in members)
+
+    return contains
+
+
+def _frames(value: object) -> list[Frame]:
+    """Return the frames to which stacks refer."""
+    frames = []
+    for position, row in enumerate(_list(value, "frames")):
+        what = f"frame {position}"
+        file, function, first_line, line, library = _list(row, what, len(Frame._fields))
+        for text in (file, function):
+            if not isinstance(text, str) or len(text) > MAX_TEXT:
+                raise TraceError(f"{what} has the name {reprlib.repr(text)}, no text or too long")
+        if not isinstance(library, bool):
+            raise TraceError(f"{what} has {reprlib.repr(library)}, not true or false")
+        first_line, line = (_int(number, what, 0, 2**31 - 1) for number in (first_line, line))
+        frames.append(Frame(file, function, first_line, line, library))
+    return frames
+
+
+def stacks_of(entry: dict[str, Any]) -> tuple[Stack, ...]:
+    """Return the stacks; none may be empty."""
+    frames = _frames(entry.get("frames"))
+    stacks = []
+    for number, row in enumerate(_list(entry.get("stacks"), "stacks")):
+        what = f"stack {number}"
+        if len(_list(row, what)) > MAX_STACK:
+            raise TraceError(f"{what} has {len(row)} frames, more than {MAX_STACK}")
+        positions = [_int(position, what, 0, len(frames) - 1) for position in row]
+        if not positions:
+            raise TraceError(f"{what} is empty")
+        stacks.append(tuple(frames[position] for position in positions))
+    return tuple(stacks)
+
+
+def length_of(entry: dict[str, Any], array: str, member: str) -> int:
+    """Return how many elements an array of the run has, which a member of the file holds."""
+    return _int(entry.get(array), f"length of {member}", 0, MAX_NUMBER)
+
+
+def _list(value: object, what: str, length: int | None = None) -> list[Any]:
+    """Check that a value is a JSON array, of this length if one is given; return it."""
+    if not isinstance(value, list) or length not in (None, len(value)):
+        expected = "an array" if length is None else f"an array of {length}"
+        raise TraceError(f"{what} is {reprlib.repr(value)}, not {expected}")
+    return value
+
+
+def _int(value: object, what: str, low: int, high: int) -> int:
+    """Check that a value is a whole number in range; return it."""
+    if type(value) is not int or not low <= value <= high:
+        raise TraceError(f"{what} has {reprlib.repr(value)}, no whole number in {low} .. {high}")
+    return value
+
+
+def _nesting(value: object) -> int:
+    """Return the greatest number of containers that are nested in one another."""
+    depth = 0
+    level = [value]
+    while level := [item for item in level if isinstance(item, dict | list)]:
+        depth += 1
+        level = [
+            inner for item in level for inner in (item.values() if isinstance(item, dict) else item)
+        ]
+    return depth
