@@ -178,6 +178,15 @@ cdef inline object packed(cnp.ndarray array):
 
 # -- numbers and bytes
 
+cdef inline Py_ssize_t small_integer(object value) noexcept:
+    cdef int overflow = 0
+    cdef long long number
+    if not PyLong_CheckExact(value):
+        return -1
+    number = PyLong_AsLongLongAndOverflow(value, &overflow)
+    if overflow or number < 0 or number >> 62:
+        return -1
+    return <Py_ssize_t> number
 cdef inline bint fits(int kind, object value) noexcept:
     cdef int overflow = 0
     if kind == FLOAT:

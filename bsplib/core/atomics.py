@@ -236,6 +236,11 @@ def packed(array: Any) -> Any:
 # -- numbers and bytes --------------------------------------------------------------------------
 
 
+def small_integer(value: Any) -> int:
+    """Return an int of 0 or more that fits into 62 bits; -1 for anything else."""
+    return value if type(value) is int and 0 <= value < 1 << 62 else -1
+
+
 def fits(kind: int, value: Any) -> bool:
     """Tell whether a value is a Python number, or numpy's, of such a kind."""
     if kind == FLOAT:

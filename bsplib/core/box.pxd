@@ -1,0 +1,53 @@
+cimport cython
+from bsplib.core.atomics cimport address_of, copy, peek, poke, prepare, word, wrapped
+
+cdef word PUT, STAGED_PUT, MESSAGE, STAGED_MESSAGE
+cdef word KIND_SHIFT, SLOT_SHIFT, SIZE_MASK, MOST_SLOTS, HEAD_BYTES, CARD_BYTES, BYTE_MASK
+cdef word AT_INDEX, ON_CARD, IN_BOX, INLINE, RECEIVER_SHIFT
+cdef word _LEAST_CHUNK, _MOST_CHUNK, _LEAST_BLOCK
+
+cdef class PrivateMemory:
+    cdef list _arrays
+    cpdef tuple allocate(self, word nbytes)
+
+cdef class Box:
+    cdef readonly word pid
+    cdef readonly word nprocs
+    cdef readonly bint holds_card
+    cdef readonly bint holds_more
+    cdef object _allocate
+    cdef word[::1] _next
+    cdef word[::1] _stop
+    cdef word[::1] _chunk
+    cdef word[::1] _touched
+    cdef word _count
+    cdef object _card_memory
+    cdef word _card
+    cdef word _card_to
+    cdef word _card_bytes
+    cdef tuple _blocks
+    cdef word _turn
+    cdef word _used_blocks
+    cdef word _table
+    cdef word _table_byte
+    cdef word _top
+    cdef word _end
+    cdef word _delta
+
+    @cython.locals(size=word, record=word)
+    cdef word room(self, word to, word head, word first, word nbytes) except 0
+    @cython.locals(pid=word, record=word, blocks=list)
+    cdef void _open(self) except *
+    @cython.locals(byte=word, address=word, nbytes=word)
+    cdef void _enter(self, tuple block) except *
+    @cython.locals(last=word, used=word, chunk_bytes=word, chunk=word)
+    cdef word _new_chunk(self, word to, word size) except 0
+    @cython.locals(blocks=list, block=tuple)
+    cdef void _next_block(self, word nbytes) except *
+    @cython.locals(number=word, to=word)
+    cdef word complete(self, word slot) noexcept
+    cdef void unfold(self) except *
+    cdef void turn(self) noexcept
+    @cython.locals(number=word, to=word)
+    cdef void clear(self) noexcept
+    cdef word first_byte(self, word to) noexcept

@@ -1,0 +1,254 @@
+"""The box: memory in which a process collects its quick transfers of a superstep.
+
+A **record** describes a put or a message, with its data behind it::
+
+    word 0    kind << 60 | slot << 40 | bytes of the data
+    word 1    put: first byte in the array there; message: bytes of its head
+    then      the data, up to a multiple of eight bytes; a message has its head before them
+
+The data of a *staged* record lie elsewhere: in their place the record has the byte at
+which they begin. The records for one receiver follow each other in **chunks**, each twice
+as large as the one before::
+
+    word 0    the byte at which the next chunk begins; 0 in the last one
+    word 1    bytes of this chunk that are used, these two words included
+
+A box begins with a table of the first chunk of each receiver, by pid. A record that is the
+only one of its superstep, and is small, is kept apart: it is the **card**, and travels
+inside the slot of the post.
+
+What names memory to other processes is a **byte**, its place in the memory that all
+share. Where processes share no memory, it is the address.
+
+Two boxes are used in turn. PROTOCOL.md argues when a box is free again.
+"""
+
+from __future__ import annotations
+
+from array import array as numbers
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+try:
+    import cython
+except ImportError:
+    from bsplib.core import _no_cython as cython
+if not cython.compiled:
+    from bsplib.core.atomics import address_of, copy, peek, poke, prepare, wrapped
+prepare()
+
+PUT, STAGED_PUT, MESSAGE, STAGED_MESSAGE = 1, 2, 3, 4
+"""Kinds of records."""
+KIND_SHIFT = 60
+SLOT_SHIFT = 40
+SIZE_MASK = (1 << SLOT_SHIFT) - 1
+MOST_SLOTS = 1 << KIND_SHIFT - SLOT_SHIFT
+HEAD_BYTES = 16
+"""Of a record, and of a chunk."""
+CARD_BYTES = 216
+"""Most bytes of the card: what a slot has room for."""
+BYTE_MASK = (1 << KIND_SHIFT) - 1
+
+AT_INDEX, ON_CARD, IN_BOX, INLINE = 0, 1, 2, 8
+"""What the head word of a post says in its upper bits: where the transfers are. The parcels of
+the long way have an index, or lie inline in the slot."""
+RECEIVER_SHIFT = 32
+
+_LEAST_CHUNK = 128
+_MOST_CHUNK = 1 << 16
+_LEAST_BLOCK = 1 << 13
+
+Block = tuple[int, int, int]
+"""Memory of a box: its byte, its address, its size."""
+
+
+class PrivateMemory:
+    """Memory of this process alone, for the boxes of a group without shared memory."""
+
+    def __init__(self) -> None:
+        self._arrays: list[Any] = []
+
+    def allocate(self, nbytes: int) -> Block:
+        """Return a block of so many bytes; its byte is its address."""
+        memory = np.empty(nbytes, np.uint8)
+        self._arrays.append(memory)
+        address = address_of(memory)
+        return address, address, nbytes
+
+
+class Box:
+    """The records of one process in one group.
+
+    Args:
+        pid: this process.
+        nprocs: number of processes of the group.
+        allocate: returns a new block of at least so many bytes.
+    """
+
+    def __init__(self, pid: int, nprocs: int, allocate: Callable[[int], Block]) -> None:
+        self.pid = pid
+        self.nprocs = nprocs
+        self.holds_card = False
+        self.holds_more = False
+        self._allocate = allocate
+        self._next = numbers("Q", bytes(8 * nprocs))
+        self._stop = numbers("Q", bytes(8 * nprocs))
+        self._chunk = numbers("Q", bytes(8 * nprocs))
+        self._touched = numbers("Q", bytes(8 * nprocs))
+        self._count = 0
+        self._card_memory = np.zeros(32, np.uint64)
+        self._card = address_of(self._card_memory)
+        self._card_to = 0
+        self._card_bytes = 0
+        self._blocks: tuple[list[Block], list[Block]] = [], []
+        self._turn = 0
+        self._used_blocks = 0
+        self._table = 0
+        self._table_byte = 0
+        self._top = 0
+        self._end = 0
+        self._delta = 0
+
+    def room(self, to: int, head: int, first: int, nbytes: int) -> int:
+        """Begin a record; return the address at which its data are to be written.
+
+        Args:
+            to: the receiver.
+            head: kind and slot of the record, shifted, and its bytes of data.
+            first: word 1 of the record.
+            nbytes: bytes behind the two words.
+
+        Raises:
+            OutOfSharedMemoryError: there is no memory for it.
+        """
+        size = HEAD_BYTES + ((nbytes + 7) & ~7)
+        if not self.holds_more:
+            if not self.holds_card and size <= CARD_BYTES and to != self.pid:
+                self.holds_card = True
+                self._card_to = to
+                self._card_bytes = size
+                poke(self._card, head)
+                poke(self._card + 8, first)
+                return self._card + HEAD_BYTES
+            self._open()
+        record = self._next[to]
+        if record + size > self._stop[to]:
+            record = self._new_chunk(to, size)
+        poke(record, head)
+        poke(record + 8, first)
+        self._next[to] = record + size
+        return record + HEAD_BYTES
+
+    def take_back(self, to: int, nbytes: int) -> None:
+        """Remove the record that was begun last, whose data cannot be written."""
+        if self.holds_more:
+            self._next[to] -= HEAD_BYTES + ((nbytes + 7) & ~7)
+        else:
+            self.holds_card = False
+
+    def _open(self) -> None:
+        """Begin to use the box of this superstep; the card becomes its first record."""
+        blocks = self._blocks[self._turn]
+        if not blocks:
+            blocks.append(self._allocate(max(_LEAST_BLOCK, 16 * self.nprocs)))
+        self._used_blocks = 1
+        self._enter(blocks[0])
+        self._table, self._table_byte = self._top, wrapped(self._top - self._delta)
+        for pid in range(self.nprocs):
+            poke(self._table + 8 * pid, 0)
+        self._top = self._table + 8 * self.nprocs
+        self.holds_more = True
+        if self.holds_card:
+            self.holds_card = False
+            record = self._new_chunk(self._card_to, self._card_bytes)
+            copy(record, self._card, self._card_bytes)
+            self._next[self._card_to] = record + self._card_bytes
+
+    def _enter(self, block: Block) -> None:
+        """Take chunks from a block from now on."""
+        byte, address, nbytes = block
+        self._delta = wrapped(address - byte)
+        self._top, self._end = address, address + nbytes
+
+    def _new_chunk(self, to: int, size: int) -> int:
+        """Return where the next record for a receiver begins, in a new chunk."""
+        last = self._chunk[to]
+        chunk_bytes = _LEAST_CHUNK
+        if last:
+            used = self._next[to] - last
+            chunk_bytes = min(max(2 * used, _LEAST_CHUNK), _MOST_CHUNK)
+        chunk_bytes = max(chunk_bytes, HEAD_BYTES + size + 7 & ~7)
+        if self._top + chunk_bytes > self._end:
+            self._next_block(chunk_bytes)
+        chunk = self._top
+        self._top = chunk + chunk_bytes
+        poke(chunk, 0)
+        if last:
+            poke(last, wrapped(chunk - self._delta))
+            poke(last + 8, self._next[to] - last)
+        else:
+            poke(self._table + 8 * to, wrapped(chunk - self._delta))
+            self._touched[self._count] = to
+            self._count += 1
+        self._chunk[to] = chunk
+        self._next[to] = chunk + HEAD_BYTES
+        self._stop[to] = chunk + chunk_bytes
+        return chunk + HEAD_BYTES
+
+    def _next_block(self, nbytes: int) -> None:
+        """Take chunks from another block, which has room for so many bytes."""
+        blocks = self._blocks[self._turn]
+        while self._used_blocks < len(blocks):
+            block = blocks[self._used_blocks]
+            self._used_blocks += 1
+            if block[2] >= nbytes:
+                self._enter(block)
+                return
+        block = self._allocate(max(nbytes, 2 * blocks[len(blocks) - 1][2]))
+        blocks.append(block)
+        self._used_blocks += 1
+        self._enter(block)
+
+    def complete(self, slot: int) -> int:
+        """Complete the records; return the head word of a post with them, 0 if there are none.
+
+        Args:
+            slot: address behind the head word in the slot of the post, for the card.
+        """
+        if self.holds_card:
+            copy(slot, self._card, self._card_bytes)
+            return ON_CARD << KIND_SHIFT | self._card_to << RECEIVER_SHIFT | self._card_bytes
+        if not self.holds_more:
+            return 0
+        for number in range(self._count):
+            to = self._touched[number]
+            poke(self._chunk[to] + 8, self._next[to] - self._chunk[to])
+        return IN_BOX << KIND_SHIFT | self._table_byte
+
+    def unfold(self) -> None:
+        """Make the card a record like any other, and complete the records for this process."""
+        if self.holds_card:
+            self._open()
+        self.complete(0)
+
+    def turn(self) -> None:
+        """Begin the next superstep after a post: with the other box, which is free by now."""
+        if self.holds_more:
+            self._turn = 1 - self._turn
+        self.clear()
+
+    def clear(self) -> None:
+        """Drop all records."""
+        self.holds_card = False
+        if self.holds_more:
+            self.holds_more = False
+            for number in range(self._count):
+                to = self._touched[number]
+                self._chunk[to] = self._next[to] = self._stop[to] = 0
+            self._count = 0
+
+    def first_byte(self, to: int) -> int:
+        """Return the byte of the first chunk for a receiver; 0 if there is none."""
+        return peek(self._table + 8 * to) if self.holds_more else 0

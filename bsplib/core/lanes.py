@@ -1,0 +1,105 @@
+"""Lanes: what a quick transfer has to know of a registered array.
+
+The first put or get of an array goes the long way, with all checks. The facts that hold
+until registrations change are kept as a :class:`Lane`; later transfers check only the dtype
+and the bounds of their values against it. Where a lane declines, the long way decides, and
+raises the error if there is one.
+"""
+
+from __future__ import annotations
+
+from array import array as numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+try:
+    import cython
+except ImportError:
+    from bsplib.core import _no_cython as cython
+if not cython.compiled:
+    from bsplib.core.atomics import (
+        FLOAT,
+        INTEGER,
+        address_of,
+        is_of,
+        is_packed,
+        itemsize_of,
+        length_of,
+        nbytes_of,
+        ndim_of,
+        prepare,
+    )
+prepare()
+
+
+class Lane:
+    """A registered array, here and on the other processes.
+
+    Args:
+        array: the array of this process.
+        slot: number of the registration.
+        sizes: bytes of the array on each process, by pid; 0 where there is none.
+        addresses: where the array of each process lies, by pid, for this process; 0 where it
+            cannot be reached, or is not contiguous.
+        alike: shape and dtype are the same on all processes.
+        alone: no other registered array shares memory with it, so that a view whose memory
+            lies in this array is a view of it.
+    """
+
+    def __init__(
+        self,
+        array: Any,
+        slot: int,
+        sizes: Sequence[int],
+        addresses: Sequence[int],
+        alike: bool,  # noqa: FBT001
+        alone: bool,  # noqa: FBT001
+    ) -> None:
+        self.array = array
+        self.dtype = array.dtype
+        self.slot = slot
+        self.itemsize = itemsize_of(array)
+        self.here = address_of(array)
+        self.sizes = numbers("Q", sizes)
+        self.addresses = numbers("Q", addresses)
+        self.alike = alike
+        self.has_views = alone and is_packed(array) and (alike or ndim_of(array) == 1)
+        self.number = _kind_of(array.dtype)
+
+    def first_of(self, view: Any) -> int:
+        """Return the byte of the array at which a contiguous basic slice of it begins.
+
+        Returns:
+            -1 where the view is none, or its elements have another place in the arrays of
+            other processes.
+        """
+        if not (self.has_views and is_packed(view) and is_of(view, self.dtype)):
+            return -1
+        array, axes, more = self.array, ndim_of(view), ndim_of(self.array) - ndim_of(view)
+        start = address_of(view)
+        if axes < 1 or more < 0 or start < self.here:
+            return -1
+        first = start - self.here
+        if first + nbytes_of(view) > nbytes_of(array):
+            return -1
+        # It is a slice of whole rows: all its axes but the first are axes of the array.
+        row = self.itemsize
+        for axis in range(1, axes):
+            row *= length_of(view, axis)
+            if length_of(view, axis) != length_of(array, axis + more):
+                return -1
+        if row == 0 or first % row:
+            return -1
+        rows = length_of(array, more)
+        if first // row % rows + length_of(view, 0) > rows:
+            return -1
+        return first
+
+
+def _kind_of(dtype: Any) -> int:
+    """Return which Python numbers are elements of a dtype without a cast; 0 for none."""
+    if dtype == np.float64 and dtype.isnative:
+        return FLOAT
+    return INTEGER if dtype == np.int64 and dtype.isnative else 0

@@ -1,0 +1,55 @@
+cimport cython
+from bsplib.core.atomics cimport bit_length, load, peek, poke, store, word, wrapped
+from bsplib.core.waiting cimport Waiter
+
+cdef word _STAMP, _HEAD, _BEHIND_HEAD
+cdef word _SUPERSTEP_SHIFT, _MEETING_SHIFT, _NEXT_MEETING
+cdef word _AREA_SHIFT, _CHUNK_SHIFT, _AREA_MASK, _WINDOWS
+
+cdef class Meeting:
+    cdef public bint is_quick
+    cdef public bint has_outbox
+    cdef public word superstep
+    cdef public word released
+    cpdef word address_of(self, word byte) except? 0
+    cpdef bint is_settled(self, int pid) except -1
+    cpdef bint meet(self, word note, word head, word stamp) except -1
+    cpdef word room_for_card(self) except? 0
+    cpdef word head_of(self, int pid) noexcept
+    cpdef word card_of(self, int pid) noexcept
+    cpdef word note_of(self, int pid) noexcept
+    cpdef void end_superstep(self) noexcept
+
+cdef class SharedMeeting(Meeting):
+    cdef public bint has_to_prepare
+    cdef public word oblivious
+    cdef public list laid
+    cdef public list left_over
+    cdef int _pid
+    cdef int _nprocs
+    cdef object _hooks
+    cdef Waiter _waiter
+    cdef bint _knows_others
+    cdef int _parity
+    cdef word _floor
+    cdef int _slots
+    cdef word[::1] _places
+    cdef word[::1] _bases
+    @cython.locals(area=word, number=word, base=word)
+    cpdef word address_of(self, word byte) except? 0
+    @cython.locals(last=word, delivered=word)
+    cpdef bint is_settled(self, int pid) except -1
+    @cython.locals(
+        nprocs=int, first=int, mine=word, floor=word, mark=word, nothing_new=bint, pid=int,
+        seen=word,
+    )
+    cpdef bint meet(self, word note, word head, word stamp) except -1
+    cdef word _await(self, int pid, word slot, word floor) except? 0
+    @cython.locals(pid=int, other=word)
+    cdef word _latest(self, word stamp) noexcept
+    cpdef word room_for_card(self) except? 0
+    @cython.locals(slot=word)
+    cpdef word head_of(self, int pid) noexcept
+    cpdef word card_of(self, int pid) noexcept
+    cpdef word note_of(self, int pid) noexcept
+    cpdef void end_superstep(self) noexcept

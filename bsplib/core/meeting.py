@@ -1,0 +1,249 @@
+"""The meetings of a group: one post of each process, and one look at those of all others.
+
+:class:`Meeting` is that of a group without shared memory: it has none, and every superstep
+ends by the long way. :class:`SharedMeeting` is that of processes that share memory; PROTOCOL.md
+argues why it is right.
+"""
+
+from __future__ import annotations
+
+from array import array as numbers
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+try:
+    import cython
+except ImportError:
+    from bsplib.core import _no_cython as cython
+from bsplib.core.waiting import Waiter
+
+if not cython.compiled:
+    from bsplib.core.atomics import bit_length, load, peek, poke, store, wrapped
+
+_STAMP, _HEAD, _BEHIND_HEAD = 8, 16, 24
+"""Bytes in a slot at which these begin; the word is the first. See shm/control.py."""
+_SUPERSTEP_SHIFT = 24
+_MEETING_SHIFT = 16
+_NEXT_MEETING = 1 << _MEETING_SHIFT
+_AREA_SHIFT = 44
+_CHUNK_SHIFT = 20
+_AREA_MASK = (1 << _AREA_SHIFT) - 1
+_WINDOWS = _AREA_SHIFT - _CHUNK_SHIFT
+"""Windows of an area, see shm/segment.py."""
+
+
+class Hooks(Protocol):
+    """What a meeting leaves to the backend: all that is rare."""
+
+    def prepare(self) -> None:
+        """Enter the group before the first post, and look at late posts."""
+
+    def find_others(self) -> None:
+        """Wait until all others have entered the group, and call ``know``."""
+
+    def wait_for(self, pid: int, slot: int, floor: int) -> None:
+        """Wait until another process has posted; raise if it never will."""
+
+    def apart(self, pid: int) -> Exception:
+        """Return the error for a process whose post is of a later meeting."""
+
+    def after_posts(self) -> None:
+        """Look at what only some meetings have to do when all have posted."""
+
+    def window_of(self, byte: int) -> int:
+        """Map the window of a byte; return its address minus its first byte."""
+
+
+class Meeting:
+    """The meetings of processes that share no memory: it has none."""
+
+    def __init__(self) -> None:
+        self.is_quick = False
+        self.has_outbox = False
+        """Payloads of this superstep are staged in an outbox."""
+        self.superstep = 1
+        self.released = 0
+
+    def address_of(self, byte: int) -> int:
+        """Return the address of a byte of a box."""
+        return byte
+
+    def is_settled(self, pid: int) -> bool:  # noqa: ARG002
+        """Tell whether memory of a process can be written now; see ``Port.is_settled``."""
+        return False
+
+    def meet(self, note: int, head: int, stamp: int) -> bool:  # noqa: ARG002
+        """Post, and wait for the posts of all others.
+
+        Args:
+            note: number below 128 that every process sees.
+            head: head word of the post; 0 where this process has nothing for others.
+            stamp: time of arrival in ns; 0 where the run is not recorded.
+
+        Returns:
+            Whether nothing is new: all notes are the same, and no process has anything.
+        """
+        return False
+
+    def room_for_card(self) -> int:
+        """Return the address behind the head word of the slot of the next post."""
+        return 0
+
+    def head_of(self, pid: int) -> int:  # noqa: ARG002
+        """Return the head word of the post of a process at the last meeting; 0 for none."""
+        return 0
+
+    def card_of(self, pid: int) -> int:  # noqa: ARG002
+        """Return the address behind the head word of the post of a process."""
+        return 0
+
+    def note_of(self, pid: int) -> int:  # noqa: ARG002
+        """Return the note of a process at the last meeting."""
+        return 0
+
+    def end_superstep(self) -> None:
+        """Begin the next superstep: what the last one brought has been delivered."""
+        self.superstep += 1
+
+
+class SharedMeeting(Meeting):
+    """The meetings of the processes of a group over shared memory, as one of them sees them.
+
+    Args:
+        pid: this process.
+        nprocs: number of processes.
+        nareas: areas of the segment: processes of the run.
+        hooks: what is rare.
+        waiter: of this process.
+    """
+
+    def __init__(self, pid: int, nprocs: int, nareas: int, hooks: Hooks, waiter: Waiter) -> None:
+        Meeting.__init__(self)
+        self.is_quick = True
+        self.has_to_prepare = True
+        self.oblivious = 0
+        self.laid: list[Any] = []
+        self.left_over: list[Any] = []
+        self._pid = pid
+        self._nprocs = nprocs
+        self._hooks = hooks
+        self._waiter = waiter
+        self._knows_others = False
+        self._parity = 0
+        self._floor = self.superstep << _SUPERSTEP_SHIFT
+        self._slots = 0
+        # For each parity: the slot of each process, by pid. Then the words DELIVERED.
+        self._places = numbers("Q", bytes(8 * 3 * nprocs))
+        self._bases = numbers("Q", bytes(8 * _WINDOWS * (nareas + 1)))
+
+    def enter(self, slots: Sequence[int], delivered: int) -> None:
+        """Take the addresses of the two slots and of the word DELIVERED of this process."""
+        self._set(self._pid, slots, delivered)
+
+    def know(self, pid: int, slots: Sequence[int], delivered: int) -> None:
+        """Take these addresses of another process."""
+        self._set(pid, slots, delivered)
+        self._knows_others = True
+
+    def _set(self, pid: int, slots: Sequence[int], delivered: int) -> None:
+        for place, address in enumerate((*slots, delivered)):
+            self._places[place * self._nprocs + pid] = address
+
+    def address_of(self, byte: int) -> int:
+        """See :meth:`Meeting.address_of`."""
+        area = byte >> _AREA_SHIFT
+        number = bit_length(((byte & _AREA_MASK) >> _CHUNK_SHIFT) + 1) - 1
+        base = self._bases[area * _WINDOWS + number]
+        if base == 0:
+            base = wrapped(self._hooks.window_of(byte))
+            self._bases[area * _WINDOWS + number] = base
+        return wrapped(base + byte)
+
+    def is_settled(self, pid: int) -> bool:
+        """See :meth:`Meeting.is_settled`."""
+        last = self.superstep - 1
+        if self.oblivious == last or not self._knows_others:
+            return False
+        delivered = self._places[2 * self._nprocs + pid]
+        # It may need a moment to deliver what the last sync brought it.
+        return load(delivered) == last or (
+            self._waiter.arrives(delivered, last) and load(delivered) == last
+        )
+
+    def meet(self, note: int, head: int, stamp: int) -> bool:
+        """See :meth:`Meeting.meet`."""
+        if self.has_to_prepare:
+            self._hooks.prepare()
+        # The post.
+        nprocs = self._nprocs
+        first = self._parity * nprocs
+        mine = self._places[first + self._pid]
+        floor = self._floor
+        mark = floor | note << 1
+        if stamp:
+            poke(mine + _STAMP, stamp)
+        if head:
+            poke(mine + _HEAD, head)
+            mark |= 1
+        store(mine, mark)
+        self._waiter.posted()
+        # The look.
+        if not self._knows_others and nprocs > 1:
+            self._hooks.find_others()
+        nothing_new = head == 0
+        for pid in range(nprocs):
+            seen = load(self._places[first + pid])
+            if seen != mark:
+                if seen < floor:
+                    seen = self._await(pid, self._places[first + pid], floor)
+                if seen != mark:
+                    nothing_new = False
+                    if seen >> _MEETING_SHIFT != floor >> _MEETING_SHIFT:
+                        raise self._hooks.apart(pid)
+        self._slots = first
+        self._parity = 1 - self._parity
+        self._floor = floor + _NEXT_MEETING
+        if stamp:
+            self.released = self._latest(stamp)
+        if self.laid or self.left_over or self.has_to_prepare:
+            self._hooks.after_posts()
+        return nothing_new
+
+    def _await(self, pid: int, slot: int, floor: int) -> int:
+        """Wait for a post; return its word."""
+        if not self._waiter.arrives(slot, floor):
+            self._hooks.wait_for(pid, slot, floor)
+        return load(slot)
+
+    def _latest(self, stamp: int) -> int:
+        """Return the latest of this process's own stamp and those in the slots of others."""
+        for pid in range(self._nprocs):
+            other = peek(self._places[self._slots + pid] + _STAMP)
+            if other > stamp:  # noqa: PLR1730  # faster than a call of max
+                stamp = other
+        return stamp
+
+    def room_for_card(self) -> int:
+        """See :meth:`Meeting.room_for_card`."""
+        if self.has_to_prepare:
+            self._hooks.prepare()
+        return self._places[self._parity * self._nprocs + self._pid] + _BEHIND_HEAD
+
+    def head_of(self, pid: int) -> int:
+        """See :meth:`Meeting.head_of`."""
+        slot = self._places[self._slots + pid]
+        return peek(slot + _HEAD) if peek(slot) & 1 else 0
+
+    def card_of(self, pid: int) -> int:
+        """See :meth:`Meeting.card_of`."""
+        return self._places[self._slots + pid] + _BEHIND_HEAD
+
+    def note_of(self, pid: int) -> int:
+        """See :meth:`Meeting.note_of`."""
+        return peek(self._places[self._slots + pid]) >> 1 & 0x7F
+
+    def end_superstep(self) -> None:
+        """See :meth:`Meeting.end_superstep`."""
+        store(self._places[2 * self._nprocs + self._pid], self.superstep)
+        self.superstep += 1
+        self._floor = self.superstep << _SUPERSTEP_SHIFT

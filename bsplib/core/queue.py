@@ -1,0 +1,78 @@
+"""The messages that a process can read, in the order in which they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Message = tuple[int, Any, Any]
+"""A received message: the pid of its source, its head, its content (bytes or a ticket)."""
+
+
+class Queue:
+    """The messages that arrived at the last sync, in the order (source, program)."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        """All of them, read or not."""
+        self.next = 0
+        """How many of them were read."""
+
+    def fill(self, messages: list[Message]) -> None:
+        """Replace all messages, read or not."""
+        self.messages = messages
+        self.next = 0
+
+    def clear(self) -> None:
+        """Drop all messages, read or not."""
+        self.messages = []
+        self.next = 0
+
+    def __len__(self) -> int:
+        return len(self.messages) - self.next
+
+    def nbytes(self) -> int:
+        """Return the bytes of all payloads that are not read yet."""
+        return sum(_size_of(content) for _, _, content in self.messages[self.next :])
+
+    def peek(self) -> Message | None:
+        """Return the next message without removing it; None if there is none."""
+        return self.messages[self.next] if len(self) else None
+
+    def take(self) -> Message:
+        """Return the next message and count it as read."""
+        message = self.messages[self.next]
+        self.next += 1
+        return message
+
+    def take_collective(self) -> list[Message]:
+        """Remove and return the messages of collectives; keep those of the program."""
+        left = self.messages[self.next :]
+        taken = [message for message in left if _is_collective(message)]
+        if taken:
+            self.fill([message for message in left if not _is_collective(message)])
+        return taken
+
+    def take_left(self, fetch: Callable[[Any], Any]) -> list[Message]:
+        """Remove and return the unread messages, with contents that stay valid after the sync.
+
+        Args:
+            fetch: returns the payload for a ticket.
+        """
+        left = self.messages[self.next :]
+        self.next = len(self.messages)
+        return [
+            (source, head, content if type(content) is bytes else bytes(fetch(content)))
+            for source, head, content in left
+        ]
+
+
+def _size_of(content: Any) -> int:
+    """Return the bytes of a payload, which may be a ticket."""
+    size: int = len(content) if type(content) is bytes else content[2]
+    return size
+
+
+def _is_collective(message: Message) -> bool:
+    """Tell whether a collective has sent a message: a program's tag is never a plain tuple."""
+    return type(message[1][0]) is tuple

@@ -1,0 +1,133 @@
+"""How a process looks for the posts of others, and wakes those that wait for its own.
+
+It looks again and again, first without a pause, then giving way after each look. Where that
+is not enough the caller sleeps (:mod:`bsplib.backends.shm.waiting`), until the process that
+it waits for wakes it. PROTOCOL.md argues why no wake-up is lost.
+"""
+
+from __future__ import annotations
+
+from array import array as numbers
+from collections.abc import Callable, Sequence
+
+try:
+    import cython
+except ImportError:
+    from bsplib.core import _no_cython as cython
+if not cython.compiled:
+    from bsplib.core.atomics import compiler_fence, full_fence, give_way, load, poke, relax, store
+    from bsplib.core.atomics import peek, wake_up
+
+MOST_SPINS = 2000 if cython.compiled else 500
+"""Looks before the first one that gives way, about 50 us: longer than a meeting takes where all
+are there."""
+_LEAST_SPINS = MOST_SPINS // 5
+"""Least number of these looks, after they were in vain several times."""
+_FIRST_TRIAL = 32
+_LAST_TRIAL = 1 << 10
+"""Number of waits from one trial with all looks to the next: at first, and at most."""
+MOST_YIELDS = 64
+"""Looks that give way after them, at most."""
+
+
+class Waiter:
+    """The looks of one process, and its wake-ups.
+
+    Args:
+        waited: address of the word that is 1 where another process sleeps until this one posts.
+        asleep: by pid, addresses of the words that are 1 while the process sleeps.
+        doorbells: by pid, addresses of the words that change to wake the process.
+        spins: looks without a pause, at most; 0 where processes share cores.
+        yields: looks that give way, at most.
+        posts_need_fence: this process has to fence after a post for which others may sleep.
+        move: moves this process to another core; called when spinning was in vain.
+    """
+
+    def __init__(
+        self,
+        waited: int,
+        asleep: Sequence[int],
+        doorbells: Sequence[int],
+        spins: int,
+        yields: int,
+        posts_need_fence: bool,  # noqa: FBT001
+        move: Callable[[], None],
+    ) -> None:
+        self.waited = waited
+        self._asleep = numbers("Q", asleep)
+        self._doorbells = numbers("Q", doorbells)
+        self._count = len(doorbells)
+        self._posts_need_fence = posts_need_fence
+        self._move = move
+        self._most_spins = self._spins = spins
+        self._most_yields = yields
+        self.patience = yields
+        self._waits_to_trial = self._trial = _FIRST_TRIAL
+
+    # -- waiting --------------------------------------------------------------------------
+
+    def arrives(self, address: int, floor: int) -> bool:
+        """Look until a word has at least some value, but not long; return whether it has."""
+        if self._most_spins:
+            for _look in range(self.spins_this_time()):
+                if load(address) >= floor:
+                    self.spun_well()
+                    return True
+                relax()
+            self.give_up_spinning()
+        for _look in range(self.patience):
+            if load(address) >= floor:
+                self.be_patient()
+                return True
+            give_way()
+        return False
+
+    def spins_this_time(self) -> int:
+        """Return how often to look: less often each time that it was in vain.
+
+        If another program has the core of the process that is waited for, spinning only delays
+        it. A trial with all looks from time to time finds out whether that has changed.
+        """
+        self._waits_to_trial -= 1
+        if not self._waits_to_trial:
+            self._spins = self._most_spins
+        return self._spins
+
+    def spun_well(self) -> None:
+        """Note that spinning was long enough."""
+        self._spins, self._trial = self._most_spins, _FIRST_TRIAL
+
+    def give_up_spinning(self) -> None:
+        """Spin less the next time; after a trial with all looks, move to another core."""
+        if self._spins == self._most_spins > 0:
+            self._move()
+            self._trial = min(2 * self._trial, _LAST_TRIAL)
+            self._waits_to_trial = self._trial
+        self._spins = max(self._spins // 2, min(_LEAST_SPINS, self._most_spins))
+
+    def be_patient(self) -> None:
+        """Note that giving way was long enough."""
+        self.patience = min(2 * self.patience, self._most_yields)
+
+    def be_impatient(self) -> None:
+        """Note that giving way was in vain: do it less often the next time."""
+        self.patience = min(max(self.patience // 2, 1), self._most_yields)
+
+    # -- waking ---------------------------------------------------------------------------
+
+    def posted(self) -> None:
+        """Wake processes that sleep until this one posts; called after each post."""
+        if self._posts_need_fence:
+            full_fence()
+        else:
+            compiler_fence()
+        if peek(self.waited):
+            self.wake()
+
+    def wake(self) -> None:
+        """Wake all sleeping processes."""
+        store(self.waited, 0)
+        full_fence()  # the cleared WAITED, before the loads of ASLEEP
+        for pid in range(self._count):
+            if peek(self._asleep[pid]):
+                wake_up(self._doorbells[pid])
