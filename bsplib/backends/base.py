@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -26,7 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends.members import Members
-from bsplib.backends.parcels import LonePut, Parcel, Ticket, parcel_of
+from bsplib.backends.parcels import Parcel, Ticket
+from bsplib.core.box import Block, PrivateMemory
+from bsplib.core.meeting import Meeting
 
 Room = NDArray[np.uint8]
 """Memory for a payload, as bytes."""
@@ -120,6 +122,24 @@ class Port(ABC):
     def charge(self, seconds: float) -> None:  # noqa: B027  # not abstract: it does nothing in real time
         """Advance virtual time by computation that is only simulated; real time does not change."""
 
+    def meeting(self) -> Meeting:
+        """Return the meetings of the group for its quick supersteps; here there are none.
+
+        Called once.
+        """
+        return Meeting()
+
+    def box_memory(self) -> Callable[[int], Block]:
+        """Return the function that allocates memory for the box of this process.
+
+        Where :meth:`meeting` is quick, all processes of the group can read that memory.
+        """
+        return PrivateMemory().allocate
+
+    def collect(self) -> Arrivals:
+        """Return what the last quick meeting brought, but for the records in boxes."""
+        raise NotImplementedError
+
     @abstractmethod
     def allocate(self, nbytes: int, *, zero: bool) -> memoryview:
         """Return memory that lives until :meth:`release`, 64-byte aligned, zeroed if asked."""
@@ -207,27 +227,18 @@ class Port(ABC):
         A superstep may take several exchanges; :meth:`end_superstep` ends it.
         """
 
-    def sync_empty(self, note: int) -> Arrivals | list[LonePut] | None:
-        """Do as :meth:`sync_one_put` in a superstep in which this process transfers nothing."""
-        return self.sync_one_put(note, 0)
-
-    def sync_one_put(
-        self, note: int, stamp: int, to: int = 0, lone_put: LonePut | None = None
-    ) -> Arrivals | list[LonePut] | None:
-        """End a superstep in which this process transfers nothing or one lone put.
+    def sync_empty(self, note: int, stamp: int = 0) -> Arrivals | None:
+        """End a superstep in which this process transfers nothing.
 
         Args:
             note: as for :meth:`exchange`.
             stamp: as for :meth:`exchange`.
-            to: receiving pid, not this process.
-            lone_put: the put; None if there is none.
 
         Returns:
-            What came; a list of lone puts where nothing else came. None where nothing came
-            and all notes were the same: then :meth:`end_superstep` has been done, too.
+            What came. None where nothing came and all notes were the same: then
+            :meth:`end_superstep` has been done, too.
         """
-        parcels = {} if lone_put is None else {to: parcel_of(lone_put)}
-        arrivals = self.exchange(parcels, note, None, stamp)
+        arrivals = self.exchange({}, note, None, stamp)
         if arrivals is None:
             self.end_superstep()
         return arrivals

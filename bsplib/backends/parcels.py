@@ -205,22 +205,6 @@ def _decoded(part: tuple[Any, ...], kinds: Sequence[type[Any]]) -> tuple[Any, ..
     return slots, firsts, values, [_new(kinds[each[0]], each[1:]) for each in others], indices
 
 
-LONE_PUT_BYTES = 192
-"""Most bytes that the values of a :data:`LonePut` may have if they are not staged."""
-
-LonePut = tuple[int, int, Any]
-"""A put of a stretch that is all that a process sends, as in many supersteps: the slot of the
-registration, the first element, and the values as ``bytes``, a ``memoryview`` or a ticket.
-(A named tuple would make the whole superstep take a twentieth longer.)"""
-
-
-def parcel_of(lone_put: LonePut) -> Parcel:
-    """Return a parcel with this put in it."""
-    slot, first, data = lone_put
-    payload = data if isinstance(data, tuple) else bytes(data)
-    return Parcel(Puts([slot], [first], [payload]))
-
-
 class Traffic(NamedTuple):
     """How much a parcel makes two processes exchange, without indices, tags and headers."""
 

@@ -93,10 +93,8 @@ class Box:
         self.holds_card = False
         self.holds_more = False
         self._allocate = allocate
-        self._next = numbers("Q", bytes(8 * nprocs))
-        self._stop = numbers("Q", bytes(8 * nprocs))
-        self._chunk = numbers("Q", bytes(8 * nprocs))
-        self._touched = numbers("Q", bytes(8 * nprocs))
+        # By receiver; made when the first box is opened.
+        self._next = self._stop = self._chunk = self._touched = numbers("Q", [0])
         self._count = 0
         self._card_memory = np.zeros(32, np.uint64)
         self._card = address_of(self._card_memory)
@@ -153,6 +151,10 @@ class Box:
         blocks = self._blocks[self._turn]
         if not blocks:
             blocks.append(self._allocate(max(_LEAST_BLOCK, 16 * self.nprocs)))
+            if not self._blocks[1 - self._turn]:
+                none = bytes(8 * self.nprocs)
+                self._next, self._stop = numbers("Q", none), numbers("Q", none)
+                self._chunk, self._touched = numbers("Q", none), numbers("Q", none)
         self._used_blocks = 1
         self._enter(blocks[0])
         self._table, self._table_byte = self._top, wrapped(self._top - self._delta)

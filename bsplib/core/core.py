@@ -109,6 +109,7 @@ class Core:
         self._unusable: str | None = None
         self._long = False
         self._timed = False
+        self._recorded = False
         self._comm_ns = 0
         # What the long way has of this superstep.
         self._out: Any = {}
@@ -133,23 +134,51 @@ class Core:
         self._heads_in: dict[bytes, Any] = {}
         self._dtypes: dict[Any, Any] = {}
         # How much this process has transferred in this superstep, by partner.
+        # The arrays are made when they are needed: there may be thousands of processes.
         self._counts = False
-        self._sent_bytes = numbers("Q", bytes(8 * nprocs))
-        self._sent = numbers("Q", bytes(8 * nprocs))
-        self._got_bytes = numbers("Q", bytes(8 * nprocs))
-        self._got = numbers("Q", bytes(8 * nprocs))
+        self._sent_bytes = self._sent = numbers("Q", [0])
+        self._got_bytes = self._got = numbers("Q", [0])
         self._has_early = False
-        self._early_bytes = numbers("Q", bytes(8 * nprocs))
-        self._early_puts = numbers("Q", bytes(8 * nprocs))
+        self._early_bytes = self._early_puts = numbers("Q", [0])
         # What a meeting has brought, by source: where records begin, and where those of a card end.
-        self._first = numbers("Q", bytes(8 * nprocs))
-        self._stop = numbers("Q", bytes(8 * nprocs))
+        self._first = self._stop = numbers("Q", [0])
+        self._delivers = False
         self._cards: Any = None
 
     # -- puts -------------------------------------------------------------------------------
 
     def put(self, pid: int, src: Any, dst: Any, *, offset: Any = None, at: Any = None) -> None:
-        """PUT"""
+        """Write ``src`` into ``dst`` on process ``pid`` at the end of the superstep.
+
+        The values are copied before the call returns. Gets of the same superstep
+        read before any put writes; puts are written in the order (source, program).
+
+        Args:
+            pid: receiving process, ``0 <= pid < nprocs``; may be this one.
+            src: values, cast (same_kind) to the dtype of ``dst``; broadcast to a view.
+            dst: registered array or a basic-slice view of one; names the same
+                indices on ``pid``.
+            offset: first element there, in C order of the whole array; as many as
+                ``src`` has.
+            at: basic index against the shape of the array on ``pid``, such as
+                ``numpy.s_[:, -1]``.
+
+        Raises:
+            ProcessRangeError: ``pid`` is no process of this group.
+            RegistrationError: ``dst`` is not registered, not yet effective, or None
+                on ``pid``.
+            PlaceError: ``dst`` is a number, ``at`` is no basic index, or both
+                ``offset`` and ``at`` are given.
+            BoundsError: the write would leave the array on ``pid``; raised at the
+                sync where that array was made in this superstep.
+            DtypeError: ``src`` cannot be cast, or the array has another dtype on ``pid``.
+            OverlapError: with ``check=True``, ``src`` is read before a get has filled it.
+            OutOfSharedMemoryError: there is no room for the copy of ``src``.
+            PartitionError: the group cannot be used now.
+
+        Cost: the bytes that are written to h_out here and to h_in on ``pid``.
+        Source: Hill et al. 1998, bsp_put; offsets are elements, not bytes.
+        """
         began = now_ns() if self._timed else 0
         try:
             if at is not None or not self._put_quickly(pid, src, dst, offset):
@@ -161,7 +190,39 @@ class Core:
                 self._comm_ns += now_ns() - began
 
     def hpput(self, pid: int, src: Any, dst: Any, *, offset: Any = None, at: Any = None) -> None:
-        """HPPUT"""
+        """Write ``src`` into ``dst`` on process ``pid`` at any time in the superstep.
+
+        This saves copies of large values: they may be read, and written on ``pid``, at any
+        moment from the call to the end of the superstep. Until the sync, therefore, ``src``
+        may not be changed, and what is named on ``pid`` may be neither read nor written by
+        anything else. What a program that breaks this finds there is undefined.
+
+        Args:
+            pid: receiving process, ``0 <= pid < nprocs``; may be this one.
+            src: values, cast (same_kind) to the dtype of ``dst``; broadcast to a view.
+            dst: registered array or a basic-slice view of one; names the same
+                indices on ``pid``.
+            offset: first element there, in C order of the whole array; as many as
+                ``src`` has.
+            at: basic index against the shape of the array on ``pid``.
+
+        Raises:
+            ProcessRangeError: ``pid`` is no process of this group.
+            RegistrationError: ``dst`` is not registered, not yet effective, or None
+                on ``pid``.
+            PlaceError: ``dst`` is a number, ``at`` is no basic index, or both
+                ``offset`` and ``at`` are given.
+            BoundsError: the write would leave the array on ``pid``; raised at the
+                sync where that array was made in this superstep.
+            DtypeError: ``src`` cannot be cast, or the array has another dtype on ``pid``.
+            OverlapError: with ``check=True``, ``src`` is read before a get has filled it;
+                the sync raises it where ``src`` was changed or another transfer overlaps.
+            OutOfSharedMemoryError: ``src`` has to be copied, and there is no room for it.
+            PartitionError: the group cannot be used now.
+
+        Cost: the bytes that are written to h_out here and to h_in on ``pid``.
+        Source: Hill et al. 1998, bsp_hpput.
+        """
         began = now_ns() if self._timed else 0
         try:
             if at is not None or not self._hpput_quickly(pid, src, dst, offset):
@@ -175,7 +236,40 @@ class Core:
     def get(
         self, pid: int, src: Any, dst: Any = None, *, offset: Any = None, at: Any = None
     ) -> Any:
-        """GET"""
+        """Read ``src`` on process ``pid`` into ``dst`` at the end of the superstep.
+
+        The values are those that ``src`` has when the superstep ends, before any put of
+        the superstep is written. Destinations are written in program order.
+
+        Args:
+            pid: process to read from, ``0 <= pid < nprocs``; may be this one.
+            src: registered array or a basic-slice view of one; names the same
+                indices on ``pid``.
+            dst: writable array or view, registered or not, of the shape of what is
+                named; a new array if None.
+            offset: first element there, in C order of the whole array; as many as
+                ``dst`` has, which must be given.
+            at: basic index against the shape of the array on ``pid``.
+
+        Returns:
+            ``dst``, whose content is valid after the sync.
+
+        Raises:
+            ProcessRangeError: ``pid`` is no process of this group.
+            RegistrationError: ``src`` is not registered, not yet effective, or None
+                on ``pid``.
+            PlaceError: ``src`` is a number, ``at`` is no basic index, both ``offset`` and
+                ``at`` are given, or ``dst`` is missing beside ``offset``, cannot be
+                written or has another shape.
+            BoundsError: the read would leave the array on ``pid``; raised at the sync
+                where that array was made in this superstep.
+            DtypeError: ``dst`` cannot take the values, or the array has another dtype
+                on ``pid``.
+            PartitionError: the group cannot be used now.
+
+        Cost: the bytes that are read to h_in here and to h_out on ``pid``.
+        Source: Hill et al. 1998, bsp_get.
+        """
         began = now_ns() if self._timed else 0
         try:
             if at is None and dst is not None and self._get_quickly(pid, src, dst, offset):
@@ -186,7 +280,27 @@ class Core:
                 self._comm_ns += now_ns() - began
 
     def send(self, pid: int, payload: Any, tag: Any = None) -> None:
-        """SEND"""
+        """Send a message that process ``pid`` can read in the next superstep.
+
+        The payload is copied before the call returns.
+
+        Args:
+            pid: receiving process, ``0 <= pid < nprocs``; may be this one.
+            payload: array (shape and dtype are kept), bytes, or any picklable object.
+            tag: small picklable object; bytes of the size that :meth:`set_tagsize`
+                set, where it did. None stands for the tag of size 0.
+
+        Raises:
+            ProcessRangeError: ``pid`` is no process of this group.
+            MessageError: the payload or the tag cannot be pickled, or the tag has
+                another size.
+            OverlapError: with ``check=True``, the payload is read before a get has filled it.
+            OutOfSharedMemoryError: there is no room for the copy of the payload.
+            PartitionError: the group cannot be used now.
+
+        Cost: the payload's bytes to h_out here and to h_in on ``pid``; a tag is free.
+        Source: Hill et al. 1998, bsp_send.
+        """
         began = now_ns() if self._timed else 0
         try:
             if not self._send_quickly(pid, payload, tag):
@@ -198,16 +312,47 @@ class Core:
                 self._comm_ns += now_ns() - began
 
     def sync(self) -> None:
-        """SYNC"""
+        """End the superstep: wait for all processes of the group, deliver everything.
+
+        Gets read and write first, then puts write, then messages become readable.
+        Messages of the superstep before that were not read are gone.
+
+        Raises:
+            SyncMismatchError: another process ends this superstep in another way, or
+                made other registrations in it.
+            RegistrationError: a transfer named an array made in this superstep, which is
+                None on the other process.
+            BoundsError: a transfer named an array made in this superstep, and would
+                leave it.
+            DtypeError: a transfer named an array made in this superstep, which has
+                another dtype on the other process.
+            OverlapError: with ``check=True``, transfers overlap, or an array that belongs
+                to a transfer was changed before its time.
+            OutOfSharedMemoryError: there is no room for the values of a get.
+            PartitionError: the group cannot be used now.
+
+        Cost: g h + l, where h is the greatest of h_in and h_out of all processes.
+        Source: Hill et al. 1998, bsp_sync.
+        """
         if self._unusable is not None:
             self._check_usable()
-        if self._timed:
-            self._sync_timed()
+        if self._recorded:
+            self._sync_recorded()
         elif not self._sync_quickly(0):
             self._end_superstep(0, 0)
 
     def messages(self) -> Any:
-        """MESSAGES"""
+        """Take the messages one after the other, as (source, tag, payload).
+
+        They come in the order (source, program); each payload is the caller's own. A
+        message is taken when the iteration reaches it: the others stay in the queue.
+
+        Raises:
+            PartitionError: the group cannot be used now.
+
+        Cost: nothing beyond what sending cost; one copy of each payload.
+        Source: Hill et al. 1998, bsp_get_tag and bsp_move.
+        """
         if self._unusable is not None:
             self._check_usable()
         return Reading(self, self._queue)
@@ -319,12 +464,15 @@ class Core:
         if not is_of(src, lane.dtype) or nbytes == 0 or first + nbytes > lane.sizes[to]:
             return False
         there = lane.addresses[to]
-        if there == 0 or not is_packed(src):
+        if there < 2:
+            there = self._find_there(lane, to)
+        if there < 2 or not is_packed(src):
             return False
         if not self._meeting.is_settled(to):
             return self._meeting.is_quick and self._put_bytes(to, lane, first, src, nbytes)
         copy(there + first, address_of(src), nbytes)
-        self._has_early = True
+        if not self._has_early:
+            self._begin_early()
         self._early_bytes[to] += nbytes
         self._early_puts[to] += 1
         return True
@@ -342,7 +490,9 @@ class Core:
         if not is_of(dst, lane.dtype) or nbytes == 0 or first + nbytes > lane.sizes[sender]:
             return False
         there = lane.addresses[sender]
-        if there == 0 or not is_packed(dst) or not is_writable(dst):
+        if there < 2:
+            there = self._find_there(lane, sender)
+        if there < 2 or not is_packed(dst) or not is_writable(dst):
             return False
         self._quick_gets.append((dst, there + first, nbytes, sender, lane.slot, first))
         if not owns_memory(dst):
@@ -478,6 +628,9 @@ class Core:
 
     def _deliver(self, note: int) -> None:
         """Deliver what a meeting has brought, in the order of the contract."""
+        if not self._delivers:
+            self._delivers = True
+            self._first, self._stop = self._zeros(), self._zeros()
         meeting, me = self._meeting, self._pid
         foreign, held, any_card = False, note, False
         for source in range(self._nprocs):
@@ -579,13 +732,32 @@ class Core:
             self._heads_in[encoded] = head
         return head
 
+    def _zeros(self) -> Any:
+        """Return a number for each process."""
+        return numbers("Q", bytes(8 * self._nprocs))
+
+    def _begin_counts(self) -> None:
+        """Count from now on what this process transfers, by partner."""
+        self._counts = True
+        self._sent_bytes, self._sent = self._zeros(), self._zeros()
+        self._got_bytes, self._got = self._zeros(), self._zeros()
+
+    def _begin_early(self) -> None:
+        """Count what hpput has written in this superstep."""
+        self._has_early = True
+        if len(self._early_puts) < self._nprocs or self._nprocs == 1:
+            self._early_bytes, self._early_puts = self._zeros(), self._zeros()
+
     def _forget_counts(self) -> None:
         """Begin to count anew what this process transfers."""
-        self._has_early = False
-        for pid in range(self._nprocs):
-            self._early_bytes[pid] = self._early_puts[pid] = 0
-            self._sent_bytes[pid] = self._sent[pid] = 0
-            self._got_bytes[pid] = self._got[pid] = 0
+        if self._has_early:
+            self._has_early = False
+            for pid in range(self._nprocs):
+                self._early_bytes[pid] = self._early_puts[pid] = 0
+        if self._counts:
+            for pid in range(self._nprocs):
+                self._sent_bytes[pid] = self._sent[pid] = 0
+                self._got_bytes[pid] = self._got[pid] = 0
 
     def _define(self, slot: int, address: int) -> None:
         """Note where the elements of a registered array lie here; 0 if they have gaps."""
@@ -595,6 +767,59 @@ class Core:
             longer[:size] = numbers("Q", self._here)
             self._here = longer
         self._here[slot] = address
+
+    # -- what the long way asks of the quick one ---------------------------------------------------
+
+    def _try_put(self, operation: str, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
+        """Try the quick way of a put or hpput once more, with another pid."""
+        if operation == "put":
+            return self._put_quickly(pid, src, dst, offset)
+        return self._hpput_quickly(pid, src, dst, offset)
+
+    def _try_get(self, pid: int, src: Any, dst: Any, offset: int) -> bool:
+        """Try the quick way of a get once more, of a stretch that begins at an element."""
+        return self._get_quickly(pid, src, dst, offset)
+
+    def _try_sync(self, stamp: int) -> bool:
+        """Try to end the superstep by the quick way; return whether it has ended."""
+        return self._sync_quickly(stamp)
+
+    def _takes(self, slot: int) -> bool:
+        """Tell whether a record can name a registration."""
+        return slot < MOST_SLOTS
+
+    def _is_small(self, nbytes: int) -> bool:
+        """Tell whether values are copied into the box, and not staged."""
+        return nbytes <= MOST_IN_BOX
+
+    def _add_put(self, to: int, slot: int, first: int, values: Any) -> None:
+        """Add a put of contiguous values that are small."""
+        nbytes = nbytes_of(values)
+        self._count(to, nbytes)
+        head = PUT << KIND_SHIFT | slot << SLOT_SHIFT | nbytes
+        copy(self._box.room(to, head, first, nbytes), address_of(values), nbytes)
+
+    def _add_staged(self, to: int, slot: int, first: int, staged: int, nbytes: int) -> None:
+        """Add a put of staged values."""
+        self._count(to, nbytes)
+        head = STAGED_PUT << KIND_SHIFT | slot << SLOT_SHIFT | nbytes
+        poke(self._box.room(to, head, first, 8), staged)
+
+    def _serve_own_gets(self, first_half: bool) -> None:  # noqa: FBT001
+        """Read what this process gets, or write it to its destinations."""
+        if first_half:
+            self._read_gets()
+        else:
+            self._write_gets()
+
+    def _has_records(self) -> bool:
+        """Tell whether this process has records that are not posted."""
+        return self._box.holds_card or self._box.holds_more
+
+    def _drop_records(self) -> None:
+        """Drop the records that are not posted."""
+        self._box.clear()
+        self._sends_messages = False
 
     # -- from the quick way to the long one -------------------------------------------------------
 
@@ -663,7 +888,10 @@ class Core:
     def _stage(self, values: Any, nbytes: int, to: int) -> int:
         raise NotImplementedError
 
-    def _sync_timed(self) -> None:
+    def _find_there(self, lane: Lane, pid: int) -> int:
+        raise NotImplementedError
+
+    def _sync_recorded(self) -> None:
         raise NotImplementedError
 
     def _end_superstep(self, kind: int, stamp: int) -> None:

@@ -41,8 +41,6 @@ class Lane:
         array: the array of this process.
         slot: number of the registration.
         sizes: bytes of the array on each process, by pid; 0 where there is none.
-        addresses: where the array of each process lies, by pid, for this process; 0 where it
-            cannot be reached, or is not contiguous.
         alike: shape and dtype are the same on all processes.
         alone: no other registered array shares memory with it, so that a view whose memory
             lies in this array is a view of it.
@@ -53,7 +51,6 @@ class Lane:
         array: Any,
         slot: int,
         sizes: Sequence[int],
-        addresses: Sequence[int],
         alike: bool,  # noqa: FBT001
         alone: bool,  # noqa: FBT001
     ) -> None:
@@ -63,7 +60,9 @@ class Lane:
         self.itemsize = itemsize_of(array)
         self.here = address_of(array)
         self.sizes = numbers("Q", sizes)
-        self.addresses = numbers("Q", addresses)
+        self.addresses = numbers("Q", bytes(8 * len(sizes)))
+        """Where the array of each process lies for this one, by pid: 0 where that is not
+        known yet, 1 where it cannot be reached, or is not contiguous."""
         self.alike = alike
         self.has_views = alone and is_packed(array) and (alike or ndim_of(array) == 1)
         self.number = _kind_of(array.dtype)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsplib.backends.parcels import WordsGet, WordsPut
+from bsplib.backends.parcels import Payload, StretchGet, StretchPut, WordsGet, WordsPut
+from bsplib.core.lanes import Lane
 from bsplib.errors import (
     BspError,
 )
@@ -28,15 +29,11 @@ from bsplib.transfers.irregular import (
     sort_by_process,
     whole_array,
 )
-from bsplib.transfers.lane import Lane
-from bsplib.transfers.outgoing import Early
+from bsplib.transfers.outgoing import Early, Outgoing
 from bsplib.transfers.place import Array
-from bsplib.transfers.registry import Registration
+from bsplib.transfers.registry import Registration, encode_dtype
 from bsplib.transfers.target import Target, cast_values, check_out, target_of
 from bsplib.transfers.watch import here
-
-_new = tuple.__new__
-"""Makes a named tuple in half the time of a call of its class."""
 
 Offset = int | None
 """Of the first element of a transfer, in C order of the whole array; None to name it
@@ -46,202 +43,64 @@ otherwise."""
 class RemoteAccess(Arrays):
     """One process's access to the registered arrays of the others."""
 
-    def put(
-        self, pid: int, src: ArrayLike, dst: Any, *, offset: Offset = None, at: Any = None
-    ) -> None:
-        """Write ``src`` into ``dst`` on process ``pid`` at the end of the superstep.
-
-        The values are copied before the call returns. Gets of the same superstep
-        read before any put writes; puts are written in the order (source, program).
-
-        Args:
-            pid: receiving process, ``0 <= pid < nprocs``; may be this one.
-            src: values, cast (same_kind) to the dtype of ``dst``; broadcast to a view.
-            dst: registered array or a basic-slice view of one; names the same
-                indices on ``pid``.
-            offset: first element there, in C order of the whole array; as many as
-                ``src`` has.
-            at: basic index against the shape of the array on ``pid``, such as
-                ``numpy.s_[:, -1]``.
-
-        Raises:
-            ProcessRangeError: ``pid`` is no process of this group.
-            RegistrationError: ``dst`` is not registered, not yet effective, or None
-                on ``pid``.
-            PlaceError: ``dst`` is a number, ``at`` is no basic index, or both
-                ``offset`` and ``at`` are given.
-            BoundsError: the write would leave the array on ``pid``; raised at the
-                sync where that array was made in this superstep.
-            DtypeError: ``src`` cannot be cast, or the array has another dtype on ``pid``.
-            OverlapError: with ``check=True``, ``src`` is read before a get has filled it.
-            OutOfSharedMemoryError: there is no room for the copy of ``src``.
-            PartitionError: the group cannot be used now.
-
-        Cost: the bytes that are written to h_out here and to h_in on ``pid``.
-        Source: Hill et al. 1998, bsp_put; offsets are elements, not bytes.
-        """
-        if at is None and pid.__class__ is int:
-            lane = self._lanes.get((pid, id(dst)))
-            if lane is not None and lane.put(self._out, src, offset):
-                return
-        self._put("put", pid, src, dst, offset, at)
-
-    def hpput(
-        self, pid: int, src: ArrayLike, dst: Any, *, offset: Offset = None, at: Any = None
-    ) -> None:
-        """Write ``src`` into ``dst`` on process ``pid`` at any time in the superstep.
-
-        This saves copies of large values: they may be read, and written on ``pid``, at any
-        moment from the call to the end of the superstep. Until the sync, therefore, ``src``
-        may not be changed, and what is named on ``pid`` may be neither read nor written by
-        anything else. What a program that breaks this finds there is undefined.
-
-        Args:
-            pid: receiving process, ``0 <= pid < nprocs``; may be this one.
-            src: values, cast (same_kind) to the dtype of ``dst``; broadcast to a view.
-            dst: registered array or a basic-slice view of one; names the same
-                indices on ``pid``.
-            offset: first element there, in C order of the whole array; as many as
-                ``src`` has.
-            at: basic index against the shape of the array on ``pid``.
-
-        Raises:
-            ProcessRangeError: ``pid`` is no process of this group.
-            RegistrationError: ``dst`` is not registered, not yet effective, or None
-                on ``pid``.
-            PlaceError: ``dst`` is a number, ``at`` is no basic index, or both
-                ``offset`` and ``at`` are given.
-            BoundsError: the write would leave the array on ``pid``; raised at the
-                sync where that array was made in this superstep.
-            DtypeError: ``src`` cannot be cast, or the array has another dtype on ``pid``.
-            OverlapError: with ``check=True``, ``src`` is read before a get has filled it;
-                the sync raises it where ``src`` was changed or another transfer overlaps.
-            OutOfSharedMemoryError: ``src`` has to be copied, and there is no room for it.
-            PartitionError: the group cannot be used now.
-
-        Cost: the bytes that are written to h_out here and to h_in on ``pid``.
-        Source: Hill et al. 1998, bsp_hpput.
-        """
-        if at is None and pid.__class__ is int:
-            lane = self._lanes.get((pid, id(dst)))
-            if lane is not None and lane.write(self._out, self._early, src, offset):
-                return
-        self._put("hpput", pid, src, dst, offset, at)
-
-    def _put(
-        self, operation: str, pid: int, src: ArrayLike, dst: Any, offset: Offset, at: Any
-    ) -> None:
-        """Accept a put for which ``dst`` itself has no lane, or a lane that declined it."""
-        if pid.__class__ is not int:  # a lane is found by an int: try once more with one
-            self._check_usable()
-            again = RemoteAccess.put if operation == "put" else RemoteAccess.hpput
-            again(self, self._check_pid(pid, operation), src, dst, offset=offset, at=at)
-            return
-        if offset is None and at is None:  # perhaps a view of an array that has a lane
-            lane = self._lanes.get((pid, id(getattr(dst, "base", None))))
-            if lane is not None:
-                first = lane.first_of(dst, src)
-                if operation == "put":
-                    taken = lane.put(self._out, src, first)
-                else:
-                    taken = lane.write(self._out, self._early, src, first)
-                if taken:
-                    return
-        self._put_checked(operation, pid, src, dst, offset, at)
-
-    def _put_checked(
-        self, operation: str, pid: int, src: ArrayLike, dst: Any, offset: Offset, at: Any
+    def _put_slowly(
+        self, operation: str, pid: Any, src: ArrayLike, dst: Any, offset: Offset, at: Any
     ) -> None:
         """Accept a put with every check there is, and open a lane for those that follow."""
         if self._unusable is not None or get_ident() != self._thread:
             self._check_usable()
-        if not 0 <= pid < self._nprocs:
-            self._check_pid(pid, operation)
-        try:
-            target = target_of(operation, self._registry, pid, dst, offset, at)
-            if self._watch is not None:
-                src = self._watch.source(src, operation)
-            values = cast_values(operation, src, target.dtype)
-            if values.size == 0:
+        to = self._check_pid(pid, operation)
+        if pid.__class__ is not int and at is None:  # one of numpy's integers
+            if self._try_put(operation, to, src, dst, offset):
                 return
-            put, arranged = target.for_put(values)
-            if not target.resolved:
-                self._unresolved.append(target)
-            if operation == "hpput":
-                payload = messages.lend_or_pack(arranged, self._port, pid)
-            else:
-                payload = messages.pack(arranged, self._port.stage, pid)
-        except BspError as error:
-            self._fail(error)
-        outgoing = self._out[pid]
-        outgoing.add_put(put, payload)
-        if self._watch is None:
-            self._open_lane(pid, dst)
+        target = target_of(operation, self._registry, to, dst, offset, at)
+        if self._watch is not None:
+            src = self._watch.source(src, operation)
+        values = cast_values(operation, src, target.dtype)
+        if values.size == 0:
+            return
+        put, arranged = target.for_put(values)
+        if isinstance(put, StretchPut) and self._watch is None and self._takes(put.slot):
+            self._add_stretch(operation, to, put, arranged)
+            self._open_lane(dst)
         else:
-            outgoing.add_site(False, here(operation))
+            payload = self._payload(operation, to, arranged)
+            self._outgoing(to).add_put(put, payload)
+            if self._watch is not None:
+                self._out[to].add_site(False, here(operation))
+        if not target.resolved:
+            self._unresolved.append(target)
 
-    def _open_lane(self, pid: int, dst: Any) -> None:
-        """Open a lane to an array on another process, now that a transfer has been checked.
+    def _payload(self, operation: str, to: int, values: Array) -> Payload:
+        if operation == "hpput":
+            return messages.lend_or_pack(values, self._port, to)
+        return messages.pack(values, self._port.stage, to)
+
+    def _add_stretch(self, operation: str, to: int, put: StretchPut, values: Array) -> None:
+        """Add a put that has been checked to the records of the quick way."""
+        first = put.first * values.itemsize
+        if self._is_small(values.nbytes):
+            self._add_put(to, put.slot, first, np.ascontiguousarray(values))
+            return
+        payload = self._payload(operation, to, values)
+        assert isinstance(payload, tuple)  # a ticket, since it is large
+        self._add_staged(to, put.slot, first, self._number_of(payload), values.nbytes)
+
+    def _open_lane(self, dst: Any) -> None:
+        """Open a lane to an array, now that a transfer has been checked.
 
         A transfer of a view uses the lane of the array that it is a view of.
         """
         registry = self._registry
         for handle in (dst, getattr(dst, "base", None)):
             registration = registry.named_by(handle)
-            if registration is None or registration.array is None:
+            if registration is None or registration.array is None or id(handle) in self._lanes:
                 continue
-            if registration.extent_on(pid) is not None and (pid, id(handle)) not in self._lanes:
+            if registration.extents is not None and self._takes(registration.slot):
+                sizes = _sizes_there(registration, self._nprocs)
                 alone = registry.is_alone(registration)
-                self._lanes[pid, id(handle)] = Lane(self._port, pid, registration, alone=alone)
-
-    def get(
-        self, pid: int, src: Any, dst: Array | None = None, *, offset: Offset = None, at: Any = None
-    ) -> Array:
-        """Read ``src`` on process ``pid`` into ``dst`` at the end of the superstep.
-
-        The values are those that ``src`` has when the superstep ends, before any put of
-        the superstep is written. Destinations are written in program order.
-
-        Args:
-            pid: process to read from, ``0 <= pid < nprocs``; may be this one.
-            src: registered array or a basic-slice view of one; names the same
-                indices on ``pid``.
-            dst: writable array or view, registered or not, of the shape of what is
-                named; a new array if None.
-            offset: first element there, in C order of the whole array; as many as
-                ``dst`` has, which must be given.
-            at: basic index against the shape of the array on ``pid``.
-
-        Returns:
-            ``dst``, whose content is valid after the sync.
-
-        Raises:
-            ProcessRangeError: ``pid`` is no process of this group.
-            RegistrationError: ``src`` is not registered, not yet effective, or None
-                on ``pid``.
-            PlaceError: ``src`` is a number, ``at`` is no basic index, both ``offset`` and
-                ``at`` are given, or ``dst`` is missing beside ``offset``, cannot be
-                written or has another shape.
-            BoundsError: the read would leave the array on ``pid``; raised at the sync
-                where that array was made in this superstep.
-            DtypeError: ``dst`` cannot take the values, or the array has another dtype
-                on ``pid``.
-            PartitionError: the group cannot be used now.
-
-        Cost: the bytes that are read to h_in here and to h_out on ``pid``.
-        Source: Hill et al. 1998, bsp_get.
-        """
-        if at is None and dst is not None and pid.__class__ is int:
-            lane, first = self._lanes.get((pid, id(src))), offset
-            if lane is None and offset is None:  # perhaps a view of an array that has a lane
-                lane = self._lanes.get((pid, id(getattr(src, "base", None))))
-                first = None if lane is None else lane.first_of(src, dst)
-            if lane is not None:
-                nbytes = lane.get(self._out, dst, first)
-                if nbytes:
-                    self._gets.append(_new(PendingGet, (pid, dst, None, dst.dtype, nbytes, None)))
-                    return dst
-        return self._get("get", pid, src, dst, offset, at)
+                lane = Lane(handle, registration.slot, sizes, registration.alike, alone)
+                self._lanes[id(handle)] = lane
 
     def hpget(
         self, pid: int, src: Any, dst: Array | None = None, *, offset: Offset = None, at: Any = None
@@ -282,23 +141,25 @@ class RemoteAccess(Arrays):
         Cost: the bytes that are read to h_in here and to h_out on ``pid``.
         Source: Hill et al. 1998, bsp_hpget.
         """
-        return self._get("hpget", pid, src, dst, offset, at)
+        try:
+            return self._get_slowly("hpget", pid, src, dst, offset, at)
+        except BspError as error:
+            self._fail(error)
 
-    def _get(
+    def _get_slowly(
         self, operation: str, pid: int, src: Any, dst: Array | None, offset: Offset, at: Any
     ) -> Array:
         self._check_usable()
         sender = self._check_pid(pid, operation)
-        try:
-            target = target_of(operation, self._registry, sender, src, offset, at)
-            destination = target.destination(dst)
-            if destination.size == 0:
-                return destination
-            get = target.for_get(destination)
-            if not target.resolved:
-                self._unresolved.append(target)
-        except BspError as error:
-            self._fail(error)
+        target = target_of(operation, self._registry, sender, src, offset, at)
+        destination = target.destination(dst)
+        if destination.size == 0:
+            return destination
+        get = target.for_get(destination)
+        if not target.resolved:
+            self._unresolved.append(target)
+        elif self._watch is None:
+            self._open_lane(src)
         if operation == "hpget" and self._watch is None:
             memory = self._memory_on(sender, target)
             if memory is not None:
@@ -307,16 +168,24 @@ class RemoteAccess(Arrays):
                 early.gets += 1
                 early.bytes_read += get.nbytes
                 return destination
-        outgoing = self._out[sender]
+        if isinstance(get, StretchGet) and target.rearranged is None:
+            if self._try_get(sender, src, destination, get.first):
+                return destination
+        outgoing = self._outgoing_of_get(sender)
         outgoing.add_get(get)
-        if self._watch is None:
-            self._open_lane(sender, src)
-        else:
+        if self._watch is not None:
             outgoing.add_site(True, here(operation))
             destination = self._watch.destination(destination, operation, new=dst is None)
         into = destination if type(destination) is np.ndarray else plain(destination)
         self._gets.append(PendingGet(sender, into, target.rearranged, target.dtype, get.nbytes))
         return destination
+
+    def _outgoing_of_get(self, pid: int) -> Outgoing:
+        """Return where the long way adds gets; those that follow go the long way, too."""
+        if self._quick_gets:
+            self._spill_gets()
+        self._long_gets = True
+        return self._outgoing(pid)
 
     def _memory_on(self, pid: int, target: Target) -> memoryview | None:
         """Return the memory of a whole array on a process, if it can be read at once."""
@@ -372,7 +241,7 @@ class RemoteAccess(Arrays):
             to, at, what = broadcast("put_at", pids, indices, cast_values("put_at", values, dtype))
             words = self._words("put_at", registration, to, at)
             for pid, where, payload in words.deal(what.reshape(-1), self._port.stage):
-                outgoing = self._out[pid]
+                outgoing = self._outgoing(pid)
                 outgoing.add_words(WordsPut(registration.slot, code, 1), where, payload)
                 if self._watch is not None:
                     outgoing.add_site(False, here("put_at"))
@@ -417,7 +286,7 @@ class RemoteAccess(Arrays):
             words = self._words("get_at", registration, of, at)
             for pid, where, positions in words.deal_positions(self._port.stage):
                 nbytes = words.numbers[pid] * dtype.itemsize
-                outgoing = self._out[pid]
+                outgoing = self._outgoing_of_get(pid)
                 outgoing.add_words_get(WordsGet(registration.slot, nbytes), where)
                 if self._watch is not None:
                     outgoing.add_site(True, here("get_at"))
@@ -438,3 +307,16 @@ class RemoteAccess(Arrays):
         if registration.extents is None and words.numbers:
             self._unresolved.append(UncheckedWords(operation, registration, words))
         return words
+
+
+def _sizes_there(registration: Registration, nprocs: int) -> list[int]:
+    """Return the bytes of a registered array on each process; 0 where it cannot be named."""
+    assert registration.array is not None  # the caller has checked
+    if registration.alike:
+        return [registration.array.nbytes] * nprocs
+    dtype = encode_dtype(registration.array.dtype)
+    extents = [registration.extent_on(pid) for pid in range(nprocs)]
+    return [
+        0 if there is None or there.dtype != dtype else there.size * registration.itemsize
+        for there in extents
+    ]

@@ -6,21 +6,28 @@ no attribute of its own. Only a recorder adds some (:mod:`bsplib.recording.recor
 
 from __future__ import annotations
 
+import marshal
 import operator
 import threading
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+import numpy as np
+
 from bsplib import call_site
 from bsplib.backends.base import Port
+from bsplib.backends.parcels import Payload, Ticket
+from bsplib.core.box import Box
+from bsplib.core.core import Core
+from bsplib.core.lanes import Lane
 from bsplib.errors import BspError, PartitionError, ProcessRangeError, UsageError
 from bsplib.machine import Machine
 from bsplib.transfers import messages
 from bsplib.transfers.delivery import PendingGet
 from bsplib.transfers.irregular import UncheckedWords
-from bsplib.transfers.lane import Lane
 from bsplib.transfers.outgoing import Early, Outgoing
+from bsplib.transfers.place import address
 from bsplib.transfers.registry import Registration, Registry
 from bsplib.transfers.target import Target
 from bsplib.transfers.watch import Quarantine, Watch
@@ -36,7 +43,7 @@ class Terms:
     check: bool = False
 
 
-class GroupState:
+class GroupState(Core):
     """The state of a group in one of its processes, and the checks that read it.
 
     Args:
@@ -46,11 +53,9 @@ class GroupState:
     """
 
     def __init__(self, port: Port, terms: Terms, parent: GroupState | None = None) -> None:
+        meeting = port.meeting()
+        super().__init__(port.pid, port.nprocs, meeting, Box(port.pid, port.nprocs, port.box_memory()))
         # These attributes never change.
-        self._pid = port.pid
-        """This process; copied from the port, as reading it there takes longer."""
-        self._nprocs = port.nprocs
-        """Number of processes of the group; copied from the port, too."""
         self._port = port
         """The connection to the other processes, which the backend has made."""
         self._terms = terms
@@ -61,39 +66,34 @@ class GroupState:
         """The thread that runs ``main``: no other may use the group."""
         self._watch = self._new_watch() if terms.check else None
         """What ``check=True`` observes; None without it. Changed by every transfer."""
-        self._is_plain = not terms.check
-        """A sync may take the short way; a recorder sets it to False, as ``check`` does."""
+        self._long = terms.check
+        """No superstep may end by the quick way."""
 
-        # What the primitives of a superstep collect, and what its end empties.
+        # What the primitives of a superstep collect on the long way, and what its end empties.
         self._out = defaultdict[int, Outgoing](Outgoing)
-        """What waits for the end of the superstep, by receiving pid. Filled by puts, gets
-        and sends, emptied at the end."""
+        """What waits for the end of the superstep, by receiving pid. Filled by :meth:`_outgoing`
+        and :meth:`_spill`, emptied at the end."""
         self._early: dict[int, Early] = {}
-        """Counts of what hpput and hpget have done already, by pid. Filled by them; a new
-        dictionary after each superstep that used it."""
+        """Counts of what hpput and hpget have done already, by pid. Filled by hpget and
+        :meth:`_spill`; a new dictionary after each superstep that used it."""
         self._gets: list[PendingGet] = []
         """Where the values of gets go, in program order. Filled by gets, emptied when the
         superstep's end has served them."""
         self._unresolved: list[Target | UncheckedWords] = []
         """Transfers that can be checked at the superstep's end only, since they name arrays
         made in this superstep. Filled by puts and gets, emptied at the end."""
+        self._tickets: list[Ticket] = []
+        """Tickets of staged payloads that records name by their position here; only where the
+        processes share no memory. Emptied by :meth:`_spill`."""
 
         # What lasts from superstep to superstep.
-        self._superstep = 0
-        """Number of the superstep. Only the end of a superstep raises it."""
         self._registry = Registry()
         """The registered arrays. Changed by push_reg, pop_reg and allocations; what the
         others have to know takes effect at the next global sync."""
         self._changes = self._registry.changes
         """The registry's own list of what it will announce at the next global sync."""
-        self._lanes: dict[tuple[int, int], Lane] = {}
-        """The checked way to an array on another process, by that pid and the array's id():
-        registered arrays are alive. The first put or get opens one; all are dropped where
-        registrations change and where the group is suspended."""
-        self._queue = messages.Queue()
-        """Messages that can be read. Each end of a superstep fills it, reading empties it."""
-        self._tag_size: int | None = None
-        """Bytes of every tag; None where tags are free. Set at a global sync."""
+        self._dtypes_of_heads: list[Any] = []
+        """Keeps dtypes alive whose ``id()`` is part of a key of remembered heads."""
         self._next_tag_size: int | None = None
         """Bytes of every tag from the next global sync on. Set by set_tagsize."""
 
@@ -102,9 +102,6 @@ class GroupState:
         """The sub-group that is open. Set by partition and split, cleared by done."""
         self._partitions = 0
         """How often the group was partitioned or split so far."""
-        self._unusable: str | None = None
-        """Why the group cannot be used at present; None where it can. Set by
-        :meth:`_suspend`, cleared by :meth:`_resume`."""
         self._ended = False
         """The run has ended, and the group stays suspended."""
 
@@ -140,7 +137,7 @@ class GroupState:
         """Make every use of the group an error, for a reason, until it is resumed."""
         if not self._ended:
             self._unusable = reason
-            self._lanes.clear()  # a lane does not ask whether the group can be used
+            self._forget_lanes()  # a lane does not ask whether the group can be used
 
     def _resume(self) -> None:
         """Let the program use the group again."""
@@ -178,6 +175,92 @@ class GroupState:
                 f"{self._nprocs - 1})",
             )
         return number
+
+    # -- from the quick way to the long one ------------------------------------------------------
+
+    def _outgoing(self, pid: int) -> Outgoing:
+        """Return where the long way adds transfers, behind all records so far."""
+        if self._has_records():
+            self._spill()
+        return self._out[pid]
+
+    def _spill(self) -> None:
+        """Move all that the quick way has collected in this superstep to the long way."""
+        if self._has_records():
+            for pid in range(self._nprocs):
+                for record in self._own_records(pid):
+                    self._move(pid, *record)
+            self._drop_records()
+            self._tickets.clear()
+        if self._quick_gets:
+            self._spill_gets()
+        if self._has_early:
+            for pid, count in enumerate(self._early_puts):
+                if count:
+                    early = self._early.setdefault(pid, Early())
+                    early.puts += count
+                    early.bytes_written += self._early_bytes[pid]
+        self._forget_counts()
+
+    def _move(
+        self, pid: int, is_message: bool, slot: int, first: int, head: bytes | None, data: Any  # noqa: FBT001
+    ) -> None:
+        """Move one record to the long way."""
+        payload: Payload = self._packed(data, pid, is_message)
+        if head is not None:
+            self._out[pid].add_message(marshal.loads(head), payload)
+        else:
+            self._out[pid].add_stretch(slot, first // self._registry.itemsize(slot), payload)
+
+    def _packed(self, data: Any, pid: int, is_message: bool) -> Payload:  # noqa: FBT001
+        """Return the payload of a record as the long way has it."""
+        if isinstance(data, tuple):
+            return self._ticket(*data)
+        if len(data) <= messages.INLINE:
+            return data
+        stage = self._port.stage_message if is_message else self._port.stage
+        return messages.pack(np.frombuffer(data, np.uint8), stage, pid)
+
+    def _spill_gets(self) -> None:
+        """Move the quick gets to the long way, and let all others of the superstep go it."""
+        for dst, _there, nbytes, pid, slot, first in self._quick_gets:
+            self._out[pid].add_stretch_get(slot, first // dst.itemsize, nbytes)
+            self._gets.append(PendingGet(pid, dst, None, dst.dtype, nbytes))
+        self._quick_gets.clear()
+        self._gets_are_direct = True
+        self._long_gets = True
+
+    def _number_of(self, ticket: Ticket) -> int:
+        """Return the number by which a record names a staged payload."""
+        if self._meeting.is_quick:
+            byte: int = ticket[1]
+            return byte
+        self._tickets.append(ticket)
+        return len(self._tickets) - 1
+
+    def _ticket(self, number: int, nbytes: int) -> Ticket:
+        """Return the ticket of a payload that a record of this process names by a number."""
+        return (self._pid, number, nbytes) if self._meeting.is_quick else self._tickets[number]
+
+    def _stage(self, values: Any, nbytes: int, to: int) -> int:
+        """Stage the values of a put; return their number, -1 where there is no memory."""
+        try:
+            ticket, room = self._port.stage(nbytes, to)
+        except BspError:  # the long way tries again, and its error names the line
+            return -1
+        np.copyto(room.view(values.dtype).reshape(values.shape), values)
+        return self._number_of(ticket)
+
+    def _find_there(self, lane: Lane, pid: int) -> int:
+        """Find out, once, where the array of another process lies for this one; 1 if nowhere."""
+        there = self._registry.at(lane.slot).extent_on(pid)
+        found = 1
+        if there is not None and there.shared_address is not None:
+            room = self._port.reach(pid, there.shared_address, lane.sizes[pid])
+            if room is not None:
+                found = address(np.frombuffer(room, np.uint8))
+        lane.addresses[pid] = found
+        return found
 
     # -- errors -------------------------------------------------------------------------------
 

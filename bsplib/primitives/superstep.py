@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+import marshal
 import operator
 from types import CodeType
+from typing import Any
 
 from bsplib.backends.base import Arrivals, Arrived
-from bsplib.backends.parcels import LonePut, Parcel
+from bsplib.backends.parcels import Parcel
+from bsplib.core.core import Record
 from bsplib.errors import ArgumentError, BspError, PendingTransferError, SyncMismatchError
 from bsplib.primitives.state import GroupState
 from bsplib.sync_kinds import Kind
@@ -16,9 +19,10 @@ from bsplib.transfers.delivery import (
     messages_of,
     read_sources,
     write_gets,
-    write_lone_puts,
     write_puts,
+    write_stretch,
 )
+from bsplib.transfers.outgoing import Outgoing
 from bsplib.transfers.pending import pending_transfers
 from bsplib.transfers.target import check_arrivals
 from bsplib.transfers.watch import Watch
@@ -43,46 +47,6 @@ _KIND_WORDS = {
 
 class Supersteps(GroupState):
     """The supersteps of one process in one group."""
-
-    def sync(self) -> None:
-        """End the superstep: wait for all processes of the group, deliver everything.
-
-        Gets read and write first, then puts write, then messages become readable.
-        Messages of the superstep before that were not read are gone.
-
-        Raises:
-            SyncMismatchError: another process ends this superstep in another way, or
-                made other registrations in it.
-            RegistrationError: a transfer named an array made in this superstep, which is
-                None on the other process.
-            BoundsError: a transfer named an array made in this superstep, and would
-                leave it.
-            DtypeError: a transfer named an array made in this superstep, which has
-                another dtype on the other process.
-            OverlapError: with ``check=True``, transfers overlap, or an array that belongs
-                to a transfer was changed before its time.
-            OutOfSharedMemoryError: there is no room for the values of a get.
-            PartitionError: the group cannot be used now.
-
-        Cost: g h + l, where h is the greatest of h_in and h_out of all processes.
-        Source: Hill et al. 1998, bsp_sync.
-        """
-        if self._unusable is not None:
-            self._check_usable()
-        if not self._is_plain or self._changes or self._queue.messages:
-            self._end_superstep(_SYNC, 0)
-        elif not self._out:  # inlined: call overhead dominates an empty sync
-            try:
-                came = self._port.sync_empty(_SYNC)
-                if came is not None:
-                    self._deliver_short(came)
-            except BspError as error:
-                self._fail_for_good(error)
-            self._superstep += 1
-            if self._early:
-                self._early = {}
-        elif not self._try_short_sync(0):
-            self._end_superstep(_SYNC, 0)
 
     def oblsync(self, n: int) -> None:
         """End the superstep as soon as ``n`` messages addressed to this process are there.
@@ -113,50 +77,14 @@ class Supersteps(GroupState):
 
     # -- the end of a superstep, step by step -----------------------------------------------
 
-    def _try_short_sync(self, stamp: int) -> bool:
-        """End the superstep if this process has nothing for others, or only a lone put.
-
-        No registration may wait to be announced, no message of the superstep before may
-        be in the queue, and ``check=True`` may not be on.
-
-        Args:
-            stamp: time of arrival in ns; 0 where the run is not recorded.
-
-        Returns:
-            Whether the superstep has ended; False where there is more to send.
-        """
-        to, lone_put = 0, None
-        if self._out:
-            if len(self._out) > 1:
-                return False
-            [(to, its)] = self._out.items()
-            lone_put = its.lone_put()
-            if lone_put is None or to == self._pid:
-                return False
-        try:
-            came = self._port.sync_one_put(_SYNC, stamp, to, lone_put)
-            if came is not None:
-                self._deliver_short(came)
-        except BspError as error:
-            self._fail_for_good(error)
-        self._superstep += 1
-        if lone_put is not None:
-            self._out.clear()
-        if self._early:
-            self._early = {}
-        return True
-
-    def _deliver_short(self, came: Arrivals | list[LonePut]) -> None:
-        """Deliver what others sent to a process in a short sync; begin the next superstep."""
-        if isinstance(came, list):
-            write_lone_puts(self._registry, came, self._port)
-        else:
-            self._deliver_all(_SYNC, _SYNC, came)
-        self._port.end_superstep()
-
     def _end_superstep(self, kind: Kind, stamp: int) -> None:
         """End the superstep together with all processes of the group, whatever it has."""
+        if self._has_records() or self._quick_gets or self._has_early:
+            self._spill()
         out, registry = self._out, self._registry
+        if not (out or kind or self._long or self._changes or self._queue.messages):
+            self._end_empty_superstep(stamp)
+            return
         note: int = kind
         try:
             if self._watch is not None:
@@ -171,7 +99,7 @@ class Supersteps(GroupState):
             if arrivals is not None or (out and self._pid in out):
                 self._deliver_all(kind, note, arrivals or ([note], [], None))
             elif self._queue.messages:
-                self._queue.fill([])
+                self._queue.clear()
         except BspError as error:
             self._fail_for_good(error)
         self._port.end_superstep()
@@ -182,6 +110,31 @@ class Supersteps(GroupState):
             self._out.clear()
         if self._early:
             self._early = {}
+        self._long_gets = False
+
+    def _end_empty_superstep(self, stamp: int) -> None:
+        """End a superstep in which this process has done nothing that others have to know."""
+        try:
+            arrivals = self._port.sync_empty(_SYNC, stamp)
+            if arrivals is not None:
+                self._deliver_all(_SYNC, _SYNC, arrivals)
+                self._port.end_superstep()
+        except BspError as error:
+            self._fail_for_good(error)
+        self._superstep += 1
+        self._early = {}
+
+    def _deliver_with_parcels(self, note: int) -> None:
+        """Deliver by the long way: others have brought what is not quick."""
+        self._deliver_all(_SYNC, note, self._port.collect())
+
+    def _port_end_superstep(self) -> None:
+        self._port.end_superstep()
+
+    def _write_slowly(self, slot: int, first: int, data: bytes) -> None:
+        """Write a put into an array whose elements have gaps."""
+        registration = self._registry.at(slot)
+        write_stretch(registration, first // registration.itemsize, data, self._port)
 
     def _parcels(self) -> dict[int, Parcel]:
         """Return the parcels for other processes; what hpput has written is not in them."""
@@ -198,10 +151,9 @@ class Supersteps(GroupState):
         if notes.count(note) != len(notes):
             self._check_kinds(kind, notes)
             held = functools.reduce(operator.or_, notes)
-        if commons is not None:
-            self._registry.agree(commons)
-            self._lanes.clear()
         incoming = self._incoming(parcels)
+        if commons is not None:
+            self._agree(commons)
         if held & _UNRESOLVED:
             self._resolve()
         if self._watch is not None:
@@ -216,12 +168,42 @@ class Supersteps(GroupState):
             self._free(self._registry.drop_popped())
             self._tag_size = self._next_tag_size
 
-    def _incoming(self, parcels: list[Arrived]) -> list[Arrived]:
-        """Return the parcels of others and the one of this process for itself, by source."""
+    def _agree(self, commons: list[Any]) -> None:
+        """Let registrations take effect."""
+        for registration in self._registry.agree(commons):
+            packed = registration.bytes is not None
+            self._define(registration.slot, registration.address if packed else 0)
+        self._forget_lanes()
+
+    def _incoming(self, parcels: list[Arrived], *, met: bool = True) -> list[Arrived]:
+        """Return the parcels of others and the one of this process for itself, by source.
+
+        What came as records of the quick way is made a parcel.
+
+        Args:
+            parcels: of others.
+            met: they come from a meeting, which may have brought records, too.
+        """
         mine = self._out.get(self._pid)
-        if mine is None:
-            return parcels
-        return sorted([*parcels, (self._pid, mine.parcel())], key=_SOURCE)
+        if mine is not None:
+            parcels = [*parcels, (self._pid, mine.parcel())]
+        if met and self._meeting.is_quick:
+            for source in range(self._nprocs):
+                records = self._records_from(source)
+                if records:
+                    parcels = [*parcels, (source, self._parcel_of(source, records))]
+        return sorted(parcels, key=_SOURCE)
+
+    def _parcel_of(self, source: int, records: list[Record]) -> Parcel:
+        """Return the parcel that brings the same as the records of a process."""
+        sent = Outgoing()
+        for _, slot, first, head, data in records:
+            payload = data if isinstance(data, bytes) else (source, *data)
+            if head is not None:
+                sent.add_message(marshal.loads(head), payload)
+            else:
+                sent.add_stretch(slot, first // self._registry.itemsize(slot), payload)
+        return sent.parcel()
 
     def _resolve(self) -> None:
         """Check what could not be checked at the calls, and wait for all to have done so.
@@ -244,7 +226,9 @@ class Supersteps(GroupState):
             if parcel.gets is not None
         }
         own = replies.pop(self._pid, None)
+        self._serve_own_gets(True)
         arrivals = self._port.exchange(replies, 0)
+        self._serve_own_gets(False)
         served = {source: reply.replies for source, reply in arrivals[1]} if arrivals else {}
         if own is not None:
             served[self._pid] = own.replies
@@ -254,6 +238,7 @@ class Supersteps(GroupState):
 
     def _end_oblivious(self, n: int, stamp: int) -> None:
         """End the superstep when ``n`` messages are there for this process."""
+        self._spill()
         gets = len(self._gets) + sum(done.gets for done in self._early.values())
         if gets:
             raise self._error(
@@ -270,7 +255,7 @@ class Supersteps(GroupState):
                     f"oblsync({n}): process {self._pid} alone sent itself {own} messages"
                 )
             arrived = self._port.exchange_oblivious(parcels, operator.index(n) - own, stamp)
-            incoming = self._incoming(arrived)
+            incoming = self._incoming(arrived, met=False)
             if self._watch is not None:
                 self._check_overlaps(incoming)
             for source, parcel in incoming:
@@ -286,6 +271,7 @@ class Supersteps(GroupState):
             self._watch.begin(self._registry)
         self._out.clear()
         self._early = {}
+        self._long_gets = False
 
     def _counted_parcels(self) -> dict[int, tuple[int, Parcel]]:
         """Return the parcels, by pid, and for how many messages each counts.
@@ -353,6 +339,7 @@ class Supersteps(GroupState):
         check_overlaps(incoming, self._watch, self._registry, port.fetch, port.members, self._pid)
 
     def _check_nothing_pending(self, what: str, code: CodeType | None) -> None:
+        self._spill()
         if not self._out and not self._early:
             return
         pending = pending_transfers(self._out, self._early, self._port.members, code)

@@ -29,7 +29,6 @@ _SYNC = Kind.SYNC
 _NOTHING = 0, 0
 _Traffic = tuple[dict[int, Outgoing], dict[int, Early]]
 _end_superstep = Group._end_superstep
-_put, _get, _send, _read = Group.put, Group.get, Group.send, Group._read
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -78,9 +77,11 @@ class RecordedGroup(Group):
         self._number = recorder.define_group(info)
         """Number of this group in the records of this process."""
         self._now = self._stamp_arrival = port.now
-        self._is_plain = False  # so that Group.sync calls _end_superstep, which records
+        self._recorded = True
+        self._timed = port.clock is None  # no virtual time passes inside a primitive
         self._comm_ns = 0
         """Time spent in communication calls of this superstep. Every primitive adds to it."""
+        self._begin_counts()
         self._sub_ns = 0
         """Time spent in sub-groups during this superstep. Leaving a sub-group adds to it."""
         self._start_ns = self._opened_ns = max(terms.began_ns, port.now())
@@ -88,14 +89,14 @@ class RecordedGroup(Group):
 
     # -- the ends of supersteps ---------------------------------------------------------------
 
-    def sync(self) -> None:
-        """See :meth:`Group.sync`."""
-        if self._unusable is not None:
-            self._check_usable()
+    def _sync_recorded(self) -> None:
+        """End the superstep, and record it."""
         arrive = self._stamp_arrival()
-        superstep, traffic = self._superstep, ({**self._out}, self._early)
-        long = self._changes or self._queue.messages or self._watch is not None
-        if long or not self._try_short_sync(arrive):
+        superstep = self._superstep
+        traffic: _Traffic = ({}, {})
+        if not self._try_sync(arrive):
+            self._spill()
+            traffic = ({**self._out}, self._early)
             _end_superstep(self, _SYNC, arrive)
         end = self._now()
         stack = self._recorder.stack_of_sync()
@@ -103,10 +104,8 @@ class RecordedGroup(Group):
 
     def _end_superstep(self, kind: Kind, stamp: int) -> None:  # noqa: ARG002  # stamped here
         """Record the end of ``main``, or a sync that was called as ``Group.sync(bsp)``."""
-        if kind is _SYNC:
-            RecordedGroup.sync(self)
-            return
         arrive = self._stamp_arrival()
+        self._spill()
         superstep, traffic = self._superstep, ({**self._out}, self._early)
         _end_superstep(self, kind, arrive)
         stack = self._recorder.stack_of_end()
@@ -114,6 +113,7 @@ class RecordedGroup(Group):
 
     def _end_oblivious(self, n: int, stamp: int) -> None:  # noqa: ARG002  # stamped here
         arrive = self._stamp_arrival()
+        self._spill()
         superstep, traffic = self._superstep, ({**self._out}, self._early)
         super()._end_oblivious(n, arrive)
         end = self._now()
@@ -133,7 +133,10 @@ class RecordedGroup(Group):
         start, recorder = self._start_ns, self._recorder
         began = recorder.began_ns
         out, early = traffic
-        own_bytes, own_messages = self._write_traffic(out, early) if out or early else _NOTHING
+        if out or early:
+            own_bytes, own_messages = self._write_traffic(*_count(out, early))
+        else:
+            own_bytes, own_messages = self._write_quick_traffic()
         recorder.append(
             recorder.pid,
             self._number,
@@ -153,9 +156,23 @@ class RecordedGroup(Group):
         self._comm_ns = self._sub_ns = 0
         self._start_ns = self._now()
 
-    def _write_traffic(self, out: dict[int, Outgoing], early: dict[int, Early]) -> tuple[int, int]:
+    def _write_quick_traffic(self) -> tuple[int, int]:
+        """Do as :meth:`_write_traffic` for what the quick way has counted."""
+        sent: _Amounts = {}
+        got: _Amounts = {}
+        for pid in range(self._nprocs):
+            if self._sent[pid]:
+                sent[pid] = self._sent_bytes[pid], self._sent[pid]
+            if self._got[pid]:
+                got[pid] = self._got_bytes[pid], self._got[pid]
+            if self._has_early and self._early_puts[pid]:
+                nbytes, count = sent.get(pid, _NOTHING)
+                sent[pid] = nbytes + self._early_bytes[pid], count + self._early_puts[pid]
+        self._forget_counts()
+        return self._write_traffic(sent, got) if sent or got else _NOTHING
+
+    def _write_traffic(self, sent: _Amounts, got: _Amounts) -> tuple[int, int]:
         """Write a row for each partner; return bytes and messages of this process to itself."""
-        sent, got = _count(out, early)
         own_bytes, own_messages = map(
             operator.add, sent.pop(self._pid, _NOTHING), got.pop(self._pid, _NOTHING)
         )
@@ -182,50 +199,6 @@ class RecordedGroup(Group):
 
     # -- communication calls ------------------------------------------------------------------
 
-    # The most frequent primitives have their arguments written out: to pass *args and **kwargs,
-    # as _timed does, takes longer.
-
-    def put(
-        self, pid: int, src: ArrayLike, dst: Any, *, offset: Offset = None, at: Any = None
-    ) -> None:
-        """See :meth:`Group.put`."""
-        began = self._now()
-        if at is None and pid.__class__ is int:  # as in Group.put, without the call of it
-            lane = self._lanes.get((pid, id(dst)))
-            if lane is not None and lane.put(self._out, src, offset):
-                self._comm_ns += self._now() - began
-                return
-        try:
-            _put(self, pid, src, dst, offset=offset, at=at)
-        finally:
-            self._comm_ns += self._now() - began
-
-    def send(self, pid: int, payload: Any, tag: Any = None) -> None:
-        """See :meth:`Group.send`."""
-        began = self._now()
-        try:
-            _send(self, pid, payload, tag)
-        finally:
-            self._comm_ns += self._now() - began
-
-    def get(
-        self, pid: int, src: Any, dst: Array | None = None, *, offset: Offset = None, at: Any = None
-    ) -> Array:
-        """See :meth:`Group.get`."""
-        began = self._now()
-        try:
-            return _get(self, pid, src, dst, offset=offset, at=at)
-        finally:
-            self._comm_ns += self._now() - began
-
-    def _read(self) -> tuple[int, Any, Any]:
-        began = self._now()
-        try:
-            return _read(self)
-        finally:
-            self._comm_ns += self._now() - began
-
-    hpput = _timed(Group.hpput)
     put_at = _timed(Group.put_at)
     hpget = _timed(Group.hpget)
     get_at = _timed(Group.get_at)

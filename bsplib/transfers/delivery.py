@@ -20,7 +20,6 @@ from bsplib.backends.parcels import (
     Gets,
     IndexGet,
     IndexPut,
-    LonePut,
     Payload,
     Puts,
     StretchGets,
@@ -138,7 +137,7 @@ def write_puts(registry: Registry, incoming: Iterable[Arrived], carrier: Carrier
             continue
         slots, firsts, values, others, _ = puts
         for slot, first, payload in zip(slots, firsts, values, strict=False):
-            _write_stretch(at(slot), first, payload, carrier)
+            write_stretch(at(slot), first, payload, carrier)
         if others:
             _write_others(registry, puts, carrier)
 
@@ -150,7 +149,7 @@ def _write_others(registry: Registry, puts: Puts, carrier: Carrier) -> None:
     for put in puts.others:
         if isinstance(put, StretchPuts):
             for slot, first, payload in zip(*put, values, strict=False):
-                _write_stretch(at(slot), first, payload, carrier)
+                write_stretch(at(slot), first, payload, carrier)
         elif isinstance(put, IndexPut):
             _write_index(at(put.slot), put, unpack(next(values), fetch))
         else:
@@ -158,21 +157,10 @@ def _write_others(registry: Registry, puts: Puts, carrier: Carrier) -> None:
             _write_words(at(put.slot), put, where, unpack(next(values), fetch))
 
 
-def write_lone_puts(registry: Registry, lone_puts: Iterable[LonePut], carrier: Carrier) -> None:
-    """Write puts that were each the only transfer of their process, in order of source."""
-    for slot, first, data in lone_puts:
-        registration = registry.at(slot)
-        room = registration.bytes
-        if room is None or data.__class__ is tuple:
-            _write_stretch(registration, first, data, carrier)
-        else:
-            start = first * registration.itemsize
-            room[start : start + len(data)] = data
-
-
-def _write_stretch(
+def write_stretch(
     registration: Registration, first: int, payload: Payload, carrier: Carrier
 ) -> None:
+    """Write elements that follow each other into a registered array."""
     room = registration.bytes
     if room is None:
         data = carrier.fetch(payload) if isinstance(payload, tuple) else payload

@@ -1,4 +1,4 @@
-"""Messages between processes: how payloads are encoded, and the queue of received messages.
+"""Messages between processes: how payloads are encoded.
 
 Arrays keep shape and dtype, and bytes are sent as they are. Anything else is pickled, with
 the buffers of arrays inside it beside the pickle. Small payloads are part of the parcel;
@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends.base import Carrier, Room
-from bsplib.backends.parcels import MessageHead, Payload, Ticket, size_of
+from bsplib.backends.parcels import MessageHead, Payload, Ticket
+from bsplib.core.queue import Message
 from bsplib.errors import MessageError
 from bsplib.transfers.guard import GuardedArray, readable
 from bsplib.transfers.registry import DtypeCode, decode_dtype, encode_dtype
@@ -47,9 +48,6 @@ class CollectiveTag(NamedTuple):
     header: Any = None
     """What the receiver needs besides the payload, in plain values."""
 
-
-Message = tuple[int, MessageHead, Payload]
-"""A received message: the pid of its source, its head, its content."""
 
 
 def pack(values: NDArray[Any], stage: Stage, to: int) -> Payload:
@@ -193,53 +191,3 @@ def _array(
         return np.ndarray(shape, decode_dtype(dtype), bytearray(data))
     values = np.ndarray(shape, decode_dtype(dtype), buffer=data)
     return values.copy() if copy else values
-
-
-class Queue:
-    """The messages that arrived at the last sync, in the order (source, program)."""
-
-    def __init__(self) -> None:
-        self.messages: list[Message] = []
-        """All of them, read or not."""
-        self._next = 0
-
-    def fill(self, messages: list[Message]) -> None:
-        """Replace all messages, read or not."""
-        self.messages = messages
-        self._next = 0
-
-    def __len__(self) -> int:
-        return len(self.messages) - self._next
-
-    def nbytes(self) -> int:
-        """Return the bytes of all payloads that are not read yet."""
-        return sum(size_of(content) for _, _, content in self.messages[self._next :])
-
-    def peek(self) -> Message | None:
-        """Return the next message without removing it; None if there is none."""
-        return self.messages[self._next] if len(self) else None
-
-    def take(self) -> Message:
-        """Return the next message and count it as read."""
-        message = self.messages[self._next]
-        self._next += 1
-        return message
-
-    def take_collective(self) -> list[Message]:
-        """Remove and return the messages of collectives; keep those of the program."""
-        left = self.messages[self._next :]
-        taken = [message for message in left if _is_collective(message)]
-        if taken:
-            self.fill([message for message in left if not _is_collective(message)])
-        return taken
-
-    def take_left(self, fetch: Fetch) -> list[Message]:
-        """Remove and return the unread messages, with contents that stay valid after the sync."""
-        left = self.messages[self._next :]
-        self._next = len(self.messages)
-        return [(source, head, bytes(unpack(content, fetch))) for source, head, content in left]
-
-
-def _is_collective(message: Message) -> bool:
-    _, (tag, _, _), _ = message
-    return type(tag) is tuple

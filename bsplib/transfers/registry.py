@@ -192,6 +192,14 @@ class Registry:
         """Return the registration that a transfer names."""
         return self._active[slot]
 
+    def itemsize(self, slot: int) -> int:
+        """Return the bytes of an element of a registered array, which may be None here."""
+        registration = self._active[slot]
+        if registration.array is not None:
+            return registration.itemsize
+        extents = registration.extents or []
+        return next(decode_dtype(there.dtype).itemsize for there in extents if there is not None)
+
     def find(self, handle: Any) -> Found | None:
         """Return the latest effective registration that contains an array or view.
 
@@ -258,11 +266,14 @@ class Registry:
             for operation in self.changes
         )
 
-    def agree(self, announcements: list[Any]) -> None:
+    def agree(self, announcements: list[Any]) -> list[Registration]:
         """Compare the announcements of all processes; store the extents of their arrays.
 
         Args:
             announcements: by pid, those of :meth:`announcement`.
+
+        Returns:
+            The registrations that others can name from now on.
 
         Raises:
             SyncMismatchError: the processes did not register the same.
@@ -279,9 +290,11 @@ class Registry:
                 registration.alike = first is not None and all(map(first.is_like, extents))
         for registration in self._pushed.values():
             self._activate(registration)
+        agreed = [*self._unannounced.values()]
         self._pushed.clear()
         self._unannounced.clear()
         self.changes.clear()
+        return agreed
 
     def drop_popped(self) -> list[Registration]:
         """Let the pops of this superstep take effect; return those whose memory is free."""

@@ -50,7 +50,7 @@ THREAD = 67
 WAITED = 72
 """On a cache line of its own. 1 where another process sleeps until this one posts."""
 DOORBELL = 80
-"""On a cache line of its own. The semaphore that wakes this process."""
+"""On a cache line of its own. It changes to wake this process."""
 FIRST_BLOCK = 128
 
 SLOTS = (0, 32)

@@ -18,6 +18,7 @@ from bsplib.backends.shm.control import (
     SUPERSTEP_SHIFT,
     WORD,
 )
+from bsplib.core.meeting import Meeting
 from bsplib.errors import PartitionError
 
 _KEY_MASK = (1 << 62) - 1
@@ -52,7 +53,8 @@ class Membership:
             above if parent is None else [parent.roots[each] for each in above]
         )
         self.others = [other for other in range(nprocs) if other != pid]
-        self.superstep = 1  # a slot's word of 0 has never been posted
+        self.meeting: Meeting = Meeting()
+        """The meetings of the group; the port replaces it."""
         self.closed = False
         """This process will not look at the others' blocks again."""
         self.open_inside: set[int] = set()
@@ -72,6 +74,11 @@ class Membership:
         self._blocks = [0] * nprocs
         self.block = 0
         """First word of the block of this process; 0 before :meth:`enter`."""
+
+    @property
+    def superstep(self) -> int:
+        """The superstep, counted from 1: a slot's word of 0 has never been posted."""
+        return self.meeting.superstep
 
     def enter(self) -> None:
         """Take a block, through which the others find this process in the group.
@@ -158,7 +165,7 @@ class Membership:
         if self._parent is not None:
             self._parent.open_inside.remove(self._ordinal)
             self._parent._store_closed()
-            self.context.waiting.wake_if_waited()
+            self.context.waiting.waiter.posted()
 
     def _store_closed(self) -> None:
         """Store in CLOSED up to which partition this process has left all sub-groups.

@@ -58,7 +58,7 @@ class Oblivious:
         control[members.block + POSTED] = self.ended + 1
         members.context.fences.order()  # release: the post, before LATEST
         control[members.block + LATEST] = members.superstep
-        members.context.waiting.wake_if_waited()
+        members.context.waiting.waiter.posted()
         self.latest = members.superstep
         self._collector.end_superstep(stamp)
 
@@ -100,7 +100,7 @@ class Oblivious:
     def _consume(self, number: int) -> None:
         self._members.context.fences.order()  # release: what was read, before CONSUMED
         self._control[self._members.block + CONSUMED] = number
-        self._members.context.waiting.wake_if_waited()
+        self._members.context.waiting.waiter.posted()
 
     def look(self, number: int, pids: Collection[int]) -> dict[int, Post]:
         """See :meth:`Posts.look`."""

@@ -13,6 +13,8 @@ from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
 from bsplib.backends.shm.outbox import Outbox
+from bsplib.backends.shm.segment import CHUNK_SHIFT
+from bsplib.core.box import Block
 
 _NOT_YET = 1 << 62
 _LARGE = 1 << 18
@@ -49,6 +51,7 @@ class Outboxes:
         self.current: Outbox | None = None
         """The outbox of this superstep; None while it is empty."""
         self.laid: list[_Laid] = []
+        self._of_box: list[int] = []
         self._context = context
         self._members = members
         self._oblivious = oblivious
@@ -61,6 +64,13 @@ class Outboxes:
                 self._free_delivered(nbytes)
             self.current = self._context.take_outbox()
         return self.current.room(nbytes)
+
+    def block_of_box(self, nbytes: int) -> Block:
+        """Return memory for the box of the group, which is free when all have left it."""
+        byte, _ = self._context.heap.allocate(nbytes)
+        self._of_box.append(byte)
+        self._context.segment.windows[byte >> CHUNK_SHIFT]  # maps it
+        return byte, self._context.segment.base_of(byte) + byte, nbytes
 
     def keep_messages(self) -> None:
         """Note that the outbox of this superstep has messages, which are read after its end."""
@@ -105,6 +115,9 @@ class Outboxes:
     def free_all(self) -> None:
         """Free all outboxes: every process has left the group."""
         self._free(lambda _: True)
+        for byte in self._of_box:
+            self._context.heap.release(byte)
+        self._of_box.clear()
 
     def _free_delivered(self, nbytes: int) -> None:
         """Free the outbox of the last sync, if all processes have delivered that superstep.

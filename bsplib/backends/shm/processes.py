@@ -87,10 +87,7 @@ class Processes:
         self._segment.reserve(0, PAGE)
         for pid in range(self._nprocs):
             self._segment.reserve(self._segment.control_start(pid), PAGE)
-        bells = doorbells(self._segment, self._nprocs)
-        for bell in bells:
-            bell.initialise()
-        return bells
+        return doorbells(self._segment, self._nprocs)
 
     # -- a run ----------------------------------------------------------------------------
 

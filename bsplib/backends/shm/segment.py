@@ -165,6 +165,8 @@ class Segment:
             raise _no_addresses(size) from None
         self.buffer = memoryview(self._mapping)
         """The control words of all processes, as bytes."""
+        self.address = ctypes.addressof(ctypes.c_char.from_buffer(self._mapping))
+        """Address of the control words."""
         self.control = self.buffer.cast("Q")
         """The control words of all processes, as words."""
         self.windows = _Windows(self.descriptor)

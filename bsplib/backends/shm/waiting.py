@@ -1,7 +1,8 @@
 """How a process waits for others, and wakes those that wait for it.
 
-It looks again and again: first without a pause, then yielding its core after each look,
-then sleeping between two looks. PROTOCOL.md argues why no wake-up is lost.
+It looks again and again: first without a pause, then giving way after each look
+(:mod:`bsplib.core.waiting`), then sleeping between two looks. PROTOCOL.md argues why no
+wake-up is lost.
 """
 
 from __future__ import annotations
@@ -13,22 +14,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bsplib.backends.base import Stopped
-from bsplib.backends.shm.control import ABORT, ASLEEP, OS_PID, WAITED
+from bsplib.backends.shm.control import ABORT, ASLEEP, DOORBELL, OS_PID, WAITED, WORD
 from bsplib.backends.shm.doorbell import Doorbell
 from bsplib.backends.shm.fences import Fences
+from bsplib.core.waiting import MOST_SPINS, MOST_YIELDS, Waiter
 
-_MOST_SPINS = 1000
-"""Looks before the first yield, about 50 us: longer than a meeting takes where all are there."""
-_LEAST_SPINS = 200
-"""Least number of these looks, after spinning was in vain several times."""
-_FIRST_TRIAL = 32
-_LAST_TRIAL = 1 << 10
-"""Number of waits from one trial with all looks to the next: at first, and at most."""
-_YIELDS = 64
-"""Looks with a yield after each, at most."""
 _YIELD_NS = 500_000
 """Longest time in ns for which a process yields before it sleeps."""
 _YIELDS_PER_LOOK_AT_CLOCK = 4
+_SPINS_PER_CALL = 4
+"""Looks of the core that take as long as one call of a function that looks."""
 _LOOK_NS = 10_000_000
 _LOOKS_PER_STATE = 200
 """A process that may not sleep checks after each _LOOK_NS whether it waits in vain, and after
@@ -63,7 +58,6 @@ class Waiting:
         wait_by: str,
     ) -> None:
         self.control = control
-        self.waited = starts[pid] + WAITED
         self._pid = pid
         self._starts = starts
         self._doorbells = doorbells
@@ -72,54 +66,23 @@ class Waiting:
         self._told: set[int] = set()
         has_core = len(starts) <= len(os.sched_getaffinity(0)) or wait_by == "spin"
         self._yields = wait_by != "block"
-        self._patience = _YIELDS  # looks with a yield; halved after each wait that had to sleep
         self._sleeps = wait_by != "spin"
-        self._most_spins = self._spins = _MOST_SPINS if has_core and self._yields else 0
-        self._waits_to_trial = self._trial = _FIRST_TRIAL
+        address = doorbells[pid].address - WORD * (starts[pid] + DOORBELL)
+        self.waiter = Waiter(
+            address + WORD * (starts[pid] + WAITED),
+            [address + WORD * (start + ASLEEP) for start in starts],
+            [doorbell.address for doorbell in doorbells],
+            MOST_SPINS if has_core and self._yields else 0,
+            MOST_YIELDS if self._yields else 0,
+            fences.posts_need_fence,
+            self._move_to_own_core,
+        )
 
     def begin_anew(self) -> None:
         """Report stopped processes again: another task begins."""
         self._told.clear()
 
-    # -- waking -------------------------------------------------------------------------
-
-    def wake_if_waited(self) -> None:
-        """Wake processes that sleep until this one posts; called after each post."""
-        if self._fences.posts_need_fence:
-            self._fences.full()
-        if self.control[self.waited]:
-            self.wake()
-
-    def wake(self) -> None:
-        """Wake all sleeping processes; called where WAITED is set after a post."""
-        control = self.control
-        control[self.waited] = 0
-        self._fences.full()  # the cleared WAITED, before the loads of ASLEEP
-        for pid, start in enumerate(self._starts):
-            if control[start + ASLEEP]:
-                self._doorbells[pid].release()
-
     # -- waiting --------------------------------------------------------------------------
-
-    def arrives(self, word: int, floor: int) -> bool:
-        """Spin, then yield, until a word has at least some value; return whether it has.
-
-        The caller has to fence before it reads what the word announces.
-        """
-        control = self.control
-        if self._most_spins:
-            for _ in range(self._spins_this_time()):
-                if control[word] >= floor:
-                    self._spins, self._trial = self._most_spins, _FIRST_TRIAL
-                    return True
-            self._give_up_spinning()
-        if self._yields:
-            for _ in range(self._patience):
-                if control[word] >= floor:
-                    self._patience = min(2 * self._patience, _YIELDS)
-                    return True
-                _sched_yield()
-        return False
 
     def wait(
         self,
@@ -145,35 +108,16 @@ class Waiting:
         if (spun or not self._spin_until(ready)) and not (
             self._yields and self._yield_until(ready, whom, suspect)
         ):
-            self._patience = max(self._patience // 2, 1)
+            self.waiter.be_impatient()
             self._sleep_until(ready, whom, suspect)
 
     def _spin_until(self, ready: Callable[[], object]) -> bool:
-        for _ in range(self._spins_this_time()):
+        for _ in range(self.waiter.spins_this_time() // _SPINS_PER_CALL):
             if ready():
-                self._spins, self._trial = self._most_spins, _FIRST_TRIAL
+                self.waiter.spun_well()
                 return True
-        self._give_up_spinning()
+        self.waiter.give_up_spinning()
         return False
-
-    def _spins_this_time(self) -> int:
-        """Return how often to look: less often each time that it was in vain.
-
-        If another program has the core of the process that is waited for, spinning only delays
-        it. A trial with all looks from time to time finds out whether that has changed.
-        """
-        self._waits_to_trial -= 1
-        if not self._waits_to_trial:
-            self._spins = self._most_spins
-        return self._spins
-
-    def _give_up_spinning(self) -> None:
-        """Spin less the next time; after a trial with all looks, move to another core."""
-        if self._spins == self._most_spins > 0:
-            self._move_to_own_core()
-            self._trial = min(2 * self._trial, _LAST_TRIAL)
-            self._waits_to_trial = self._trial
-        self._spins = max(self._spins // 2, min(_LEAST_SPINS, self._most_spins))
 
     def _move_to_own_core(self) -> None:
         """Leave a core that this process may share with the process that it waits for.
@@ -189,11 +133,11 @@ class Waiting:
         self, ready: Callable[[], object], whom: Sequence[int], suspect: Callable[[], None]
     ) -> bool:
         looks = 0
-        deadline = time.perf_counter_ns() + _YIELD_NS * self._patience // _YIELDS
+        deadline = time.perf_counter_ns() + _YIELD_NS * self.waiter.patience // MOST_YIELDS
         while True:
             for _ in range(_YIELDS_PER_LOOK_AT_CLOCK):
                 if ready():
-                    self._patience = min(2 * self._patience, _YIELDS)
+                    self.waiter.be_patient()
                     return True
                 _sched_yield()
             if self.control[ABORT]:
@@ -221,13 +165,14 @@ class Waiting:
                 for word in waited:
                     control[word] = 1
                 self._fences.all_processes()  # a process that posts from now on finds WAITED set
+                seen = doorbell.look()
                 aborted = control[ABORT]
                 if ready():  # even if aborted: the wait is over, and this process may go on
                     return
                 if aborted:
                     raise Stopped
                 suspect()
-                doorbell.acquire(timeout=_NAPS_S[min(naps, len(_NAPS_S) - 1)])
+                doorbell.acquire(seen, _NAPS_S[min(naps, len(_NAPS_S) - 1)])
                 naps += 1
                 if naps % _NAPS_PER_LOOK == 0:
                     self._say_who_is_stopped(whom)
