@@ -6,14 +6,15 @@ theme, may use all that stands above it, and nothing that stands below:
 ==================== ======================================== ================================
 class                file in primitives/                      what a program calls
 ==================== ======================================== ================================
+``Core``             core.py in core/: the quick way of what  put, hpput, get, send, messages,
+                     is frequent                              sync
 ``GroupState``       state.py: all private attributes, errors pid, nprocs, machine
-``Supersteps``       superstep.py: what the end of one does   sync, oblsync
+``Supersteps``       superstep.py: what the end of one does   oblsync
 ``Arrays``           arrays.py                                push_reg, pop_reg, zeros, empty,
                                                               array, scope
-``RemoteAccess``     remote.py                                put, hpput, get, hpget, put_at,
-                                                              get_at
-``Mailbox``          mailbox.py                               send, qsize, get_tag, move,
-                                                              hpmove, messages, set_tagsize
+``RemoteAccess``     remote.py: the long way of transfers     hpget, put_at, get_at
+``Mailbox``          mailbox.py: the long way of messages     qsize, get_tag, move, hpmove,
+                                                              set_tagsize
 ``CollectiveMail``   collective_mail.py                       (what the next two share)
 ``Exchanges``        exchanges.py                             broadcast, gather, allgather,
                                                               scatter, alltoall

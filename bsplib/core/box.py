@@ -43,13 +43,13 @@ PUT, STAGED_PUT, MESSAGE, STAGED_MESSAGE = 1, 2, 3, 4
 """Kinds of records."""
 KIND_SHIFT = 60
 SLOT_SHIFT = 40
-SIZE_MASK = (1 << SLOT_SHIFT) - 1
-MOST_SLOTS = 1 << KIND_SHIFT - SLOT_SHIFT
+SIZE_MASK = (1 << 40) - 1
+MOST_SLOTS = 1 << 20
 HEAD_BYTES = 16
 """Of a record, and of a chunk."""
 CARD_BYTES = 216
 """Most bytes of the card: what a slot has room for."""
-BYTE_MASK = (1 << KIND_SHIFT) - 1
+BYTE_MASK = (1 << 60) - 1
 
 AT_INDEX, ON_CARD, IN_BOX, INLINE = 0, 1, 2, 8
 """What the head word of a post says in its upper bits: where the transfers are. The parcels of

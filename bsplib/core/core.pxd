@@ -12,7 +12,7 @@ from bsplib.core.lanes cimport Lane
 from bsplib.core.meeting cimport Meeting
 from bsplib.core.queue cimport Queue
 
-cdef word MOST_IN_BOX, _KIND, _HAS_GET, _UNRESOLVED, _HAS_MESSAGES, _LOW, _CARD_ROOM
+cdef word _MOST_SHARED, _MOST_PRIVATE, _KIND, _HAS_GET, _UNRESOLVED, _HAS_MESSAGES, _LOW, _CARD_ROOM
 cdef Py_ssize_t _MOST_OFFSET
 
 cdef class Core:
@@ -20,6 +20,7 @@ cdef class Core:
     cdef public int _nprocs
     cdef public Meeting _meeting
     cdef public Box _box
+    cdef word _most_in_box
     cdef public Py_ssize_t _superstep
     cdef public object _unusable
     cdef public bint _long

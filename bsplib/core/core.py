@@ -30,6 +30,7 @@ from bsplib.core.lanes import Lane
 from bsplib.core.meeting import Meeting
 from bsplib.core.queue import Queue
 from bsplib.errors import BspError
+from bsplib.sync_kinds import Kind
 
 if not cython.compiled:
     from bsplib.core.atomics import (
@@ -74,8 +75,10 @@ if not cython.compiled:
     )
 prepare()
 
-MOST_IN_BOX = 8192
-"""Bytes up to which values are copied into the box; larger ones are staged."""
+_MOST_SHARED, _MOST_PRIVATE = 8192, 1024
+"""Bytes up to which values are copied into the box, where processes share memory and where
+they do not; larger ones are staged."""
+_SYNC = Kind.SYNC
 _KIND = 3
 _HAS_GET = 4
 _UNRESOLVED = 8
@@ -86,8 +89,9 @@ _MOST_OFFSET = 1 << 40
 _MOST_HEADS = 4096
 """Heads of messages that are remembered, to encode and decode them once."""
 
-Record = tuple[int, int, int, Any, Any]
-"""A record, read: its kind, slot, first byte, head, and its data or where they are staged."""
+Record = tuple[bool, int, int, Any, Any]
+"""A record, read: whether it is a message, its slot, its first byte, its head, and its data or
+where they are staged."""
 
 
 class Core:
@@ -105,6 +109,7 @@ class Core:
         self._nprocs = nprocs
         self._meeting = meeting
         self._box = box
+        self._most_in_box = _MOST_SHARED if meeting.is_quick else _MOST_PRIVATE
         self._superstep = 0
         self._unusable: str | None = None
         self._long = False
@@ -339,7 +344,7 @@ class Core:
         if self._recorded:
             self._sync_recorded()
         elif not self._sync_quickly(0):
-            self._end_superstep(0, 0)
+            self._end_superstep(_SYNC, 0)
 
     def messages(self) -> Any:
         """Take the messages one after the other, as (source, tag, payload).
@@ -407,7 +412,8 @@ class Core:
                 return -1
         elif ndim_of(array) != 1 or length_of(array, 0) != 1:
             return -1
-        return self._lane.first_of(array)
+        found: Lane = self._lane
+        return found.first_of(array)
 
     def _put_quickly(self, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
         to = small_integer(pid)
@@ -431,7 +437,7 @@ class Core:
 
     def _put_bytes(self, to: int, lane: Lane, first: int, values: Any, nbytes: int) -> bool:
         """Copy contiguous values into the box, or stage them where they are large."""
-        if nbytes <= MOST_IN_BOX:
+        if nbytes <= self._most_in_box:
             copy(self._room(to, lane, first, nbytes), address_of(values), nbytes)
             return True
         staged = self._stage(values, nbytes, to)
@@ -512,7 +518,7 @@ class Core:
                 copy(address_of(dst), there, nbytes)
             return
         size = 0
-        for _dst, there, nbytes, _pid, _slot, _first in self._quick_gets:
+        for _dst, _there, nbytes, _pid, _slot, _first in self._quick_gets:
             size += nbytes
         if size > len(self._read):
             self._read = np.empty(size, np.uint8)
@@ -542,7 +548,7 @@ class Core:
         if tag is not None and type(tag) is not int and type(tag) is not str:
             return False
         if type(payload) is bytes:
-            if len(payload) > MOST_IN_BOX:
+            if len(payload) > self._most_in_box:
                 return False
             head = self._heads_out.get(tag)
             if head is None:
@@ -552,7 +558,7 @@ class Core:
         if not is_array(payload) or not is_packed(payload):
             return False
         nbytes = nbytes_of(payload)
-        if nbytes > MOST_IN_BOX:
+        if nbytes > self._most_in_box:
             return False
         head = self._heads_out.get((id(payload.dtype), payload.shape, tag))
         if head is None:
@@ -790,7 +796,7 @@ class Core:
 
     def _is_small(self, nbytes: int) -> bool:
         """Tell whether values are copied into the box, and not staged."""
-        return nbytes <= MOST_IN_BOX
+        return nbytes <= self._most_in_box
 
     def _add_put(self, to: int, slot: int, first: int, values: Any) -> None:
         """Add a put of contiguous values that are small."""
@@ -805,7 +811,7 @@ class Core:
         head = STAGED_PUT << KIND_SHIFT | slot << SLOT_SHIFT | nbytes
         poke(self._box.room(to, head, first, 8), staged)
 
-    def _serve_own_gets(self, first_half: bool) -> None:  # noqa: FBT001
+    def _serve_own_gets(self, first_half: bool) -> None:
         """Read what this process gets, or write it to its destinations."""
         if first_half:
             self._read_gets()
@@ -879,7 +885,9 @@ class Core:
     ) -> None:
         raise NotImplementedError
 
-    def _get_slowly(self, operation: str, pid: Any, src: Any, dst: Any, offset: Any, at: Any) -> Any:
+    def _get_slowly(
+        self, operation: str, pid: Any, src: Any, dst: Any, offset: Any, at: Any
+    ) -> Any:
         raise NotImplementedError
 
     def _send_slowly(self, pid: Any, payload: Any, tag: Any) -> None:
@@ -894,7 +902,7 @@ class Core:
     def _sync_recorded(self) -> None:
         raise NotImplementedError
 
-    def _end_superstep(self, kind: int, stamp: int) -> None:
+    def _end_superstep(self, kind: Any, stamp: int) -> None:
         raise NotImplementedError
 
     def _port_end_superstep(self) -> None:

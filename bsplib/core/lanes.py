@@ -51,8 +51,8 @@ class Lane:
         array: Any,
         slot: int,
         sizes: Sequence[int],
-        alike: bool,  # noqa: FBT001
-        alone: bool,  # noqa: FBT001
+        alike: bool,
+        alone: bool,
     ) -> None:
         self.array = array
         self.dtype = array.dtype

@@ -35,7 +35,7 @@ cdef class SharedMeeting(Meeting):
     cdef int _slots
     cdef word[::1] _places
     cdef word[::1] _bases
-    @cython.locals(area=word, number=word, base=word)
+    @cython.locals(area=word, number=word, base=word, found=word)
     cpdef word address_of(self, word byte) except? 0
     @cython.locals(last=word, delivered=word)
     cpdef bint is_settled(self, int pid) except -1

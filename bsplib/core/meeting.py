@@ -24,10 +24,10 @@ _STAMP, _HEAD, _BEHIND_HEAD = 8, 16, 24
 """Bytes in a slot at which these begin; the word is the first. See shm/control.py."""
 _SUPERSTEP_SHIFT = 24
 _MEETING_SHIFT = 16
-_NEXT_MEETING = 1 << _MEETING_SHIFT
+_NEXT_MEETING = 1 << 16
 _AREA_SHIFT = 44
 _CHUNK_SHIFT = 20
-_AREA_MASK = (1 << _AREA_SHIFT) - 1
+_AREA_MASK = (1 << 44) - 1
 _WINDOWS = _AREA_SHIFT - _CHUNK_SHIFT
 """Windows of an area, see shm/segment.py."""
 
@@ -50,8 +50,8 @@ class Hooks(Protocol):
     def after_posts(self) -> None:
         """Look at what only some meetings have to do when all have posted."""
 
-    def window_of(self, byte: int) -> int:
-        """Map the window of a byte; return its address minus its first byte."""
+    def map_byte(self, byte: int) -> int:
+        """Map the window of a byte of the segment; return the address of the byte."""
 
 
 class Meeting:
@@ -155,7 +155,8 @@ class SharedMeeting(Meeting):
         number = bit_length(((byte & _AREA_MASK) >> _CHUNK_SHIFT) + 1) - 1
         base = self._bases[area * _WINDOWS + number]
         if base == 0:
-            base = wrapped(self._hooks.window_of(byte))
+            found = self._hooks.map_byte(byte)
+            base = wrapped(found - byte)
             self._bases[area * _WINDOWS + number] = base
         return wrapped(base + byte)
 

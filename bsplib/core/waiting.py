@@ -15,8 +15,16 @@ try:
 except ImportError:
     from bsplib.core import _no_cython as cython
 if not cython.compiled:
-    from bsplib.core.atomics import compiler_fence, full_fence, give_way, load, poke, relax, store
-    from bsplib.core.atomics import peek, wake_up
+    from bsplib.core.atomics import (
+        compiler_fence,
+        full_fence,
+        give_way,
+        load,
+        peek,
+        relax,
+        store,
+        wake_up,
+    )
 
 MOST_SPINS = 2000 if cython.compiled else 500
 """Looks before the first one that gives way, about 50 us: longer than a meeting takes where all
@@ -50,7 +58,7 @@ class Waiter:
         doorbells: Sequence[int],
         spins: int,
         yields: int,
-        posts_need_fence: bool,  # noqa: FBT001
+        posts_need_fence: bool,
         move: Callable[[], None],
     ) -> None:
         self.waited = waited

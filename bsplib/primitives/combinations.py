@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from bsplib.backends.members import named
+from bsplib.core.queue import Message
 from bsplib.errors import ShapeError, UsageError
 from bsplib.primitives.collective_mail import header_of
 from bsplib.primitives.exchanges import Exchanges
 from bsplib.transfers import operations
-from bsplib.transfers.messages import CollectiveTag, Message
+from bsplib.transfers.messages import CollectiveTag
 from bsplib.transfers.operations import Op
 
 _WORD = 8

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bsplib.core.queue import Message
 from bsplib.errors import UsageError
 from bsplib.primitives.collective_mail import CollectiveMail, copied, header_of, unpack
-from bsplib.transfers.messages import CollectiveTag, Message
+from bsplib.transfers.messages import CollectiveTag
 from bsplib.transfers.registry import DtypeCode, decode_dtype, encode_dtype
 
 

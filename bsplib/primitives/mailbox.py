@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from bsplib.core.queue import Message
 from bsplib.errors import (
-    BspError,
     MessageError,
 )
 from bsplib.primitives.remote import RemoteAccess
@@ -149,7 +149,7 @@ class Mailbox(RemoteAccess):
         self._next_tag_size = nbytes
         return self._tag_size
 
-    def _decode(self, message: messages.Message) -> tuple[int, Any, Any]:
+    def _decode(self, message: Message) -> tuple[int, Any, Any]:
         """Return a message as a program reads it."""
         source, head, content = message
         payload = messages.decode(head, content, self._port.fetch)

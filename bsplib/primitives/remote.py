@@ -50,9 +50,9 @@ class RemoteAccess(Arrays):
         if self._unusable is not None or get_ident() != self._thread:
             self._check_usable()
         to = self._check_pid(pid, operation)
-        if pid.__class__ is not int and at is None:  # one of numpy's integers
-            if self._try_put(operation, to, src, dst, offset):
-                return
+        again = pid.__class__ is not int and at is None  # it is one of numpy's integers
+        if again and self._try_put(operation, to, src, dst, offset):
+            return
         target = target_of(operation, self._registry, to, dst, offset, at)
         if self._watch is not None:
             src = self._watch.source(src, operation)
@@ -168,9 +168,10 @@ class RemoteAccess(Arrays):
                 early.gets += 1
                 early.bytes_read += get.nbytes
                 return destination
-        if isinstance(get, StretchGet) and target.rearranged is None:
-            if self._try_get(sender, src, destination, get.first):
-                return destination
+        if isinstance(get, StretchGet) and target.rearranged is None and self._try_get(
+            sender, src, destination, get.first
+        ):
+            return destination
         outgoing = self._outgoing_of_get(sender)
         outgoing.add_get(get)
         if self._watch is not None:

@@ -21,6 +21,7 @@ from bsplib.backends.parcels import Payload, Ticket
 from bsplib.core.box import Box
 from bsplib.core.core import Core
 from bsplib.core.lanes import Lane
+from bsplib.core.meeting import Meeting
 from bsplib.errors import BspError, PartitionError, ProcessRangeError, UsageError
 from bsplib.machine import Machine
 from bsplib.transfers import messages
@@ -53,8 +54,7 @@ class GroupState(Core):
     """
 
     def __init__(self, port: Port, terms: Terms, parent: GroupState | None = None) -> None:
-        meeting = port.meeting()
-        super().__init__(port.pid, port.nprocs, meeting, Box(port.pid, port.nprocs, port.box_memory()))
+        super().__init__(port.pid, port.nprocs, *_quick_way_of(port))
         # These attributes never change.
         self._port = port
         """The connection to the other processes, which the backend has made."""
@@ -182,7 +182,8 @@ class GroupState(Core):
         """Return where the long way adds transfers, behind all records so far."""
         if self._has_records():
             self._spill()
-        return self._out[pid]
+        outgoing: Outgoing = self._out[pid]
+        return outgoing
 
     def _spill(self) -> None:
         """Move all that the quick way has collected in this superstep to the long way."""
@@ -203,7 +204,7 @@ class GroupState(Core):
         self._forget_counts()
 
     def _move(
-        self, pid: int, is_message: bool, slot: int, first: int, head: bytes | None, data: Any  # noqa: FBT001
+        self, pid: int, is_message: bool, slot: int, first: int, head: bytes | None, data: Any
     ) -> None:
         """Move one record to the long way."""
         payload: Payload = self._packed(data, pid, is_message)
@@ -212,12 +213,12 @@ class GroupState(Core):
         else:
             self._out[pid].add_stretch(slot, first // self._registry.itemsize(slot), payload)
 
-    def _packed(self, data: Any, pid: int, is_message: bool) -> Payload:  # noqa: FBT001
+    def _packed(self, data: Any, pid: int, is_message: bool) -> Payload:
         """Return the payload of a record as the long way has it."""
         if isinstance(data, tuple):
             return self._ticket(*data)
         if len(data) <= messages.INLINE:
-            return data
+            return bytes(data)
         stage = self._port.stage_message if is_message else self._port.stage
         return messages.pack(np.frombuffer(data, np.uint8), stage, pid)
 
@@ -313,3 +314,8 @@ class GroupState(Core):
         for registration in registrations:
             assert registration.memory is not None  # or it would not be among them
             self._port.release(registration.memory)
+
+
+def _quick_way_of(port: Port) -> tuple[Meeting, Box]:
+    """Return what the core needs: the meetings of a group, and the box of this process."""
+    return port.meeting(), Box(port.pid, port.nprocs, port.box_memory())

@@ -79,8 +79,7 @@ class Supersteps(GroupState):
 
     def _end_superstep(self, kind: Kind, stamp: int) -> None:
         """End the superstep together with all processes of the group, whatever it has."""
-        if self._has_records() or self._quick_gets or self._has_early:
-            self._spill()
+        self._spill()
         out, registry = self._out, self._registry
         if not (out or kind or self._long or self._changes or self._queue.messages):
             self._end_empty_superstep(stamp)

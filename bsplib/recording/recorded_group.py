@@ -10,20 +10,16 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
-
-from numpy.typing import ArrayLike
+from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from bsplib.backends.base import Port
 from bsplib.backends.parcels import traffic_of
 from bsplib.group import Group
-from bsplib.primitives.remote import Offset
 from bsplib.primitives.state import Terms
 from bsplib.recording.recorder import Recorder
 from bsplib.recording.records import NO_CPU, Direction, GroupInfo
 from bsplib.sync_kinds import Kind
 from bsplib.transfers.outgoing import Early, Outgoing
-from bsplib.transfers.place import Array
 
 _SYNC = Kind.SYNC
 _NOTHING = 0, 0
@@ -94,13 +90,16 @@ class RecordedGroup(Group):
         arrive = self._stamp_arrival()
         superstep = self._superstep
         traffic: _Traffic = ({}, {})
-        if not self._try_sync(arrive):
+        if self._try_sync(arrive):
+            released = self._meeting.released
+        else:
             self._spill()
             traffic = ({**self._out}, self._early)
             _end_superstep(self, _SYNC, arrive)
+            released = self._port.released
         end = self._now()
         stack = self._recorder.stack_of_sync()
-        self._write(superstep, _SYNC, stack, arrive, self._port.released, end, traffic)
+        self._write(superstep, _SYNC, stack, arrive, released, end, traffic)
 
     def _end_superstep(self, kind: Kind, stamp: int) -> None:  # noqa: ARG002  # stamped here
         """Record the end of ``main``, or a sync that was called as ``Group.sync(bsp)``."""

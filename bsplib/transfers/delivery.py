@@ -27,8 +27,9 @@ from bsplib.backends.parcels import (
     WordsGet,
     WordsPut,
 )
+from bsplib.core.queue import Message
 from bsplib.transfers.irregular import combine, pick, write_at
-from bsplib.transfers.messages import INLINE, Message, pack, unpack
+from bsplib.transfers.messages import INLINE, pack, unpack
 from bsplib.transfers.place import Array, Region, from_wire
 from bsplib.transfers.registry import Registration, Registry
 

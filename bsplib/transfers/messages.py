@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from bsplib.backends.base import Carrier, Room
 from bsplib.backends.parcels import MessageHead, Payload, Ticket
-from bsplib.core.queue import Message
 from bsplib.errors import MessageError
 from bsplib.transfers.guard import GuardedArray, readable
 from bsplib.transfers.registry import DtypeCode, decode_dtype, encode_dtype
@@ -47,7 +46,6 @@ class CollectiveTag(NamedTuple):
     operation: str
     header: Any = None
     """What the receiver needs besides the payload, in plain values."""
-
 
 
 def pack(values: NDArray[Any], stage: Stage, to: int) -> Payload:

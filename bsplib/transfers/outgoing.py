@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from bsplib.backends.parcels import (
-    LONE_PUT_BYTES,
     Gets,
     IndexGet,
     IndexPut,
-    LonePut,
     MessageHead,
     Messages,
     OtherGet,
@@ -38,9 +35,7 @@ _new = tuple.__new__
 class Outgoing:
     """Puts, gets and messages from one process to another, in program order.
 
-    Stretches are kept by columns, which takes less time than an object for each. Single words
-    that are put one after the other into the same array make a **run**, which travels as one
-    :class:`WordsPut`.
+    Stretches are kept by columns, which takes less time than an object for each.
     """
 
     # One object is made in each superstep for each receiver. These are defaults of the class,
@@ -59,34 +54,21 @@ class Outgoing:
     _other_gets: Sequence[OtherGet] = _NONE
     _get_indices: Sequence[Payload] = _NONE
 
-    _has_puts = False
-    _lone: LonePut | None = None  # the put that is the only one so far
-    _single: int | None = None  # slot of the last put, if that put one word
-    _run: int | None = None  # slot of the array of the run to which words are added now
-    _run_firsts: list[int]
-    _run_words: list[bytes]
-
     # -- puts -------------------------------------------------------------------------------
 
     def add_stretch(self, slot: int, first: int, payload: Payload) -> None:
         """Add a put of elements that follow each other, after all puts so far."""
-        if not self._has_puts:
-            self._has_puts = True
-            self._lone = slot, first, payload
-            return
-        if self._lone is not None or self._run is not None:
-            self._settle()
         if self._other_puts:
             self._add_late_stretch(slot, first, payload)
-            return
-        self._single = None
-        self._put_slots.append(slot)  # type: ignore[attr-defined]  # lists, see _settle
-        self._put_firsts.append(first)  # type: ignore[attr-defined]
-        self._values.append(payload)  # type: ignore[attr-defined]
+        elif self._put_slots:
+            self._put_slots.append(slot)  # type: ignore[attr-defined]  # lists, made below
+            self._put_firsts.append(first)  # type: ignore[attr-defined]
+            self._values.append(payload)  # type: ignore[attr-defined]
+        else:
+            self._put_slots, self._put_firsts, self._values = [slot], [first], [payload]
 
     def _add_late_stretch(self, slot: int, first: int, payload: Payload) -> None:
         """Add a stretch that comes after a put of another kind."""
-        self._single = None
         last = self._other_puts[-1]
         if not isinstance(last, StretchPuts):
             last = StretchPuts([], [])
@@ -94,47 +76,6 @@ class Outgoing:
         last.slots.append(slot)
         last.firsts.append(first)
         self._values.append(payload)  # type: ignore[attr-defined]
-
-    def add_word(self, slot: int, first: int, word: bytes) -> None:
-        """Add a put of one word."""
-        if not self._has_puts:
-            self._has_puts = True
-            self._single = slot
-            self._lone = slot, first, word
-        elif self._run == slot:
-            self._run_firsts.append(first)
-            self._run_words.append(word)
-        elif self._single == slot:
-            self._open_run(slot, first, word)
-        else:
-            self.add_stretch(slot, first, word)
-            self._single = slot
-
-    def _open_run(self, slot: int, first: int, word: bytes) -> None:
-        """Begin a run with the single word that was put last and with another one."""
-        before, value = self._take_last()
-        self._run, self._single = slot, None
-        self._run_firsts, self._run_words = [before, first], [value, word]
-
-    def _take_last(self) -> tuple[int, Any]:
-        """Remove the last put, which is a stretch; return its first element and its values."""
-        if self._lone is not None:
-            _, first, value = self._lone
-            self._lone = None
-            return first, value
-        columns: Any = self._put_slots, self._put_firsts
-        if self._other_puts:
-            columns = self._other_puts[-1]
-        slots, firsts = columns
-        slots.pop()
-        return firsts.pop(), self._values.pop()  # type: ignore[attr-defined]  # a list by now
-
-    def _close_run(self) -> None:
-        slot, self._run = self._run, None
-        assert slot is not None  # the callers have checked
-        put = WordsPut(slot, None, len(self._run_firsts))
-        indices = array("q", self._run_firsts).tobytes()
-        self.add_words(put, indices, b"".join(self._run_words))
 
     def add_put(self, put: StretchPut | IndexPut, payload: Payload) -> None:
         """Add a put of any kind but single words."""
@@ -150,19 +91,8 @@ class Outgoing:
 
     def _add_other(self, put: IndexPut | WordsPut, payload: Payload) -> None:
         """Add a put that is not kept by columns."""
-        self._settle()
-        self._has_puts, self._single = True, None
         self._other_puts = _with(self._other_puts, put)
         self._values = _with(self._values, payload)
-
-    def _settle(self) -> None:
-        """Move a lone word or an open run to where the other puts are kept."""
-        if self._lone is not None:
-            slot, first, word = self._lone
-            self._put_slots, self._put_firsts, self._values = [slot], [first], [word]
-            self._lone = self._single = None
-        elif self._run is not None:
-            self._close_run()
 
     # -- gets and messages ------------------------------------------------------------------
 
@@ -214,18 +144,8 @@ class Outgoing:
 
     # -- what is sent -----------------------------------------------------------------------
 
-    def lone_put(self) -> LonePut | None:
-        """Return the put that is all there is; None if there is more, or nothing."""
-        lone = self._lone
-        if lone is None or self.messages or self._get_slots or self._other_gets:
-            return None
-        data = lone[2]
-        return None if data.__class__ is bytes and len(data) > LONE_PUT_BYTES else lone
-
     def parcel(self) -> Parcel:
         """Return the parcel to send."""
-        if self._lone is not None or self._run is not None:
-            self._settle()
         puts = gets = messages = None
         if self._values:
             puts = _new(
@@ -255,7 +175,7 @@ class Outgoing:
 
     def is_empty(self) -> bool:
         """Tell whether there is nothing to send."""
-        return not (self._has_puts or self.messages or self._get_slots or self._other_gets)
+        return not (self._values or self.messages or self._get_slots or self._other_gets)
 
     def count(self) -> int:
         """Return how many messages an oblsync of the receiver has to count for it."""
@@ -263,7 +183,6 @@ class Outgoing:
 
     def number_of_puts(self) -> int:
         """Return how many puts there are."""
-        self._settle()
         return len(self._put_slots) + sum(map(_number, self._other_puts))
 
     def number_of_gets(self) -> int:

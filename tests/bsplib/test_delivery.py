@@ -16,6 +16,7 @@ from bsplib.backends.parcels import (
     WordsPut,
     traffic_of,
 )
+from bsplib.core.queue import Queue
 from bsplib.transfers.delivery import (
     PendingGet,
     messages_of,
@@ -23,7 +24,7 @@ from bsplib.transfers.delivery import (
     write_gets,
     write_puts,
 )
-from bsplib.transfers.messages import Queue, decode, encode
+from bsplib.transfers.messages import decode, encode
 from bsplib.transfers.outgoing import Outgoing
 from bsplib.transfers.registry import Registry
 
@@ -211,7 +212,7 @@ def test_puts_of_all_kinds_keep_their_order_whatever_they_are_kept_in(registry, 
     out.add_put(StretchPut(slot, 0), np.array([7, 7, 7, 7]).tobytes())
     out.add_put(IndexPut(slot, (2,), ()), one)
     for place, word in ((0, 2), (0, 3), (1, 4)):
-        out.add_word(slot, place, words[word])
+        out.add_stretch(slot, place, words[word])
     out.add_put(StretchPut(slot, 1), words[5])
     out.add_words(WordsPut(slot, None, 1), np.array([3, 3]).tobytes(), words[6] + words[8])
     assert out.count() == 7

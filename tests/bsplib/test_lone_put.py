@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import bsplib
-from bsplib.backends.parcels import LONE_PUT_BYTES
 from bsplib.recording.trace import read_trace
 
 pytestmark = pytest.mark.procs(2, 3)
 
-SIZE = 2048
+SIZE = 10_000
+LONE_PUT_BYTES = 200
+"""Most bytes of the values of a put that travels inside the slot of its post."""
 EARLY = 16
 """What is put at any time may be looked at in the end only: it has room of its own."""
 
@@ -33,7 +34,7 @@ def too_long(bsp, x, to, mark):
 
 
 def staged(bsp, x, to, mark):
-    bsp.put(to, np.full(SIZE, mark, np.uint8), x[:SIZE])  # more than INLINE
+    bsp.put(to, np.full(SIZE, mark, np.uint8), x[:SIZE])  # more than the box takes
 
 
 def at_index(bsp, x, to, mark):

@@ -14,6 +14,7 @@ import bsplib
 from bsplib.backends.shm import waiting
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import ASLEEP, PAGE
+from bsplib.backends.shm.doorbell import Doorbell, doorbells
 from bsplib.backends.shm.segment import Segment
 
 from .phases import eventually, standard_error, state_of
@@ -128,20 +129,12 @@ class GivenWayError(Exception):
     """The process that waits lets others have its core."""
 
 
-class Bell:
-    """A semaphore that nobody waits for who has not been rung."""
+class Bell(Doorbell):
+    """A doorbell at which nobody sleeps who has not been woken."""
 
-    def __init__(self):
-        self.rung = 0
-
-    def release(self):
-        self.rung += 1
-
-    def acquire(self, timeout=None):
-        if not self.rung:
+    def acquire(self, seen, timeout):
+        if self.look() == seen:
             raise GivenWayError
-        self.rung -= 1
-        return True
 
 
 @pytest.fixture
@@ -153,7 +146,7 @@ def take_contexts():
     contexts = []
 
     def take(wait):
-        bells = [Bell(), Bell()]
+        bells = [Bell(bell.address) for bell in doorbells(segment, 2)]
         contexts.extend(ProcessContext(segment, pid, bells, wait) for pid in range(2))
         for each in contexts:
             each.begin()
@@ -176,7 +169,7 @@ def test_what_is_posted_just_before_a_process_goes_to_sleep_is_not_missed(
     def post(now):
         if now == moment and not posted:
             posted.append(now)
-            poster.waiting.wake_if_waited()
+            poster.waiting.waiter.posted()
 
     def ready():
         there = bool(posted)

@@ -13,7 +13,6 @@ from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
 from bsplib.backends.shm.outbox import Outbox
-from bsplib.backends.shm.segment import CHUNK_SHIFT
 from bsplib.core.box import Block
 
 _NOT_YET = 1 << 62
@@ -69,8 +68,7 @@ class Outboxes:
         """Return memory for the box of the group, which is free when all have left it."""
         byte, _ = self._context.heap.allocate(nbytes)
         self._of_box.append(byte)
-        self._context.segment.windows[byte >> CHUNK_SHIFT]  # maps it
-        return byte, self._context.segment.base_of(byte) + byte, nbytes
+        return byte, self._context.segment.address_of(byte), nbytes
 
     def keep_messages(self) -> None:
         """Note that the outbox of this superstep has messages, which are read after its end."""

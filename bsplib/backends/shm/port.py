@@ -122,14 +122,10 @@ class ShmPort(Port):
     ) -> Arrivals | None:
         """See :meth:`Port.exchange`."""
         head = self._write_parcels(parcels, common) if parcels or common is not None else 0
-        if self._meeting.meet(note, head, stamp):
-            return None
-        return self._inbox.collect()
-
-    @property
-    def released(self) -> int:
-        """See :attr:`Port.released`."""
-        return self._meeting.released
+        nothing_new = self._meeting.meet(note, head, stamp)
+        if stamp:
+            self.released = self._meeting.released
+        return None if nothing_new else self._inbox.collect()
 
     def collect(self) -> Arrivals:
         """See :meth:`Port.collect`."""
@@ -181,9 +177,9 @@ class ShmPort(Port):
         if self._left_over:
             self._context.reclaim_left_groups()
 
-    def window_of(self, byte: int) -> int:
-        """Map the window of a byte; return its address minus its first byte."""
-        return self._segment.base_of(byte)
+    def map_byte(self, byte: int) -> int:
+        """Map the window of a byte of the segment; return the address of the byte."""
+        return self._segment.address_of(byte)
 
     def _addresses(self, block: int) -> tuple[tuple[int, ...], int]:
         """Return the addresses of the slots and of DELIVERED of a block."""
@@ -209,7 +205,7 @@ class ShmPort(Port):
         self._oblivious.post(write, stamp)
         arrived = self._oblivious.collect(expected)
         self._meeting.oblivious = self._oblivious.latest
-        self._meeting.released = self._oblivious.released
+        self.released = self._oblivious.released
         return arrived
 
     # -- supersteps and sub-groups ------------------------------------------------------

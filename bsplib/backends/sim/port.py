@@ -15,7 +15,7 @@ from bsplib.backends.launching import Prices
 from bsplib.backends.members import Members, as_members, named
 from bsplib.backends.mismatch import are_apart
 from bsplib.backends.oblivious import NOTHING, Collector, Post
-from bsplib.backends.parcels import LonePut, Parcel, Ticket, traffic_of
+from bsplib.backends.parcels import Parcel, Ticket, traffic_of
 from bsplib.backends.sim.world import Process, World
 from bsplib.core.clock import Clock
 from bsplib.errors import UsageError
@@ -243,10 +243,8 @@ class SimPort(Port):
             self._go_on(meeting)
         return self._arrivals(meeting)
 
-    def sync_one_put(
-        self, note: int, stamp: int, to: int = 0, lone_put: LonePut | None = None
-    ) -> Arrivals | list[LonePut] | None:
-        """See :meth:`Port.sync_one_put`.
+    def sync_empty(self, note: int, stamp: int = 0) -> Arrivals | None:
+        """See :meth:`Port.sync_empty`.
 
         If all processes come without transfers and with the same note, no posts are made.
         """
@@ -254,9 +252,9 @@ class SimPort(Port):
         meeting = self._gathering.meeting
         passes = self._superstep, note
         if self._looks_back or self._process.left or self._world.failed or self._before_main:
-            return super().sync_one_put(note, stamp, to, lone_put)
-        if lone_put is not None or (meeting.passing and meeting.passes != passes):
-            return super().sync_one_put(note, stamp, to, lone_put)
+            return super().sync_empty(note, stamp)
+        if meeting.passing and meeting.passes != passes:
+            return super().sync_empty(note, stamp)
         meeting.passes = passes
         meeting.passing.append(self.pid)
         meeting.latest_ns = max(meeting.latest_ns, stamp or self.now())
