@@ -168,8 +168,10 @@ class RemoteAccess(Arrays):
                 early.gets += 1
                 early.bytes_read += get.nbytes
                 return destination
-        if isinstance(get, StretchGet) and target.rearranged is None and self._try_get(
-            sender, src, destination, get.first
+        if (
+            isinstance(get, StretchGet)
+            and target.rearranged is None
+            and self._try_get(sender, src, destination, get.first)
         ):
             return destination
         outgoing = self._outgoing_of_get(sender)
