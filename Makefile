@@ -8,14 +8,17 @@ READY := $(VENV)/.installed
 PEERS := $(VENV)/.peers-installed
 CAN_COMPILE := { command -v cc && $(PYTHON) -c 'import os, sys, sysconfig; \
 	sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'; } >/dev/null
+RUNTIME_TESTS := $(wildcard tests/bsplib/test_*.py tests/bsplib/*/test_*.py)
+RUNTIME_TESTS_1 := $(wildcard tests/bsplib/test_[a-o]*.py)
+RUNTIME_TESTS_2 := $(filter-out $(RUNTIME_TESTS_1),$(RUNTIME_TESTS))
 PAGE_TESTS := tests/profiler/ tests/webui/
 OTHER_TESTS := $(filter-out tests/bsplib/ $(PAGE_TESTS) tests/__pycache__/,$(wildcard tests/*/))
 
 # Tests start hundreds of interpreters, each of which would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo sql-story test test-runtime test-rooms test-pages test-quick test-all soak lint bench
-.PHONY: test-interpreted sanitize browser clean compiler core
+.PHONY: demo sql-story test test-runtime-1 test-runtime-2 test-rooms test-pages test-quick test-all
+.PHONY: test-interpreted soak lint bench sanitize browser clean compiler core
 
 demo: core
 	mkdir -p out
@@ -32,15 +35,18 @@ sql-story: core
 	$(BIN)/python -m apps.sql story --out out
 
 # All checks that every change has to pass: less than six minutes on two cores. Most tests keep
-# at most one core busy and some wait for processes or pages, hence three jobs run at once; what
-# each has written is shown when it has ended.
+# at most one core busy and some wait for processes or pages, hence four jobs of like lengths run
+# at once, and two short ones after them; what each has written is shown when it has ended.
 # (Under pytest-xdist tests run beside a second thread, and then bsplib forks no processes.)
 test: core browser
-	$(MAKE) --no-print-directory --jobs=3 --output-sync=target \
-	  test-runtime test-rooms test-pages test-interpreted lint
+	$(MAKE) --no-print-directory --jobs=4 --output-sync=target \
+	  test-runtime-1 test-runtime-2 test-rooms test-pages test-interpreted lint
 
-test-runtime: core
-	$(BIN)/pytest tests/bsplib
+test-runtime-1: core
+	$(BIN)/pytest $(RUNTIME_TESTS_1)
+
+test-runtime-2: core
+	$(BIN)/pytest $(RUNTIME_TESTS_2)
 
 test-rooms: core
 	$(BIN)/pytest $(OTHER_TESTS)

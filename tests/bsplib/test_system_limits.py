@@ -16,6 +16,7 @@ from .phases import DEADLINE_S
 pytestmark = pytest.mark.timeout(2 * DEADLINE_S)
 
 METHODS = ("fork", "forkserver", "spawn")
+SPAWN = pytest.param("spawn", marks=pytest.mark.slow)
 
 SCRIPT = """
 import os, resource, sys
@@ -127,7 +128,7 @@ def test_a_run_that_may_not_start_enough_processes_says_so(as_other_user, method
     assert re.fullmatch(2 * said + re.escape(WORKS), done.stdout), done.stdout
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["fork", "forkserver", SPAWN])
 def test_a_run_works_where_addresses_are_few(execute, method):
     done = execute(SCRIPT, f"RLIMIT_AS={1 << 30}", method)
     assert (done.stdout, done.stderr) == (3 * WORKS, "")
@@ -215,7 +216,7 @@ def test_shared_memory_that_is_full_is_an_error_under_every_start_method(with_li
     )
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["fork", "forkserver", SPAWN])
 def test_little_shared_memory_suffices_under_every_start_method(with_little, method):
     done = with_little(TINY, "3", method, "free", size="256k")
     assert (done.stdout, done.stderr) == ("{(3, 300)}\n", "")
