@@ -24,6 +24,7 @@ MIB = 2**20
 
 _COPY = "np.copyto between two barriers"
 _READ_COPY = "np.copyto and a barrier"
+_TWO_COPIES = "np.copyto into an outbox and out of it"
 
 
 def _name(mpi: Mpi, what: str) -> str:
@@ -113,8 +114,9 @@ def _large_put(
     put = partial(ours.sample, programs.puts_that_are_read, count, nbytes)
     return [
         Case(_READ_COPY, partial(peers.copies_that_are_read, 2, nbytes, count)),
+        Case(_TWO_COPIES, partial(peers.copies_by_an_outbox, 2, nbytes, count), (_READ_COPY,)),
         *_mpi_cases(stack, 2, what, "puts_that_are_read", count=count, nbytes=nbytes),
-        Case("put, sync", put, against, tuple(goals)),
+        Case("put, sync", put, (*against, _TWO_COPIES), tuple(goals)),
         Case("hpput, sync", partial(put, unbuffered=True), against, tuple(unbuffered_goals)),
     ]
 

@@ -129,6 +129,31 @@ def copies_that_are_read(nprocs: int, nbytes: int, count: int) -> float:
     return forked(nprocs, body)
 
 
+def copies_by_an_outbox(nprocs: int, nbytes: int, count: int) -> float:
+    """Return the seconds of the two copies that a put needs, with two barriers.
+
+    A put copies its values at the call, and writes them at the end of the superstep: each
+    process copies its source into shared memory, and the receiver copies it from there.
+    """
+    flags = shared_flags(nprocs)
+    outboxes = [shared_bytes(nbytes) for _ in range(nprocs)]
+
+    def body(pid: int) -> float:
+        wait, copy, outbox = spinning(flags, nprocs, pid), np.copyto, outboxes[pid]
+        source, target = np.zeros(nbytes, np.uint8), np.zeros(nbytes, np.uint8)
+        left = outboxes[(pid - 1) % nprocs]
+
+        def transfer(_: int) -> None:
+            wait()  # all have copied what was there before
+            copy(outbox, source)
+            wait()
+            copy(target, left)
+
+        return seconds_of_transfer(count, source, [target], transfer)
+
+    return forked(nprocs, body)
+
+
 def random_words(nprocs: int, count: int, number: int) -> float:
     """Return the seconds for each word that ``np.put`` writes to a random place.
 
