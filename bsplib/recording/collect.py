@@ -169,15 +169,18 @@ def _read_definitions(
 
 
 def first_half(run: Run) -> Run:
-    """Return a run without the second half of its time.
+    """Return a run without the second half of its time; if no time passed, without any record.
 
     Groups without records are left out, too: a program that opens very many groups
     makes a trace that is too long to be read.
     """
     records = run.records
     middle = (int(records["start"].min()) + int(records["end"].max())) // 2 if len(records) else 0
+    early = records["end"] <= middle
+    if early.all():  # no time passed in the run
+        early[:] = False
     whole = replace(run, complete=False)
-    return _without_empty_groups(_keep_whole(_keep(whole, records["end"] <= middle)))
+    return _without_empty_groups(_keep_whole(_keep(whole, early)))
 
 
 def _without_empty_groups(run: Run) -> Run:

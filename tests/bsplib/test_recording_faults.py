@@ -395,6 +395,24 @@ def test_a_trace_that_no_reader_would_take_is_not_written(run, tmp_path, monkeyp
     assert (tmp_path / TRACE).read_text() == "an older file"
 
 
+def test_a_run_in_which_no_time_passed_is_left_out_if_its_trace_would_be_too_long(
+    tmp_path, monkeypatch
+):
+    def main(bsp):
+        bsp.charge(0)
+        for _ in range(3):
+            bsp.sync()
+        return bsp.pid
+
+    free = bsplib.Machine("free", "none", g=0, l=0)
+    monkeypatch.setattr(trace, "MAX_JSON_BYTES", 200)
+    with pytest.warns(bsplib.TraceWarning, match="trace.json would have .* more than 200"):
+        path = tmp_path / TRACE
+        done = bsplib.run(main, nprocs=2, backend="sim", machine=free, profile=path)
+    assert done == [0, 1]
+    assert left(tmp_path) == []
+
+
 def test_a_time_that_no_trace_can_hold_ends_the_recording(tmp_path):
     def main(bsp, seconds):
         bsp.sync()
@@ -402,7 +420,7 @@ def test_a_time_that_no_trace_can_hold_ends_the_recording(tmp_path):
         bsp.sync()
         return bsp.pid
 
-    for seconds in (1e8, 1e12):
+    for seconds in (1e8, 4e9):  # the clock itself goes no further than 2^62 ns
         path = tmp_path / f"{seconds}.bsp"
         with pytest.warns(bsplib.TraceWarning, match="stopped recording"):
             assert bsplib.run(main, seconds, nprocs=2, backend="sim", profile=path) == [0, 1]
