@@ -404,10 +404,9 @@ def test_a_run_in_which_no_time_passed_is_left_out_if_its_trace_would_be_too_lon
             bsp.sync()
         return bsp.pid
 
-    free = bsplib.Machine("free", "none", g=0, l=0)
-    monkeypatch.setattr(trace, "MAX_JSON_BYTES", 200)
+    path, free = tmp_path / TRACE, bsplib.Machine("free", "none", g=0, l=0)
+    monkeypatch.setattr("bsplib.recording.trace.MAX_JSON_BYTES", 200)
     with pytest.warns(bsplib.TraceWarning, match="trace.json would have .* more than 200"):
-        path = tmp_path / TRACE
         done = bsplib.run(main, nprocs=2, backend="sim", machine=free, profile=path)
     assert done == [0, 1]
     assert left(tmp_path) == []
