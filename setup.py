@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sysconfig
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -29,6 +30,7 @@ def _load_build():
     spec = importlib.util.spec_from_file_location("_build", CORE / "_build.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    module.SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")  # another one for another platform
     return module
 
 
