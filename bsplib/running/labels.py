@@ -135,21 +135,29 @@ def _held(lock: int | None) -> Iterator[None]:
         fcntl.flock(lock, fcntl.LOCK_UN)
 
 
-@contextmanager
-def whole_lines(current_pid: CurrentPid, *, label: bool) -> Iterator[None]:
+class whole_lines:  # noqa: N801  # used like a function, in a with statement
     """Write what is printed inside the block to standard output and error in whole lines.
 
     Args:
         current_pid: returns the pid of the process that prints; None outside every process.
         label: whether the pid stands in front of a line.
     """
-    before = sys.stdout, sys.stderr
-    # A program without a terminal may have no streams at all.
-    made = [stream and WholeLines(stream, current_pid, label=label) for stream in before]
-    sys.stdout, sys.stderr = made
-    try:
-        yield
-    finally:
-        sys.stdout, sys.stderr = before
-        for stream in filter(None, made):
-            stream.close()
+
+    def __init__(self, current_pid: CurrentPid, *, label: bool) -> None:
+        self._current_pid = current_pid
+        self._label = label
+
+    def __enter__(self) -> None:
+        out, error = self._before = sys.stdout, sys.stderr
+        sys.stdout = self._out = self._of(out)
+        sys.stderr = self._error = self._of(error)
+
+    def _of(self, stream: Any) -> Any:
+        """Return what writes whole lines; a program without a terminal may have no streams."""
+        return stream and WholeLines(stream, self._current_pid, label=self._label)
+
+    def __exit__(self, *_: object) -> None:
+        sys.stdout, sys.stderr = self._before
+        for stream in (self._out, self._error):
+            if stream:
+                stream.close()

@@ -15,6 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 _BITS = 64
+_PID_BITS = 16
+"""Bits for the pid in a seed of ``random``; no backend has so many processes."""
 
 
 class Seeds(NamedTuple):
@@ -42,7 +44,7 @@ def seed_generators(seeds: Seeds, pid: int) -> None:
         seeds: seeds of the run.
         pid: this process.
     """
-    random.seed(f"{seeds.of_random} {pid}")
+    random.seed(seeds.of_random << _PID_BITS | pid)
     if seeds.of_numpy is not None:
         words = [seeds.of_numpy & 0xFFFFFFFF, seeds.of_numpy >> 32, pid]
         np.random.seed(words)  # a forked process inherits this legacy state

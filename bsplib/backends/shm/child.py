@@ -9,6 +9,7 @@ from multiprocessing.connection import Connection
 
 from bsplib.backends.launching import JobRunner, Work
 from bsplib.backends.shm import fork_warning, locate
+from bsplib.backends.shm.channel import Channel
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.lifeline import Lifeline
 from bsplib.backends.shm.port import ShmPort
@@ -45,16 +46,17 @@ def be_process(
     os.register_at_fork(after_in_child=pipe.close)
     context.begin()
     locate.answer(context.control, context.start_of(context.pid))
+    channel = Channel(pipe)
     if work is not None:
-        pipe.send_bytes(_do(work, context))
+        channel.send(_do(work, context))
         return
-    pipe.send_bytes(READY)
+    channel.send(READY)
     runner: JobRunner | None = None
-    while (message := pipe.recv_bytes()) != END:
+    while (message := channel.receive()) != END:
         if message[:1] == RUNNER:
             runner = pickle.loads(message[1:])  # from the parent, as all that follows
             continue
-        pipe.send_bytes(_do(message, context, runner))
+        channel.send(_do(message, context, runner))
         context.begin_anew()
 
 

@@ -7,10 +7,11 @@ import os
 import select
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 
 from bsplib.backends.launching import Death, Ended
+from bsplib.backends.shm.channel import Channel
 from bsplib.backends.shm.control import (
     ABORT,
     ASLEEP,
@@ -48,7 +49,7 @@ class Observer:
         self.nprocs = len(doorbells)
         self.processes: list[BaseProcess | Forked] = []
         """The processes that have been started, by pid."""
-        self.pipes: list[Connection] = []
+        self.pipes: list[Channel] = []
         """The pipes through which their outcomes come, by pid."""
         self._segment = segment
         self._doorbells = doorbells
@@ -93,9 +94,10 @@ class Observer:
     def news(self, timeout: float) -> Mapping[int, Ended | Death]:
         """See :meth:`Observed.news`."""
         news: dict[int, Ended | Death] = {}
-        for pid in {self._sources[source] for source, _ in self._poll.poll(1000 * timeout)}:
+        ready = {source for source, _ in self._poll.poll(1000 * timeout)}
+        for pid in {self._sources[source] for source in ready}:
             pipe = self.pipes[pid]
-            report = received(pipe) if pipe.poll() else b""
+            report = received(pipe) if pipe.fileno() in ready or pipe.has_come() else b""
             news[pid] = self._read(report, pid) if report else self.death(pid)
             self._poll.unregister(pipe.fileno())
             self._poll.unregister(self.processes[pid].sentinel)
@@ -182,10 +184,10 @@ class Observer:
         return max(self._segment.control[block + DELIVERED], 1) - 1  # the barrier is 1 there
 
 
-def received(pipe: Connection) -> bytes:
+def received(pipe: Channel) -> bytes:
     """Return the report of a process; empty where the process ended before it was complete."""
     try:
-        return pipe.recv_bytes()
+        return pipe.receive()
     except (EOFError, OSError):
         return b""
 

@@ -22,6 +22,7 @@ from bsplib.backends.shm.blas import (
     one_thread_where_loaded,
     threads_to_come,
 )
+from bsplib.backends.shm.channel import Channel
 from bsplib.backends.shm.child import END, READY, RUNNER, be_process
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import PAGE
@@ -120,8 +121,8 @@ class Processes:
             self._start(None)
         with let_through():
             for pid, (process, pipe) in enumerate(zip(self._processes, self._pipes, strict=True)):
-                wait([pipe, process.sentinel])
-                if not pipe.poll() or received(pipe) != READY:
+                wait([pipe.fileno(), process.sentinel])
+                if not pipe.has_come() or received(pipe) != READY:
                     death = self._observer.death(pid)
                     raise missing_guard() if process.exitcode == STATUS else death.error()
         self.busy = False
@@ -145,7 +146,7 @@ class Processes:
     def _send(self, message: bytes) -> None:
         for pipe in self._pipes:
             with contextlib.suppress(OSError):  # a dead process is found by its sentinel
-                pipe.send_bytes(message)
+                pipe.send(message)
 
     def _fork_all(self) -> None:
         """Fork processes that wait for tasks; the threads of BLAS are started again at once."""
@@ -178,7 +179,7 @@ class Processes:
     def _start_some(self, pids: Sequence[int], work: Work | None) -> None:
         """Start the next processes: fork them all at once, or start the only one."""
         ends = [self._context.Pipe() for _ in pids]
-        self._pipes += [ours for ours, _ in ends]
+        self._pipes += [Channel(ours) for ours, _ in ends]
         with ExitStack() as given:
             pipes = [given.enter_context(theirs) for _, theirs in ends]
             if self._forks_at_once():

@@ -1,0 +1,108 @@
+"""Messages between the caller of a run and one of its processes, through a pipe.
+
+A message is its length, as eight bytes, and its bytes. A small one is written, and mostly read,
+by one system call, where a ``Connection`` of multiprocessing takes two calls to read it and
+some ten functions of Python.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+from io import BytesIO
+from multiprocessing.connection import Connection
+from struct import Struct
+
+_LENGTH = Struct("!Q")
+_AT_ONCE = 1 << 14
+"""Bytes of a message that is copied behind its length, to be written by one call."""
+_READ = 1 << 16
+"""Most bytes that are asked for when the length of a message is not known yet."""
+_MOST = 1 << 20
+"""Most bytes that are asked for at a time."""
+
+
+def framed(message: bytes) -> bytes:
+    """Return a message with its length."""
+    return _LENGTH.pack(len(message)) + message
+
+
+class Channel:
+    """One end of a pipe in both directions.
+
+    Args:
+        pipe: this end; it must not be used in another way.
+    """
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+        self._descriptor = pipe.fileno()
+        self._rest = b""  # of what was read: the beginning of the next message
+
+    def fileno(self) -> int:
+        """Return the file descriptor of the pipe."""
+        return self._descriptor
+
+    def send(self, message: bytes) -> None:
+        """Send a message.
+
+        Raises:
+            OSError: the other end is closed.
+        """
+        if len(message) <= _AT_ONCE:
+            self.write(framed(message))
+        else:
+            self.write(_LENGTH.pack(len(message)))
+            self.write(message)
+
+    def write(self, data: bytes) -> None:
+        """Write bytes: a message with its length, or a part of it."""
+        written = os.write(self._descriptor, data)
+        if written < len(data):
+            rest = memoryview(data)
+            while written < len(data):
+                written += os.write(self._descriptor, rest[written:])
+
+    def receive(self) -> bytes:
+        """Wait for a message and return it.
+
+        Raises:
+            EOFError: the other end was closed before the message was complete.
+            OSError: the same, or this end is closed.
+        """
+        data = self._rest or self._read()
+        while len(data) < _LENGTH.size:
+            data += self._read()
+        end = _LENGTH.size + _LENGTH.unpack_from(data)[0]
+        if len(data) < end:
+            self._rest = b""
+            return self._complete(data, end)
+        self._rest = data[end:]
+        return data[_LENGTH.size : end]
+
+    def has_come(self) -> bool:
+        """Tell whether a message, or the end, has come."""
+        look = select.poll()
+        look.register(self._descriptor, select.POLLIN)
+        return bool(self._rest or look.poll(0))
+
+    def _read(self, most: int = _READ) -> bytes:
+        data = os.read(self._descriptor, most)
+        if not data:
+            raise EOFError
+        return data
+
+    def _complete(self, begun: bytes, end: int) -> bytes:
+        """Read the rest of a message of which the length and some bytes have been read."""
+        message = BytesIO()
+        message.write(memoryview(begun)[_LENGTH.size :])
+        missing = end - len(begun)
+        while missing:
+            data = self._read(min(missing, _MOST))
+            message.write(data)
+            missing -= len(data)
+        return message.getvalue()
+
+    def close(self) -> None:
+        """Close this end."""
+        self._pipe.close()
