@@ -111,7 +111,7 @@ def test_a_result_that_is_cut_short_is_a_death_although_a_grandchild_lives(
     def dies_while_it_sends(work, context, runner=None):
         if context.pid == VICTIM:
             pipe = sys._getframe(1).f_locals["pipe"]
-            os.write(pipe.fileno(), struct.pack("!i", 1000) + b"the first bytes of a thousand")
+            os.write(pipe.fileno(), struct.pack("!Q", 1000) + b"the first bytes of a thousand")
             forks(family)
             os.kill(os.getpid(), signal.SIGKILL)
         return do(work, context, runner)

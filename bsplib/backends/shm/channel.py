@@ -80,11 +80,20 @@ class Channel:
         self._rest = data[end:]
         return data[_LENGTH.size : end]
 
-    def has_come(self) -> bool:
-        """Tell whether a message, or the end, has come."""
+    def has_come(self, yields: int = 0) -> bool:
+        """Tell whether a message, or the end, has come.
+
+        Args:
+            yields: how often to yield the core, and to look again, before the answer is False.
+        """
         look = select.poll()
         look.register(self._descriptor, select.POLLIN)
-        return bool(self._rest or look.poll(0))
+        while not self._rest and not look.poll(0):
+            if not yields:
+                return False
+            yields -= 1
+            os.sched_yield()
+        return True
 
     def _read(self, most: int = _READ) -> bytes:
         data = os.read(self._descriptor, most)

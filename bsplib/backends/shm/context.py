@@ -46,6 +46,8 @@ class ProcessContext:
         self.runs = 0
         """Number of tasks that have ended in this process."""
         self._wait_by = wait_by
+        self.may_yield = wait_by != "block"
+        """It may look for something again and again before it sleeps."""
 
     @classmethod
     def _received(cls, segment: Segment, pid: int, nprocs: int, wait_by: str) -> Self:
