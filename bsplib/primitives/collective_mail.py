@@ -48,7 +48,7 @@ class CollectiveMail(Mailbox):
 
     def _others(self) -> Sequence[int]:
         """Return the other processes, beginning after this one, so that not all send to one."""
-        return _all_but(self.pid, self.nprocs)
+        return _all_but(self._pid, self._nprocs)
 
     def _arrived(
         self, operation: str, sources: Iterable[int], kept: list[Message] | None = None
@@ -83,7 +83,8 @@ class CollectiveMail(Mailbox):
     def _check_sources(
         self, operation: str, arrived: dict[int, Message], sources: Iterable[int]
     ) -> None:
-        expected = [pid for pid in sources if pid != self.pid]
+        mine = self._pid
+        expected = [pid for pid in sources if pid != mine]
         if list(arrived) == expected:
             return
         wrong = sorted(arrived.keys() ^ set(expected))
@@ -118,9 +119,9 @@ class CollectiveMail(Mailbox):
     def _send_one(self, operation: str, pid: int, x: Any) -> None:
         """Send a value that goes to a single process."""
         if type(x) in _PICKLED:
-            self.send(pid, pickle.dumps(x, 5), CollectiveTag(operation, header=True))
+            self.send(pid, pickle.dumps(x, 5), tag_of(operation, header=True))
         else:
-            self.send(pid, x, CollectiveTag(operation))
+            self.send(pid, x, tag_of(operation))
 
     def _own(self, operation: str, x: Any) -> Any:
         """Return a value as it would arrive on another process."""
@@ -137,6 +138,12 @@ class CollectiveMail(Mailbox):
 @lru_cache(maxsize=256)
 def _all_but(pid: int, nprocs: int) -> Sequence[int]:
     return *range(pid + 1, nprocs), *range(pid)
+
+
+@lru_cache(maxsize=256)
+def tag_of(operation: str, header: Any = None) -> CollectiveTag:
+    """Return the tag of a message of a collective."""
+    return CollectiveTag(operation, header)
 
 
 def header_of(message: Message) -> Any:

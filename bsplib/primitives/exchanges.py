@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from bsplib.core.queue import Message
 from bsplib.errors import UsageError
-from bsplib.primitives.collective_mail import CollectiveMail, copied, header_of, unpack
-from bsplib.transfers.messages import CollectiveTag
+from bsplib.primitives.collective_mail import CollectiveMail, copied, header_of, tag_of, unpack
 from bsplib.transfers.registry import DtypeCode, decode_dtype, encode_dtype
 
 
@@ -188,7 +187,7 @@ class Exchanges(CollectiveMail):
     def _exchange(self, operation: str, x: Any) -> list[Any]:
         """Exchange one value of each process with all: allgather, and the choices of a split."""
         data, pickled = self._pack(operation, x)
-        tag = CollectiveTag(operation, pickled)
+        tag = tag_of(operation, pickled)
         for pid in self._others():
             self.send(pid, data, tag)
         own = unpack(copied(data), pickled=pickled)
@@ -243,12 +242,12 @@ class Exchanges(CollectiveMail):
         nbytes = len(data) if type(data) is bytes else data.nbytes
         data = copied(data)
         if stages != 2 and (stages == 1 or not self.machine.two_stages_pay(nbytes, self.nprocs)):
-            tag = CollectiveTag("broadcast", pickled)
+            tag = tag_of("broadcast", pickled)
             for pid in self._others():
                 self.send(pid, data, tag)
             return unpack(data, pickled=pickled), None
         pieces = _Pieces.of(data, pickled=pickled)
-        tag = CollectiveTag("broadcast", pieces.header())
+        tag = tag_of("broadcast", pieces.header())
         for pid in self._others():
             self.send(pid, pieces.flat[self._piece(pid, pieces.flat.size)], tag)
         return unpack(data, pickled=pickled), pieces
@@ -264,7 +263,7 @@ class Exchanges(CollectiveMail):
     def _send_piece(self, pieces: _Pieces, receivers: Iterable[int]) -> None:
         piece = pieces.flat[self._piece(self.pid, pieces.flat.size)]
         for pid in receivers:
-            self.send(pid, piece, CollectiveTag("broadcast"))
+            self.send(pid, piece, tag_of("broadcast"))
 
 
 class _Pieces(NamedTuple):
