@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bsplib.recording.records import Stack
 
 NPROCS = 16
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chromium-headless-shell")
 FRAME_S = 17e-3
 """A picture for each refresh of a screen of 60 Hz."""
 _PASSES = 4

@@ -54,7 +54,8 @@ def at_home(run: Run) -> Run:
 
 def photograph(html: Path, picture: Path) -> None:
     """Open a page, and save a picture of it once its graph is drawn."""
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    names = ("chromium", "google-chrome", "chromium-headless-shell")
+    chromium = next(filter(None, map(shutil.which, names)))
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         tab = browser.new_page(

@@ -214,7 +214,7 @@ def test_a_file_cut_off_at_any_byte_is_refused(path):
             read_trace(path)
 
 
-@pytest.mark.parametrize("mask", [0x01, 0x80, 0xFF])
+@pytest.mark.parametrize("mask", [0x01, 0x80, pytest.param(0xFF, marks=pytest.mark.slow)])
 @pytest.mark.lengthy
 def test_a_flipped_byte_is_refused_or_changes_nothing(path, mask):
     trace = read_trace(path)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import functools
 
 
+@functools.cache  # several tests ask for all files
 def import_statements(path):
     """(statement, whether inside a function) of every import, types-only ones included."""
     tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
@@ -14,7 +16,9 @@ def import_statements(path):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
         for node in ast.walk(function)
     }
+    found = []
     for node in ast.walk(tree):
         assert getattr(node, "level", 0) == 0, f"{path}: a relative import"
         if isinstance(node, ast.Import | ast.ImportFrom):
-            yield node, id(node) in inside
+            found.append((node, id(node) in inside))
+    return found

@@ -16,7 +16,7 @@ import webui
 from bsplib.recording.records import Trace
 from tests.made_runs import RunMaker, broadcast_run, frame, hostile_run, tree_run
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -41,9 +41,7 @@ class Browser:
         if self._browser is None:
             found = next(filter(None, map(shutil.which, BROWSERS)), None)
             if found is None:
-                pytest.fail(
-                    f"No Chromium on PATH (as {', '.join(BROWSERS)}): install package chromium."
-                )
+                pytest.fail(f"No Chromium on PATH (as {', '.join(BROWSERS)}): install one of them.")
             self._playwright = sync_playwright().start()
             self._browser = self._playwright.chromium.launch(executable_path=found, args=FLAGS)
         return self._browser
