@@ -20,6 +20,16 @@ _OUTERMOST = (_CALLS_MAIN, "be_process")
 _ENDS_MAIN = "_finish"
 _WRAPPERS = ("timed", "paused", "settled", "__next__", "pid", "nprocs", "machine")
 """Names of functions that wrap primitives, and of properties: they are no primitives."""
+_BELOW_CORE = {
+    "_end_superstep": "sync",
+    "_sync_recorded": "sync",
+    "_deliver_with_parcels": "sync",
+    "_send_slowly": "send",
+    "_get_slowly": "get",
+    "_decode": "messages",
+}
+"""The primitive whose long way a function is: where the core is compiled, the primitive itself has
+no frame."""
 _SYNCS = ("sync", "oblsync", "done", "__exit__")
 """Primitives that end a superstep by themselves; a collective calls one of them."""
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -117,7 +127,7 @@ def operation() -> str:
         if frame.f_code.co_name not in _WRAPPERS:
             name = frame.f_code.co_name
         frame = frame.f_back
-    return {"__exit__": "done", "__enter__": "with"}.get(name, name)
+    return {"__exit__": "done", "__enter__": "with", **_BELOW_CORE}.get(name, name)
 
 
 def line() -> str:

@@ -340,7 +340,7 @@ class Core:
         Source: Hill et al. 1998, bsp_sync.
         """
         if self._unusable is not None:
-            self._check_usable()
+            self._check_usable("sync")
         if self._recorded:
             self._sync_recorded()
         elif not self._sync_quickly(0):
@@ -359,7 +359,7 @@ class Core:
         Source: Hill et al. 1998, bsp_get_tag and bsp_move.
         """
         if self._unusable is not None:
-            self._check_usable()
+            self._check_usable("messages")
         return Reading(self, self._queue)
 
     # -- the place of a transfer --------------------------------------------------------------
@@ -877,7 +877,7 @@ class Core:
 
     # -- what a subclass does ------------------------------------------------------------------
 
-    def _check_usable(self) -> None:
+    def _check_usable(self, operation: str | None = None) -> None:
         raise NotImplementedError
 
     def _put_slowly(

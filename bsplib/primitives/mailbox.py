@@ -25,7 +25,7 @@ class Mailbox(RemoteAccess):
     def _send_slowly(self, pid: Any, payload: Any, tag: Any) -> None:
         """Send any message, with every check there is."""
         if self._unusable is not None:
-            self._check_usable()
+            self._check_usable("send")
         to = self._check_pid(pid, "send")
         if self._tag_size is not None:
             tag = self._check_tag(tag)

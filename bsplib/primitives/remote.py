@@ -48,7 +48,7 @@ class RemoteAccess(Arrays):
     ) -> None:
         """Accept a put with every check there is, and open a lane for those that follow."""
         if self._unusable is not None or get_ident() != self._thread:
-            self._check_usable()
+            self._check_usable(operation)
         to = self._check_pid(pid, operation)
         again = pid.__class__ is not int and at is None  # it is one of numpy's integers
         if again and self._try_put(operation, to, src, dst, offset):
@@ -149,7 +149,7 @@ class RemoteAccess(Arrays):
     def _get_slowly(
         self, operation: str, pid: int, src: Any, dst: Array | None, offset: Offset, at: Any
     ) -> Array:
-        self._check_usable()
+        self._check_usable(operation)
         sender = self._check_pid(pid, operation)
         target = target_of(operation, self._registry, sender, src, offset, at)
         destination = target.destination(dst)

@@ -144,16 +144,21 @@ class GroupState(Core):
         if not self._ended:
             self._unusable = None
 
-    def _check_usable(self) -> None:
+    def _check_usable(self, operation: str | None = None) -> None:
+        """Raise unless this thread can use the group now.
+
+        Args:
+            operation: the primitive that the program has called, if the caller knows it.
+        """
         if self._unusable is not None:
             raise self._error(
                 PartitionError,
-                f"{call_site.operation()}: this group cannot be used: {self._unusable}",
+                f"{operation or call_site.operation()}: this group cannot be used: {self._unusable}",
             )
         if threading.get_ident() != self._thread:
             raise self._error(
                 UsageError,
-                f"{call_site.operation()}: this is not the thread that runs main, and a group "
+                f"{operation or call_site.operation()}: this is not the thread that runs main, and a group "
                 f"belongs to that thread; hand values to it, and let it communicate",
             )
 
