@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import marshal
 from array import array as numbers
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -280,6 +280,8 @@ class Core:
             if at is None and dst is not None and self._get_quickly(pid, src, dst, offset):
                 return dst
             return self._get_slowly("get", pid, src, dst, offset, at)
+        except BspError as error:
+            self._fail(error)
         finally:
             if began:
                 self._comm_ns += now_ns() - began
@@ -914,7 +916,7 @@ class Core:
     def _write_slowly(self, slot: int, first: int, data: bytes) -> None:
         raise NotImplementedError
 
-    def _fail(self, error: BspError) -> None:
+    def _fail(self, error: BspError) -> NoReturn:
         raise NotImplementedError
 
     def _fail_for_good(self, error: BspError) -> None:

@@ -64,7 +64,7 @@ def in_virtual_time(kind: type[_Group]) -> type[_Group]:
 
 def _primitives(kind: type[Group]) -> dict[str, _Method]:
     """Return the methods that a program calls, by name."""
-    methods = inspect.getmembers(kind, inspect.isfunction)
+    methods = inspect.getmembers(kind, inspect.isroutine)
     return {
         name: method
         for name, method in methods
@@ -74,8 +74,8 @@ def _primitives(kind: type[Group]) -> dict[str, _Method]:
 
 def _wrapped(method: _Method) -> _Method:
     """Return a primitive that pauses the clock while it is executed, and only then."""
-    if inspect.isgeneratorfunction(method):
-        return _pausing_generator(method)
+    if method.__name__ == "messages":
+        return _pausing_iterator(method)
     if inspect.isgeneratorfunction(getattr(method, "__wrapped__", None)):
         return _pausing_context(method)
     return _settling(method) if method.__name__ in _READ_TIME else _pausing(method)
@@ -108,7 +108,7 @@ def _settling(method: _Method) -> _Method:
     return settled
 
 
-def _pausing_generator(method: _Method) -> _Method:
+def _pausing_iterator(method: _Method) -> _Method:
     @functools.wraps(method)
     def paused(self: Any, /, *args: Any, **kwargs: Any) -> Iterator[Any]:
         return _Pausing(self._port.clock, method(self, *args, **kwargs))

@@ -56,7 +56,7 @@ def entered(bsp, name):
 def test_a_transfer_enters_nine_files_at_most_and_its_like_five(run, name):
     for first, second in run(entered, name):
         assert 0 < len(first) <= 9, first
-        assert 0 < len(second) <= 5, second
+        assert len(second) <= 5, second  # none where the core is compiled
 
 
 @pytest.mark.procs(2)
