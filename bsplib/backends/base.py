@@ -160,6 +160,9 @@ class Port(ABC):
         """
         return None
 
+    def map_at_once(self, address: int, nbytes: int) -> None:  # noqa: B027  # not abstract: it only saves time
+        """Prepare to write many bytes into memory that :meth:`reach` has returned."""
+
     def is_settled(self, pid: int) -> bool:  # noqa: ARG002  # the answer False is always right
         """Tell whether a process has delivered what the superstep before this one brought it.
 

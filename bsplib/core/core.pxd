@@ -12,7 +12,7 @@ from bsplib.core.lanes cimport Lane
 from bsplib.core.meeting cimport Meeting
 from bsplib.core.queue cimport Queue
 
-cdef word _MOST_SHARED, _MOST_PRIVATE, _KIND, _HAS_GET, _UNRESOLVED, _HAS_MESSAGES, _LOW, _CARD_ROOM
+cdef word _MOST_SHARED, _MOST_PRIVATE, _MANY_PAGES, _KIND, _HAS_GET, _UNRESOLVED, _HAS_MESSAGES, _LOW, _CARD_ROOM
 cdef Py_ssize_t _MOST_OFFSET
 
 cdef class Core:

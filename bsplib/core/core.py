@@ -78,6 +78,8 @@ prepare()
 _MOST_SHARED, _MOST_PRIVATE = 8192, 1024
 """Bytes up to which values are copied into the box, where processes share memory and where
 they do not; larger ones are staged."""
+_MANY_PAGES = 1 << 16
+"""Bytes of an hpput from which on the pages there are mapped at once, the first time."""
 _SYNC = Kind.SYNC
 _KIND = 3
 _HAS_GET = 4
@@ -442,7 +444,12 @@ class Core:
         if nbytes <= self._most_in_box:
             copy(self._room(to, lane, first, nbytes), address_of(values), nbytes)
             return True
-        staged = self._stage(values, nbytes, to)
+        if self._meeting.is_quick:
+            staged = self._room_staged(nbytes, to)
+            if staged >= 0:
+                copy(self._meeting.address_of(staged), address_of(values), nbytes)
+        else:
+            staged = self._stage(values, nbytes, to)
         if staged < 0:
             return False
         head = STAGED_PUT << KIND_SHIFT | lane.slot << SLOT_SHIFT | nbytes
@@ -474,9 +481,11 @@ class Core:
         there = lane.addresses[to]
         if there < 2:
             there = self._find_there(lane, to)
+            if there > 1 and nbytes >= _MANY_PAGES:
+                self._map_there(there + first, nbytes)
         if there < 2 or not is_packed(src):
             return False
-        if not self._meeting.is_settled(to):
+        if not self._meeting.settles(to, nbytes):
             return self._meeting.is_quick and self._put_bytes(to, lane, first, src, nbytes)
         copy(there + first, address_of(src), nbytes)
         if not self._has_early:
@@ -895,7 +904,13 @@ class Core:
     def _send_slowly(self, pid: Any, payload: Any, tag: Any) -> None:
         raise NotImplementedError
 
+    def _room_staged(self, nbytes: int, to: int) -> int:
+        raise NotImplementedError
+
     def _stage(self, values: Any, nbytes: int, to: int) -> int:
+        raise NotImplementedError
+
+    def _map_there(self, address: int, nbytes: int) -> None:
         raise NotImplementedError
 
     def _find_there(self, lane: Lane, pid: int) -> int:

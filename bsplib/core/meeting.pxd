@@ -1,10 +1,11 @@
 cimport cython
-from bsplib.core.atomics cimport bit_length, load, peek, poke, store, word, wrapped
+from bsplib.core.atomics cimport bit_length, load, now_ns, peek, poke, store, word, wrapped
 from bsplib.core.waiting cimport Waiter
 
 cdef word _STAMP, _HEAD, _BEHIND_HEAD
 cdef word _SUPERSTEP_SHIFT, _MEETING_SHIFT, _NEXT_MEETING
 cdef word _AREA_SHIFT, _CHUNK_SHIFT, _AREA_MASK, _WINDOWS
+cdef word _BYTES_PER_NS
 
 cdef class Meeting:
     cdef public bint is_quick
@@ -13,6 +14,7 @@ cdef class Meeting:
     cdef public word released
     cpdef word address_of(self, word byte) except? 0
     cpdef bint is_settled(self, int pid) except -1
+    cpdef bint settles(self, int pid, word nbytes) except -1
     cpdef bint meet(self, word note, word head, word stamp) except -1
     cpdef word room_for_card(self) except? 0
     cpdef word head_of(self, int pid) noexcept
@@ -39,6 +41,8 @@ cdef class SharedMeeting(Meeting):
     cpdef word address_of(self, word byte) except? 0
     @cython.locals(last=word, delivered=word)
     cpdef bint is_settled(self, int pid) except -1
+    @cython.locals(deadline=cython.longlong)
+    cpdef bint settles(self, int pid, word nbytes) except -1
     @cython.locals(
         nprocs=int, first=int, mine=word, floor=word, mark=word, nothing_new=bint, pid=int,
         seen=word,

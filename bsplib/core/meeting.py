@@ -18,7 +18,7 @@ except ImportError:
 from bsplib.core.waiting import Waiter
 
 if not cython.compiled:
-    from bsplib.core.atomics import bit_length, load, peek, poke, store, wrapped
+    from bsplib.core.atomics import bit_length, load, now_ns, peek, poke, store, wrapped
 
 _STAMP, _HEAD, _BEHIND_HEAD = 8, 16, 24
 """Bytes in a slot at which these begin; the word is the first. See shm/control.py."""
@@ -30,6 +30,13 @@ _CHUNK_SHIFT = 20
 _AREA_MASK = (1 << 44) - 1
 _WINDOWS = _AREA_SHIFT - _CHUNK_SHIFT
 """Windows of an area, see shm/segment.py."""
+
+LARGE = 1 << 18
+"""Bytes of a payload for which a process waits until memory can be used, rather than to copy it
+once more, or into other memory."""
+_BYTES_PER_NS = 2
+"""For so many bytes it waits 1 ns: less than another copy takes, which would also need memory
+that is not in the cache, or even new."""
 
 
 class Hooks(Protocol):
@@ -71,6 +78,10 @@ class Meeting:
     def is_settled(self, pid: int) -> bool:  # noqa: ARG002
         """Tell whether memory of a process can be written now; see ``Port.is_settled``."""
         return False
+
+    def settles(self, pid: int, nbytes: int) -> bool:  # noqa: ARG002
+        """Do as :meth:`is_settled`, but wait for it where so many bytes are worth the time."""
+        return self.is_settled(pid)
 
     def meet(self, note: int, head: int, stamp: int) -> bool:  # noqa: ARG002
         """Post, and wait for the posts of all others.
@@ -170,6 +181,18 @@ class SharedMeeting(Meeting):
         return load(delivered) == last or (
             self._waiter.arrives(delivered, last) and load(delivered) == last
         )
+
+    def settles(self, pid: int, nbytes: int) -> bool:
+        """See :meth:`Meeting.settles`."""
+        if self.is_settled(pid):
+            return True
+        if nbytes < LARGE or self.oblivious == self.superstep - 1 or not self._knows_others:
+            return False
+        deadline = now_ns() + nbytes // _BYTES_PER_NS
+        while now_ns() < deadline:
+            if self.is_settled(pid):
+                return True
+        return False
 
     def meet(self, note: int, head: int, stamp: int) -> bool:
         """See :meth:`Meeting.meet`."""

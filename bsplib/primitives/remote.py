@@ -61,8 +61,11 @@ class RemoteAccess(Arrays):
             return
         put, arranged = target.for_put(values)
         if isinstance(put, StretchPut) and self._watch is None and self._takes(put.slot):
-            self._add_stretch(operation, to, put, arranged)
             self._open_lane(dst)
+            early = operation == "hpput" and at is None  # perhaps it can be written at once
+            if early and self._try_put(operation, to, src, dst, offset):
+                return
+            self._add_stretch(operation, to, put, arranged)
         else:
             payload = self._payload(operation, to, arranged)
             self._outgoing(to).add_put(put, payload)

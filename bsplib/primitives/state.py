@@ -248,6 +248,14 @@ class GroupState(Core):
         """Return the ticket of a payload that a record of this process names by a number."""
         return (self._pid, number, nbytes) if self._meeting.is_quick else self._tickets[number]
 
+    def _room_staged(self, nbytes: int, to: int) -> int:
+        """Return the byte at which values of a put can be staged; -1 where there is no memory."""
+        try:
+            ticket, _ = self._port.stage(nbytes, to)
+        except BspError:  # the long way tries again, and its error names the line
+            return -1
+        return self._number_of(ticket)
+
     def _stage(self, values: Any, nbytes: int, to: int) -> int:
         """Stage the values of a put; return their number, -1 where there is no memory."""
         try:
@@ -267,6 +275,10 @@ class GroupState(Core):
                 found = address(np.frombuffer(room, np.uint8))
         lane.addresses[pid] = found
         return found
+
+    def _map_there(self, address: int, nbytes: int) -> None:
+        """Map memory of another process, into which this one writes for the first time."""
+        self._port.map_at_once(address, nbytes)
 
     # -- errors -------------------------------------------------------------------------------
 

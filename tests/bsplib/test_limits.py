@@ -225,6 +225,26 @@ def test_what_is_sent_beside_a_large_put_needs_little_memory_of_its_own(run):
 
 
 @pytest.mark.procs(2)
+@pytest.mark.real_processes
+def test_the_first_hpput_into_an_array_needs_no_memory_but_the_array(run):
+    size = 4 << 20
+
+    def main(bsp):
+        x = bsp.zeros(size, np.uint8)
+        right = (bsp.pid + 1) % bsp.nprocs
+        bsp.sync()
+        while not bsp._port.is_settled(right):
+            time.sleep(0.001)
+        before = _blocks(bsp)
+        bsp.hpput(right, np.full(size, 7, np.uint8), x)
+        bsp.sync()
+        assert (x == 7).all()
+        return _blocks(bsp) - before
+
+    assert max(run(main)) < size
+
+
+@pytest.mark.procs(2)
 def test_arrays_of_sub_groups_are_freed_when_they_are_left(run):
     def main(bsp):
         sizes = []

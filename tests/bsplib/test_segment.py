@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import mmap
 import os
-import resource
+import struct
 
+import numpy as np
 import pytest
 
 from bsplib.backends.shm import segment as segments
@@ -59,8 +61,6 @@ def test_nothing_is_tried_again_where_too_few_bytes_are_free(segment, monkeypatc
 
 # -- pages that are mapped at once ----------------------------------------------------------
 
-MANY = 64 * PAGE
-
 
 @pytest.fixture
 def area(segment):
@@ -68,58 +68,50 @@ def area(segment):
     return next(segment.area(0))[0]
 
 
-def faults_of_writing(segment, start, nbytes):
-    """Write to every page; return how many of them the system had to map for that."""
-    memory = segment.view(start, nbytes)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    for byte in range(0, nbytes, PAGE):
-        memory[byte] = 1
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+def mapped(segment, start, pages):
+    """Tell of each page of this process whether it is mapped."""
+    first = segment.address_of(start) // PAGE
+    with open("/proc/self/pagemap", "rb", buffering=0) as table:
+        table.seek(8 * first)
+        return [word >> 63 == 1 for (word,) in struct.iter_unpack("Q", table.read(8 * pages))]
 
 
-def test_many_pages_are_mapped_when_they_are_reserved(segment, area):
-    segment.reserve(area, 2 * MANY)
-    if not segments.populate(segment.address_of(area), PAGE):
+@pytest.fixture
+def populates():
+    """Skip where the system cannot map pages at once."""
+    memory = mmap.mmap(-1, PAGE)
+    if not segments.populate(np.frombuffer(memory, np.uint8).ctypes.data, PAGE):
         pytest.skip("this kernel is older than Linux 5.14")
-    assert faults_of_writing(segment, area, 2 * MANY) < MANY // PAGE
 
 
-def test_pages_that_cannot_be_mapped_at_once_are_mapped_one_by_one(segment, area, monkeypatch):
-    monkeypatch.setattr(segments, "populate", lambda *_: False)
-    segment.reserve(area, MANY)
-    assert faults_of_writing(segment, area, MANY) >= MANY // PAGE
+@pytest.mark.usefixtures("populates")
+def test_many_pages_are_mapped_when_they_are_reserved(segment, area):
+    segment.reserve(area, 64 * PAGE)
+    assert mapped(segment, area, 65) == 64 * [True] + [False]
 
 
 def test_a_few_pages_are_left_until_they_are_touched(segment, area):
     segment.reserve(area, 4 * PAGE)
-    assert faults_of_writing(segment, area, 4 * PAGE) >= 4
+    segment.view(area, 4 * PAGE)[PAGE] = 1
+    assert mapped(segment, area, 4) == [False, True, False, False]
+
+
+@pytest.mark.usefixtures("populates")
+def test_of_a_part_of_a_page_all_is_mapped_and_nothing_else(segment, area):
+    segment.reserve(area, 4 * PAGE)
+    segments.populate(segment.address_of(area) + PAGE + 100, PAGE)  # parts of two pages
+    assert mapped(segment, area, 4) == [False, True, True, False]
+
+
+def test_pages_that_cannot_be_mapped_at_once_are_mapped_one_by_one(segment, area, monkeypatch):
+    monkeypatch.setattr(segments, "populate", lambda *_: False)
+    segment.reserve(area, 64 * PAGE)
+    segment.view(area, 64 * PAGE)[:] = bytes(64 * PAGE)
+    assert all(mapped(segment, area, 64))
 
 
 def test_pages_that_were_not_reserved_are_never_mapped_at_once(segment, area, monkeypatch):
     failing(100, monkeypatch)
     monkeypatch.setattr(segments, "populate", lambda *where: pytest.fail(str(where)))
     with pytest.raises(OutOfSharedMemoryError):
-        segment.reserve(area, MANY)
-
-
-def test_the_file_of_a_run_never_has_a_name(monkeypatch):
-    def refuse(*_, **__):
-        raise AssertionError("a name was given")
-
-    monkeypatch.setattr(segments, "SharedMemory", refuse)
-    made = Segment(1)
-    made.reserve(0, PAGE)
-    made.close()
-
-
-def test_where_every_file_needs_a_name_it_is_removed_at_once(monkeypatch):
-    monkeypatch.setattr(segments, "_NAMELESS", 0)
-    before = os.listdir("/dev/shm")
-    made = Segment(1)
-    assert os.listdir("/dev/shm") == before
-    made.reserve(0, PAGE)
-    made.control[0] = 7
-    again = Segment(1, os.dup(made.descriptor))
-    assert again.control[0] == 7
-    again.close()
-    made.close()
+        segment.reserve(area, 64 * PAGE)

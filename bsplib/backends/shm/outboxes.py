@@ -5,7 +5,6 @@ PROTOCOL.md, section *Memory that is used again*, argues when no process reads a
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -14,12 +13,9 @@ from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
 from bsplib.backends.shm.outbox import Outbox
 from bsplib.core.box import Block
+from bsplib.core.meeting import LARGE
 
 _NOT_YET = 1 << 62
-_LARGE = 1 << 18
-"""Bytes of a payload that is larger than a typical share of the L2 cache."""
-_BYTES_PER_NS = 2
-"""For a payload of so many bytes it is worthwhile to wait 1 ns for memory that was used before."""
 
 
 class _Laid(NamedTuple):
@@ -37,7 +33,6 @@ class Outboxes:
         context: context of this process.
         members: processes of the group.
         oblivious: oblivious supersteps of the group.
-        is_settled: see :meth:`Port.is_settled`.
     """
 
     def __init__(
@@ -45,7 +40,6 @@ class Outboxes:
         context: ProcessContext,
         members: Membership,
         oblivious: Oblivious,
-        is_settled: Callable[[int], bool],
     ) -> None:
         self.current: Outbox | None = None
         """The outbox of this superstep; None while it is empty."""
@@ -54,12 +48,11 @@ class Outboxes:
         self._context = context
         self._members = members
         self._oblivious = oblivious
-        self._is_settled = is_settled
 
     def room(self, nbytes: int) -> int:
         """Return the byte at which ``nbytes`` of this superstep may be written."""
         if self.current is None:
-            if nbytes >= _LARGE:
+            if nbytes >= LARGE:
                 self._free_delivered(nbytes)
             self.current = self._context.take_outbox()
         return self.current.room(nbytes)
@@ -129,12 +122,10 @@ class Outboxes:
         def is_delivered(laid: _Laid) -> bool:
             return laid.last_read == last and not laid.outbox.has_messages
 
-        if any(map(is_delivered, self.laid)):
-            deadline = time.perf_counter_ns() + nbytes // _BYTES_PER_NS
-            for pid in self._members.others:
-                while not self._is_settled(pid):
-                    if time.perf_counter_ns() > deadline:
-                        return
+        settles = self._members.meeting.settles
+        if any(map(is_delivered, self.laid)) and all(
+            settles(pid, nbytes) for pid in self._members.others
+        ):
             self._free(is_delivered)
 
     def _free(self, is_read: Callable[[_Laid], bool]) -> None:

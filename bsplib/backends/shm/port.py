@@ -28,6 +28,7 @@ from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
 from bsplib.backends.shm.others import Others
 from bsplib.backends.shm.outboxes import Outboxes
+from bsplib.backends.shm.segment import populate
 from bsplib.core.box import Block
 from bsplib.core.meeting import SharedMeeting
 
@@ -49,7 +50,7 @@ class ShmPort(Port):
         self._oblivious = Oblivious(members)
         self._others = Others(members, self._oblivious)
         self._inbox = Inbox(self._segment, self._meeting, self.pid, self.nprocs)
-        self._outboxes = Outboxes(context, members, self._oblivious, self.is_settled)
+        self._outboxes = Outboxes(context, members, self._oblivious)
         self._laid = self._meeting.laid = self._outboxes.laid
         self._leaving = Leaving(members, self._oblivious, self._outboxes)
         self._left_over = self._meeting.left_over = context.left_over
@@ -84,6 +85,10 @@ class ShmPort(Port):
     def reach(self, pid: int, shared_address: int, nbytes: int) -> memoryview:  # noqa: ARG002  # all lie in one segment
         """See :meth:`Port.reach`."""
         return self._segment.view(shared_address, nbytes)
+
+    def map_at_once(self, address: int, nbytes: int) -> None:
+        """See :meth:`Port.map_at_once`."""
+        populate(address, nbytes)
 
     def is_settled(self, pid: int) -> bool:
         """See :meth:`Port.is_settled`."""

@@ -137,8 +137,14 @@ _READ_WRITE = mmap.PROT_READ | mmap.PROT_WRITE
 
 
 def populate(address: int, nbytes: int) -> bool:
-    """Map pages that are reserved, all at once; return whether the system can do that."""
-    return bool(_madvise(address, nbytes, _POPULATE_WRITE) == 0)
+    """Map all pages of some bytes at once, which are reserved.
+
+    Returns:
+        Whether the system can do that. It need not: a page is mapped when it is touched.
+    """
+    start = address & -mmap.PAGESIZE
+    stop = address + nbytes + mmap.PAGESIZE - 1 & -mmap.PAGESIZE
+    return bool(_madvise(start, stop - start, _POPULATE_WRITE) == 0)
 
 
 class Segment:
