@@ -151,15 +151,16 @@ class GroupState(Core):
             operation: the primitive that the program has called, if the caller knows it.
         """
         if self._unusable is not None:
+            what = operation or call_site.operation()
             raise self._error(
-                PartitionError,
-                f"{operation or call_site.operation()}: this group cannot be used: {self._unusable}",
+                PartitionError, f"{what}: this group cannot be used: {self._unusable}"
             )
         if threading.get_ident() != self._thread:
+            what = operation or call_site.operation()
             raise self._error(
                 UsageError,
-                f"{operation or call_site.operation()}: this is not the thread that runs main, and a group "
-                f"belongs to that thread; hand values to it, and let it communicate",
+                f"{what}: this is not the thread that runs main, and a group belongs to that "
+                f"thread; hand values to it, and let it communicate",
             )
 
     def _check_not_ended(self) -> None:
