@@ -50,7 +50,7 @@ def _runs(stack: ExitStack) -> Sequence[Case]:
             "bsplib.Pool.run",
             partial(seconds_each, 100, ours_once),
             against=(library,),
-            goals=(Goal.seconds(100e-6),),
+            goals=(Goal.seconds(110e-6),),
         ),
     ]
 

@@ -213,3 +213,36 @@ def test_more_blas_threads_can_be_asked_for(run, monkeypatch):
     with threadpool_limits(2):
         results = run(lambda bsp: {pool["num_threads"] for pool in threadpool_info()})
     assert results == [{2}, {2}]
+
+
+BLAS = """
+    import os, sys
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.pop(name, None)
+    import numpy as np
+    from threadpoolctl import threadpool_info, threadpool_limits
+    import bsplib
+    from bsplib.backends.shm import blas
+
+    def threads(bsp):
+        return {pool["num_threads"] for pool in threadpool_info()}
+
+    if __name__ == "__main__":
+        if sys.argv[1] == "by a call":
+            blas._count_of = lambda pool: None
+        with threadpool_limits(2):
+            square = np.arange(90_000.0).reshape(300, 300) % 7
+            expected, before = square @ square, threadpool_info()
+            print(bsplib.run(threads, nprocs=2, start_method="fork"))
+            with bsplib.Pool(2, start_method="fork") as pool:
+                print(pool.run(threads))
+                assert (square @ square == expected).all()
+            assert threadpool_info() == before
+            assert (square @ square == expected).all()
+"""
+
+
+@pytest.mark.parametrize("how", ["by a call", "by its variable"])
+def test_the_caller_computes_with_its_threads_again_while_processes_have_one(execute, how):
+    done = execute(BLAS, how)
+    assert (done.stdout, done.stderr) == ("[{1}, {1}]\n" * 2, "")
