@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from itertools import combinations
@@ -50,23 +51,30 @@ status = pytest.main(["-qq", "--all", "--collect-only", "-p", "no:cacheprovider"
 assert status == 0, status
 cases = {item.nodeid: described(item) for item in collected.every}
 print()
-print(json.dumps([cases, collected.chosen]))
+print(json.dumps([cases, collected.chosen, sys.modules["tests.drawn"].TIMES]))
 """
 """Collects once, and asks with each option what is left of it."""
 
 
 @pytest.fixture(scope="module")
-def collected():
+def described():
+    environment = {name: value for name, value in os.environ.items() if name != "BSP_EXAMPLES"}
     done = subprocess.run(
         [sys.executable, "-c", DESCRIBE],
         capture_output=True,
         text=True,
         check=False,
         cwd=ROOT,
+        env=environment,
         timeout=100,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
-    cases, chosen = json.loads(done.stdout.splitlines()[-1])
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def collected(described):
+    cases, chosen, _ = described
     return {option: {name: cases[name] for name in names} for option, names in chosen.items()}
 
 
@@ -111,6 +119,11 @@ def pairs_of(case):
 
 def test_each_command_runs_a_part_of_what_the_next_one_runs(quick, usual, every):
     assert quick.keys() < usual.keys() < every.keys()
+
+
+def test_make_test_all_draws_twice_as_many_examples(described):
+    _, _, times = described
+    assert times == 2
 
 
 def test_only_what_is_slow_is_left_to_make_test_all_altogether(usual, every):
