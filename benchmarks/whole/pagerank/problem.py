@@ -19,8 +19,8 @@ DAMPING = 0.85
 class Problem:
     """A random graph of sites, most of whose links stay inside, and the change at which to stop."""
 
-    pages: int = 500_000
-    links: int = 5_000_000
+    pages: int = 600_000
+    links: int = 6_000_000
     site: int = 1000
     leaving: float = 0.02
     tolerance: float = 1e-12
