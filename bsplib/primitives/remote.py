@@ -50,8 +50,7 @@ class RemoteAccess(Arrays):
         if self._unusable is not None or get_ident() != self._thread:
             self._check_usable(operation)
         to = self._check_pid(pid, operation)
-        again = pid.__class__ is not int and at is None  # it is one of numpy's integers
-        if again and self._try_put(operation, to, src, dst, offset):
+        if self._put_again(operation, pid, to, src, dst, offset, at):
             return
         target = target_of(operation, self._registry, to, dst, offset, at)
         if self._watch is not None:
@@ -73,6 +72,25 @@ class RemoteAccess(Arrays):
                 self._out[to].add_site(False, here(operation))
         if not target.resolved:
             self._unresolved.append(target)
+
+    def _put_again(
+        self, operation: str, pid: Any, to: int, src: Any, dst: Any, offset: Offset, at: Any
+    ) -> bool:
+        """Try the quick way once more, where it may only have been named in another form."""
+        if at is None:  # perhaps pid is one of numpy's integers
+            return pid.__class__ is not int and self._try_put(operation, to, src, dst, offset)
+        if offset is not None:
+            return False
+        lane = self._lanes.get(id(dst))
+        if lane is None or lane.array is not dst:
+            if self._watch is None:
+                self._open_lane(dst)
+            return False
+        if not lane.alike or dst.ndim == 0:
+            return False
+        if type(at) is slice or (type(at) is int and -len(dst) <= at < len(dst)):
+            return self._try_put(operation, to, src, dst[at], None)
+        return False
 
     def _payload(self, operation: str, to: int, values: Array) -> Payload:
         if operation == "hpput":

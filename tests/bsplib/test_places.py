@@ -434,6 +434,38 @@ def test_an_index_is_taken_against_the_array_there(run, index):
     assert results[0][1] == expected.tolist()
 
 
+@pytest.mark.parametrize("primitive", ["put", "hpput"])
+@pytest.mark.parametrize("index", [0, -1, np.s_[1:3], np.s_[::2], np.s_[-3:99], np.s_[3:]], ids=str)
+@pytest.mark.parametrize("alike", [True, False])
+def test_an_index_names_the_same_each_time(run, primitive, index, alike):
+    def main(bsp):
+        x = bsp.zeros((4 if alike else 4 + bsp.pid, 3), int)
+        places = np.arange(4 if alike else 4 + right(bsp))
+        shape = np.zeros((places.size, 3))[index].shape
+        for mark in range(1, 4):  # the first time no quick way is open
+            getattr(bsp, primitive)(right(bsp), np.full(shape, mark), x, at=index)
+            bsp.sync()
+            there = np.zeros(x.shape, int)
+            there[index] = mark
+            assert x.tolist() == there.tolist()
+            x[...] = 0
+            bsp.sync()
+
+    run(main)
+
+
+@pytest.mark.parametrize("index", [4, -5])
+def test_an_index_outside_is_an_error_after_others_were_not(run, index):
+    def main(bsp):
+        x = bsp.zeros((4, 3))
+        for at in (3, 3, index):
+            bsp.put(right(bsp), 1, x, at=at)
+            bsp.sync()
+
+    with pytest.raises(bsplib.BoundsError, match=r"^put: at= does not index 'x' of shape \(4, 3\)"):
+        run(main)
+
+
 def test_values_broadcast_to_what_an_index_selects_there(run):
     def main(bsp):
         x = bsp.zeros((2, 3), int)
