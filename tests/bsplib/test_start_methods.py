@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import signal
 import threading
 
 import numpy as np
 import pytest
 
 import bsplib
+from bsplib.backends.shm import processes
 
 pytestmark = [pytest.mark.real_processes, pytest.mark.fresh]
 
@@ -246,3 +250,28 @@ BLAS = """
 def test_the_caller_computes_with_its_threads_again_while_processes_have_one(execute, how):
     done = execute(BLAS, how)
     assert (done.stdout, done.stderr) == ("[{1}, {1}]\n" * 2, "")
+
+
+def test_where_the_system_has_no_pidfd_processes_are_forked_one_by_one(monkeypatch):
+    def dies(bsp):
+        if bsp.pid == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        bsp.sync()
+
+    monkeypatch.setattr(processes, "CAN_FORK", False)
+    assert bsplib.run(lambda bsp: bsp.pid, nprocs=3, start_method="fork") == [0, 1, 2]
+    with pytest.raises(bsplib.ProcessDiedError, match=r"^process 1 was killed by SIGKILL"):
+        bsplib.run(dies, nprocs=3, start_method="fork")
+
+
+def test_the_collector_of_garbage_works_in_a_process_if_it_does_in_its_caller():
+    def main(bsp):
+        return gc.isenabled(), gc.get_freeze_count() > 0
+
+    assert bsplib.run(main, nprocs=2, start_method="fork") == [(True, True)] * 2
+    gc.disable()
+    try:
+        assert bsplib.run(main, nprocs=2, start_method="fork") == [(False, True)] * 2
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

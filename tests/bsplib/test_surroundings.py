@@ -50,6 +50,27 @@ def test_a_deprecation_in_a_forked_process_is_shown(script):
     assert "multi-threaded" not in done.stderr
 
 
+READS = """
+import os, sys
+import bsplib
+
+def main(bsp):
+    return sys.stdin.read(), os.read(0, 10)
+
+if __name__ == "__main__":
+    print(bsplib.run(main, nprocs=2, start_method="fork"))
+    print(sys.stdin.read())
+"""
+
+
+def test_the_standard_input_of_a_process_is_empty_and_that_of_its_caller_is_not(script):
+    line = [sys.executable, str(script(READS))]
+    done = subprocess.run(
+        line, input="of the caller", capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stdout, done.stderr) == ("[('', b''), ('', b'')]\nof the caller\n", "")
+
+
 UNGUARDED = """
     import sys
     import bsplib
