@@ -24,6 +24,9 @@ DIRECTIVES = {
     "wraparound": False,
 }
 
+WITHOUT_LINES = [] if "-g" in os.environ.get("CFLAGS", "").split() else ["-g0"]
+"""Numbers of lines for a debugger take a quarter of the time and most of the space."""
+
 
 def _load_build():
     """Return the module that knows the sources, without importing bsplib."""
@@ -108,7 +111,7 @@ setup(
             [str(CORE / f"{name}.py")],
             define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
             depends=[str(path) for path in sorted(CORE.glob("*.pxd"))],
-            extra_compile_args=["-O2", "-std=c11"],
+            extra_compile_args=["-O2", "-std=c11", *WITHOUT_LINES],
             optional=True,
         )
         for name in build.module_names(str(CORE))
