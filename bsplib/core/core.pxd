@@ -28,6 +28,7 @@ cdef class Core:
     cdef public bint _recorded
     cdef public long long _comm_ns
     cdef public object _out
+    cdef public dict _early
     cdef public list _changes
     cdef public list _unresolved
     cdef public dict _lanes

@@ -120,6 +120,7 @@ class Core:
         self._comm_ns = 0
         # What the long way has of this superstep.
         self._out: Any = {}
+        self._early: Any = {}
         self._changes: list[Any] = []
         self._unresolved: list[Any] = []
         # Arrays.
@@ -613,7 +614,7 @@ class Core:
         """End the superstep if all that it has here is quick; return whether it has ended."""
         if self._long or not self._meeting.is_quick:
             return False
-        if self._changes or self._out or self._unresolved:
+        if self._changes or self._out or self._unresolved or self._early:
             return False
         meeting, box = self._meeting, self._box
         try:

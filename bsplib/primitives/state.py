@@ -150,18 +150,18 @@ class GroupState(Core):
         Args:
             operation: the primitive that the program has called, if the caller knows it.
         """
+        if self._unusable is None and threading.get_ident() == self._thread:
+            return
+        operation = operation or call_site.operation()
         if self._unusable is not None:
-            what = operation or call_site.operation()
             raise self._error(
-                PartitionError, f"{what}: this group cannot be used: {self._unusable}"
+                PartitionError, f"{operation}: this group cannot be used: {self._unusable}"
             )
-        if threading.get_ident() != self._thread:
-            what = operation or call_site.operation()
-            raise self._error(
-                UsageError,
-                f"{what}: this is not the thread that runs main, and a group belongs to that "
-                f"thread; hand values to it, and let it communicate",
-            )
+        raise self._error(
+            UsageError,
+            f"{operation}: this is not the thread that runs main, and a group belongs to "
+            f"that thread; hand values to it, and let it communicate",
+        )
 
     def _check_not_ended(self) -> None:
         if self._ended:

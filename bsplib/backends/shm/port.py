@@ -47,6 +47,7 @@ class ShmPort(Port):
         waiter, areas = context.waiting.waiter, context.nprocs
         self._meeting = SharedMeeting(members.pid, members.nprocs, areas, self, waiter)
         members.meeting = self._meeting
+        self._has_entered = False  # the block may be there: a sub-group enters its parents
         self._oblivious = Oblivious(members)
         self._others = Others(members, self._oblivious)
         self._inbox = Inbox(self._segment, self._meeting, self.pid, self.nprocs)
@@ -153,7 +154,7 @@ class ShmPort(Port):
 
     def prepare(self) -> None:
         """Enter the group before the first post, and look at late posts."""
-        if not self._members.block:
+        if not self._has_entered:
             self._enter()
         self._meeting.has_to_prepare = self._oblivious.ended > 0
         self._oblivious.read_everything()
@@ -230,6 +231,7 @@ class ShmPort(Port):
 
     def _enter(self) -> None:
         """Take a block, by which the others find this process in the group."""
+        self._has_entered = True
         self._members.enter()
         self._meeting.enter(*self._addresses(self._members.block))
 
