@@ -48,7 +48,7 @@ class Mailbox(RemoteAccess):
             self._dtypes_of_heads.clear()
         if type(payload) is bytes:
             self._heads_out[tag] = encoded
-        elif type(payload) is np.ndarray:
+        elif type(payload) is np.ndarray and _has_a_lasting_form(payload.dtype):
             self._heads_out[id(payload.dtype), payload.shape, tag] = encoded
             self._dtypes_of_heads.append(payload.dtype)
 
@@ -153,7 +153,7 @@ class Mailbox(RemoteAccess):
         """Return a message as a program reads it."""
         source, head, content = message
         payload = messages.decode(head, content, self._port.fetch)
-        if type(payload) is np.ndarray and type(content) is bytes:
+        if head[2][0] == "array" and type(content) is bytes:
             self._dtypes[head[2][2]] = payload.dtype
         return source, messages.decode_tag(head), payload
 
@@ -180,3 +180,11 @@ class Mailbox(RemoteAccess):
                 MessageError, f"send: tags are bytes of length {self._tag_size}, not {tag!r}"
             )
         return tag
+
+
+def _has_a_lasting_form(dtype: np.dtype[Any]) -> bool:
+    """Tell whether all arrays of a dtype are sent as their bytes, and look the same there.
+
+    Arrays of objects are pickled. The names of fields can be changed in place.
+    """
+    return dtype.names is None and not dtype.hasobject

@@ -158,6 +158,49 @@ def test_an_array_of_python_objects_is_pickled(run):
     assert all(result == [None, "text", 5] for result in run(main))
 
 
+@pytest.mark.parametrize("tag", [None, 3, "text", (1, 2)], ids=repr)
+def test_what_is_sent_again_and_again_arrives_each_time(run, tag):
+    fields = np.dtype([("key", np.int32), ("weight", np.float64)])
+    payloads = [
+        b"bytes",
+        np.arange(3),
+        np.array(2.5),
+        np.array([(1, 2.5)], fields),
+        np.array([None, "text", 5], object),
+    ]
+
+    def main(bsp):
+        arrived = []
+        for turn in range(3):
+            for payload in payloads:
+                bsp.send(right(bsp), payload, tag)
+                bsp.send(right(bsp), turn, tag)
+            bsp.sync()
+            arrived.append([(got, payload) for _, got, payload in bsp.messages()])
+        return all(
+            got == tag and np.array_equal(payload, expected) and type(payload) is type(expected)
+            for turn, each in enumerate(arrived)
+            for (got, payload), expected in zip(
+                each, [value for sent in payloads for value in (sent, turn)], strict=True
+            )
+        )
+
+    assert all(run(main))
+
+
+@pytest.mark.procs(1, 2)
+def test_fields_may_be_named_anew_between_two_messages(run):
+    def main(bsp):
+        x = np.zeros(2, [("a", int), ("b", float)])
+        bsp.send(right(bsp), x)
+        x.dtype.names = ("c", "d")
+        bsp.send(right(bsp), x)
+        bsp.sync()
+        return [payload.dtype.names for _, _, payload in bsp.messages()]
+
+    assert all(result == [("a", "b"), ("c", "d")] for result in run(main))
+
+
 @pytest.mark.procs(1, 2, 4)
 @pytest.mark.parametrize("size", [4, 400, 200_000], ids="n={}".format)
 def test_send_copies_at_the_call(run, size):
