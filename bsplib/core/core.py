@@ -28,7 +28,7 @@ except ImportError:
 from bsplib.core.box import Box
 from bsplib.core.lanes import Lane
 from bsplib.core.meeting import Meeting
-from bsplib.core.queue import Queue
+from bsplib.core.queue import CollectiveTag, Queue
 from bsplib.errors import BspError
 from bsplib.sync_kinds import Kind
 
@@ -557,7 +557,7 @@ class Core:
         to = small_integer(pid)
         if to < 0 or to >= self._nprocs:
             return False
-        if tag is not None and type(tag) is not int and type(tag) is not str:
+        if not (tag is None or type(tag) is int or type(tag) is str or type(tag) is CollectiveTag):
             return False
         if type(payload) is bytes:
             if len(payload) > self._most_in_box:

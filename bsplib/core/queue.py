@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 Message = tuple[int, Any, Any]
 """A received message: the pid of its source, its head, its content (bytes or a ticket)."""
+
+
+class CollectiveTag(NamedTuple):
+    """The tag of a message of a collective, which differs from every tag of a program.
+
+    It is sent as a plain tuple, while a tuple that a program uses as a tag is pickled.
+    """
+
+    operation: str
+    header: Any = None
+    """What the receiver needs besides the payload, in plain values."""
 
 
 class Queue:

@@ -27,11 +27,10 @@ from typing import Any
 
 import numpy as np
 
-from bsplib.core.queue import Message
+from bsplib.core.queue import CollectiveTag, Message
 from bsplib.errors import MessageError, SyncMismatchError
 from bsplib.primitives.mailbox import Mailbox
 from bsplib.transfers import messages
-from bsplib.transfers.messages import CollectiveTag
 
 _PICKLED = frozenset({type(None), bool, int, float, complex, str})
 """Types of values that are always pickled, and whose pickles are bytes without buffers."""

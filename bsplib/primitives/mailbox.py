@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from bsplib.core.queue import Message
+from bsplib.core.queue import CollectiveTag, Message
 from bsplib.errors import (
     MessageError,
 )
 from bsplib.primitives.remote import RemoteAccess
 from bsplib.transfers import messages
 
+_QUICK_TAGS = (int, str, CollectiveTag)
+"""Types of tags, besides None, that the quick way takes."""
 _MOST_HEADS = 4096
 """Heads of messages that are remembered for the quick way."""
 
@@ -41,7 +43,7 @@ class Mailbox(RemoteAccess):
 
     def _remember_head(self, payload: Any, tag: Any, encoded: bytes) -> None:
         """Let the quick way send messages with the same form and tag from now on."""
-        if self._tag_size is not None or not (tag is None or type(tag) in (int, str)):
+        if self._tag_size is not None or not (tag is None or type(tag) in _QUICK_TAGS):
             return
         if len(self._heads_out) > _MOST_HEADS:
             self._heads_out.clear()
@@ -171,7 +173,7 @@ class Mailbox(RemoteAccess):
 
     def _check_tag(self, tag: Any) -> Any:
         """Return the tag that travels, where tags have a size."""
-        if type(tag) is messages.CollectiveTag:
+        if type(tag) is CollectiveTag:
             return tag  # of a collective: no program sees it
         if tag is None and self._tag_size == 0:
             return b""

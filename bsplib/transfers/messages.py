@@ -11,13 +11,14 @@ import pickle
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends.base import Carrier, Room
 from bsplib.backends.parcels import MessageHead, Payload, Ticket
+from bsplib.core.queue import CollectiveTag
 from bsplib.errors import MessageError
 from bsplib.transfers.guard import GuardedArray, readable
 from bsplib.transfers.registry import DtypeCode, decode_dtype, encode_dtype
@@ -35,17 +36,6 @@ _BYTES, _ARRAY, _NUMBER, _PICKLE = "bytes", "array", "number", "pickle"
 The other parts are shape and dtype of an array, the dtype of a number, or the sizes of a
 pickle and of its buffers."""
 _FORM_OF_BYTES = (_BYTES,)
-
-
-class CollectiveTag(NamedTuple):
-    """The tag of a message of a collective, which differs from every tag of a program.
-
-    It is sent as a plain tuple, while a tuple that a program uses as a tag is pickled.
-    """
-
-    operation: str
-    header: Any = None
-    """What the receiver needs besides the payload, in plain values."""
 
 
 def pack(values: NDArray[Any], stage: Stage, to: int) -> Payload:
