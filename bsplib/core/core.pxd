@@ -9,11 +9,13 @@ from bsplib.core.box cimport (
     RECEIVER_SHIFT, SIZE_MASK, SLOT_SHIFT, STAGED_MESSAGE, STAGED_PUT, Box,
 )
 from bsplib.core.lanes cimport Lane
+from bsplib.core.log cimport Log
 from bsplib.core.meeting cimport Meeting
 from bsplib.core.queue cimport Queue
+from bsplib.core.stack_keys cimport StackKeys
 
 cdef word _MOST_SHARED, _MOST_PRIVATE, _MANY_PAGES, _KIND, _HAS_GET, _UNRESOLVED, _HAS_MESSAGES, _LOW, _CARD_ROOM
-cdef Py_ssize_t _MOST_OFFSET
+cdef Py_ssize_t _MOST_OFFSET, _OWN_FRAMES
 
 cdef class Core:
     cdef public int _pid
@@ -46,7 +48,9 @@ cdef class Core:
     cdef public dict _heads_out
     cdef public dict _heads_in
     cdef public dict _dtypes
-    cdef public bint _counts
+    cdef public bint _counts, _has_counts
+    cdef public Log _log
+    cdef public StackKeys _stack_keys
     cdef public word[::1] _sent_bytes
     cdef public word[::1] _sent
     cdef public word[::1] _got_bytes
@@ -91,6 +95,12 @@ cdef class Core:
     cpdef void _add_message(self, int to, bytes head, object content, word nbytes) except *
     @cython.locals(meeting=Meeting, box=Box, note=word, head=word, nothing_new=bint)
     cdef bint _sync_quickly(self, word stamp) except -1
+    @cython.locals(
+        log=Log, arrive=cython.longlong, end=cython.longlong, superstep=Py_ssize_t, stack=int,
+    )
+    cdef void _sync_recorded(self) except *
+    @cython.locals(log=Log, pid=int, nbytes=word, messages=word)
+    cdef void _log_counts(self) except *
     @cython.locals(
         meeting=Meeting, me=word, foreign=bint, held=word, any_card=bint, source=int, theirs=word,
         head=word, kind=word, first=word, chunk=word,

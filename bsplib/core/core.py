@@ -27,6 +27,7 @@ except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.box import Box
 from bsplib.core.lanes import Lane
+from bsplib.core.log import IN, OUT
 from bsplib.core.meeting import Meeting
 from bsplib.core.queue import CollectiveTag, Queue
 from bsplib.errors import BspError
@@ -88,6 +89,8 @@ _HAS_MESSAGES = 16
 _LOW = 0xFFFFFFFF
 _CARD_ROOM = 256
 _MOST_OFFSET = 1 << 40
+_OWN_FRAMES = 0 if cython.compiled else 2
+"""Interpreted functions of this module between the program and the search for its stack."""
 _MOST_HEADS = 4096
 """Heads of messages that are remembered, to encode and decode them once."""
 
@@ -117,6 +120,8 @@ class Core:
         self._long = False
         self._timed = False
         self._recorded = False
+        self._log: Any = None
+        self._stack_keys: Any = None
         self._comm_ns = 0
         # What the long way has of this superstep.
         self._out: Any = {}
@@ -143,7 +148,7 @@ class Core:
         self._dtypes: dict[Any, Any] = {}
         # How much this process has transferred in this superstep, by partner.
         # The arrays are made when they are needed: there may be thousands of processes.
-        self._counts = False
+        self._counts = self._has_counts = False
         self._sent_bytes = self._sent = numbers("Q", [0])
         self._got_bytes = self._got = numbers("Q", [0])
         self._has_early = False
@@ -466,6 +471,7 @@ class Core:
 
     def _count(self, to: int, nbytes: int) -> None:
         if self._counts:
+            self._has_counts = True
             self._sent_bytes[to] += nbytes
             self._sent[to] += 1
 
@@ -516,6 +522,7 @@ class Core:
         if not owns_memory(dst):
             self._gets_are_direct = False
         if self._counts:
+            self._has_counts = True
             self._got_bytes[sender] += nbytes
             self._got[sender] += 1
         return True
@@ -643,6 +650,36 @@ class Core:
         if self._has_early and not self._counts:
             self._forget_counts()
         return True
+
+    def _sync_recorded(self) -> None:
+        """End the superstep, and write its record."""
+        log: Any = self._log
+        arrive = now_ns() if self._timed else self._now()
+        log.arrive()
+        superstep = self._superstep
+        if not self._sync_quickly(arrive):
+            self._sync_recorded_slowly(arrive)
+            return
+        end = now_ns()
+        if self._has_counts or self._has_early:
+            self._log_counts()
+        stack = self._stack_keys.number(_OWN_FRAMES)
+        log.add_superstep(superstep, 0, stack, arrive, self._meeting.released, end, self._comm_ns)
+        self._comm_ns = 0
+        log.begin_cpu_time()
+        log.begin(now_ns())
+
+    def _log_counts(self) -> None:
+        """Write the traffic of this superstep, and begin to count anew."""
+        log = self._log
+        for pid in range(self._nprocs):
+            nbytes, messages = self._sent_bytes[pid], self._sent[pid]
+            if self._has_early:
+                nbytes += self._early_bytes[pid]
+                messages += self._early_puts[pid]
+            log.add_traffic(pid, OUT, nbytes, messages)
+            log.add_traffic(pid, IN, self._got_bytes[pid], self._got[pid])
+        self._forget_counts()
 
     def _deliver(self, note: int) -> None:
         """Deliver what a meeting has brought, in the order of the contract."""
@@ -772,7 +809,8 @@ class Core:
             self._has_early = False
             for pid in range(self._nprocs):
                 self._early_bytes[pid] = self._early_puts[pid] = 0
-        if self._counts:
+        if self._has_counts:
+            self._has_counts = False
             for pid in range(self._nprocs):
                 self._sent_bytes[pid] = self._sent[pid] = 0
                 self._got_bytes[pid] = self._got[pid] = 0
@@ -917,7 +955,10 @@ class Core:
     def _find_there(self, lane: Lane, pid: int) -> int:
         raise NotImplementedError
 
-    def _sync_recorded(self) -> None:
+    def _now(self) -> int:
+        raise NotImplementedError
+
+    def _sync_recorded_slowly(self, arrive: int) -> None:
         raise NotImplementedError
 
     def _end_superstep(self, kind: Any, stamp: int) -> None:

@@ -7,8 +7,9 @@ sync, before the next superstep begins.
 
 from __future__ import annotations
 
+import errno
 import functools
-import operator
+import os
 from collections.abc import Callable, Sequence
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
@@ -17,7 +18,7 @@ from bsplib.backends.parcels import traffic_of
 from bsplib.group import Group
 from bsplib.primitives.state import Terms
 from bsplib.recording.recorder import Recorder
-from bsplib.recording.records import NO_CPU, Direction, GroupInfo
+from bsplib.recording.records import Direction, GroupInfo
 from bsplib.sync_kinds import Kind
 from bsplib.transfers.outgoing import Early, Outgoing
 
@@ -39,25 +40,17 @@ def _timed(
     def timed(
         self: RecordedGroup, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs
     ) -> _Result:
-        now = self._now
-        began = now()
+        began = self._now()
         try:
             return primitive(self, *args, **kwargs)
         finally:
-            self._comm_ns += now() - began
+            self._comm_ns += self._now() - began
 
     return timed
 
 
 class RecordedGroup(Group):
     """A :class:`Group` whose supersteps are recorded."""
-
-    _cpu_ns = NO_CPU
-    """CPU time of the superstep that ends, in ns; a subclass measures it."""
-    _now: Callable[[], int]
-    """Returns the time in ns."""
-    _stamp_arrival: Callable[[], int]
-    """Returns the time in ns at the end of a superstep; a subclass measures CPU time, too."""
 
     def __init__(
         self,
@@ -72,52 +65,53 @@ class RecordedGroup(Group):
         """Writes the records of this process."""
         self._number = recorder.define_group(info)
         """Number of this group in the records of this process."""
-        self._now = self._stamp_arrival = port.now
         self._recorded = True
         self._timed = port.clock is None  # no virtual time passes inside a primitive
         self._comm_ns = 0
         """Time spent in communication calls of this superstep. Every primitive adds to it."""
+        opened_ns = max(terms.began_ns, port.now())
+        self._log = recorder.log(self._number, self._pid, port.members, opened_ns)
+        self._stack_keys = recorder.stack_keys
         self._begin_counts()
-        self._sub_ns = 0
-        """Time spent in sub-groups during this superstep. Leaving a sub-group adds to it."""
-        self._start_ns = self._opened_ns = max(terms.began_ns, port.now())
-        """When this superstep began, and when the group was made."""
 
     # -- the ends of supersteps ---------------------------------------------------------------
 
-    def _sync_recorded(self) -> None:
-        """End the superstep, and record it."""
-        arrive = self._stamp_arrival()
-        superstep = self._superstep
-        traffic: _Traffic = ({}, {})
-        if self._try_sync(arrive):
-            released = self._meeting.released
-        else:
-            self._spill()
-            traffic = ({**self._out}, self._early)
-            _end_superstep(self, _SYNC, arrive)
-            released = self._port.released
+    def _now(self) -> int:
+        return self._port.now()
+
+    def _sync_recorded_slowly(self, arrive: int) -> None:
+        """End a superstep by the long way, and write its record."""
+        superstep, traffic = self._superstep, self._traffic()
+        _end_superstep(self, _SYNC, arrive)
         end = self._now()
-        stack = self._recorder.stack_of_sync()
-        self._write(superstep, _SYNC, stack, arrive, released, end, traffic)
+        stack = self._stack_keys.number(1)
+        self._write(superstep, _SYNC, stack, arrive, self._port.released, end, traffic)
 
     def _end_superstep(self, kind: Kind, stamp: int) -> None:  # noqa: ARG002  # stamped here
-        """Record the end of ``main``, or a sync that was called as ``Group.sync(bsp)``."""
+        """Record the end of ``main``."""
         arrive = self._stamp_arrival()
-        self._spill()
-        superstep, traffic = self._superstep, ({**self._out}, self._early)
+        superstep, traffic = self._superstep, self._traffic()
         _end_superstep(self, kind, arrive)
         stack = self._recorder.stack_of_end()
         self._write(superstep, kind, stack, arrive, arrive, arrive, traffic)
 
     def _end_oblivious(self, n: int, stamp: int) -> None:  # noqa: ARG002  # stamped here
         arrive = self._stamp_arrival()
-        self._spill()
-        superstep, traffic = self._superstep, ({**self._out}, self._early)
+        superstep, traffic = self._superstep, self._traffic()
         super()._end_oblivious(n, arrive)
         end = self._now()
-        stack = self._recorder.stack_of_sync()
+        stack = self._stack_keys.number(1)
         self._write(superstep, Kind.OBLSYNC, stack, arrive, self._port.released, end, traffic)
+
+    def _stamp_arrival(self) -> int:
+        arrive = self._now()
+        self._log.arrive()
+        return arrive
+
+    def _traffic(self) -> _Traffic:
+        """Return what was transferred in this superstep, which goes the long way from now on."""
+        self._spill()
+        return {**self._out}, self._early
 
     def _write(
         self,
@@ -129,58 +123,17 @@ class RecordedGroup(Group):
         end: int,
         traffic: _Traffic,
     ) -> None:
-        start, recorder = self._start_ns, self._recorder
-        began = recorder.began_ns
-        out, early = traffic
-        if out or early:
-            own_bytes, own_messages = self._write_traffic(*_count(out, early))
-        else:
-            own_bytes, own_messages = self._write_quick_traffic()
-        recorder.append(
-            recorder.pid,
-            self._number,
-            superstep,
-            kind,
-            stack,
-            start - began,
-            arrive - began,
-            released - began,
-            end - began,
-            self._comm_ns,
-            self._sub_ns,
-            self._cpu_ns,
-            own_bytes,
-            own_messages,
-        )
-        self._comm_ns = self._sub_ns = 0
-        self._start_ns = self._now()
-
-    def _write_quick_traffic(self) -> tuple[int, int]:
-        """Do as :meth:`_write_traffic` for what the quick way has counted."""
-        sent: _Amounts = {}
-        got: _Amounts = {}
-        for pid in range(self._nprocs):
-            if self._sent[pid]:
-                sent[pid] = self._sent_bytes[pid], self._sent[pid]
-            if self._got[pid]:
-                got[pid] = self._got_bytes[pid], self._got[pid]
-            if self._has_early and self._early_puts[pid]:
-                nbytes, count = sent.get(pid, _NOTHING)
-                sent[pid] = nbytes + self._early_bytes[pid], count + self._early_puts[pid]
-        self._forget_counts()
-        return self._write_traffic(sent, got) if sent or got else _NOTHING
-
-    def _write_traffic(self, sent: _Amounts, got: _Amounts) -> tuple[int, int]:
-        """Write a row for each partner; return bytes and messages of this process to itself."""
-        own_bytes, own_messages = map(
-            operator.add, sent.pop(self._pid, _NOTHING), got.pop(self._pid, _NOTHING)
-        )
-        members = self._port.members
-        for direction, partners in ((Direction.OUT, sent), (Direction.IN, got)):
-            for pid, (nbytes, messages) in partners.items():
-                if messages:
-                    self._recorder.traffic(members[pid], direction, nbytes, messages)
-        return own_bytes, own_messages
+        log = self._log
+        try:
+            for direction, partners in zip(Direction, _count(*traffic), strict=True):
+                for pid, (nbytes, messages) in partners.items():
+                    log.add_traffic(pid, direction, nbytes, messages)
+            log.add_superstep(superstep, kind, stack, arrive, released, end, self._comm_ns)
+        except OverflowError:  # a virtual time beyond 2**63 ns
+            self._recorder.stop(OSError(errno.ERANGE, os.strerror(errno.ERANGE)))
+        self._comm_ns = 0
+        log.begin_cpu_time()
+        log.begin(self._now())
 
     def _open(self, index: int, pids: Sequence[int]) -> Self:
         port = self._open_port(index, pids)
@@ -189,12 +142,12 @@ class RecordedGroup(Group):
 
     def _leave(self) -> None:
         arrive = self._stamp_arrival()
-        stack = self._recorder.stack_of_sync()
+        stack = self._stack_keys.number(1)
         super()._leave()
         self._write(self._superstep, Kind.END, stack, arrive, arrive, arrive, ({}, {}))
         parent = self._parent
         assert isinstance(parent, RecordedGroup)
-        parent._sub_ns += self._now() - self._opened_ns
+        self._log.leave(parent._log, self._now())
 
     # -- communication calls ------------------------------------------------------------------
 

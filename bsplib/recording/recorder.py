@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import CodeType, FrameType
 
 from bsplib import call_site
+from bsplib.core.log import Log
 from bsplib.core.stack_keys import StackKeys
-from bsplib.recording.records import Direction, Frame, GroupInfo, Stack
+from bsplib.recording.records import Frame, GroupInfo, Stack
 from bsplib.recording.spool import Spool
 
 
@@ -15,29 +17,31 @@ class Recorder:
 
     Args:
         spool: files to which the records are written.
-        pid: pid of the process in the root group.
         outermost: code of the function that calls ``main``; stacks begin above it.
-        main: code of ``main`` if it is a function; otherwise the first sync finds it.
+        main: the function; where it is none, the first sync finds what stands in its place.
+        began_ns: time 0 of the records.
+        measures_cpu: measure the CPU time of each superstep. Chosen when the run starts, since
+            reading that clock takes ten times as long as reading the time.
     """
 
-    def __init__(self, spool: Spool, pid: int, outermost: CodeType, main: CodeType | None) -> None:
+    def __init__(
+        self,
+        spool: Spool,
+        outermost: CodeType,
+        main: object,
+        began_ns: int,
+        measures_cpu: bool,
+    ) -> None:
         self._spool = spool
         self._outermost = outermost
         self.stack_keys = StackKeys(outermost, self._define)
         """Numbers the call stacks of syncs."""
         self._stacks = 0
-        self._main = main
+        self._main: CodeType | None = getattr(main, "__code__", None)
+        self._name = getattr(main, "__qualname__", "main")
+        self._began_ns = began_ns
+        self._measures_cpu = measures_cpu
         self._groups = 0
-        self.append = spool.records.append
-        """Appends the record of a superstep; its traffic has to be written before."""
-        self.rows = spool.records.rows
-        """The supersteps; ``append`` is for numbers that may be out of the range of a row."""
-        self.traffic_rows = spool.traffic.rows
-        """Their traffic."""
-        self.pid = pid
-        """Pid of the process in the root group."""
-        self.began_ns = 0
-        """Time 0 of the records. Set once, before ``main`` runs."""
 
     def define_group(self, info: GroupInfo) -> int:
         """Return the number that stands for a group in this process's records."""
@@ -45,19 +49,29 @@ class Recorder:
         self._groups += 1
         return self._groups - 1
 
-    def stack_of_sync(self) -> int:
-        """Return the number of the call stack of the sync that calls this.
+    def log(self, number: int, pid: int, members: Sequence[int], opened_ns: int) -> Log:
+        """Return what writes the records of a group; for the arguments see :class:`Log`."""
+        spool = self._spool
+        return Log(
+            spool.records.rows,
+            spool.traffic.rows,
+            number,
+            pid,
+            members,
+            self._began_ns,
+            opened_ns,
+            self._measures_cpu,
+        )
 
-        The stack is that of the caller of the method of bsplib that calls this. It may contain
-        more frames of bsplib: :meth:`_define` leaves them out, once for each stack.
-        """
-        return self.stack_keys.number(2)
+    def stop(self, error: BaseException) -> None:
+        """Stop recording; what has been recorded is kept."""
+        self._spool.stop(error)
 
     def stack_of_end(self) -> int:
         """Return the number of a stack for the end of ``main``, with the last line of ``main``."""
         code = self._main
-        if code is None:  # main is no function, and has returned without a sync
-            return self._number((Frame("", "main", 0, 0),))
+        if code is None:  # main is no function of Python, or has returned without a sync
+            return self._number((Frame("", self._name, 0, 0),))
         last = max((line for *_, line in code.co_lines() if line), default=code.co_firstlineno)
         return self._number((_frame_of(code, last),))
 
@@ -78,11 +92,6 @@ class Recorder:
         self._spool.define_stack(stack)
         self._stacks += 1
         return self._stacks - 1
-
-    def traffic(self, partner: int, direction: Direction, nbytes: int, messages: int) -> None:
-        """Append what this process has exchanged with a partner in the superstep recorded next."""
-        spool = self._spool
-        spool.traffic.append(spool.records.rows.count, partner, direction, nbytes, messages)
 
 
 def _frame_of(code: CodeType, line: int) -> Frame:

@@ -40,14 +40,13 @@ class Table:
 
     Args:
         dtype: dtype of the rows: ``RECORD`` or ``TRAFFIC``.
-        stop: is called if there is no space for a row, or if a row cannot hold a number; it
-            has to call :meth:`discard` of this table.
+        stop: is called if there is no space for a row; it has to call :meth:`discard` of this
+            table.
     """
 
     def __init__(self, dtype: np.dtype[Any], stop: _Stop) -> None:
-        self.rows = rows = Rows(dtype.itemsize, self._make_room)
-        """Appends a row; the count in the file is raised after the row is complete."""
-        self._append = rows.append_superstep if dtype is RECORD else rows.append_traffic
+        self.rows = Rows(dtype.itemsize, self._make_room)
+        """Appends rows; the count in the file is raised after a row is complete."""
         self._row_bytes = dtype.itemsize
         self._stop = stop
         self._file: BinaryIO | None = None
@@ -67,13 +66,6 @@ class Table:
             file.close()
             raise
         self._file = file
-
-    def append(self, *values: int) -> None:
-        """Add a row of any integers."""
-        try:
-            self._append(*values)
-        except OverflowError:  # a virtual time beyond 2**63 ns
-            self._stop(OSError(errno.ERANGE, os.strerror(errno.ERANGE)))
 
     def discard(self, reason: int) -> None:
         """Keep the rows in the file, store the reason there, and discard all later rows.
@@ -118,15 +110,15 @@ class Spool:
     """Records, traffic and definitions of one process, in files of a folder."""
 
     def __init__(self, folder: Path, pid: int) -> None:
-        self.records = Table(RECORD, self._stop)
-        self.traffic = Table(TRAFFIC, self._stop)
+        self.records = Table(RECORD, self.stop)
+        self.traffic = Table(TRAFFIC, self.stop)
         self._definitions: TextIO | None = None
         try:
             self.records.open(folder / f"{pid}.records")
             self.traffic.open(folder / f"{pid}.traffic")
             self._definitions = (folder / f"{pid}.definitions").open("w", encoding="utf-8")
         except (OSError, MemoryError) as error:
-            self._stop(error)
+            self.stop(error)
 
     def close(self) -> None:
         """Close the files; their content is kept."""
@@ -154,9 +146,9 @@ class Spool:
             self._definitions.write("\n")
             self._definitions.flush()
         except OSError as error:
-            self._stop(error)
+            self.stop(error)
 
-    def _stop(self, error: BaseException) -> None:
+    def stop(self, error: BaseException) -> None:
         """Stop recording; what has been recorded is kept."""
         reason = (error.errno if isinstance(error, OSError) else None) or errno.ENOMEM
         self.records.discard(reason)

@@ -11,7 +11,6 @@ from bsplib.backends.base import Port
 from bsplib.group import Group
 from bsplib.machine import Machine
 from bsplib.primitives.state import Terms
-from bsplib.recording.cpu_recorder import CpuRecordedGroup
 from bsplib.recording.recorded_group import RecordedGroup
 from bsplib.recording.recorder import Recorder
 from bsplib.recording.records import root_group
@@ -76,10 +75,8 @@ def _run_main(task: Task, group: Group) -> Any:
 
 
 def _recorded_group(task: Task, spool: Spool, port: Port, terms: Terms) -> Group:
-    code = getattr(task.main, "__code__", None)
-    recorder = Recorder(spool, port.pid, _call_main.__code__, code)
-    recorder.began_ns = port.released
-    kind = _kind(CpuRecordedGroup if task.conditions.cpu else RecordedGroup, port)
+    recorder = Recorder(spool, _call_main.__code__, task.main, port.released, task.conditions.cpu)
+    kind = _kind(RecordedGroup, port)
     return kind(port, terms, None, recorder, root_group(port.nprocs))
 
 
