@@ -72,7 +72,7 @@ cdef class Core:
     cdef bint _put_quickly(self, object pid, object src, object dst, object offset) except -1
     @cython.locals(staged=Py_ssize_t, head=word)
     cdef bint _put_bytes(self, int to, Lane lane, word first, object values, word nbytes) except -1
-    @cython.locals(head=word)
+    @cython.locals(head=word, at=word)
     cdef word _room(self, int to, Lane lane, word first, word nbytes) except 0
     cdef void _count(self, int to, word nbytes) noexcept
     @cython.locals(

@@ -465,9 +465,10 @@ class Core:
 
     def _room(self, to: int, lane: Lane, first: int, nbytes: int) -> int:
         """Begin a record of a put; return the address of its values."""
-        self._count(to, nbytes)
         head = PUT << KIND_SHIFT | lane.slot << SLOT_SHIFT | nbytes
-        return self._box.room(to, head, first, nbytes)
+        at = self._box.room(to, head, first, nbytes)
+        self._count(to, nbytes)  # now that there was room for it
+        return at
 
     def _count(self, to: int, nbytes: int) -> None:
         if self._counts:
@@ -851,15 +852,15 @@ class Core:
     def _add_put(self, to: int, slot: int, first: int, values: Any) -> None:
         """Add a put of contiguous values that are small."""
         nbytes = nbytes_of(values)
-        self._count(to, nbytes)
         head = PUT << KIND_SHIFT | slot << SLOT_SHIFT | nbytes
         copy(self._box.room(to, head, first, nbytes), address_of(values), nbytes)
+        self._count(to, nbytes)
 
     def _add_staged(self, to: int, slot: int, first: int, staged: int, nbytes: int) -> None:
         """Add a put of staged values."""
-        self._count(to, nbytes)
         head = STAGED_PUT << KIND_SHIFT | slot << SLOT_SHIFT | nbytes
         poke(self._box.room(to, head, first, 8), staged)
+        self._count(to, nbytes)
 
     def _serve_own_gets(self, first_half: bool) -> None:
         """Read what this process gets, or write it to its destinations."""
