@@ -23,6 +23,7 @@ _WRAPPERS = ("timed", "paused", "settled", "__next__", "pid", "nprocs", "machine
 _BELOW_CORE = {
     "_end_superstep": "sync",
     "_sync_recorded": "sync",
+    "check_current": "sync",
     "_deliver_with_parcels": "sync",
     "_send_slowly": "send",
     "_get_slowly": "get",
@@ -164,13 +165,14 @@ def line_in(stack: Iterable[tuple[str, int, str]]) -> str:
     return installed or (END if _ENDS_MAIN in own else BEFORE)
 
 
-def activity(stack: Iterable[tuple[str, int, str]]) -> str:
+def activity(stack: Iterable[tuple[str, int, str]], *, waits: bool = False) -> str:
     """Return a text that says whether a process waits or computes.
 
     Args:
         stack: file, line and function of each frame, the innermost first.
+        waits: it is known to wait, at the end of a superstep; otherwise the frames show it.
     """
-    waits, primitive = False, ""
+    primitive = "sync" if waits else ""  # the compiled core has no frame
     for file, _, function in stack:
         if is_own_file(file):
             waits = waits or (file.startswith(_backends) and function in _MEETINGS)

@@ -19,7 +19,6 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,6 +27,7 @@ from numpy.typing import NDArray
 from bsplib.backends.members import Members
 from bsplib.backends.parcels import Parcel, Ticket
 from bsplib.core.box import Block, PrivateMemory
+from bsplib.core.clock import Clock
 from bsplib.core.meeting import Meeting
 
 Room = NDArray[np.uint8]
@@ -56,28 +56,6 @@ class Carrier(Protocol):
 
     def land(self, ticket: Ticket, room: memoryview) -> None:
         """Write a payload into memory of this process; see :meth:`Port.land`."""
-
-
-class VirtualClock(Protocol):
-    """The clock of a process whose time is virtual: it runs between primitives only."""
-
-    empty_ns: int
-    """What the clock measures, in ns, between two primitives with nothing in between."""
-
-    def now(self) -> int:
-        """Return the virtual time in ns."""
-
-    def pause(self) -> None:
-        """Enter a primitive."""
-
-    def resume(self) -> None:
-        """Leave a primitive."""
-
-    def settle(self) -> None:
-        """Count all that was measured, before the time is read."""
-
-    def computing(self) -> AbstractContextManager[None]:
-        """Let the clock run inside a primitive, while a function of the program is called."""
 
 
 class Stopped(BaseException):
@@ -112,7 +90,7 @@ class Port(ABC):
     released: int
     """Time in ns at which the last process came to the last :meth:`exchange`; known only
     where the call had a stamp."""
-    clock: VirtualClock | None = None
+    clock: Clock | None = None
     """The clock of this process where its time is virtual."""
 
     def now(self) -> int:
@@ -196,6 +174,17 @@ class Port(ABC):
             or where a receiver may still read after this process has begun the next superstep.
         """
         return None
+
+    def name_staged(self, ticket: Ticket) -> int:
+        """Return the number by which records of a quick superstep name a staged payload."""
+        raise NotImplementedError
+
+    def ticket_of(self, name: int, nbytes: int) -> Ticket:
+        """Return a ticket for a payload of this superstep that this process has named.
+
+        A ticket for a payload that another process has named is (its pid, name, nbytes).
+        """
+        return self.pid, name, nbytes
 
     @abstractmethod
     def fetch(self, ticket: Ticket) -> memoryview:

@@ -22,6 +22,7 @@ class Whereabouts(NamedTuple):
     """What it does there: whether it waits or computes."""
 
 
-def from_stack(pid: int, superstep: int, stack: Stack) -> Whereabouts:
-    """Return where a process is, from its stack."""
-    return Whereabouts(pid, superstep, call_site.line_in(stack), call_site.activity(stack))
+def from_stack(pid: int, superstep: int, stack: Stack, *, waits: bool = False) -> Whereabouts:
+    """Return where a process is, from its stack; ``waits`` as for :func:`call_site.activity`."""
+    doing = call_site.activity(stack, waits=waits)
+    return Whereabouts(pid, superstep, call_site.line_in(stack), doing)

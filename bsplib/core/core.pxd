@@ -8,6 +8,7 @@ from bsplib.core.box cimport (
     BYTE_MASK, HEAD_BYTES, IN_BOX, KIND_SHIFT, MESSAGE, MOST_SLOTS, ON_CARD, PUT,
     RECEIVER_SHIFT, SIZE_MASK, SLOT_SHIFT, STAGED_MESSAGE, STAGED_PUT, Box,
 )
+from bsplib.core.clock cimport Clock
 from bsplib.core.lanes cimport Lane
 from bsplib.core.log cimport Log
 from bsplib.core.meeting cimport Meeting
@@ -27,6 +28,7 @@ cdef class Core:
     cdef public object _unusable
     cdef public bint _long
     cdef public bint _timed
+    cdef public Clock _clock
     cdef public bint _recorded
     cdef public long long _comm_ns
     cdef public object _out
@@ -63,6 +65,9 @@ cdef class Core:
     cdef bint _delivers
     cdef object _cards
 
+    cdef long long _begin_call(self) except 0
+    cdef long long _time_ns(self) noexcept
+    cdef void _end_call(self, long long began) except *
     @cython.locals(lane=Lane)
     cdef bint _lane_of(self, object array) except -1
     cpdef void _forget_lanes(self) except *
@@ -135,3 +140,4 @@ cdef class Reading:
     cdef Core _group
     cdef Queue _queue
     cdef dict _dtypes
+    cdef object _decoded(self, object message)

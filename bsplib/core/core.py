@@ -119,6 +119,9 @@ class Core:
         self._unusable: str | None = None
         self._long = False
         self._timed = False
+        """Something has to be done at the beginning and the end of every call."""
+        self._clock: Any = None
+        """The clock of the process where its time is virtual: it stands still inside a call."""
         self._recorded = False
         self._log: Any = None
         self._stack_keys: Any = None
@@ -135,7 +138,7 @@ class Core:
         self._lane: Any = None
         self._here = numbers("Q", bytes(8 * 16))
         # Gets.
-        self._quick_gets: list[Any] = []
+        self._quick_gets: list[Any] = meeting.gets
         self._gets_are_direct = True
         self._long_gets = False
         self._read = np.empty(0, np.uint8)
@@ -192,7 +195,7 @@ class Core:
         Cost: the bytes that are written to h_out here and to h_in on ``pid``.
         Source: Hill et al. 1998, bsp_put; offsets are elements, not bytes.
         """
-        began = now_ns() if self._timed else 0
+        began = self._begin_call() if self._timed else 0
         try:
             if at is not None or not self._put_quickly(pid, src, dst, offset):
                 self._put_slowly("put", pid, src, dst, offset, at)
@@ -200,7 +203,7 @@ class Core:
             self._fail(error)
         finally:
             if began:
-                self._comm_ns += now_ns() - began
+                self._end_call(began)
 
     def hpput(self, pid: int, src: Any, dst: Any, *, offset: Any = None, at: Any = None) -> None:
         """Write ``src`` into ``dst`` on process ``pid`` at any time in the superstep.
@@ -236,7 +239,7 @@ class Core:
         Cost: the bytes that are written to h_out here and to h_in on ``pid``.
         Source: Hill et al. 1998, bsp_hpput.
         """
-        began = now_ns() if self._timed else 0
+        began = self._begin_call() if self._timed else 0
         try:
             if at is not None or not self._hpput_quickly(pid, src, dst, offset):
                 self._put_slowly("hpput", pid, src, dst, offset, at)
@@ -244,7 +247,7 @@ class Core:
             self._fail(error)
         finally:
             if began:
-                self._comm_ns += now_ns() - began
+                self._end_call(began)
 
     def get(
         self, pid: int, src: Any, dst: Any = None, *, offset: Any = None, at: Any = None
@@ -283,7 +286,7 @@ class Core:
         Cost: the bytes that are read to h_in here and to h_out on ``pid``.
         Source: Hill et al. 1998, bsp_get.
         """
-        began = now_ns() if self._timed else 0
+        began = self._begin_call() if self._timed else 0
         try:
             if at is None and dst is not None and self._get_quickly(pid, src, dst, offset):
                 return dst
@@ -292,7 +295,7 @@ class Core:
             self._fail(error)
         finally:
             if began:
-                self._comm_ns += now_ns() - began
+                self._end_call(began)
 
     def send(self, pid: int, payload: Any, tag: Any = None) -> None:
         """Send a message that process ``pid`` can read in the next superstep.
@@ -316,7 +319,7 @@ class Core:
         Cost: the payload's bytes to h_out here and to h_in on ``pid``; a tag is free.
         Source: Hill et al. 1998, bsp_send.
         """
-        began = now_ns() if self._timed else 0
+        began = self._begin_call() if self._timed else 0
         try:
             if not self._send_quickly(pid, payload, tag):
                 self._send_slowly(pid, payload, tag)
@@ -324,7 +327,7 @@ class Core:
             self._fail(error)
         finally:
             if began:
-                self._comm_ns += now_ns() - began
+                self._end_call(began)
 
     def sync(self) -> None:
         """End the superstep: wait for all processes of the group, deliver everything.
@@ -349,12 +352,20 @@ class Core:
         Cost: g h + l, where h is the greatest of h_in and h_out of all processes.
         Source: Hill et al. 1998, bsp_sync.
         """
-        if self._unusable is not None:
-            self._check_usable("sync")
-        if self._recorded:
-            self._sync_recorded()
-        elif not self._sync_quickly(0):
-            self._end_superstep(_SYNC, 0)
+        clock = self._clock
+        if clock is not None:
+            clock.enter()
+            clock.settle()  # others wait for this process
+        try:
+            if self._unusable is not None:
+                self._check_usable("sync")
+            if self._recorded:
+                self._sync_recorded()
+            elif not self._sync_quickly(0):
+                self._end_superstep(_SYNC, 0)
+        finally:
+            if clock is not None:
+                clock.leave()
 
     def messages(self) -> Any:
         """Take the messages one after the other, as (source, tag, payload).
@@ -368,9 +379,34 @@ class Core:
         Cost: nothing beyond what sending cost; one copy of each payload.
         Source: Hill et al. 1998, bsp_get_tag and bsp_move.
         """
-        if self._unusable is not None:
-            self._check_usable("messages")
-        return Reading(self, self._queue)
+        began = self._begin_call() if self._clock is not None else 0
+        try:
+            if self._unusable is not None:
+                self._check_usable("messages")
+            return Reading(self, self._queue)
+        finally:
+            if began:
+                self._end_call(began)
+
+    # -- the time of calls --------------------------------------------------------------------
+
+    def _begin_call(self) -> int:
+        """Stop virtual time, or note the real time; return what :meth:`_end_call` needs."""
+        if self._clock is not None:
+            self._clock.enter()
+            return 1
+        return now_ns()
+
+    def _time_ns(self) -> int:
+        """Return the time of this process, which may be virtual."""
+        return now_ns() if self._clock is None else self._clock.now()
+
+    def _end_call(self, began: int) -> None:
+        """Let virtual time go on, or count the time of a call as communication."""
+        if self._clock is not None:
+            self._clock.leave()
+        else:
+            self._comm_ns += now_ns() - began
 
     # -- the place of a transfer --------------------------------------------------------------
 
@@ -655,20 +691,20 @@ class Core:
     def _sync_recorded(self) -> None:
         """End the superstep, and write its record."""
         log: Any = self._log
-        arrive = now_ns() if self._timed else self._now()
+        arrive = self._time_ns()
         log.arrive()
         superstep = self._superstep
         if not self._sync_quickly(arrive):
             self._sync_recorded_slowly(arrive)
             return
-        end = now_ns()
+        end = self._time_ns()
         if self._has_counts or self._has_early:
             self._log_counts()
         stack = self._stack_keys.number(_OWN_FRAMES)
         log.add_superstep(superstep, 0, stack, arrive, self._meeting.released, end, self._comm_ns)
         self._comm_ns = 0
         log.begin_cpu_time()
-        log.begin(now_ns())
+        log.begin(self._time_ns())
 
     def _log_counts(self) -> None:
         """Write the traffic of this superstep, and begin to count anew."""
@@ -1005,8 +1041,17 @@ class Reading:
         if queue.next >= len(queue.messages):
             raise StopIteration
         group = self._group
-        began = now_ns() if group._timed else 0
-        message = queue.take()
+        began = group._begin_call() if group._timed else 0
+        try:
+            message: tuple[int, Any, Any] = self._decoded(queue.take())
+            return message
+        finally:
+            if began:
+                group._end_call(began)
+
+    def _decoded(self, message: Any) -> Any:
+        """Return a message as a program reads it."""
+        group = self._group
         source, head, content = message
         form = head[2]
         if head[1] or type(content) is not bytes:
@@ -1021,6 +1066,4 @@ class Reading:
                 message = source, head[0], new_array(form[1], dtype, content)
         else:
             message = group._decode(message)
-        if began:
-            group._comm_ns += now_ns() - began
         return message

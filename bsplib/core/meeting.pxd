@@ -12,6 +12,7 @@ cdef class Meeting:
     cdef public bint has_outbox
     cdef public word superstep
     cdef public word released
+    cdef readonly list gets
     cpdef word address_of(self, word byte) except? 0
     cpdef bint is_settled(self, int pid) except -1
     cpdef bint settles(self, int pid, word nbytes) except -1

@@ -70,6 +70,8 @@ class Meeting:
         """Payloads of this superstep are staged in an outbox."""
         self.superstep = 1
         self.released = 0
+        self.gets: list[Any] = []
+        """The quick gets of this process in this superstep; the core changes the list."""
 
     def address_of(self, byte: int) -> int:
         """Return the address of a byte of a box."""

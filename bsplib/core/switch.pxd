@@ -34,6 +34,7 @@ cdef inline bint has_begun(object target) noexcept:
 cdef class Process:
     cdef readonly object greenlet
     cdef public str doing
+    cdef public list left
     cpdef bint is_current(self) except -1
 
 
@@ -42,6 +43,7 @@ cdef class Rounds:
     cdef object _random, _hub
     cdef list _round, _next_round
     cdef public Process current
+    cdef public bint is_over
     @cython.locals(following=Process)
     cpdef void wait(self, Process process, str doing) except *
     cpdef void wake(self, list processes) except *

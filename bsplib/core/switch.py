@@ -47,6 +47,8 @@ class Process:
         self.greenlet = greenlet
         self.doing = "not started"
         """What it does or waits for, as text for errors."""
+        self.left: list[Any] = []
+        """Groups that it has left before all other processes had posted there."""
 
     def is_current(self) -> bool:
         """Tell whether this virtual processor is the one that runs."""
@@ -68,6 +70,8 @@ class Rounds:
         self._next_round: list[Process] = []
         self.current: Any = None
         """The virtual processor that runs; None before the first one does."""
+        self.is_over = False
+        """A process has failed, so that the others run only up to their next sync."""
 
     def wait(self, process: Process, doing: str) -> None:
         """Let others run until one of them wakes this process."""

@@ -56,6 +56,10 @@ class GroupState(Core):
     def __init__(self, port: Port, terms: Terms, parent: GroupState | None = None) -> None:
         super().__init__(port.pid, port.nprocs, *_quick_way_of(port))
         # These attributes never change.
+        self._clock = port.clock
+        """The clock of this process where its time is virtual; it stands still in primitives."""
+        self._timed = port.clock is not None
+        """Calls of the core stop the clock, or count their time; a recorder sets it, too."""
         self._port = port
         """The connection to the other processes, which the backend has made."""
         self._terms = terms
@@ -240,14 +244,17 @@ class GroupState(Core):
     def _number_of(self, ticket: Ticket) -> int:
         """Return the number by which a record names a staged payload."""
         if self._meeting.is_quick:
-            byte: int = ticket[1]
-            return byte
+            return self._port.name_staged(ticket)
         self._tickets.append(ticket)
         return len(self._tickets) - 1
 
     def _ticket(self, number: int, nbytes: int) -> Ticket:
         """Return the ticket of a payload that a record of this process names by a number."""
-        return (self._pid, number, nbytes) if self._meeting.is_quick else self._tickets[number]
+        return (
+            self._port.ticket_of(number, nbytes)
+            if self._meeting.is_quick
+            else self._tickets[number]
+        )
 
     def _room_staged(self, nbytes: int, to: int) -> int:
         """Return the byte at which values of a put can be staged; -1 where there is no memory."""

@@ -66,7 +66,7 @@ class RecordedGroup(Group):
         self._number = recorder.define_group(info)
         """Number of this group in the records of this process."""
         self._recorded = True
-        self._timed = port.clock is None  # no virtual time passes inside a primitive
+        self._timed = True
         self._comm_ns = 0
         """Time spent in communication calls of this superstep. Every primitive adds to it."""
         opened_ns = max(terms.began_ns, port.now())

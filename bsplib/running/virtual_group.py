@@ -1,8 +1,8 @@
 """A group in virtual time: the clock of its process is paused inside every primitive.
 
 It is a subclass, chosen when the run starts, so that a group in real time pays nothing
-for it. Each primitive is wrapped in a function that pauses the clock before the call and
-resumes it when the program goes on.
+for it. The primitives of the core pause the clock themselves. Each other primitive is wrapped
+in a function that pauses the clock before the call and resumes it when the program goes on.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from bsplib.backends.base import VirtualClock
+from bsplib.core.clock import Clock, EmptyPrimitive
+from bsplib.core.core import Core
 from bsplib.group import Group
 
 _Group = TypeVar("_Group", bound=Group)
@@ -33,16 +34,11 @@ calls with nothing in between."""
 class _VirtualTime(Group):
     """The methods of a group in virtual time that do more than pause the clock."""
 
-    @property
-    def _clock(self) -> VirtualClock:
-        clock = self._port.clock
-        assert clock is not None  # groups in virtual time are made for ports with a clock
-        return clock
-
     def _begin(self) -> None:
         super()._begin()
-        self._clock.empty_ns = _empty_stretch_ns(type(self._clock))
-        self._clock.resume()
+        clock = self._clock
+        clock.empty_ns, clock.core_empty_ns = _empty_stretches_ns()
+        clock.resume()
 
     def _finish(self, main: CodeType | None = None) -> None:
         self._clock.pause()
@@ -63,19 +59,18 @@ def in_virtual_time(kind: type[_Group]) -> type[_Group]:
 
 
 def _primitives(kind: type[Group]) -> dict[str, _Method]:
-    """Return the methods that a program calls, by name."""
-    methods = inspect.getmembers(kind, inspect.isroutine)
+    """Return the methods that a program calls, by name, but for those that do it themselves."""
+    methods = inspect.getmembers(kind, inspect.isfunction)
     return {
         name: method
         for name, method in methods
-        if not name.startswith("_") or name in ("__enter__", "__exit__")
+        if (not name.startswith("_") or name in ("__enter__", "__exit__"))
+        and method is not vars(Core).get(name)
     }
 
 
 def _wrapped(method: _Method) -> _Method:
     """Return a primitive that pauses the clock while it is executed, and only then."""
-    if method.__name__ == "messages":
-        return _pausing_iterator(method)
     if inspect.isgeneratorfunction(getattr(method, "__wrapped__", None)):
         return _pausing_context(method)
     return _settling(method) if method.__name__ in _READ_TIME else _pausing(method)
@@ -108,34 +103,11 @@ def _settling(method: _Method) -> _Method:
     return settled
 
 
-def _pausing_iterator(method: _Method) -> _Method:
-    @functools.wraps(method)
-    def paused(self: Any, /, *args: Any, **kwargs: Any) -> Iterator[Any]:
-        return _Pausing(self._port.clock, method(self, *args, **kwargs))
-
-    return paused
-
-
-class _Pausing(Iterator[Any]):
-    """An iterator that pauses the clock while the next value is found."""
-
-    def __init__(self, clock: VirtualClock, values: Iterator[Any]) -> None:
-        self._clock = clock
-        self._values = values
-
-    def __next__(self) -> Any:
-        self._clock.pause()
-        try:
-            return next(self._values)
-        finally:
-            self._clock.resume()
-
-
 def _pausing_context(method: _Method) -> _Method:
     @functools.wraps(method)
     @contextmanager
     def paused(self: Any, /, *args: Any, **kwargs: Any) -> Iterator[Any]:
-        clock: VirtualClock = self._port.clock
+        clock: Clock = self._port.clock
         clock.pause()
         try:
             with method(self, *args, **kwargs) as value, _outside(clock):
@@ -147,7 +119,7 @@ def _pausing_context(method: _Method) -> _Method:
 
 
 @contextmanager
-def _outside(clock: VirtualClock) -> Iterator[None]:
+def _outside(clock: Clock) -> Iterator[None]:
     """Resume the clock for the body of a ``with`` statement."""
     clock.resume()
     try:
@@ -159,7 +131,7 @@ def _outside(clock: VirtualClock) -> Iterator[None]:
 class _Probe:
     """Has a primitive that does nothing."""
 
-    def __init__(self, clock: VirtualClock) -> None:
+    def __init__(self, clock: Clock) -> None:
         self._port = self
         self.clock = clock
 
@@ -169,10 +141,19 @@ class _Probe:
 
 
 @functools.cache
-def _empty_stretch_ns(kind: type[VirtualClock]) -> int:
-    """Return how many ns a clock measures between two primitives with nothing in between."""
-    clock = kind()
-    call = _Probe(clock).call
+def _empty_stretches_ns() -> tuple[int, int]:
+    """Return what a clock measures in ns between two primitives with nothing in between.
+
+    The first number is for wrapped primitives, the second one for those of the core.
+    """
+    wrapped, bare = Clock(), Clock()
+    return (
+        _empty_stretch_ns(wrapped, _Probe(wrapped).call),
+        _empty_stretch_ns(bare, EmptyPrimitive(bare).call),
+    )
+
+
+def _empty_stretch_ns(clock: Clock, call: Callable[[], None]) -> int:
     clock.settle()
     clock.resume()
     seen = [clock.now()]

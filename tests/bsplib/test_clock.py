@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from bsplib.core.clock import Clock
+from bsplib.core.clock import Clock, EmptyPrimitive
 
 MS = 10**6
 
@@ -65,6 +65,22 @@ def test_the_time_of_an_empty_stretch_is_not_counted(thread):
     clock.empty_ns = 30
     assert computed(clock, thread, 20) == 0
     assert computed(clock, thread, 31) == 1
+
+
+def test_the_time_of_an_empty_stretch_between_primitives_of_the_core_is_another(thread):
+    clock = Clock(read=thread)
+    clock.settle()
+    clock.empty_ns, clock.core_empty_ns = 40, 10
+    primitive = EmptyPrimitive(clock)
+    clock.resume()
+    seen = []
+    for _ in range(3):
+        thread.now_ns += 100
+        primitive.call()
+        seen.append(clock.now())
+    thread.now_ns += 100
+    clock.pause()
+    assert [*seen, clock.now()] == [75, 165, 255, 330]
 
 
 def test_what_was_measured_first_counts_once_the_time_is_read(thread):

@@ -37,7 +37,7 @@ def thread(monkeypatch):
     """The thread that all virtual processors share."""
     thread = Thread()
     monkeypatch.setattr(world, "Clock", partial(Clock, read=lambda: thread.now_ns))
-    monkeypatch.setattr(virtual_group, "_empty_stretch_ns", lambda kind: 0)
+    monkeypatch.setattr(virtual_group, "_empty_stretches_ns", lambda: (0, 0))
     return thread
 
 

@@ -102,6 +102,11 @@ class ShmPort(Port):
         self._meeting.has_outbox = True
         return (self.pid, start, nbytes), self._segment.view_array(start, nbytes)
 
+    def name_staged(self, ticket: Ticket) -> int:
+        """See :meth:`Port.name_staged`: the byte of the segment at which it begins."""
+        start: int = ticket[1]
+        return start
+
     def stage_message(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
         """See :meth:`Port.stage_message`."""
         staged = self.stage(nbytes, to)

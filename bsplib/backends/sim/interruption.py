@@ -44,10 +44,11 @@ class Interruption:
             return Whereabouts(process.pid, 0, "", "has not begun")
         if process.greenlet.dead:
             return Whereabouts(process.pid, process.superstep(), "", "has ended")
-        stack: Stack = call_site.stack_of(process.greenlet.gr_frame)
         if process is self._world.current:
-            stack = without_alarm(call_site.stack_of_error(error.__traceback__))
-        return from_stack(process.pid, process.superstep(), stack)
+            stack: Stack = without_alarm(call_site.stack_of_error(error.__traceback__))
+            return from_stack(process.pid, process.superstep(), stack)
+        stack = call_site.stack_of(process.greenlet.gr_frame)
+        return from_stack(process.pid, process.superstep(), stack, waits=True)
 
     def raise_it(self) -> None:
         """Raise the error of an interrupted run, with the places of all processes."""

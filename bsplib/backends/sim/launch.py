@@ -33,7 +33,8 @@ def launch(work: Work, options: Options) -> Report:
             interruption.note(error)
             outcome = inside.describe(error, process.pid)
         outcomes[process.pid] = outcome
-        world.failed = world.failed or outcome.failed
+        if outcome.failed:
+            world.fail()
 
     for _ in range(options.nprocs):
         world.add(body)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bsplib import call_site
 from bsplib.backends.base import Arrivals, Arrived, Port, Room
@@ -17,22 +19,31 @@ from bsplib.backends.mismatch import are_apart
 from bsplib.backends.oblivious import NOTHING, Collector, Post
 from bsplib.backends.parcels import Parcel, Ticket, traffic_of
 from bsplib.backends.sim.world import Process, World
+from bsplib.core.box import Block, PrivateMemory
 from bsplib.core.clock import Clock
+from bsplib.core.virtual import Gathering, VirtualMeeting
 from bsplib.errors import UsageError
-from bsplib.sync_kinds import Kind
 
 _ALIGNMENT = 64
-_KIND = 3  # the bits of a note that say how the superstep ends
+_LONG_WAY = 1
+"""Head word of a post that has more in :attr:`Gathering.posts`."""
 
 
 class _Post(NamedTuple):
-    """What a process brings to a meeting."""
+    """What a process brings to a meeting by the long way."""
 
-    superstep: int
-    note: int
     parcels: Mapping[int, Parcel]
     common: Any
-    stamp: int
+
+
+class _Brought(NamedTuple):
+    """What all processes brought to a meeting by the long way."""
+
+    notes: list[int]
+    """Of all processes, by pid."""
+    parcels: Mapping[int, list[Arrived]]
+    """By receiver, in order of the sources."""
+    commons: list[Any] | None
 
 
 class _ObliviousPost(NamedTuple):
@@ -83,54 +94,14 @@ class _Oblivious:
 
 
 @dataclass
-class _Meeting:
-    """One meeting of a group."""
+class _Group:
+    """What the processes of one group share: their meetings and their oblivious supersteps."""
 
-    posts: dict[int, _Post] = field(default_factory=dict)
-    passing: list[int] = field(default_factory=list)
-    """Processes that bring nothing but a note, all the same one in the same superstep."""
-    passes: tuple[int, int] = (0, 0)
-    """The superstep and the note of these processes."""
-    latest_ns: int = 0
-    """Time at which the last of them came, in ns."""
-    waiting: list[Process] = field(default_factory=list)
-    released_ns: int = 0
-    end_ns: int = 0
-    notes: list[int] = field(default_factory=list)
-    commons: list[Any] | None = None
-    parcels: dict[int, list[Arrived]] = field(default_factory=dict)
-    """By receiver, in order of the sources."""
-    nothing_new: bool = False
-    together: bool = False
-    """All processes have come here after the same number of supersteps."""
-
-    def complete(self) -> None:
-        """Sort the posts by receiver, once for all processes."""
-        if not self.posts:
-            self.released_ns = self.end_ns = self.latest_ns
-            self.nothing_new = self.together = True
-            return
-        superstep, note = self.passes
-        for pid in self.passing:
-            self.posts[pid] = _Post(superstep, note, {}, None, self.latest_ns)
-        ordered = [self.posts[pid] for pid in range(len(self.posts))]
-        self.released_ns = self.end_ns = max(post.stamp for post in ordered)
-        self.notes = [post.note for post in ordered]
-        if any(post.common is not None for post in ordered):
-            self.commons = [post.common for post in ordered]
-        for source, post in enumerate(ordered):
-            for receiver, parcel in post.parcels.items():
-                self.parcels.setdefault(receiver, []).append((source, parcel))
-        self.together = len({post.superstep for post in ordered}) == 1
-        alike = len(set(self.notes)) == 1
-        self.nothing_new = alike and self.commons is None and not self.parcels
-
-
-@dataclass
-class _Gathering:
-    """What the processes of one group share: their meeting and their oblivious supersteps."""
-
-    meeting: _Meeting = field(default_factory=_Meeting)
+    gathering: Gathering
+    staged: list[tuple[dict[int, Room], dict[int, Room]]]
+    """By pid: payloads that records name by their addresses, of this superstep and the last."""
+    memory: PrivateMemory = field(default_factory=PrivateMemory)
+    """Of all boxes: a process may leave the group before others have read its records."""
     oblivious: dict[int, _Oblivious] = field(default_factory=dict)
     """By number of the oblivious superstep."""
     done_with: dict[int, int] = field(default_factory=dict)
@@ -169,20 +140,28 @@ class SimPort(Port):
         self.pid = pid
         self.nprocs = len(members)
         self.members = members
-        self.released = 0
         self._world = world
         self._process = process
         self.clock: Clock = process.clock
         self._key = key
-        self._gathering: _Gathering = world.gatherings.setdefault(key, _Gathering())
-        self._superstep = 0
+        if key not in world.groups:
+            world.groups[key] = _Group(Gathering(self.nprocs), [({}, {}) for _ in members])
+        self._group: _Group = world.groups[key]
+        self._gathering = self._group.gathering
+        self._staged = self._group.staged[pid]
         self._span = f"the sub-group of {named(members)}" if key else named(members)
-        self._in_sync = f"in a sync of {self._span}"
-        self._first_meeting = True  # of this superstep; only this one has a price
-        self._before_main = not key  # the barrier before main ends at time 0
+        place = f"in a sync of {self._span}"
+        self._meeting = VirtualMeeting(
+            pid, self._gathering, process, self.clock, world.rounds, self, place
+        )
+        self._meeting.is_before_main = not key
         self._collector = Collector(members, pid, self)
-        self._looks_back = False  # posts of oblivious supersteps have still to be looked at
         self._read = 0  # oblivious supersteps of which nothing is left to be read
+
+    @property
+    def released(self) -> int:  # type: ignore[override]  # its meeting has it
+        """See :attr:`Port.released`."""
+        return self._meeting.released
 
     def now(self) -> int:
         """See :meth:`Port.now`."""
@@ -190,7 +169,7 @@ class SimPort(Port):
 
     def superstep(self) -> int:
         """Return the superstep of the program, without the barrier before ``main``."""
-        return max(self._superstep - 1, 0)
+        return max(self._meeting.superstep - 2, 0)
 
     def charge(self, seconds: float) -> None:
         """See :meth:`Port.charge`."""
@@ -214,10 +193,42 @@ class SimPort(Port):
         room = np.empty(nbytes, np.uint8)
         return (self.pid, room, nbytes), room
 
+    def name_staged(self, ticket: Ticket) -> int:
+        """See :meth:`Port.name_staged`."""
+        room: Room = ticket[1]
+        name: int = room.__array_interface__["data"][0]
+        self._staged[0][name] = room
+        self._meeting.has_outbox = True
+        return name
+
+    def ticket_of(self, name: int, nbytes: int) -> Ticket:
+        """See :meth:`Port.ticket_of`."""
+        return self.pid, self._staged[0][name], nbytes
+
     def fetch(self, ticket: Ticket) -> memoryview:
         """See :meth:`Port.fetch`."""
-        room: Room = ticket[1]
-        return room.data
+        _, room, nbytes = ticket
+        if isinstance(room, int):  # of a record, which names an address
+            return memoryview((ctypes.c_char * nbytes).from_address(room)).cast("B")
+        return memoryview(room)
+
+    def shared_address_of(self, array: NDArray[Any]) -> int | None:
+        """See :meth:`Port.shared_address_of`.
+
+        Memory that a numpy array owns is not shared, though all processes could reach it:
+        the destination of a get that owns its memory may be written at any time.
+        """
+        owner: Any = array
+        while isinstance(owner, np.ndarray):
+            if owner.flags.owndata:
+                return None
+            owner = owner.base
+        address: int = array.__array_interface__["data"][0]
+        return address
+
+    def reach(self, pid: int, shared_address: int, nbytes: int) -> memoryview:  # noqa: ARG002
+        """See :meth:`Port.reach`."""
+        return memoryview((ctypes.c_char * nbytes).from_address(shared_address)).cast("B")
 
     # -- meetings -----------------------------------------------------------------------
 
@@ -225,84 +236,61 @@ class SimPort(Port):
         self, parcels: Mapping[int, Parcel], note: int, common: Any = None, stamp: int = 0
     ) -> Arrivals | None:
         """See :meth:`Port.exchange`."""
-        self._check_current()
+        head = 0
+        if parcels or common is not None:
+            self.check_current()  # a wrong caller must not change the post of this process
+            self._gathering.posts[self.pid] = _Post(parcels, common)
+            head = _LONG_WAY
+        return None if self._meeting.meet(note, head, stamp) else self.collect()
+
+    def meeting(self) -> VirtualMeeting:
+        """See :meth:`Port.meeting`."""
+        return self._meeting
+
+    def box_memory(self) -> Callable[[int], Block]:
+        """See :meth:`Port.box_memory`."""
+        return self._group.memory.allocate
+
+    def collect(self) -> Arrivals:
+        """See :meth:`Port.collect`."""
+        if self._gathering.result is None:  # nobody has come by the long way with anything
+            self._gathering.result = _Brought(self._notes(), {}, None)
+        brought: _Brought = self._gathering.result
+        return brought.notes, brought.parcels.get(self.pid, []), brought.commons
+
+    # -- what is rare at a meeting; see Hooks ---------------------------------------------
+
+    def check_current(self) -> None:
+        """Raise unless this virtual processor is the one that runs."""
+        if not self._process.is_current():
+            raise UsageError(
+                f"{call_site.operation()}: the group of process {self._process.pid} is used by "
+                f"another thread or virtual processor than the one that runs its main"
+            )
+
+    def prepare(self) -> None:
+        """Look at late posts of oblivious supersteps."""
         self.try_to_release()
-        meeting = self._gathering.meeting
-        meeting.posts[self.pid] = _Post(self._superstep, note, parcels, common, stamp or self.now())
-        self._stop_if_failed()
-        ends = note & _KIND == Kind.END
-        self._await_all(meeting, "at the end of main" if ends else self._in_sync)
-        if self._process.left:  # groups whose other processes may have posted by now
-            self._process.left = [port for port in self._process.left if not port.try_to_release()]
-        if not meeting.together:
-            self._check_together(meeting.posts)
-        if self._before_main:
-            self._before_main = False
-            self.clock.restart()
-        else:
-            self._go_on(meeting)
-        return self._arrivals(meeting)
 
-    def sync_empty(self, note: int, stamp: int = 0) -> Arrivals | None:
-        """See :meth:`Port.sync_empty`.
+    def sort_posts(self) -> None:
+        """Sort the posts of the long way by receiver, once for all processes."""
+        posts, commons = self._gathering.posts, None
+        pids = range(self.nprocs)
+        if any(post.common is not None for post in posts.values()):
+            commons = [posts[pid].common if pid in posts else None for pid in pids]
+        parcels = defaultdict[int, list[Arrived]](list)
+        for source in sorted(posts):
+            for receiver, parcel in posts[source].parcels.items():
+                parcels[receiver].append((source, parcel))
+        self._gathering.result = _Brought(self._notes(), parcels, commons)
 
-        If all processes come without transfers and with the same note, no posts are made.
-        """
-        self._check_current()
-        meeting = self._gathering.meeting
-        passes = self._superstep, note
-        if self._looks_back or self._process.left or self._world.failed or self._before_main:
-            return super().sync_empty(note, stamp)
-        if meeting.passing and meeting.passes != passes:
-            return super().sync_empty(note, stamp)
-        meeting.passes = passes
-        meeting.passing.append(self.pid)
-        meeting.latest_ns = max(meeting.latest_ns, stamp or self.now())
-        self._await_all(meeting, self._in_sync)
-        if not meeting.together:
-            self._check_together(meeting.posts)
-        self._go_on(meeting)
-        if not meeting.nothing_new:
-            return self._arrivals(meeting)
-        self._superstep += 1
-        self._first_meeting = True
-        return None
+    def _notes(self) -> list[int]:
+        return [self._meeting.note_of(pid) for pid in range(self.nprocs)]
 
-    def _await_all(self, meeting: _Meeting, doing: str) -> None:
-        """Wait for the others; the last process to arrive computes the price and wakes them."""
-        if len(meeting.posts) + len(meeting.passing) < self.nprocs:
-            meeting.waiting.append(self._process)
-            self._world.wait(self._process, doing)
-            return
-        meeting.complete()
-        if self._first_meeting:
-            meeting.end_ns += self._price(meeting.posts)
-        self._gathering.meeting = _Meeting()
-        self._world.wake(meeting.waiting)
-
-    def _go_on(self, meeting: _Meeting) -> None:
-        self.clock.advance_to(meeting.end_ns)
-        if self._first_meeting:
-            self.released = meeting.released_ns
-        self._first_meeting = False
-
-    def _arrivals(self, meeting: _Meeting) -> Arrivals | None:
-        if meeting.nothing_new:
-            return None
-        return meeting.notes, meeting.parcels.get(self.pid, []), meeting.commons
-
-    def _check_together(self, posts: dict[int, _Post]) -> None:
-        """Raise unless all processes have come here after the same number of supersteps."""
-        for pid, post in sorted(posts.items()):
-            if post.superstep != self._superstep:
-                raise are_apart(self.members[pid], self.members[self.pid])
-
-    def _price(self, posts: dict[int, _Post]) -> int:
+    def price(self) -> int:
         """Return the price of a superstep in ns, by the prices of the run."""
-        prices = self._world.prices
-        if not posts:
-            return _ns(prices.empty())
         h_in, h_out = [0] * self.nprocs, [0] * self.nprocs
+        posts = self._gathering.posts
         for pid, post in posts.items():
             for partner, parcel in post.parcels.items():
                 traffic = traffic_of(parcel)
@@ -310,7 +298,32 @@ class SimPort(Port):
                 h_in[partner] += traffic.sent_bytes
                 h_in[pid] += traffic.asked_bytes
                 h_out[partner] += traffic.asked_bytes
-        return _ns(prices.superstep(h_in, h_out, _links(posts)))
+        self._meeting.add_traffic(h_in, h_out)
+        return _ns(self._world.prices.superstep(h_in, h_out, self._links()))
+
+    def _links(self) -> Iterator[tuple[int, int]]:
+        """Yield (sender, receiver) pairs; the values of a get are sent by their owner."""
+        yield from self._meeting.links()
+        for pid, post in self._gathering.posts.items():
+            for partner, parcel in post.parcels.items():
+                if parcel.puts is not None or parcel.messages is not None:
+                    yield pid, partner
+                if parcel.gets is not None:
+                    yield partner, pid
+
+    def price_of_nothing(self) -> int:
+        """Return the price in ns of a superstep in which nothing is transferred."""
+        return _ns(self._world.prices.empty())
+
+    def after_posts(self) -> None:
+        """Look again at groups whose other processes may have posted by now."""
+        self._process.left = [port for port in self._process.left if not port.try_to_release()]
+
+    def check_together(self) -> None:
+        """Raise unless all processes have come to a meeting after the same number of supersteps."""
+        for pid in range(self.nprocs):
+            if self._meeting.superstep_of(pid) != self._meeting.superstep:
+                raise are_apart(self.members[pid], self.members[self.pid])
 
     # -- oblivious meetings ---------------------------------------------------------------
 
@@ -318,23 +331,25 @@ class SimPort(Port):
         self, parcels: Mapping[int, tuple[int, Parcel]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
         """See :meth:`Port.exchange_oblivious`."""
-        self._check_current()
+        self.check_current()
         self.try_to_release()
-        gathering, collector = self._gathering, self._collector
+        group, collector = self._group, self._collector
         number, stamp = collector.ended, stamp or self.now()
-        superstep = gathering.oblivious.setdefault(number, _Oblivious(self._world.prices))
+        superstep = group.oblivious.setdefault(number, _Oblivious(self._world.prices))
         full = {pid: parcel for pid, parcel in parcels.items() if parcel[0]}
         superstep.add(self.pid, _ObliviousPost(full, stamp, expected))
         collector.end_superstep(stamp)
-        self._stop_if_failed()
-        self._world.wake(gathering.waiting)
-        gathering.waiting = []
+        rounds = self._world.rounds
+        if rounds.is_over:
+            rounds.wait(self._process, "stopped")  # for ever: the world unwinds this process
+        rounds.wake(group.waiting)
+        group.waiting = []
         while not superstep.is_priced(self.pid) and not self._is_in_vain(superstep, expected):
             self.wait(number, ())
-        self._looks_back = True
+        self._meeting.looks_back = True
         arrived = collector.collect(expected)
-        self.released = collector.released
-        self.clock.advance_to(self.released + _ns(superstep.price(self.pid)))
+        self._meeting.released = collector.released
+        self.clock.advance_to(collector.released + _ns(superstep.price(self.pid)))
         return arrived
 
     def _is_in_vain(self, superstep: _Oblivious, expected: int) -> bool:
@@ -343,7 +358,7 @@ class SimPort(Port):
 
     def look(self, number: int, pids: Collection[int]) -> dict[int, Post]:
         """See :meth:`Posts.look`."""
-        posts = self._gathering.oblivious[number].posts
+        posts = self._group.oblivious[number].posts
         return {pid: self._post_of(posts[pid]) for pid in pids if pid in posts}
 
     def _post_of(self, post: _ObliviousPost) -> Post:
@@ -352,25 +367,29 @@ class SimPort(Port):
 
     def wait(self, number: int, pids: Sequence[int]) -> None:  # noqa: ARG002  # any post may be the one
         """Wait until another process ends an oblivious superstep of the group."""
-        self._gathering.waiting.append(self._process)
-        self._world.wait(self._process, f"in an oblsync of {self._span}")
+        self._group.waiting.append(self._process)
+        self._world.rounds.wait(self._process, f"in an oblsync of {self._span}")
 
     def try_to_release(self) -> bool:
         """See :meth:`LeftGroup.try_to_release`: forget oblivious supersteps that are read."""
-        if self._looks_back:
+        if self._meeting.looks_back:
             read = self._collector.read_late()
             for number in range(self._read, read):
-                self._gathering.forget(number, self.nprocs)
+                self._group.forget(number, self.nprocs)
             self._read = read
-            self._looks_back = not self._collector.has_read_all()
-        return not self._looks_back
+            self._meeting.looks_back = not self._collector.has_read_all()
+        return not self._meeting.looks_back
 
     # -- supersteps and sub-groups --------------------------------------------------------
 
     def end_superstep(self) -> None:
         """See :meth:`Port.end_superstep`."""
-        self._superstep += 1
-        self._first_meeting = True
+        self._meeting.end_superstep()
+        if self._meeting.has_outbox:
+            this, last = self._staged
+            last.clear()
+            self._staged = self._group.staged[self.pid] = last, this
+            self._meeting.has_outbox = bool(this)
 
     def split(self, ordinal: int, index: int, pids: Sequence[int]) -> SimPort:
         """See :meth:`Port.split`."""
@@ -382,32 +401,9 @@ class SimPort(Port):
         """See :meth:`Port.close`."""
         if not self.try_to_release():
             self._process.left.append(self)
-        self._gathering.left += 1
-        if self._gathering.left == self.nprocs:
-            del self._world.gatherings[self._key]
-
-    def _check_current(self) -> None:
-        """Raise unless this virtual processor is the one that runs."""
-        if not self._process.is_current():
-            raise UsageError(
-                f"{call_site.operation()}: the group of process {self._process.pid} is used by "
-                f"another thread or virtual processor than the one that runs its main"
-            )
-
-    def _stop_if_failed(self) -> None:
-        """Wait for ever if another process has failed: the world then unwinds this one."""
-        if self._world.failed:
-            self._world.wait(self._process, "stopped")
-
-
-def _links(posts: Mapping[int, _Post]) -> Iterator[tuple[int, int]]:
-    """Yield (sender, receiver) pairs; the values of a get are sent by their owner."""
-    for pid, post in posts.items():
-        for partner, parcel in post.parcels.items():
-            if parcel.puts is not None or parcel.messages is not None:
-                yield pid, partner
-            if parcel.gets is not None:
-                yield partner, pid
+        self._group.left += 1
+        if self._group.left == self.nprocs:
+            del self._world.groups[self._key]
 
 
 def _ns(seconds: float) -> int:

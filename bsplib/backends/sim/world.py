@@ -27,8 +27,7 @@ class Process(switch.Process):
         self.clock = clock
         self.superstep: Callable[[], int] = int
         """Returns its superstep in the root group; 0 before it has opened a port."""
-        self.left: list[LeftGroup] = []
-        """Groups that it has left before all other processes had posted there."""
+        self.left: list[LeftGroup]
 
 
 class World:
@@ -43,45 +42,52 @@ class World:
     def __init__(self, prices: Prices, seed: int, scale: float) -> None:
         self.prices = prices
         self._scale = scale
-        self.gatherings: dict[tuple[int, ...], Any] = {}
-        self.failed = False
-        """A process has failed, so that the others run only up to their next sync."""
+        self.groups: dict[tuple[int, ...], Any] = {}
+        """What the processes of each group share, by the partitions that led to it."""
         self._hub = greenlet.getcurrent()
-        self._rounds = switch.Rounds(np.random.default_rng(seed), self._hub)
+        self.rounds = switch.Rounds(np.random.default_rng(seed), self._hub)
+        """The order in which they run."""
         self.processes: list[Process] = []
         """By pid."""
-        self.wait = self._rounds.wait
-        self.wake = self._rounds.wake
 
     @property
     def current(self) -> Process | None:
         """The virtual processor that runs; None before the first one does."""
-        process: Process | None = self._rounds.current
+        process: Process | None = self.rounds.current
         return process
+
+    @property
+    def failed(self) -> bool:
+        """Whether a process has failed, so that the others run only up to their next sync."""
+        return self.rounds.is_over
+
+    def fail(self) -> None:
+        """Let the others run only up to their next sync."""
+        self.rounds.is_over = True
 
     def add(self, body: Callable[[Process], None]) -> None:
         """Add a virtual processor that runs ``body``."""
         process = Process(len(self.processes), Clock(self._scale), body, self._hub)
         self.processes.append(process)
-        self.wake([process])
+        self.rounds.wake([process])
 
     def run(self) -> None:
         """Run until all have ended; processes that wait for each other get an error."""
-        self._rounds.run()
+        self.rounds.run()
         while self._unwind():
-            self._rounds.run()
+            self.rounds.run()
 
     def stop(self) -> None:
         """End the run: processes run again only to unwind."""
-        self.failed = True
-        self._rounds.clear()
+        self.fail()
+        self.rounds.clear()
 
     def _unwind(self) -> bool:
         """End a waiting process when none can continue; return whether there was one."""
         waiting = [process for process in self.processes if not process.greenlet.dead]
         if not waiting:
             return False
-        first = self._rounds.current = waiting[0]
+        first = self.rounds.current = waiting[0]
         if not first.greenlet:
             first.greenlet.throw()  # it has not begun, and must not begin any more
         elif self.failed:

@@ -1,0 +1,70 @@
+# The types of virtual.py when it is compiled.
+
+cimport cython
+
+from bsplib.core.atomics cimport address_of, peek, prepare, word
+from bsplib.core.box cimport (
+    BYTE_MASK, HEAD_BYTES, IN_BOX, KIND_SHIFT, MESSAGE, ON_CARD, PUT, RECEIVER_SHIFT, SIZE_MASK,
+    STAGED_MESSAGE,
+)
+from bsplib.core.clock cimport Clock
+from bsplib.core.meeting cimport Meeting
+from bsplib.core.switch cimport Process, Rounds
+
+cdef word CARD_ROOM, _NOTE, _KIND, _END, _HAS_GET, _LOW
+cdef int _NOTE_BITS
+
+@cython.final
+cdef class Gathering:
+    cdef readonly int nprocs
+    cdef public dict posts
+    cdef public object result
+    cdef long long _nothing_ns
+    cdef int _came
+    cdef word _mark
+    cdef bint _alike, _together
+    cdef long long _latest_ns
+    cdef list _waiting
+    cdef dict _gets
+    cdef bint _nothing_new, _was_together
+    cdef long long _released_ns, _end_ns
+    cdef word[::1] _marks
+    cdef word[::1] _heads
+    cdef object _card_memory
+    cdef word _cards
+
+cdef class VirtualMeeting(Meeting):
+    cdef public bint looks_back
+    cdef public bint is_before_main
+    cdef int _pid
+    cdef Gathering _gathering
+    cdef Process _process
+    cdef Clock _clock
+    cdef Rounds _rounds
+    cdef object _hooks
+    cdef str _place
+    cdef int _parity
+    cdef int _slots
+    cdef bint _is_first
+    @cython.locals(gathering=Gathering, process=Process, ends=bint)
+    cpdef bint meet(self, word note, word head, word stamp) except -1
+    @cython.locals(mark=word, place=int, now_ns=cython.longlong)
+    cdef void _post(self, Gathering gathering, word note, word head) noexcept
+    @cython.locals(waiting=list)
+    cdef void _complete(self, Gathering gathering) except *
+    cdef long long _price(self, Gathering gathering) except -1
+    cdef void _go_on(self, Gathering gathering) noexcept
+    @cython.locals(place=int)
+    cpdef word room_for_card(self) except? 0
+    cpdef word head_of(self, int pid) noexcept
+    cpdef word card_of(self, int pid) noexcept
+    cpdef word note_of(self, int pid) noexcept
+    cpdef word superstep_of(self, int pid) noexcept
+    cpdef void end_superstep(self) noexcept
+    @cython.locals(source=int, to=int, nbytes=word, kind=word, head=word, card=word, nprocs=int)
+    cdef list _amounts(self)
+    @cython.locals(to=int, chunk=word, nbytes=word)
+    cdef void _add_box(self, list amounts, int source, word table) except *
+
+@cython.locals(total=word, head=word, kind=word, nbytes=word)
+cdef word _bytes_between(word at, word stop) noexcept

@@ -1,0 +1,324 @@
+"""The meetings of virtual processors, which are all inside one process.
+
+What the processes of a group share is a :class:`Gathering`. Each of them posts there, and waits
+by letting others run. The last one to come computes the price of the superstep, once for all,
+and wakes the others. They find the records of each other by their addresses.
+"""
+
+from __future__ import annotations
+
+from array import array as numbers
+from typing import Any, Protocol
+
+import numpy as np
+
+try:
+    import cython
+except ImportError:
+    from bsplib.core import _no_cython as cython
+from bsplib.core.clock import Clock
+from bsplib.core.meeting import Meeting
+from bsplib.core.switch import Process, Rounds
+
+if not cython.compiled:
+    from bsplib.core.atomics import address_of, peek, prepare
+    from bsplib.core.box import (
+        BYTE_MASK,
+        HEAD_BYTES,
+        IN_BOX,
+        KIND_SHIFT,
+        MESSAGE,
+        ON_CARD,
+        PUT,
+        RECEIVER_SHIFT,
+        SIZE_MASK,
+        STAGED_MESSAGE,
+    )
+prepare()
+
+CARD_ROOM = 256
+"""Bytes for the card of a post."""
+_NOTE_BITS = 8
+_NOTE = (1 << _NOTE_BITS) - 1
+_KIND = 3  # the bits of a note that say how the superstep ends
+_END = 2  # at the end of main
+_HAS_GET = 4
+_LOW = 0xFFFFFFFF
+
+Get = tuple[Any, int, int, int, int, int]
+"""A quick get: its destination, an address, its bytes, the process it reads from, and more."""
+
+
+class Hooks(Protocol):
+    """What a meeting leaves to the backend: all that is rare."""
+
+    def check_current(self) -> None:
+        """Raise unless this virtual processor is the one that runs."""
+
+    def prepare(self) -> None:
+        """Look at late posts of oblivious supersteps, before a post."""
+
+    def sort_posts(self) -> None:
+        """Sort what the long way has posted, once for all processes of the group."""
+
+    def price(self) -> int:
+        """Return the price in ns of a superstep in which something is transferred."""
+
+    def price_of_nothing(self) -> int:
+        """Return the price in ns of a superstep in which nothing is transferred."""
+
+    def after_posts(self) -> None:
+        """Look again at groups that this process has left, when all have posted."""
+
+    def check_together(self) -> None:
+        """Raise: not all processes have come here after the same number of supersteps."""
+
+
+class Gathering:
+    """What the processes of one group share at their meetings.
+
+    Args:
+        nprocs: number of processes of the group.
+    """
+
+    def __init__(self, nprocs: int) -> None:
+        self.nprocs = nprocs
+        self.posts: dict[int, Any] = {}
+        """What the long way has posted for the next meeting, by pid."""
+        self.result: Any = None
+        """What the backend has made of these posts when the meeting was complete."""
+        self._nothing_ns = -1  # price of a superstep in which nothing is transferred
+        # The meeting that processes come to.
+        self._came = 0
+        self._mark = 0  # of the first one to come
+        self._alike = True  # nobody has posted more than this mark
+        self._together = True
+        self._latest_ns = 0
+        self._waiting: list[Process] = []
+        self._gets: dict[int, list[Get]] = {}
+        # The meeting that was complete last. The next one is not before all have seen this.
+        self._nothing_new = True
+        self._was_together = True
+        self._released_ns = 0
+        self._end_ns = 0
+        # Posts by pid, of two meetings in turn: a process may be at the next one already.
+        self._marks = numbers("Q", bytes(16 * nprocs))
+        self._heads = numbers("Q", bytes(16 * nprocs))
+        self._card_memory = np.zeros(2 * nprocs * CARD_ROOM, np.uint8)
+        self._cards = address_of(self._card_memory)
+
+
+class VirtualMeeting(Meeting):
+    """The meetings of a group as one of its virtual processors sees them.
+
+    Args:
+        pid: this process in the group.
+        gathering: of the group.
+        process: this virtual processor.
+        clock: its clock, which is paused whenever a method of this class is called.
+        rounds: the order in which virtual processors run.
+        hooks: what is rare.
+        place: where a process is that waits for this meeting, as text for errors.
+    """
+
+    def __init__(
+        self,
+        pid: int,
+        gathering: Gathering,
+        process: Process,
+        clock: Clock,
+        rounds: Rounds,
+        hooks: Hooks,
+        place: str,
+    ) -> None:
+        Meeting.__init__(self)
+        self.is_quick = True
+        self.looks_back = False
+        """Posts of oblivious supersteps have still to be looked at."""
+        self.is_before_main = False
+        """The next meeting is the barrier before main, which ends at time 0."""
+        self._pid = pid
+        self._gathering = gathering
+        self._process = process
+        self._clock = clock
+        self._rounds = rounds
+        self._hooks = hooks
+        self._place = place
+        self._parity = 0
+        self._slots = 0  # of the last meeting
+        self._is_first = True  # of this superstep; only this one has a price
+
+    def meet(self, note: int, head: int, stamp: int) -> bool:  # noqa: ARG002  # the clock stands still
+        """See :meth:`Meeting.meet`."""
+        gathering, process = self._gathering, self._process
+        if not process.is_current():
+            self._hooks.check_current()
+        if self.looks_back:
+            self._hooks.prepare()
+        self._post(gathering, note, head)
+        if self._rounds.is_over:
+            self._rounds.wait(process, "stopped")  # for ever: the world unwinds this process
+        if gathering._came < gathering.nprocs:
+            gathering._waiting.append(process)
+            ends = note & _KIND == _END
+            self._rounds.wait(process, "at the end of main" if ends else self._place)
+        else:
+            self._complete(gathering)
+        self._slots = self._parity * gathering.nprocs
+        self._parity = 1 - self._parity
+        if process.left:
+            self._hooks.after_posts()
+        if not gathering._was_together:
+            self._hooks.check_together()
+        self._go_on(gathering)
+        return gathering._nothing_new
+
+    def _post(self, gathering: Gathering, note: int, head: int) -> None:
+        mark = self.superstep << _NOTE_BITS | note
+        place = self._parity * gathering.nprocs + self._pid
+        gathering._marks[place] = mark
+        gathering._heads[place] = head
+        if gathering._came == 0:
+            gathering._mark = mark
+            gathering._latest_ns = 0
+            gathering._alike = gathering._together = True
+        if mark != gathering._mark:
+            gathering._alike = False
+            if mark >> _NOTE_BITS != gathering._mark >> _NOTE_BITS:
+                gathering._together = False
+        if head:
+            gathering._alike = False
+        if note & _HAS_GET:
+            gathering._alike = False
+            if self.gets:
+                gathering._gets[self._pid] = self.gets
+        now_ns = self._clock.now()
+        if now_ns > gathering._latest_ns:  # noqa: PLR1730  # faster than a call of max
+            gathering._latest_ns = now_ns
+        gathering._came += 1
+
+    def _complete(self, gathering: Gathering) -> None:
+        """End the meeting: this process is the last one to come."""
+        self._slots = self._parity * gathering.nprocs
+        gathering._nothing_new = gathering._alike
+        gathering._was_together = gathering._together
+        gathering._released_ns = gathering._end_ns = gathering._latest_ns
+        gathering.result = None
+        if gathering.posts:
+            self._hooks.sort_posts()
+        if self._is_first:
+            gathering._end_ns += self._price(gathering)
+        if gathering.posts:
+            gathering.posts = {}
+        if gathering._gets:
+            gathering._gets.clear()
+        gathering._came = 0
+        waiting = gathering._waiting
+        gathering._waiting = []
+        self._rounds.wake(waiting)
+
+    def _price(self, gathering: Gathering) -> int:
+        if not gathering._alike:
+            return self._hooks.price()
+        if gathering._nothing_ns < 0:
+            gathering._nothing_ns = self._hooks.price_of_nothing()
+        return gathering._nothing_ns
+
+    def _go_on(self, gathering: Gathering) -> None:
+        """Set the clock forward to the end of the meeting."""
+        if self.is_before_main:
+            self.is_before_main = False
+            self._clock.restart()
+            return
+        self._clock.advance_to(gathering._end_ns)
+        if self._is_first:
+            self._is_first = False
+            self.released = gathering._released_ns
+
+    # -- what the posts had ------------------------------------------------------------------------
+
+    def room_for_card(self) -> int:
+        """See :meth:`Meeting.room_for_card`."""
+        place = self._parity * self._gathering.nprocs + self._pid
+        return self._gathering._cards + CARD_ROOM * place
+
+    def head_of(self, pid: int) -> int:
+        """See :meth:`Meeting.head_of`."""
+        return self._gathering._heads[self._slots + pid]
+
+    def card_of(self, pid: int) -> int:
+        """See :meth:`Meeting.card_of`."""
+        return self._gathering._cards + CARD_ROOM * (self._slots + pid)
+
+    def note_of(self, pid: int) -> int:
+        """See :meth:`Meeting.note_of`."""
+        return self._gathering._marks[self._slots + pid] & _NOTE
+
+    def superstep_of(self, pid: int) -> int:
+        """Return in which superstep a process was at the last meeting."""
+        return self._gathering._marks[self._slots + pid] >> _NOTE_BITS
+
+    def end_superstep(self) -> None:
+        """See :meth:`Meeting.end_superstep`."""
+        self.superstep += 1
+        self._is_first = True
+
+    # -- what the quick transfers cost -------------------------------------------------------------
+
+    def add_traffic(self, h_in: list[int], h_out: list[int]) -> None:
+        """Add the bytes of the quick transfers of this meeting; only its last process can.
+
+        Args:
+            h_in: bytes that come to each process, by pid.
+            h_out: bytes that leave each process, by pid.
+        """
+        for source, to, nbytes in self._amounts():
+            h_out[source] += nbytes
+            h_in[to] += nbytes
+
+    def links(self) -> list[tuple[int, int]]:
+        """Return (sender, receiver) pairs of the quick transfers of this meeting."""
+        return [(source, to) for source, to, _ in self._amounts()]
+
+    def _amounts(self) -> list[tuple[int, int, int]]:
+        """Return sender, receiver and bytes, for all pairs with quick transfers."""
+        amounts: list[tuple[int, int, int]] = []
+        nprocs = self._gathering.nprocs
+        for source in range(nprocs):
+            head = self.head_of(source)
+            kind = head >> KIND_SHIFT
+            if kind == ON_CARD:
+                card, to = self.card_of(source), (head & BYTE_MASK) >> RECEIVER_SHIFT
+                amounts.append((source, to, _bytes_between(card, card + (head & _LOW))))
+            elif kind == IN_BOX:
+                self._add_box(amounts, source, head & BYTE_MASK)
+        for receiver, gets in self._gathering._gets.items():
+            for get in gets:
+                if get[3] != receiver:
+                    amounts.append((get[3], receiver, get[2]))  # noqa: PERF401  # no closure in C
+        return amounts
+
+    def _add_box(self, amounts: list[tuple[int, int, int]], source: int, table: int) -> None:
+        """Add what the box of a process has for others."""
+        for to in range(self._gathering.nprocs):
+            chunk = peek(table + 8 * to)
+            if chunk and to != source:
+                nbytes = 0
+                while chunk:
+                    nbytes += _bytes_between(chunk + HEAD_BYTES, chunk + peek(chunk + 8))
+                    chunk = peek(chunk)
+                amounts.append((source, to, nbytes))
+
+
+def _bytes_between(at: int, stop: int) -> int:
+    """Return the bytes of the values and payloads of the records between two addresses."""
+    total = 0
+    while at < stop:
+        head = peek(at)
+        kind, nbytes = head >> KIND_SHIFT, head & SIZE_MASK
+        total += nbytes
+        if kind in (MESSAGE, STAGED_MESSAGE):
+            at += (peek(at + 8) + 7) & ~7
+        at += HEAD_BYTES
+        at += (nbytes + 7) & ~7 if kind in (PUT, MESSAGE) else 8
+    return total
