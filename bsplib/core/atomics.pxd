@@ -176,6 +176,11 @@ cdef inline bint same_shape(cnp.ndarray one, cnp.ndarray other) noexcept:
 cdef inline object packed(cnp.ndarray array):
     return cnp.PyArray_GETCONTIGUOUS(array)
 
+cdef inline object new_like(cnp.ndarray array):
+    return bsp_new_array(
+        <object> <void *> cnp.PyArray_DESCR(array), cnp.PyArray_NDIM(array),
+        cnp.PyArray_DIMS(array))
+
 # -- numbers and bytes
 
 cdef inline Py_ssize_t small_integer(object value) noexcept:

@@ -233,6 +233,11 @@ def packed(array: Any) -> Any:
     return np.ascontiguousarray(array)
 
 
+def new_like(array: Any) -> Any:
+    """Return a new array of the shape and dtype of another one, in C order."""
+    return np.empty(array.shape, array.dtype)
+
+
 # -- numbers and bytes --------------------------------------------------------------------------
 
 

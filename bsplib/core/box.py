@@ -56,7 +56,7 @@ AT_INDEX, ON_CARD, IN_BOX, INLINE = 0, 1, 2, 8
 the long way have an index, or lie inline in the slot."""
 RECEIVER_SHIFT = 32
 
-_LEAST_CHUNK = 128
+_LEAST_CHUNK = 64
 _MOST_CHUNK = 1 << 16
 _LEAST_BLOCK = 1 << 13
 

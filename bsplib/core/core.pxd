@@ -1,7 +1,7 @@
 cimport cython
 from bsplib.core.atomics cimport (
     address_of, base_of, bytes_at, copy, fits, is_array, is_of, is_packed, is_writable,
-    length_of, nbytes_of, ndim_of, new_array, now_ns, owns_memory, packed, peek, poke, prepare,
+    length_of, nbytes_of, ndim_of, new_array, new_like, now_ns, owns_memory, packed, peek, poke, prepare,
     same_shape, small_integer, word, write_bytes, write_number,
 )
 from bsplib.core.box cimport (

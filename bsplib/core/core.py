@@ -48,6 +48,7 @@ if not cython.compiled:
         nbytes_of,
         ndim_of,
         new_array,
+        new_like,
         now_ns,
         owns_memory,
         packed,
@@ -288,8 +289,12 @@ class Core:
         """
         began = self._begin_call() if self._timed else 0
         try:
-            if at is None and dst is not None and self._get_quickly(pid, src, dst, offset):
-                return dst
+            if at is None:
+                into = dst
+                if dst is None and offset is None and is_array(src):
+                    into = new_like(src)
+                if into is not None and self._get_quickly(pid, src, into, offset):
+                    return into
             return self._get_slowly("get", pid, src, dst, offset, at)
         except BspError as error:
             self._fail(error)

@@ -277,7 +277,7 @@ def fill(bsp, operation):
         elif operation == "put":
             bsp.put(1 - bsp.pid, values, x)
         elif operation == "get":
-            bsp.get(1 - bsp.pid, x)
+            bsp.get(1 - bsp.pid, x, at=np.s_[:])  # not read from there directly
             if number % 4 == 3:
                 bsp.sync()
         elif operation == "send":
