@@ -874,8 +874,8 @@ class Core:
             return self._put_quickly(pid, src, dst, offset)
         return self._hpput_quickly(pid, src, dst, offset)
 
-    def _try_get(self, pid: int, src: Any, dst: Any, offset: int) -> bool:
-        """Try the quick way of a get once more, of a stretch that begins at an element."""
+    def _try_get(self, pid: int, src: Any, dst: Any, offset: Any) -> bool:
+        """Try the quick way of a get once more."""
         return self._get_quickly(pid, src, dst, offset)
 
     def _try_sync(self, stamp: int) -> bool:

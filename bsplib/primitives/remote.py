@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsplib.backends.parcels import Payload, StretchGet, StretchPut, WordsGet, WordsPut
+from bsplib.backends.parcels import Payload, StretchPut, WordsGet, WordsPut
 from bsplib.core.lanes import Lane
 from bsplib.errors import (
     BspError,
@@ -189,11 +189,7 @@ class RemoteAccess(Arrays):
                 early.gets += 1
                 early.bytes_read += get.nbytes
                 return destination
-        if (
-            isinstance(get, StretchGet)
-            and target.rearranged is None
-            and self._try_get(sender, src, destination, get.first)
-        ):
+        if at is None and self._try_get(sender, src, destination, offset):
             return destination
         outgoing = self._outgoing_of_get(sender)
         outgoing.add_get(get)

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
+from bsplib.backends.shm.port import ShmPort
+
 VICTIM = 1
 DEADLINE_S = 30
 
