@@ -187,8 +187,11 @@ cdef inline Py_ssize_t small_integer(object value) noexcept:
     cdef int overflow = 0
     cdef long long number
     if not PyLong_CheckExact(value):
-        return -1
-    number = PyLong_AsLongLongAndOverflow(value, &overflow)
+        if not bsp_is_int64(value):
+            return -1
+        number = PyLong_AsLongLong(value)
+    else:
+        number = PyLong_AsLongLongAndOverflow(value, &overflow)
     if overflow or number < 0 or number >> 62:
         return -1
     return <Py_ssize_t> number

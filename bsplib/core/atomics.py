@@ -242,8 +242,10 @@ def new_like(array: Any) -> Any:
 
 
 def small_integer(value: Any) -> int:
-    """Return an int of 0 or more that fits into 62 bits; -1 for anything else."""
-    return value if type(value) is int and 0 <= value < 1 << 62 else -1
+    """Return an int, or numpy's int64, of 0 or more that fits into 62 bits; -1 for others."""
+    if type(value) not in (int, np.int64) or not 0 <= value < 1 << 62:
+        return -1
+    return int(value)
 
 
 def fits(kind: int, value: Any) -> bool:

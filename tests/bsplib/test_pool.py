@@ -195,6 +195,7 @@ def test_partitions_and_oblivious_supersteps_work_in_later_runs(pool):
             for pid in range(sub.nprocs):
                 sub.put(pid, number + bsp.pid, x, offset=sub.pid)
             sub.sync()
+            values = x.tolist()  # x is freed with its group
             with sub.partition(range(1, sub.nprocs + 1)) as alone:
                 alone.send(0, number)
                 alone.oblsync(1)
@@ -204,7 +205,7 @@ def test_partitions_and_oblivious_supersteps_work_in_later_runs(pool):
             bsp.oblsync(1)
             assert bsp.move() == (number, lap)
         bsp.sync()
-        return x.tolist()
+        return values
 
     for number in range(0, 30, 10):
         assert pool.run(main, number) == [[number]] + [[number + 1, number + 2]] * 2

@@ -141,3 +141,23 @@ def test_a_process_that_waits_lets_others_use_the_groups_again_that_it_has_left(
             return part.allgather(bsp.pid) if bsp.pid < 2 else None
 
     assert run(main, start_method="fork") == [[0, 1], [0, 1], None]
+
+
+@pytest.mark.procs(2, 3)
+def test_a_large_message_can_be_read_while_its_sender_is_supersteps_ahead(run):
+    def main(bsp):
+        bsp.send(0, np.full(5000, bsp.pid))
+        bsp.sync()
+        read = []
+        if bsp.pid == 0:
+            time.sleep(0.02)  # real processes are ahead by now; virtual ones for some seeds
+            read = [(source, x.min(), x.max()) for source, _, x in bsp.messages()]
+        for _ in range(4):
+            bsp.send(bsp.pid, np.full(5000, -1))
+            bsp.oblsync(1)
+        bsp.sync()
+        return read
+
+    for seed in range(6):
+        read = run(main, sim_seed=seed)
+        assert read[0] == [(pid, pid, pid) for pid in range(len(read))]

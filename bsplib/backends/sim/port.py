@@ -149,6 +149,7 @@ class SimPort(Port):
         self._group: _Group = world.groups[key]
         self._gathering = self._group.gathering
         self._staged = self._group.staged[pid]
+        self._ended_alone = False  # this superstep, by an oblivious sync
         self._span = f"the sub-group of {named(members)}" if key else named(members)
         place = f"in a sync of {self._span}"
         self._meeting = VirtualMeeting(
@@ -331,6 +332,7 @@ class SimPort(Port):
         self, parcels: Mapping[int, tuple[int, Parcel]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
         """See :meth:`Port.exchange_oblivious`."""
+        self._ended_alone = True
         self.check_current()
         self.try_to_release()
         group, collector = self._group, self._collector
@@ -385,7 +387,10 @@ class SimPort(Port):
     def end_superstep(self) -> None:
         """See :meth:`Port.end_superstep`."""
         self._meeting.end_superstep()
-        if self._meeting.has_outbox:
+        together = not self._ended_alone
+        self._ended_alone = False
+        # After an oblivious sync others may still read messages of the superstep before it.
+        if together and self._meeting.has_outbox:
             this, last = self._staged
             last.clear()
             self._staged = self._group.staged[self.pid] = last, this
