@@ -17,7 +17,7 @@ from benchmarks import peers, programs
 from benchmarks.command import Benchmark, run
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
-from benchmarks.mpi import ALL, MPICH, OPEN_MPI, Mpi, MpiError, Ranks
+from benchmarks.mpi import ALL, OPEN_MPI, Mpi, MpiError, Ranks
 
 KIB = 2**10
 MIB = 2**20
@@ -125,16 +125,20 @@ def _many_puts(number: int, stack: ExitStack) -> Sequence[Case]:
     """Compare many puts of a word, by offset and into views, with Put and with one put_at."""
     what, at_once = "Put of x[i:i+1]", "one put_at of them all"
     theirs = tuple(_name(mpi, what) for mpi in ALL)
-    goals = (Goal.times(1, _name(OPEN_MPI, what)), Goal.seconds(0.5e-6))
     ours = _Machine(stack, 2)
     return [
         *_mpi_cases(stack, 2, what, "small_puts", count=30, number=number),
         Case(at_once, partial(ours.sample, programs.small_puts_at, 50, number)),
         *(
-            Case(name, partial(ours.sample, program, 20, number), (*theirs, at_once), goals)
-            for name, program in (
-                ("put with offset=i", programs.small_puts),
-                ("put into x[i:i+1]", programs.small_puts_into_views),
+            Case(
+                name,
+                partial(ours.sample, program, 20, number),
+                (*theirs, at_once),
+                (_of_open_mpi(times, what),),
+            )
+            for name, program, times in (
+                ("put with offset=i", programs.small_puts, 0.35),
+                ("put into x[i:i+1]", programs.small_puts_into_views, 0.6),
             )
         ),
     ]
@@ -150,7 +154,7 @@ def _random_puts(number: int, stack: ExitStack) -> Sequence[Case]:
             "put_at, sync",
             partial(ours.sample, programs.random_puts, 2, number),
             against=(limit,),
-            goals=(Goal.seconds(20e-9),),
+            goals=(Goal.seconds(12e-9),),
         ),
     ]
 
@@ -170,44 +174,62 @@ def _messages(number: int, stack: ExitStack) -> Sequence[Case]:
     ]
 
 
+def _get_and_message(count: int, stack: ExitStack) -> Sequence[Case]:
+    """Measure a superstep with a get of 8 B, and one with a message of 8 B that is read."""
+    ours = _Machine(stack, 2)
+    goals = (Goal.seconds(1.2e-6),)
+    return [
+        Case("get, sync", partial(ours.sample, programs.gets, count), goals=goals),
+        Case("send, sync, messages()", partial(ours.sample, programs.messages, count), goals=goals),
+    ]
+
+
 def _virtual(_: ExitStack) -> Sequence[Case]:
     """Measure a sync of virtual processors, divided by their number."""
 
     def sample(nprocs: int) -> float:
-        every = bsplib.run(programs.supersteps, 20, nprocs=nprocs, backend="sim")
+        every = bsplib.run(programs.supersteps, 100, nprocs=nprocs, backend="sim")
         seconds: float = every[0] / nprocs
         return seconds
 
+    def charged(nprocs: int) -> float:
+        every = bsplib.run(programs.charged_supersteps, 100, nprocs=nprocs, backend="sim")
+        seconds: float = every[0] / nprocs
+        return seconds
+
+    clock = "two reads of the CPU clock of a thread"
     return [
+        Case(clock, peers.two_reads_of_the_cpu_clock),
         Case("sync, p = 16", partial(sample, 16)),
-        Case("sync, p = 512", partial(sample, 512), goals=(Goal.seconds(1e-6),)),
+        Case("sync, p = 512", partial(sample, 512), against=(clock,)),
+        Case("sync after a charge, p = 512", partial(charged, 512), goals=(Goal.seconds(0.6e-6),)),
     ]
 
 
-def _under_both(what: str) -> tuple[Goal, ...]:
-    return tuple(Goal.times(1, _name(mpi, what)) for mpi in (OPEN_MPI, MPICH))
+def _of_open_mpi(times: float, what: str) -> Goal:
+    return Goal.times(times, _name(OPEN_MPI, what))
 
 
 def _copies(times: float) -> Goal:
     return Goal.times(times, _READ_COPY)
 
 
-_FENCE = Goal.times(1, _name(OPEN_MPI, "Fence"))
-_PUT_FENCE = Goal.times(1, _name(OPEN_MPI, "Put and Fence"))
-_BOTH = _under_both("Put and Fence")
-
 SECTIONS = (
     *(
         Section(f"Empty superstep, p = {p}", "superstep", partial(_empty, p, count, goals))
         for p, count, goals in (
-            (2, 5000, (_FENCE, Goal.times(0.01, "multiprocessing.Barrier"))),
-            (4, 1000, _under_both("Fence")),
-            (16, 100, _under_both("Fence")),
+            (2, 5000, (_of_open_mpi(0.7, "Fence"), Goal.times(0.01, "multiprocessing.Barrier"))),
+            (4, 1000, (_of_open_mpi(0.5, "Fence"),)),
+            (16, 100, (_of_open_mpi(0.3, "Fence"),)),
         )
     ),
     *(
-        Section(f"Put of 8 B, p = {p}", "superstep", partial(_put, p, 8, count, goals, ()))
-        for p, count, goals in ((2, 2000, (_PUT_FENCE,)), (4, 500, _BOTH), (16, 100, _BOTH))
+        Section(
+            f"Put of 8 B, p = {p}",
+            "superstep",
+            partial(_put, p, 8, count, (_of_open_mpi(times, "Put and Fence"),), ()),
+        )
+        for p, count, times in ((2, 2000, 0.6), (4, 500, 0.5), (16, 100, 0.2))
     ),
     *(
         Section(
@@ -216,11 +238,12 @@ SECTIONS = (
             partial(_large_put, nbytes, count, *goals),
         )
         for title, nbytes, count, goals in (
-            ("64 KiB", 64 * KIB, 1000, ((), (Goal.times(0.8, _name(OPEN_MPI, "Put and Fence")),))),
+            ("64 KiB", 64 * KIB, 1000, ((), (_of_open_mpi(0.8, "Put and Fence"),))),
             ("1 MiB", MIB, 200, ((_copies(1.1),), (_copies(1.05),))),
             ("16 MiB", 16 * MIB, 100, ((_copies(1.4),), (_copies(1.05),))),
         )
     ),
+    Section("Get or message of 8 B, p = 2", "superstep", partial(_get_and_message, 2000)),
     Section("1000 puts of 8 B from process 0 to 1", "put", partial(_many_puts, 1000)),
     Section("10^6 puts to random places by each of 2", "word", partial(_random_puts, 10**6)),
     Section("1000 messages of 8 B from process 0 to 1", "message", partial(_messages, 1000)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import multiprocessing
 import os
+import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 
@@ -209,3 +210,12 @@ def library_pool(nprocs: int) -> None:
         pool.map(empty, range(nprocs), chunksize=1)
         pool.close()
         pool.join()
+
+
+def two_reads_of_the_cpu_clock(count: int = 10_000) -> float:
+    """Return the seconds that two reads of the clock of a thread's CPU time take."""
+    began = time.perf_counter()
+    for _ in range(count):
+        time.thread_time_ns()
+        time.thread_time_ns()
+    return (time.perf_counter() - began) / count

@@ -28,6 +28,45 @@ def supersteps(bsp: bsplib.Group, count: int) -> float:
     return seconds_each(count, bsp.sync)
 
 
+def charged_supersteps(bsp: bsplib.Group, count: int) -> float:
+    """End supersteps in which nothing was done, on virtual processors whose time is charged."""
+    bsp.charge(0)
+    return seconds_each(count, bsp.sync)
+
+
+def gets(bsp: bsplib.Group, count: int) -> float:
+    """End supersteps in which every process gets one number from the next process."""
+    there, here = bsp.zeros(1), np.empty(1)
+    there[0] = bsp.pid
+    right = (bsp.pid + 1) % bsp.nprocs
+    bsp.sync()
+
+    def superstep() -> None:
+        bsp.get(right, there, here)
+        bsp.sync()
+
+    seconds = seconds_each(count, superstep)
+    _check(here, np.array([float(right)]))
+    return seconds
+
+
+def messages(bsp: bsplib.Group, count: int) -> float:
+    """End supersteps in which every process sends eight bytes to the next one, which reads them."""
+    right, left = (bsp.pid + 1) % bsp.nprocs, (bsp.pid - 1) % bsp.nprocs
+    payload = bytes(8)
+    read: list[tuple[int, Any, bytes]] = []
+
+    def superstep() -> None:
+        bsp.send(right, payload)
+        bsp.sync()
+        read[:] = bsp.messages()
+
+    seconds = seconds_each(count, superstep)
+    if read != [(left, None, payload)]:
+        raise AssertionError(f"wrong messages came: {read}")
+    return seconds
+
+
 def puts(bsp: bsplib.Group, count: int, nbytes: int, *, unbuffered: bool = False) -> float:
     """End supersteps in which every process makes one put to the next process."""
     there = bsp.zeros(nbytes, np.uint8)
