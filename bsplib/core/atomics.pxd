@@ -171,7 +171,9 @@ cdef inline bint is_of(cnp.ndarray array, object dtype) noexcept:
     return <void *> cnp.PyArray_DESCR(array) == <void *> dtype
 cdef inline bint same_shape(cnp.ndarray one, cnp.ndarray other) noexcept:
     cdef int ndim = cnp.PyArray_NDIM(one)
-    return ndim == cnp.PyArray_NDIM(other) and memcmp(
+    if ndim != cnp.PyArray_NDIM(other):
+        return False
+    return ndim == 0 or memcmp(  # an array without axes has no memory for their lengths
         cnp.PyArray_DIMS(one), cnp.PyArray_DIMS(other), ndim * sizeof(cnp.npy_intp)) == 0
 cdef inline object packed(cnp.ndarray array):
     return cnp.PyArray_GETCONTIGUOUS(array)
