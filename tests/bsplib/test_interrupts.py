@@ -33,16 +33,22 @@ def eventually_left(expected):
     return left()
 
 def interrupt(after, times, gap):
-    # Returns the pid of a process that sends Ctrl-C to all of this program.
+    # Returns the pid of a process that sends Ctrl-C to all of this program, and the end of a
+    # pipe: the time until it does so begins when this end is closed. Python would lose a Ctrl-C
+    # that comes before fork has returned, since logging has functions that are called there.
+    waits, goes = os.pipe()
     pid = os.fork()
     if pid == 0:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        os.close(goes)
+        os.read(waits, 1)
         time.sleep(after)
         for _ in range(times):
             os.killpg(0, signal.SIGINT)
             time.sleep(gap)
         os._exit(0)
-    return pid
+    os.close(waits)
+    return pid, goes
 
 def run(main, method, pool):
     if pool:
@@ -51,11 +57,12 @@ def run(main, method, pool):
     else:
         bsplib.run(main, nprocs=2, start_method=method)
 
-def end_of(main, method, pool, sender):
+def end_of(main, method, pool, sender, goes):
     # Returns how a run ended, also where the second Ctrl-C comes after it.
     how = "no interrupt"
     try:
         try:
+            os.close(goes)
             run(main, method, pool)
         except KeyboardInterrupt:
             how = "KeyboardInterrupt"
@@ -83,7 +90,7 @@ if __name__ == "__main__":
     for moment in range(moments):
         pool = bool(moment % 2)
         sender = interrupt(chance.uniform(0, 1.2 * start), times, chance.uniform(0, 0.003))
-        how = end_of(main, method, pool, sender)
+        how = end_of(main, method, pool, *sender)
         if how != "KeyboardInterrupt" or eventually_left(before) != before:
             print(moment, how, before, left())
             before = left()
