@@ -19,7 +19,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +79,17 @@ class LeftGroup(Protocol):
         """
 
 
+class Alignment(NamedTuple):
+    """How the time of a process was made that of process 0."""
+
+    host: str
+    """Name of the host of the process."""
+    offset_ns: int
+    """Is added to the clock of the host."""
+    bound_ns: int
+    """Greatest possible error of the offset."""
+
+
 class Port(ABC):
     """The connection of one process to the other processes of one group."""
 
@@ -96,6 +107,20 @@ class Port(ABC):
     def now(self) -> int:
         """Return this process's time in ns."""
         return time.perf_counter_ns()
+
+    def align_clocks(self, *, again: bool) -> Alignment | None:  # noqa: ARG002  # there is nothing to align
+        """Let :meth:`now` of all processes tell one time. All processes call it together.
+
+        Args:
+            again: measure the clocks although they have been measured before.
+
+        Returns:
+            None where all processes of a run read one clock anyway.
+
+        Raises:
+            Stopped: another process has failed.
+        """
+        return None
 
     def charge(self, seconds: float) -> None:  # noqa: B027  # not abstract: it does nothing in real time
         """Advance virtual time by computation that is only simulated; real time does not change."""

@@ -34,6 +34,7 @@ BACKENDS = SHARED | {
     "backends.signals",
     "backends.shm",
     "backends.sim",
+    "backends.mpi",
     "backends.table",
 }
 
@@ -46,12 +47,13 @@ MAY_IMPORT = {
     "backends.signals": set(),
     "backends.shm": SHARED | {"backends.signals", "core"},
     "backends.sim": SHARED | {"core"},
+    "backends.mpi": SHARED | {"backends.signals", "core"},
     "backends.table": BACKENDS,
     "transfers": PORTS | {"core"},
     "primitives": PORTS | {"transfers", "machine", "core"},
     "group": PORTS | {"primitives", "transfers", "machine", "core"},
     "recording": PORTS | {"group", "primitives", "transfers", "machine", "core"},
-    "running": BACKENDS - {"backends.shm", "backends.sim"}
+    "running": BACKENDS - {"backends.shm", "backends.sim", "backends.mpi"}
     | {"recording", "group", "primitives", "transfers", "machine", "core"},
     "own_packages": set(),
     "sentences": set(),

@@ -1,0 +1,1 @@
+"""Processes on one host or many, over MPI."""

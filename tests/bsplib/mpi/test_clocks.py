@@ -1,0 +1,174 @@
+"""Differences of clocks: which measurement is believed, and what the processes agree on."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from queue import Empty, SimpleQueue
+
+import numpy as np
+import pytest
+
+from bsplib.backends.base import Stopped
+from bsplib.backends.mpi import clocks
+from bsplib.backends.mpi.clocks import MOST_BATCHES, Clocks, Sample, believed, sample
+
+HOUR_NS = 3600 * 10**9
+RUNNING = bytes(1)
+
+
+class Request:
+    """A transfer between threads that has not been completed yet."""
+
+    def __init__(self, queue=None, buffer=None):
+        self._queue, self._buffer = queue, buffer
+
+    def Test(self):  # noqa: N802  # as in mpi4py
+        if self._queue is None:
+            return True
+        try:
+            self._buffer[:] = self._queue.get_nowait()
+        except Empty:
+            return False
+        self._queue = None
+        return True
+
+    Wait = Test
+
+
+class Comm:
+    """What threads need of a communicator to measure their clocks."""
+
+    def __init__(self, rank, queues):
+        self.rank, self._queues = rank, queues
+
+    def Isend(self, array, to, tag):  # noqa: N802
+        self._queues.setdefault((self.rank, to, tag), SimpleQueue()).put(array.copy())
+        return Request()
+
+    def Irecv(self, array, source, tag):  # noqa: N802
+        return Request(self._queues.setdefault((source, self.rank, tag), SimpleQueue()), array)
+
+
+def aligned(shifts, keys, *, stop=RUNNING):
+    """Let threads align clocks that are so many ns ahead; return their Clocks and Alignments."""
+    queues = {}
+    made = [
+        Clocks(
+            Comm(rank, queues),
+            memoryview(stop),
+            key=key,
+            clock=lambda shift=shift: time.perf_counter_ns() + shift,
+        )
+        for rank, (shift, key) in enumerate(zip(shifts, keys, strict=True))
+    ]
+    with ThreadPoolExecutor(len(made)) as threads:
+        waiting = [threads.submit(each.align, len(made), again=False) for each in made]
+        return made, [each.result(timeout=30) for each in waiting]
+
+
+# -- which batch is believed ----------------------------------------------------------------------
+
+
+def test_the_offset_is_that_of_the_middle_of_the_round_trip_and_its_error_at_most_half_of_it():
+    found = sample(1000, 50_150, 1301)
+    assert found == Sample(301, 50_150 - 1150)
+    assert found.bound_ns == 151
+
+
+def test_one_batch_is_never_believed():
+    assert believed([]) is None
+    assert believed([Sample(100, 7)]) is None
+
+
+def test_of_two_batches_that_agree_the_shorter_round_trip_is_believed():
+    assert believed([Sample(2_100_000, 9), Sample(2_000_000, 7)]) == Sample(2_000_000, 7)
+
+
+def test_a_batch_whose_least_round_trip_is_late_is_not_believed_but_taken_again():
+    late, good = Sample(3_100_000, 1_500_000), Sample(90_000, 4)
+    assert believed([late, good]) is None
+    assert believed([late, good, Sample(110_000, 9)]) == good
+    assert believed([good, late]) is None
+
+
+def test_a_short_late_batch_is_not_confirmed_by_two_that_are_as_late_as_each_other():
+    # The least round trip of all has to be confirmed, not any one.
+    late = [Sample(3_000_000, 1), Sample(3_000_001, 2)]
+    assert believed([*late, Sample(100_000, 5)]) is None
+
+
+def test_after_so_many_batches_the_least_round_trip_is_taken():
+    apart = [Sample(10**5 * 4**number, number) for number in range(MOST_BATCHES)]
+    assert believed(apart[:-1]) is None
+    assert believed(apart) == apart[0]
+
+
+# -- the processes together -----------------------------------------------------------------------
+
+
+def test_each_process_finds_its_offset_within_the_bound():
+    shifts = [0, HOUR_NS, -HOUR_NS, 5]
+    made, found = aligned(shifts, [bytes([number] * 16) for number in range(4)])
+    for shift, each, alignment in zip(shifts, made, found, strict=True):
+        assert abs(alignment.offset_ns + shift) <= alignment.bound_ns
+        assert each.offset_ns == alignment.offset_ns
+    assert found[0] == (found[0].host, 0, 0)
+    assert all(alignment.bound_ns > 0 for alignment in found[1:])
+
+
+def test_processes_of_one_clock_have_the_same_offset_and_those_of_process_0_none():
+    here, there = b"h" * 16, b"t" * 16
+    _, found = aligned([0, HOUR_NS, 0, HOUR_NS], [here, there, here, there])
+    assert found[1] == found[3]
+    assert found[0] == found[2] == (found[0].host, 0, 0)
+
+
+def test_more_hosts_than_are_asked_at_once_are_measured(monkeypatch):
+    monkeypatch.setattr(clocks, "AT_ONCE", 2)
+    monkeypatch.setattr(clocks, "EXCHANGES", 3)
+    shifts = [rank * HOUR_NS for rank in range(6)]
+    _, found = aligned(shifts, [bytes([number] * 16) for number in range(6)])
+    for shift, alignment in zip(shifts, found, strict=True):
+        assert abs(alignment.offset_ns + shift) <= alignment.bound_ns
+
+
+def test_clocks_are_measured_again_only_for_more_processes_or_where_it_is_asked_for():
+    made, _ = aligned([0], [b"k" * 16])
+    (each,) = made
+    measured = []
+    each._measured = lambda nprocs: measured.append(nprocs) or (1, 2)
+    for nprocs, again in ((1, False), (4, False), (2, False), (4, True), (5, False)):
+        alignment = each.align(nprocs, again=again)
+    assert measured == [4, 4, 5]
+    assert alignment[1:] == (1, 2)
+
+
+def test_a_stopped_run_ends_the_measurement():
+    stop = bytearray(1)
+    lonely = Clocks(Comm(1, {}), memoryview(stop), key=b"k" * 16)
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(lonely.align, 2, again=False)
+        assert not waiting.done()
+        stop[0] = 1
+        with pytest.raises(Stopped):
+            waiting.result(timeout=30)
+
+
+# -- which processes have one clock ---------------------------------------------------------------
+
+
+def test_a_process_has_the_same_clock_each_time():
+    assert clocks.clock_key() == clocks.clock_key()
+
+
+def test_where_the_system_does_not_tell_each_process_has_a_clock_of_its_own(monkeypatch):
+    def nothing(_):
+        raise FileNotFoundError
+
+    monkeypatch.setattr(clocks.Path, "read_bytes", nothing)
+    assert clocks.clock_key() != clocks.clock_key()
+
+
+def test_the_key_can_travel_as_an_array():
+    assert np.frombuffer(clocks.clock_key(), np.uint8).shape == (16,)
