@@ -69,6 +69,8 @@ class WholeLines(io.TextIOBase):
 
     def close(self) -> None:
         """Write the lines that are not complete yet."""
+        if not self.was_used():
+            return
         for pid, begun in self._begun.items():
             if rest := "".join(begun):
                 self._write(f"{rest}\n" if self._label else rest, pid)
@@ -76,6 +78,10 @@ class WholeLines(io.TextIOBase):
         if self._lock is not None and self._lock != _NOT_YET:
             os.close(self._lock)
         self._lock = None
+
+    def was_used(self) -> bool:
+        """Tell whether anything was written to it."""
+        return self._lock != _NOT_YET or bool(self._begun)
 
     def writable(self) -> bool:
         """Tell that it can be written to."""
@@ -138,6 +144,8 @@ def _held(lock: int | None) -> Iterator[None]:
 class whole_lines:  # noqa: N801  # used like a function, in a with statement
     """Write what is printed inside the block to standard output and error in whole lines.
 
+    It can be used again, for a later block.
+
     Args:
         current_pid: returns the pid of the process that prints; None outside every process.
         label: whether the pid stands in front of a line.
@@ -146,17 +154,27 @@ class whole_lines:  # noqa: N801  # used like a function, in a with statement
     def __init__(self, current_pid: CurrentPid, *, label: bool) -> None:
         self._current_pid = current_pid
         self._label = label
+        self._before: tuple[Any, Any] | None = None
 
     def __enter__(self) -> None:
-        out, error = self._before = sys.stdout, sys.stderr
-        sys.stdout = self._out = self._of(out)
-        sys.stderr = self._error = self._of(error)
+        out, error = sys.stdout, sys.stderr
+        if not self._are_new_for(out, error):
+            self._before = out, error
+            self._out, self._error = self._of(out), self._of(error)
+        sys.stdout, sys.stderr = self._out, self._error
+
+    def _are_new_for(self, out: Any, error: Any) -> bool:
+        """Tell whether the streams of an earlier block, where nothing was printed, will do."""
+        if self._before is None or self._before[0] is not out or self._before[1] is not error:
+            return False
+        return not ((out and self._out.was_used()) or (error and self._error.was_used()))
 
     def _of(self, stream: Any) -> Any:
         """Return what writes whole lines; a program without a terminal may have no streams."""
         return stream and WholeLines(stream, self._current_pid, label=self._label)
 
     def __exit__(self, *_: object) -> None:
+        assert self._before is not None  # it was entered
         sys.stdout, sys.stderr = self._before
         for stream in (self._out, self._error):
             if stream:

@@ -7,7 +7,7 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from bsplib.errors import ArgumentError
@@ -31,9 +31,17 @@ _NEVER_RUNS = (
     (inspect.isasyncgenfunction, "an async generator function"),
 )
 
-_known: WeakKeyDictionary[FunctionType, dict[tuple[str, ...], inspect.Signature]]
-_known = WeakKeyDictionary()
-"""Signatures of programs that have been run before: finding them takes most of the time."""
+
+class _Known(NamedTuple):
+    """A program that can be run."""
+
+    signature: inspect.Signature
+    calls: set[tuple[str | int, ...]]
+    """What it can be called with: the number of arguments after the group, and keywords."""
+
+
+_known: WeakKeyDictionary[FunctionType, dict[tuple[str, ...], _Known]] = WeakKeyDictionary()
+"""Programs that have been run before: finding out takes most of the time of an empty run."""
 
 
 def check_program(
@@ -54,19 +62,36 @@ def check_program(
         ArgumentError: ``main`` is no function, cannot take the arguments, has a parameter
             with the name of one of ``keywords``, or would not run its body when it is called.
     """
-    known = _known.setdefault(main, {}) if type(main) is FunctionType else {}
-    signature = known.get(keywords)
-    if signature is None:
+    if type(main) is not FunctionType:
         signature = _checked_signature(main, keywords)
-    if signature is None:
+        if signature is not None:
+            _check_call(main, signature, args, kwargs, keywords)
         return
-    known[keywords] = signature
-    name = _name(main)
+    by_keywords = _known.setdefault(main, {})
+    known = by_keywords.get(keywords)
+    if known is None:
+        signature = _checked_signature(main, keywords)
+        assert signature is not None  # every function has one
+        known = by_keywords[keywords] = _Known(signature, set())
+    call: tuple[str | int, ...] = len(args), *kwargs
+    if call not in known.calls:
+        _check_call(main, known.signature, args, kwargs, keywords)
+        known.calls.add(call)
+
+
+def _check_call(
+    main: Callable[..., Any],
+    signature: inspect.Signature,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    keywords: Sequence[str],
+) -> None:
+    """Raise if ``main`` cannot be called with the arguments."""
     try:
         signature.bind(None, *args, **kwargs)
     except TypeError as reason:
         raise ArgumentError(
-            f"run: {name}{signature} cannot take {_call(args, kwargs)}: {reason}"
+            f"run: {_name(main)}{signature} cannot take {_call(args, kwargs)}: {reason}"
             f"{_hint(args, kwargs, signature, keywords)}"
         ) from None
 

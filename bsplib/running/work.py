@@ -8,6 +8,7 @@ import pickle
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -68,7 +69,8 @@ class TaskWork:
 
     def alone(self, pid: int, open_port: OpenPort) -> bytes:
         """See :meth:`Work.alone`."""
-        return _pickled_outcome(lambda: self._task, pid, open_port)
+        lines = whole_lines(lambda: pid, label=self._task.conditions.label)
+        return _pickled_outcome(lambda: self._task, lines, pid, open_port)
 
     def read(self, report: bytes, pid: int) -> Ended:
         """See :meth:`Work.read`."""
@@ -80,14 +82,18 @@ class TaskWork:
         return InsideTask(self._task)
 
 
-class TaskRunner(NamedTuple):
+@dataclass
+class TaskRunner:
     """Does the tasks of kept processes; see :class:`JobRunner`."""
 
     conditions: Conditions
+    _lines: whole_lines | None = field(default=None, init=False, repr=False, compare=False)
 
     def run(self, job: bytes, pid: int, open_port: OpenPort) -> bytes:
         """See :meth:`JobRunner.run`."""
-        return _pickled_outcome(lambda: self._task(job), pid, open_port)
+        if self._lines is None:  # the first time; it is the same process each time
+            self._lines = whole_lines(lambda: pid, label=self.conditions.label)
+        return _pickled_outcome(lambda: self._task(job), self._lines, pid, open_port)
 
     def _task(self, job: bytes) -> Task:
         """Return the task of a job; functions and classes of the script were pickled by value."""
@@ -101,7 +107,9 @@ class TaskRunner(NamedTuple):
         return Task(task_main, args, kwargs, seeds, self.conditions)
 
 
-def _pickled_outcome(find_task: Callable[[], Task], pid: int, open_port: OpenPort) -> bytes:
+def _pickled_outcome(
+    find_task: Callable[[], Task], lines: whole_lines, pid: int, open_port: OpenPort
+) -> bytes:
     """Do a task in a process of its own.
 
     Returns:
@@ -111,7 +119,7 @@ def _pickled_outcome(find_task: Callable[[], Task], pid: int, open_port: OpenPor
     try:
         task = find_task()
         seed_generators(task.seeds, pid)
-        with whole_lines(lambda: pid, label=task.conditions.label):
+        with lines:
             outcome = (run_task(task, open_port()),)
     except BaseException as error:  # noqa: BLE001  # the caller of run raises it
         outcome = _describe(error, pid)

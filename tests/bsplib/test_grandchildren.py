@@ -16,7 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 import pytest
 
 import bsplib
-from bsplib.backends.shm import child
+from bsplib.running.work import TaskWork
 
 from .phases import DEADLINE_S
 
@@ -106,16 +106,16 @@ def test_a_process_of_a_pool_that_has_forked_and_is_killed_ends_the_run(nprocs, 
 def test_a_result_that_is_cut_short_is_a_death_although_a_grandchild_lives(
     run, family, monkeypatch
 ):
-    do = child._do
+    alone = TaskWork.alone
 
-    def dies_while_it_sends(work, context, runner=None):
-        if context.pid == VICTIM:
+    def dies_while_it_sends(work, pid, open_port):
+        if pid == VICTIM:
             pipe = sys._getframe(1).f_locals["pipe"]
             os.write(pipe.fileno(), struct.pack("!Q", 1000) + b"the first bytes of a thousand")
             forks(family)
             os.kill(os.getpid(), signal.SIGKILL)
-        return do(work, context, runner)
+        return alone(work, pid, open_port)
 
-    monkeypatch.setattr(child, "_do", dies_while_it_sends)
+    monkeypatch.setattr(TaskWork, "alone", dies_while_it_sends)
     with pytest.raises(bsplib.ProcessDiedError, match=r"^process 1 was killed by SIGKILL"):
         run(lambda bsp: None, start_method="fork")

@@ -38,6 +38,8 @@ class Channel:
         self._pipe = pipe
         self._descriptor = pipe.fileno()
         self._rest = b""  # of what was read: the beginning of the next message
+        self._look = select.poll()
+        self._look.register(self._descriptor, select.POLLIN)
 
     def fileno(self) -> int:
         """Return the file descriptor of the pipe."""
@@ -86,9 +88,8 @@ class Channel:
         Args:
             yields: how often to yield the core, and to look again, before the answer is False.
         """
-        look = select.poll()
-        look.register(self._descriptor, select.POLLIN)
-        while not self._rest and not look.poll(0):
+        look = self._look.poll
+        while not self._rest and not look(0):
             if not yields:
                 return False
             yields -= 1

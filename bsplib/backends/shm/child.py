@@ -52,27 +52,41 @@ def be_process(
     locate.answer(context.control, context.start_of(context.pid))
     channel = Channel(pipe)
     if work is not None:
-        channel.send(_do(work, context))
+        channel.send(work.alone(context.pid, lambda: ShmPort.of_root(context)))
         return
     channel.send(READY)
     runner: JobRunner | None = None
+    root = KeptPort(context)
     while (message := channel.receive()) != END:
         if message[:1] == RUNNER:
             runner = pickle.loads(message[1:])  # from the parent, as all that follows
             continue
-        channel.send(_do(message, context, runner))
-        context.begin_anew()
+        assert runner is not None  # it comes before the first job
+        channel.send(runner.run(message, context.pid, root.open))
+        root.begin_anew()
         if context.may_yield:
             channel.has_come(_YIELDS // context.nprocs)
 
 
-def _do(work: Work | bytes, context: ProcessContext, runner: JobRunner | None = None) -> bytes:
-    """Do some work, or a job; return how it ended."""
+class KeptPort:
+    """The port of a process to the root group, which the runs of a pool share if they can.
 
-    def open_port() -> ShmPort:
-        return ShmPort.of_root(context)
+    Args:
+        context: of the process.
+    """
 
-    if not isinstance(work, bytes):
-        return work.alone(context.pid, open_port)
-    assert runner is not None  # it comes before the first job
-    return runner.run(work, context.pid, open_port)
+    def __init__(self, context: ProcessContext) -> None:
+        self._context = context
+        self._port: ShmPort | None = None
+
+    def open(self) -> ShmPort:
+        """Return the port for a run."""
+        if self._port is None:
+            self._port = ShmPort.of_root(self._context)
+        return self._port
+
+    def begin_anew(self) -> None:
+        """Give back all memory of a run that has ended; keep the port if the next can use it."""
+        self._context.begin_anew()
+        if self._port is not None and not self._port.begin_anew():
+            self._port = None

@@ -68,7 +68,12 @@ class ProcessContext:
         self.runs += 1
         self.heap.clear()
         self._outboxes.clear()
-        self.left_over.clear()
+        if self.left_over:
+            # Their posts came too late to give the blocks back, and no process needs them now.
+            first = self._starts[self.pid] + 1  # that of the root group may be used again
+            for label in range(first, first + BLOCKS - 1):
+                self.control[label] = 0
+            self.left_over.clear()
         self.waiting.begin_anew()
 
     def reclaim_left_groups(self) -> None:

@@ -47,6 +47,8 @@ STACK_FILE = 66
 """The descriptor of the file into which it writes its stack when asked, plus 1."""
 THREAD = 67
 """The thread that runs ``main``: its identifier in Python."""
+BEFORE = 68
+"""Number of supersteps of the root group in earlier runs of a pool, which its block has counted."""
 WAITED = 72
 """On a cache line of its own. 1 where another process sleeps until this one posts."""
 DOORBELL = 80
@@ -74,6 +76,7 @@ CONTROL_BYTES = -(-(FIRST_BLOCK + BLOCKS * BLOCK_WORDS) * WORD // PAGE) * PAGE
 """Bytes for all control words of a process; the pages of blocks are reserved when needed."""
 
 ROOT_KEY = 1
-"""Key of the root group of the first run; it grows by 4 with each further run of a pool."""
+"""Key of the root group of the first run. Where a later run of a pool needs a new root group, the
+number of runs before it, times 4, is added."""
 SUPERSTEP_SHIFT = 24
 MEETING_SHIFT = 16

@@ -8,6 +8,7 @@ from bsplib.backends import mismatch
 from bsplib.backends.members import Members, as_members
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import (
+    BEFORE,
     BLOCK_WORDS,
     BLOCKS,
     CLOSED,
@@ -22,6 +23,8 @@ from bsplib.core.meeting import Meeting
 from bsplib.errors import PartitionError
 
 _KEY_MASK = (1 << 62) - 1
+_PARTITION_SHIFT = 32
+"""Binary logarithm of the partitions of the root group that a run of a pool may have."""
 
 
 class Membership:
@@ -59,12 +62,13 @@ class Membership:
         """This process will not look at the others' blocks again."""
         self.open_inside: set[int] = set()
         """Partitions in whose sub-groups this process is, or at whose posts it still looks."""
-        self._come_to = 0
-        """Number of partitions of this group to which this process has come."""
+        self._first_partition = self._come_to = 0
+        """Number of the first partition of this run, and of that after the last one to which this
+        process has come."""
         self._control = context.control
         self._parent = parent
         self._above = above
-        self._ordinal = ordinal
+        self._ordinal = ordinal = ordinal + (parent._first_partition if parent else 0)
         self._key = ROOT_KEY + 4 * context.runs
         if parent is not None:
             # Equal on all members without communication: all came here by the same partitions.
@@ -98,6 +102,16 @@ class Membership:
             self._wait_for_block()
         self.block = self._blocks[self.pid] = self._take_block()
         self._store_closed()
+
+    def begin_anew(self) -> None:
+        """Use the root group for another run, whose supersteps follow those of the last one.
+
+        All processes have ended the same superstep, so that they number partitions alike.
+        """
+        self.closed = False
+        self.open_inside.clear()
+        self._first_partition = self._come_to = self.superstep << _PARTITION_SHIFT
+        self._control[self.context.start_of(self.pid) + BEFORE] = self.superstep - 1
 
     def may_be_given_back(self) -> bool:
         """Tell whether the block of this process has to be given back when all have left."""
@@ -149,6 +163,8 @@ class Membership:
             self.context.segment.reserve(block * WORD, BLOCK_WORDS * WORD)
         self._control[block : block + BLOCK_WORDS] = memoryview(bytes(BLOCK_WORDS * WORD)).cast("Q")
         self.context.fences.order()  # release: the cleared block, before its label
+        if self._parent is None:
+            self._control[start + BEFORE] = 0
         self._control[start + number] = self._key
         return block
 

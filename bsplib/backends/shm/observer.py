@@ -15,6 +15,7 @@ from bsplib.backends.shm.channel import Channel
 from bsplib.backends.shm.control import (
     ABORT,
     ASLEEP,
+    BEFORE,
     DELIVERED,
     FIRST_BLOCK,
     LATEST,
@@ -57,6 +58,9 @@ class Observer:
         self._sources: dict[int, int] = {}  # by file descriptor: the pid of its process
         self._said_stopped: set[int] = set()
         self._poll = select.poll()
+        self._watched: set[int] = set()  # sources that are registered there
+        self._missing: set[int] = set()  # processes whose outcome is not known yet
+        self._last = False
         self._read: Callable[[bytes, int], Ended]
 
     def watch(self) -> None:
@@ -85,23 +89,47 @@ class Observer:
 
     # -- outcomes ---------------------------------------------------------------------------
 
-    def begin(self, read: Callable[[bytes, int], Ended]) -> None:
-        """Expect one outcome of each process from now on; ``read`` decodes its bytes."""
+    def begin(self, read: Callable[[bytes, int], Ended], *, last: bool) -> None:
+        """Expect one outcome of each process from now on.
+
+        Args:
+            read: decodes the bytes of a report.
+            last: a process ends when it has reported.
+        """
         self._read = read
-        for source in self._sources:
+        self._last = last
+        self._missing = set(range(self.nprocs))
+        for source in self._sources.keys() - self._watched:
             self._poll.register(source, select.POLLIN)
+            self._watched.add(source)
 
     def news(self, timeout: float) -> Mapping[int, Ended | Death]:
         """See :meth:`Observed.news`."""
         news: dict[int, Ended | Death] = {}
-        ready = {source for source, _ in self._poll.poll(1000 * timeout)}
-        for pid in {self._sources[source] for source in ready}:
-            pipe = self.pipes[pid]
-            report = received(pipe) if pipe.fileno() in ready or pipe.has_come() else b""
-            news[pid] = self._read(report, pid) if report else self.death(pid)
-            self._poll.unregister(pipe.fileno())
-            self._poll.unregister(self.processes[pid].sentinel)
+        ready = [source for source, _ in self._poll.poll(1000 * timeout)]
+        for source in ready:
+            pid = self._sources[source]
+            if pid in self._missing:
+                self._missing.remove(pid)
+                news[pid] = self._outcome(pid, source)
+                if self._last:
+                    self._ignore(self.pipes[pid].fileno(), self.processes[pid].sentinel)
+            elif pid not in news:  # it has ended after its report: the next run finds that
+                self._ignore(source)
         return news
+
+    def _outcome(self, pid: int, source: int) -> Ended | Death:
+        """Return how a process ended of which a source is ready."""
+        pipe = self.pipes[pid]
+        report = received(pipe) if source == pipe.fileno() or pipe.has_come() else b""
+        return self._read(report, pid) if report else self.death(pid)
+
+    def _ignore(self, *sources: int) -> None:
+        """Do not wait for these sources until the next run."""
+        for source in sources:
+            if source in self._watched:
+                self._watched.remove(source)
+                self._poll.unregister(source)
 
     def tell_to_stop(self) -> None:
         """See :meth:`Observed.tell_to_stop`."""
@@ -172,16 +200,19 @@ class Observer:
 
     def _superstep(self, pid: int) -> int:
         """Return the superstep of the root group in which a process was."""
-        block = self._segment.control_start(pid) // WORD + FIRST_BLOCK
+        start = self._segment.control_start(pid) // WORD
+        block = start + FIRST_BLOCK
         control = self._segment.control
         ended = max(control[block + slot] >> SUPERSTEP_SHIFT for slot in SLOTS)
         # The barrier before main is 1 there, the program's superstep 0 is 2.
-        return max(ended, control[block + LATEST], 1) - 1
+        return max(max(ended, control[block + LATEST]) - control[start + BEFORE], 1) - 1
 
     def _superstep_begun(self, pid: int) -> int:
         """Return the superstep of the root group that a process has begun and not ended."""
-        block = self._segment.control_start(pid) // WORD + FIRST_BLOCK
-        return max(self._segment.control[block + DELIVERED], 1) - 1  # the barrier is 1 there
+        start = self._segment.control_start(pid) // WORD
+        control = self._segment.control
+        delivered = control[start + FIRST_BLOCK + DELIVERED] - control[start + BEFORE]
+        return max(delivered, 1) - 1  # the barrier is 1 there
 
 
 def received(pipe: Channel) -> bytes:

@@ -97,6 +97,12 @@ class Outboxes:
             for laid in self.laid
         ]
 
+    def begin_anew(self) -> None:
+        """Forget all outboxes and the memory of the box: the heap has been cleared."""
+        self.current = None
+        self.laid.clear()
+        self._of_box.clear()
+
     def free_current(self) -> None:
         """Free the outbox of a superstep that will not end."""
         if self.current is not None:

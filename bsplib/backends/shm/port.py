@@ -32,6 +32,9 @@ from bsplib.backends.shm.segment import populate
 from bsplib.core.box import Block
 from bsplib.core.meeting import SharedMeeting
 
+_MOST_SUPERSTEPS = 1 << 31
+"""Supersteps after which the runs of a pool begin to count anew: no word becomes too large."""
+
 
 class ShmPort(Port):
     """The connection of one process to the others of a group, over shared memory."""
@@ -239,6 +242,23 @@ class ShmPort(Port):
         self._has_entered = True
         self._members.enter()
         self._meeting.enter(*self._addresses(self._members.block))
+
+    def begin_anew(self) -> bool:
+        """Make this port of the root group ready for another run of a pool.
+
+        Every process has ended the run before, and none has failed. Supersteps are counted on;
+        PROTOCOL.md argues that the next run finds nothing of the last one.
+
+        Returns:
+            False if another port has to be opened for the next run; the same in all processes.
+        """
+        if self._oblivious.ended or self._members.superstep > _MOST_SUPERSTEPS:
+            return False
+        self._outboxes.begin_anew()
+        self._meeting.has_outbox = False
+        self._meeting.gets.clear()
+        self._members.begin_anew()
+        return True
 
     def close(self) -> None:
         """See :meth:`Port.close`."""

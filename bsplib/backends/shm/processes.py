@@ -217,7 +217,7 @@ class Processes:
 
     def _finish(self, work: Work, limit: Limit, *, last: bool) -> Report:
         """Wait for all outcomes; stop all processes if one of them is a failure."""
-        self._observer.begin(work.read)
+        self._observer.begin(work.read, last=last)
         outcomes = await_outcomes(self._observer, limit)
         if any(outcome.failed for outcome in outcomes.values()):
             self.stop()

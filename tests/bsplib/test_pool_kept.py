@@ -1,0 +1,231 @@
+"""What the processes of a pool keep between runs, and what the next run must not see of it."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import bsplib
+
+from .test_timeout import rows
+
+# Functions that a pool is given stand inside the tests: see test_pool.py.
+
+
+@pytest.fixture
+def pool():
+    with bsplib.Pool(nprocs=3, start_method="fork") as made:
+        yield made
+
+
+def some_supersteps(bsp, number):
+    for _ in range(number):
+        bsp.sync()
+
+
+def test_a_port_is_kept_between_runs_and_a_new_one_is_opened_after_oblivious_supersteps(pool):
+    def port(bsp, *, oblivious):
+        import builtins  # noqa: PLC0415  # what lasts in the process
+
+        if oblivious:
+            bsp.oblsync(0)
+        before = getattr(builtins, "port_of_a_test", None)
+        builtins.port_of_a_test = bsp._port
+        return bsp._port is before
+
+    kept = [pool.run(port, oblivious=oblivious) for oblivious in (False, True, False, False)]
+    assert kept == [[False] * 3, [True] * 3, [False] * 3, [True] * 3]
+
+
+def test_the_supersteps_of_each_run_are_counted_from_0(pool):
+    def main(bsp):
+        bsp.sync()
+        bsp.send(bsp.nprocs, 1)
+
+    pool.run(some_supersteps, 7)
+    pool.run(some_supersteps, 2)
+    with pytest.raises(bsplib.ProcessRangeError, match=r"\[process 0, superstep 1, "):
+        pool.run(main)
+
+
+def test_a_death_in_a_later_run_names_the_superstep_of_that_run(pool):
+    def dies(bsp):
+        bsp.sync()
+        bsp.sync()
+        if bsp.pid == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        bsp.sync()
+
+    pool.run(some_supersteps, 7)
+    pool.run(some_supersteps, 0)
+    with pytest.raises(bsplib.ProcessDiedError, match=r"^process 2 was .* in superstep 2"):
+        pool.run(dies)
+
+
+def test_a_timeout_in_a_later_run_names_the_supersteps_of_that_run(pool):
+    def main(bsp):
+        bsp.sync()
+        if bsp.pid == 1:
+            time.sleep(30)
+        bsp.sync()
+
+    pool.run(some_supersteps, 7)
+    with pytest.raises(bsplib.RunTimeoutError) as raised:
+        pool.run(main, timeout=0.5)
+    assert rows(str(raised.value))["1"][0] == "1"
+
+
+def test_partitions_of_one_process_alone_do_not_mislead_the_next_run(pool):
+    """Nothing is posted in its sub-groups, so that the others do not notice."""
+
+    def alone(bsp, number):
+        if bsp.pid == 0:
+            for _ in range(number):
+                with bsp.partition([1, 3]):
+                    pass
+        bsp.sync()
+
+    def together(bsp):
+        with bsp.partition([2, 3]) as sub:
+            first = sub.allgather(bsp.pid)
+        with bsp.partition([1, 3]) as sub:
+            return first, sub.allgather(bsp.pid)
+
+    for number in (3, 1, 5):
+        pool.run(alone, number)
+        expected = [([0, 1], [0]), ([0, 1], [1, 2]), ([2], [1, 2])]
+        assert pool.run(together) == expected
+
+
+def test_late_posts_in_the_subgroups_of_many_runs_use_up_no_blocks():
+    """Often a process leaves a sub-group only after others had looked for the last time."""
+
+    def main(bsp):
+        with bsp.partition([bsp.nprocs]) as sub:
+            sub.oblsync(0)  # no process waits for the others
+
+    with bsplib.Pool(2, start_method="fork") as pool:
+        for _ in range(400):
+            pool.run(main)
+
+
+def test_a_group_of_an_earlier_run_stays_unusable_in_later_runs(pool):
+    def keep(bsp):
+        import builtins  # noqa: PLC0415  # what lasts in the process
+
+        builtins.group_of_a_test = bsp
+        bsp.sync()
+
+    def use(bsp):
+        import builtins  # noqa: PLC0415
+
+        bsp.sync()
+        before = builtins.group_of_a_test
+        assert before is not bsp
+        for operation in (before.sync, before.time, lambda: before.send(0, 1)):
+            with pytest.raises(bsplib.PartitionError, match="run has ended"):
+                operation()
+        bsp.sync()
+        return bsp.qsize()
+
+    pool.run(keep)
+    assert pool.run(use) == [(0, 0)] * 3
+
+
+def test_a_later_run_sees_no_transfer_that_the_last_superstep_of_a_run_has_left(pool):
+    def leaves(bsp, size):
+        x = bsp.zeros(size)
+        bsp.sync()
+        bsp.put(0, np.ones(size), x)
+        bsp.send(0, np.ones(size))
+        bsp.sync()  # process 0 has messages that it never reads
+
+    def looks(bsp, size):
+        before = bsp.qsize()
+        x = bsp.zeros(size)
+        bsp.sync()
+        return before, bsp.qsize(), float(x.sum())
+
+    for size in (1, 1000, 100_000):
+        pool.run(leaves, size)
+        assert pool.run(looks, size) == [((0, 0), (0, 0), 0.0)] * 3
+
+
+def test_transfers_that_are_pending_at_the_end_are_an_error_in_every_run(pool):
+    def works(bsp):
+        x = bsp.zeros(3)
+        bsp.sync()
+        bsp.put((bsp.pid + 1) % 3, [1, 2, 3], x)
+        bsp.sync()
+        return x.tolist()
+
+    def forgets(bsp):
+        x = bsp.zeros(3)
+        bsp.sync()
+        bsp.get(0, x)
+
+    for _ in range(2):
+        assert pool.run(works) == [[1, 2, 3]] * 3
+        with pytest.raises(bsplib.PendingTransferError, match="1 get"):
+            pool.run(forgets)
+
+
+def test_random_streams_differ_from_run_to_run_and_follow_the_seed_of_the_caller(pool):
+    def draw(bsp):
+        return random.random(), float(np.random.random())
+
+    np.random.seed(5)  # so that it is imported here
+    several = []
+    for _ in range(2):
+        random.seed(5)
+        np.random.seed(5)
+        several.append([pool.run(draw), pool.run(draw)])
+    assert several[0] == several[1]
+    numbers = [number for run in several[0] for process in run for number in process]
+    assert len(set(numbers)) == len(numbers)
+
+
+PRINTS = """
+import io, sys
+import bsplib
+
+def main(bsp, text):
+    if bsp.pid == 1:
+        print(text, "and", end=" ")
+        print("more", end="")
+
+def replaces(bsp):
+    sys.stdout = io.StringIO()
+    print("not seen")
+
+with bsplib.Pool(3) as pool:
+    pool.run(main, "first")
+    pool.run(replaces)
+    pool.run(main, "second")
+"""
+
+
+def test_each_run_prints_what_it_has_begun_to_the_stream_of_its_process():
+    done = subprocess.run(
+        [sys.executable, "-c", PRINTS], stdout=subprocess.PIPE, check=True, text=True
+    )
+    assert done.stdout == "first and moresecond and more"
+
+
+def test_arguments_are_checked_in_every_run(pool):
+    def main(bsp, one, *, two=2):
+        return one, two
+
+    assert pool.run(main, 1) == [(1, 2)] * 3
+    assert pool.run(main, 1, two=3) == [(1, 3)] * 3
+    for args, kwargs in (((), {}), ((1, 2), {}), ((1,), {"three": 3}), ((), {"two": 2})):
+        with pytest.raises(bsplib.ArgumentError, match=r"main.* cannot take"):
+            pool.run(main, *args, **kwargs)
+    assert pool.run(main, one=1) == [(1, 2)] * 3
