@@ -71,6 +71,18 @@ def _launch_sim(work: Work, options: Options) -> Report:
     return launch(work, options)
 
 
+def _launch_mpi(work: Work, options: Options) -> Report:
+    from bsplib.backends.mpi.launch import launch  # noqa: PLC0415
+
+    return launch(work, options)
+
+
+def _keep_mpi(options: Options) -> KeptProcesses:
+    from bsplib.backends.mpi.launch import keep  # noqa: PLC0415
+
+    return keep(options)
+
+
 register(
     Backend(
         name="shm",
@@ -92,5 +104,17 @@ register(
         usual_processes=own_cores,
         machine="ideal",
         is_virtual=True,
+    )
+)
+register(
+    Backend(
+        name="mpi",
+        summary="ranks of MPI, on one host or many",
+        launch=_launch_mpi,
+        keep=_keep_mpi,
+        most_processes=4096,
+        usual_processes=own_cores,
+        machine="shared-memory",
+        probed_over="MPI",
     )
 )

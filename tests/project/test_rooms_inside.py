@@ -30,13 +30,19 @@ SHARED = PORTS | {
 }
 """What the backends have in common."""
 
-BACKENDS = SHARED | {
-    "backends.signals",
-    "backends.shm",
-    "backends.sim",
-    "backends.mpi",
-    "backends.table",
-}
+PROCESSES = {"backends.signals", "backends.blas", "backends.stacks"}
+"""What backends with real processes have in common."""
+
+BACKENDS = (
+    SHARED
+    | PROCESSES
+    | {
+        "backends.mpi",
+        "backends.shm",
+        "backends.sim",
+        "backends.table",
+    }
+)
 
 MAY_IMPORT = {
     **dict.fromkeys(BELOW_ALL, BELOW_ALL),
@@ -44,16 +50,16 @@ MAY_IMPORT = {
     "core": set(),
     **dict.fromkeys(SHARED, SHARED | {"core"}),
     "backends": set(),
-    "backends.signals": set(),
-    "backends.shm": SHARED | {"backends.signals", "core"},
+    **{name: set() for name in PROCESSES},
+    "backends.mpi": SHARED | PROCESSES | {"core"},
+    "backends.shm": SHARED | PROCESSES | {"core"},
     "backends.sim": SHARED | {"core"},
-    "backends.mpi": SHARED | {"backends.signals", "core"},
     "backends.table": BACKENDS,
     "transfers": PORTS | {"core"},
     "primitives": PORTS | {"transfers", "machine", "core"},
     "group": PORTS | {"primitives", "transfers", "machine", "core"},
     "recording": PORTS | {"group", "primitives", "transfers", "machine", "core"},
-    "running": BACKENDS - {"backends.shm", "backends.sim", "backends.mpi"}
+    "running": BACKENDS - {"backends.mpi", "backends.shm", "backends.sim"}
     | {"recording", "group", "primitives", "transfers", "machine", "core"},
     "own_packages": set(),
     "sentences": set(),

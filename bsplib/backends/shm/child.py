@@ -14,6 +14,7 @@ from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.lifeline import Lifeline
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.signals import keep_own_handlers
+from bsplib.backends.stacks import SIGNALS
 
 READY = b"ready"
 """Sent once by a process that was not forked, when it has mapped the segment."""
@@ -43,7 +44,7 @@ def be_process(
     """
     keep_own_handlers()
     fork_warning.show_again()
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, *locate.SIGNALS})
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, *SIGNALS})
     lifeline.bind()
     # A process that the program forks lives on its own: were the pipe open there as well,
     # the end of this process could not be seen while a message is cut short.

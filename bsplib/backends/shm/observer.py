@@ -28,7 +28,7 @@ from bsplib.backends.shm.fences import full_fence
 from bsplib.backends.shm.forking import Forked
 from bsplib.backends.shm.locate import stacks
 from bsplib.backends.shm.segment import Segment
-from bsplib.backends.shm.waiting import is_stopped
+from bsplib.backends.stacks import is_stopped
 from bsplib.backends.whereabouts import Whereabouts, from_stack
 
 _LOST = "was lost (the fork server, which watches it, has ended)"

@@ -13,15 +13,15 @@ from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from bsplib.backends.launching import JobRunner, Report, Work
-from bsplib.backends.outcomes import Limit, await_outcomes
-from bsplib.backends.shm import fork_warning
-from bsplib.backends.shm.blas import (
+from bsplib.backends.blas import (
     check_room,
     one_thread_where_forked,
     one_thread_where_loaded,
     threads_to_come,
 )
+from bsplib.backends.launching import JobRunner, Report, Work
+from bsplib.backends.outcomes import Limit, await_outcomes
+from bsplib.backends.shm import fork_warning
 from bsplib.backends.shm.channel import Channel
 from bsplib.backends.shm.child import END, READY, RUNNER, be_process
 from bsplib.backends.shm.context import ProcessContext

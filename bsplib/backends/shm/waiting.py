@@ -11,12 +11,12 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from bsplib.backends.base import Stopped
 from bsplib.backends.shm.control import ABORT, ASLEEP, DOORBELL, OS_PID, WAITED, WORD
 from bsplib.backends.shm.doorbell import Doorbell
 from bsplib.backends.shm.fences import Fences
+from bsplib.backends.stacks import is_stopped
 from bsplib.core.waiting import MOST_SPINS, MOST_YIELDS, Waiter
 
 _YIELD_NS = 500_000
@@ -191,12 +191,3 @@ class Waiting:
                     f"continue it (kill -CONT {os_pid}) or end the run\n"
                 )
                 sys.stderr.flush()
-
-
-def is_stopped(os_pid: int) -> bool:
-    """Tell whether a process has been stopped by a signal."""
-    try:
-        stat = Path(f"/proc/{os_pid}/stat").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] in ("T", "t")

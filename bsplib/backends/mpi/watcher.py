@@ -1,0 +1,234 @@
+"""The small process beside a rank: it has the connection to the hub, and sees how the rank ends.
+
+It is the process that mpiexec has started, and the rank is its child. So it learns the exit
+status, and mpiexec does not end the job before the hub knows which rank has failed. It
+answers the hub at any time, also while the rank computes and holds the interpreter's lock.
+
+Where the connection to the hub ends, the watcher kills its rank and exits; where the watcher
+ends, the system kills the rank.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import select
+import signal
+import socket
+import sys
+import time
+from typing import NamedTuple, NoReturn
+
+from bsplib.backends.mpi import control
+from bsplib.backends.mpi.control import Message, Page, Stream
+from bsplib.backends.stacks import Answering, is_stopped, stacks_of
+
+_CONNECT_S = 3.0
+"""Seconds for one address of the hub, including the proofs."""
+_LEAVE_S = 5.0
+"""Seconds that a watcher whose rank has died waits for the hub to close the connection."""
+_TERM_S = 2.0
+"""Seconds after a SIGTERM of the launcher: the hub may know a better reason to end by then."""
+
+
+class Hub(NamedTuple):
+    """How a watcher reaches the hub."""
+
+    addresses: tuple[tuple[str, int], ...]
+    """Host and port; tried in turn."""
+    key: bytes
+
+
+class Lost(Exception):  # noqa: N818  # it is no error of this process
+    """There is no connection to the hub."""
+
+
+class Watcher:
+    """Watches one rank.
+
+    Args:
+        os_pid: number of the rank in the operating system.
+        rank: connection to it.
+        page: memory shared with it.
+    """
+
+    def __init__(self, os_pid: int, rank: socket.socket, page: Page) -> None:
+        self._os_pid = os_pid
+        self._rank = Stream(rank)
+        self._page = page
+        self._hears_rank = True
+        self._is_to_leave = False
+        self._hub: Stream | None = None
+        self._answering: Answering | None = None
+        self._status: int | None = None  # of the rank, once it has ended
+        self._ends_at = float("inf")
+        self._poll = select.poll()
+        self._sentinel = os.pidfd_open(os_pid)
+        self._poll.register(self._sentinel, select.POLLIN)
+        self._wakes, wakes_it = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._poll.register(self._wakes, select.POLLIN)
+        signal.set_wakeup_fd(wakes_it)  # a signal ends a wait
+
+    def watch(self) -> NoReturn:
+        """Work until the rank has ended; then exit."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, self._note_term)
+        try:
+            while time.monotonic() < self._ends_at:
+                self._look()
+        except (Lost, OSError, EOFError):
+            pass
+        self._kill()
+        if self._hub is not None:
+            self._hub.close()
+        sys.stderr.flush()
+        os._exit(self._status if self._status is not None and self._status >= 0 else 1)
+
+    def _note_term(self, *_: object) -> None:
+        self._ends_at = min(self._ends_at, time.monotonic() + _TERM_S)
+
+    def _kill(self) -> None:
+        if self._status is None:
+            os.kill(self._os_pid, signal.SIGKILL)
+            self._await_end()
+
+    def _await_end(self) -> None:
+        _, status = os.waitpid(self._os_pid, 0)
+        self._status = os.waitstatus_to_exitcode(status)
+
+    # -- events -----------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """Wait for something to happen, and handle it."""
+        poll = self._poll
+        for stream in (self._rank if self._hears_rank else None, self._hub):
+            if stream is not None:
+                poll.register(stream, select.POLLIN | (select.POLLOUT if stream.unsent else 0))
+        wait_s = min(self._ends_at - time.monotonic(), 1e6)
+        ready = dict(poll.poll(max(1000 * wait_s, 0)))
+        if self._wakes in ready:
+            os.read(self._wakes, 64)
+        if self._hub is not None and self._hub.fileno() in ready:
+            self._hub.flush()
+            if ready[self._hub.fileno()] & ~select.POLLOUT:
+                for message in self._hub.take():
+                    self._obey(message)
+        if self._hears_rank and self._rank.fileno() in ready:
+            self._read_rank()
+        if self._status is None and self._sentinel in ready:
+            self._end_of_rank()
+
+    def _read_rank(self) -> bool:
+        """Take messages of the rank; return whether there may be more."""
+        try:
+            self._rank.flush()
+            messages = list(self._rank.take())
+        except (EOFError, OSError):  # it ends: the sentinel will tell
+            self._deafen()
+            return False
+        for message in messages:
+            self._pass_on(message)
+        return bool(messages)
+
+    def _deafen(self) -> None:
+        if self._hears_rank:
+            self._hears_rank = False
+            self._poll.unregister(self._rank)
+
+    def _pass_on(self, message: Message) -> None:
+        if message.kind == control.HUB:
+            number, hub = pickle.loads(message.content)  # from the rank, this one's child
+            self._hub = connected(number, hub)
+            return
+        if message.kind == control.READY:
+            self._answering = pickle.loads(message.content)[1]
+        if self._hub is not None:
+            self._hub.put(*message)
+
+    def _end_of_rank(self) -> None:
+        while self._hears_rank and self._read_rank():  # the last messages
+            pass
+        self._deafen()
+        self._poll.unregister(self._sentinel)
+        self._await_end()
+        if self._hub is None:
+            raise Lost
+        self._hub.put(control.DIED, control.ENDED.pack(self._status, self._page.superstep))
+        leave_s = 0 if self._is_to_leave else _LEAVE_S
+        self._ends_at = min(self._ends_at, time.monotonic() + leave_s)
+
+    def _obey(self, message: Message) -> None:
+        """Do what the hub says."""
+        assert self._hub is not None
+        match message.kind:
+            case control.PING:
+                state = control.STATE.pack(is_stopped(self._os_pid), self._page.superstep)
+                self._hub.put(control.PONG, state)
+            case control.STOP_NOW:
+                self._page.stop[0] = 1
+            case control.KILL:
+                self._kill()
+                raise Lost
+            case control.WHERE:
+                self._hub.put(control.PLACE, pickle.dumps(self._place()))
+            case _ if self._hears_rank:
+                if message.kind == control.JOB:
+                    self._page.stop[0] = 0
+                self._is_to_leave = message.kind == control.END
+                with contextlib.suppress(OSError):  # it has ended: the sentinel will tell
+                    self._rank.put(*message)
+
+    def _place(self) -> tuple[int, bool, object]:
+        """Return the superstep of the rank, whether a signal has stopped it, and its stack."""
+        found = {}
+        if self._answering is not None and self._status is None:
+            found = stacks_of({0: self._answering})
+        return self._page.superstep, is_stopped(self._os_pid), found.get(0)
+
+
+# -- the connection -----------------------------------------------------------------------------
+
+
+def connected(rank: int, hub: Hub) -> Stream:
+    """Return the connection of a watcher to the hub.
+
+    Args:
+        rank: that of the job.
+        hub: how to reach it.
+
+    Raises:
+        Lost: it does not answer at any of its addresses.
+    """
+    for address in hub.addresses:
+        with contextlib.suppress(OSError, EOFError):
+            plug = socket.create_connection(address, _CONNECT_S)
+            try:
+                return _proved(Stream(plug, control.LIMIT), plug, rank, hub.key)
+            except BaseException:
+                plug.close()
+                raise
+    raise Lost
+
+
+def _proved(stream: Stream, plug: socket.socket, rank: int, key: bytes) -> Stream:
+    """Let both ends show that they know the key."""
+    theirs = _one(stream, control.CHALLENGE)
+    ours = control.challenge()
+    own_proof = control.proof(key, b"watcher", theirs, ours)
+    stream.put(control.HELLO, ours, own_proof, pickle.dumps((rank, socket.gethostname())))
+    if not control.is_proof(_one(stream, control.PROOF), key, b"hub", ours, theirs):
+        raise EOFError
+    control.keep_alive(plug)
+    stream.limit = None
+    return stream
+
+
+def _one(stream: Stream, kind: int) -> bytes:
+    """Wait for a message of a kind; return its content."""
+    while stream.wait(_CONNECT_S):
+        for message in stream.take():
+            if message.kind != kind:
+                raise EOFError
+            return message.content
+    raise EOFError
