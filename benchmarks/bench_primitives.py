@@ -17,7 +17,8 @@ from benchmarks import peers, programs
 from benchmarks.command import Benchmark, run
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
-from benchmarks.mpi import ALL, OPEN_MPI, Mpi, MpiError, Ranks
+from benchmarks.mpi import MpiError, Ranks
+from tests.mpi_installations import ALL, OPEN_MPI, Mpi
 
 KIB = 2**10
 MIB = 2**20

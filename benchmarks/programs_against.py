@@ -21,12 +21,13 @@ from typing import Any
 import bsplib
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
-from benchmarks.mpi import OPEN_MPI, Ranks
+from benchmarks.mpi import Ranks
 from benchmarks.timing import seconds_of
 from benchmarks.whole.alone import seconds_alone
 from benchmarks.whole.lines import lines_of_version
 from benchmarks.whole.on_bsplib import whole_program
 from benchmarks.whole.versions import PROGRAMS, check, forget, prepare, problem_of
+from tests.mpi_installations import OPEN_MPI
 
 NPROCS = 2
 OURS = "bsplib"

@@ -8,7 +8,8 @@ from importlib import metadata
 import pytest
 
 from benchmarks import mpi
-from benchmarks.mpi import MPICH, OPEN_MPI, Mpi, MpiError, Ranks
+from benchmarks.mpi import MpiError, Ranks
+from tests.mpi_installations import ALL, MPICH, OPEN_MPI, Mpi
 
 
 def missing(name):
@@ -45,7 +46,7 @@ def test_nothing_is_said_where_both_are(monkeypatch, installed):
     assert mpi.absence() == ""
 
 
-@pytest.mark.parametrize("which", mpi.ALL)
+@pytest.mark.parametrize("which", ALL)
 def test_each_loads_its_own_library_by_its_own_launcher(which, installed):
     assert which.command(4, "a", "b")[0] == str(installed / which.launcher)
     assert which.command(4, "a", "b")[-4:] == ["-n", "4", "a", "b"]

@@ -9,11 +9,12 @@ import pytest
 
 import bsplib
 from benchmarks import programs_against
-from benchmarks.mpi import OPEN_MPI, Ranks
+from benchmarks.mpi import Ranks
 from benchmarks.whole import versions
 from benchmarks.whole.alone import seconds_alone
 from benchmarks.whole.lines import lines_of_code, lines_of_version
 from benchmarks.whole.on_bsplib import whole_program
+from tests.mpi_installations import OPEN_MPI
 
 pytest.importorskip("scipy", reason="the programs need SciPy: pip install -e '.[bench]'")
 
