@@ -9,6 +9,7 @@ import pytest
 
 from bsplib import core
 
+from .hosts.fixtures import hosts, hosts_of_the_file  # noqa: F401 - fixtures of all tests
 from .scripted import Reading, Script
 from .selection import LENGTHY_S, SLOW_S, of_the_core, quick, usual
 

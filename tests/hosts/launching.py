@@ -1,0 +1,75 @@
+"""Command lines that start an MPI program across hosts, with their agent in place of ssh."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from tests.hosts import link
+from tests.hosts.hosts import Hosts
+from tests.mpi_installations import MPICH, OPEN_MPI, Mpi
+
+
+def mpiexec(
+    hosts: Hosts,
+    mpi: Mpi,
+    nprocs: int,
+    per_host: int,
+    *program: object,
+    launcher: int = 0,
+) -> list[str]:
+    """Return the command line, for this machine, that starts ranks on hosts.
+
+    It needs nothing of the caller's environment. Ranks 0 to ``per_host - 1`` are on host 0,
+    and so on.
+
+    Args:
+        hosts: where.
+        mpi: the implementation; it has to be installed.
+        nprocs: number of ranks.
+        per_host: ranks on each host; the last one may have fewer.
+        program: a program and its arguments.
+        launcher: the host on which the launcher of the MPI runs.
+
+    Raises:
+        ValueError: there are fewer hosts than this takes.
+    """
+    needed = -(-nprocs // per_host)
+    if needed > len(hosts.names):
+        raise ValueError(
+            f"{nprocs} ranks, {per_host} on each host, need {needed} hosts: "
+            f"there are {len(hosts.names)}"
+        )
+    # Each host takes itself to be alone on the cores, which all of them share.
+    variables = mpi.own_variables(crowded=True)
+    options = _OPTIONS[mpi.name](hosts, hosts.names[:needed], per_host, variables)
+    start = mpi.command(nprocs, *options, *map(str, program))
+    settings = [f"{name}={value}" for name, value in variables.items()]
+    return hosts.on(launcher, "env", *settings, *start)
+
+
+def _of_open_mpi(
+    hosts: Hosts, names: Sequence[str], per_host: int, variables: Mapping[str, str]
+) -> list[str]:
+    exported = (name for name in variables if not name.startswith("OMPI_"))  # those are, anyhow
+    return [
+        *("--prtemca", "plm_ssh_agent", str(hosts.agent)),
+        *("--host", ",".join(f"{name}:{per_host}" for name in names)),
+        *("--map-by", f"ppr:{per_host}:node", "--bind-to", "none"),
+        *("--mca", "btl_tcp_if_include", link.NAME),
+        *(word for name in exported for word in ("-x", name)),
+    ]
+
+
+def _of_mpich(
+    hosts: Hosts, names: Sequence[str], per_host: int, variables: Mapping[str, str]
+) -> list[str]:
+    return [
+        *("-launcher", "ssh", "-launcher-exec", str(hosts.agent)),
+        *("-hosts", ",".join(names), "-ppn", str(per_host), "-iface", link.NAME),
+    ]
+
+
+_OPTIONS: dict[str, Callable[[Hosts, Sequence[str], int, Mapping[str, str]], list[str]]] = {
+    OPEN_MPI.name: _of_open_mpi,
+    MPICH.name: _of_mpich,
+}

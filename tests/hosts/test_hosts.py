@@ -1,0 +1,405 @@
+"""Hosts on this machine look like machines of their own, and nothing of them is left."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.bsplib.phases import eventually, state_of
+from tests.hosts import folder
+from tests.hosts import hosts as module
+from tests.hosts.hosts import Hosts, HostsError
+
+ROOT = Path(__file__).parents[2]
+RATE, DELAY = 1e9, 1e-3  # of the fixture hosts
+PAYLOAD = 2**24
+LIMIT_S = 30
+
+SERVER = """
+import socket
+listener = socket.create_server(("", 5000))
+print("ready", flush=True)
+connection, _ = listener.accept()
+with connection:
+    while some := connection.recv({size}):
+        {act}
+    connection.sendall(b"end")
+"""
+CLIENT = """
+import socket, sys, time
+connection = socket.create_connection((sys.argv[1], 5000), timeout=20)
+connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+{act}
+"""
+ROUND_TRIPS = """
+def seconds():
+    began = time.monotonic()
+    connection.sendall(b"x")
+    connection.recv(1)
+    return time.monotonic() - began
+
+print(min(seconds() for _ in range(20)))
+"""
+STREAM = f"""
+began = time.monotonic()
+connection.sendall(bytes({PAYLOAD}))
+connection.shutdown(socket.SHUT_WR)
+connection.recv(3, socket.MSG_WAITALL)
+print(time.monotonic() - began)
+"""
+OWNER = """
+import json, signal, subprocess
+from tests.hosts.hosts import Hosts
+
+with Hosts(count=2) as hosts:
+    asleep = subprocess.Popen(hosts.on(1, "sleep", "600"))
+    while not hosts.processes_left(1):
+        pass
+    pids = [hosts._keeper.pid, *hosts._firsts, *hosts._processes(1), asleep.pid]
+    print(json.dumps([pids, str(hosts.folder)]), flush=True)
+    signal.pause()
+"""
+
+
+def said(hosts, host, *command, **more):
+    """What a command on a host writes."""
+    line = hosts.on(host, *command)
+    done = subprocess.run(
+        line, stdout=subprocess.PIPE, text=True, timeout=LIMIT_S, check=True, **more
+    )
+    return done.stdout
+
+
+def python(text):
+    return sys.executable, "-I", "-S", "-c", text
+
+
+@contextlib.contextmanager
+def started(hosts, host, *command, **more):
+    """A command on a host, which has written a line."""
+    with subprocess.Popen(hosts.on(host, *command), stdout=subprocess.PIPE, **more) as process:
+        try:
+            assert process.stdout.readline()
+            yield process
+        finally:
+            process.kill()
+
+
+def between(hosts, server, client):
+    """What a client on host 0 writes that talks with a server on host 1."""
+    with started(hosts, 1, *python(server)):
+        return said(hosts, 0, *python(CLIENT.format(act=client)), hosts.names[1])
+
+
+def reaches(hosts, source, target, within_s=LIMIT_S):
+    """Whether a datagram that a host sends comes to another one; it waits only if not."""
+    receiver = (
+        "import socket; s = socket.socket(type=socket.SOCK_DGRAM); s.bind(('', 5001)); "
+        "print('ready', flush=True); s.recv(1)"
+    )
+    sender = (
+        "import socket, sys; s = socket.socket(type=socket.SOCK_DGRAM); "
+        "s.sendto(b'x', (sys.argv[1], 5001))"
+    )
+    with started(hosts, target, *python(receiver)) as process:
+        said(hosts, source, *python(sender), hosts.names[target])
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(within_s) == 0
+        return False
+
+
+def is_gone(os_pid):
+    return state_of(os_pid) in ("", "X", "Z")
+
+
+# -- a host is a machine of its own -----------------------------------------------------------
+
+
+def test_each_host_has_its_name(hosts):
+    names = [said(hosts, host, "hostname").strip() for host in range(4)]
+    assert names == hosts.names
+    assert len({*names, socket.gethostname()}) == 5
+
+
+def test_a_host_finds_the_others_by_their_names(hosts):
+    for target, name in enumerate(hosts.names):
+        text = f"import socket; print(socket.gethostbyname({name!r}))"
+        assert said(hosts, 0, *python(text)).strip() == f"10.77.0.{target + 1}"
+
+
+def test_each_host_has_a_shared_memory_of_its_own(hosts):
+    said(hosts, 1, "touch", "/dev/shm/of_host_1")
+    assert hosts.shared_memory_left(1) == ["of_host_1"]
+    assert all(hosts.shared_memory_left(host) == [] for host in (0, 2, 3))
+    assert "of_host_1" not in os.listdir("/dev/shm")
+    said(hosts, 1, "rm", "/dev/shm/of_host_1")
+    assert hosts.shared_memory_left(1) == []
+
+
+def test_each_host_has_a_clock_of_its_own(hosts):
+    text = "import time; print(time.monotonic())"
+    before = time.monotonic()
+    clocks = [float(said(hosts, host, *python(text))) for host in range(4)]
+    after = time.monotonic()
+    for host, seconds in enumerate(clocks):
+        assert before <= seconds - 1000 * (host + 1) <= after
+
+
+def test_each_host_counts_its_own_processes(hosts):
+    listing = said(hosts, 2, *python("import os; print(*filter(str.isdigit, os.listdir('/proc')))"))
+    assert set(listing.split()) < set(map(str, range(1, 1000)))
+    assert len(listing.split()) == 2  # the first one, and that which asks
+
+
+def test_a_host_sees_its_own_interface_only(hosts):
+    assert sorted(said(hosts, 3, "ls", "/sys/class/net").split()) == ["eth0", "lo"]
+
+
+def test_other_files_are_shared(hosts, tmp_path):
+    (tmp_path / "file").write_text("from outside")
+    assert said(hosts, 0, "cat", tmp_path / "file") == "from outside"
+
+
+def test_temporary_files_of_a_host_are_its_own(hosts):
+    said(hosts, 0, "sh", "-c", 'touch "$TMPDIR/temporary"')
+    assert "temporary" in said(hosts, 0, "sh", "-c", 'ls "$TMPDIR"')
+    assert "temporary" not in said(hosts, 1, "sh", "-c", 'ls "$TMPDIR"')
+
+
+# -- the network ------------------------------------------------------------------------------
+
+
+def test_a_round_trip_takes_twice_the_delay_at_least(hosts):
+    server = SERVER.format(size=1, act="connection.sendall(some)")
+    seconds = float(between(hosts, server, ROUND_TRIPS))
+    assert 2 * DELAY <= seconds < 20 * DELAY
+
+
+def test_a_stream_is_no_faster_than_the_link_and_uses_it(hosts):
+    server = SERVER.format(size=2**20, act="pass")
+    seconds = float(between(hosts, server, STREAM))
+    least = 8 * PAYLOAD / RATE
+    assert least <= seconds < 20 * least
+
+
+def test_two_sets_of_hosts_know_nothing_of_each_other(hosts):
+    with Hosts(count=2) as others:
+        assert not set(others.names) & set(hosts.names)
+        assert reaches(others, 0, 1)
+        assert reaches(hosts, 0, 1)
+
+
+# -- faults -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", [0, 1])
+def test_a_host_that_is_cut_off_is_not_reached_until_it_is_mended(hosts, end):
+    hosts.cut(end)
+    assert not reaches(hosts, 0, 1, within_s=50 * DELAY)
+    assert reaches(hosts, 2, 3)
+    hosts.mend(end)
+    assert reaches(hosts, 0, 1)
+
+
+def test_all_processes_of_a_host_that_is_stopped_are(hosts):
+    children = "for i in 1 2 3; do sleep 600 & done; echo ready; wait"
+    with started(hosts, 1, "sh", "-c", children), started(hosts, 0, "sh", "-c", children):
+        hosts.stop(1)
+        assert {state_of(os_pid) for os_pid in hosts._processes(1)} == {"T"}
+        assert "T" not in {state_of(os_pid) for os_pid in hosts._processes(0)}
+        hosts.mend(1)
+        assert eventually(lambda: "T" not in {state_of(pid) for pid in hosts._processes(1)})
+    assert said(hosts, 1, "echo", "here") == "here\n"
+
+
+def test_processes_are_left_until_they_are_killed(hosts):
+    said(hosts, 1, "sh", "-c", "sleep 601 >/dev/null & echo ready")
+    assert eventually(lambda: hosts.processes_left(1) == ["sleep 601"])
+    assert hosts.processes_left(0) == []
+    hosts.kill(1)
+    assert hosts.processes_left(1) == []
+
+
+def test_a_process_gets_a_signal_by_the_number_that_it_has_on_its_host(hosts):
+    with started(hosts, 1, "sh", "-c", "echo $$; exec sleep 600"):
+        pids = [pid for pid in range(2, 100) if is_there(hosts, 1, pid)]
+        hosts.signal(1, *pids, signal.SIGKILL)
+        assert eventually(lambda: hosts.processes_left(1) == [])
+    with pytest.raises(ProcessLookupError, match=f"there is no process 99999 on {hosts.names[1]}"):
+        hosts.signal(1, 99999, signal.SIGKILL)
+
+
+def is_there(hosts, host, pid):
+    try:
+        hosts.signal(host, pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+# -- commands -----------------------------------------------------------------------------------
+
+
+def test_a_command_has_the_arguments_environment_folder_and_input_of_the_caller(hosts, tmp_path):
+    text = 'cat; printf "%s|" "$OF_THE_CALLER" "$PWD" "$@"'
+    written = said(
+        hosts,
+        2,
+        *("sh", "-c", text, "sh", "a b", "", "$c"),
+        env=os.environ | {"OF_THE_CALLER": "1\n2"},
+        cwd=tmp_path,
+        input="put in|",
+    )
+    assert written == f"put in|1\n2|{tmp_path}|a b||$c|"
+
+
+@pytest.mark.parametrize("code", [0, 7])
+def test_the_exit_code_is_that_of_the_command(hosts, code):
+    done = subprocess.run(hosts.on(0, "sh", "-c", f"exit {code}"), check=False, timeout=LIMIT_S)
+    assert done.returncode == code
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
+def test_a_command_that_is_killed_by_a_signal_ends_so_here(hosts, number):
+    line = hosts.on(0, "sh", "-c", f"kill -{int(number)} $$")
+    assert subprocess.run(line, check=False, timeout=LIMIT_S).returncode == -number
+
+
+def test_a_command_that_is_not_there_is_an_error_of_its_host(hosts):
+    done = subprocess.run(
+        hosts.on(1, "no-such-command"), capture_output=True, text=True, check=False, timeout=LIMIT_S
+    )
+    assert done.returncode == 127
+    assert done.stderr == f"{hosts.names[1]}: there is no command no-such-command\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
+def test_a_signal_is_passed_on_to_the_command(hosts, number):
+    text = f"trap 'exit 9' {int(number)}; echo ready; while :; do sleep 0.01; done"
+    with started(hosts, 1, "sh", "-c", text) as process:
+        process.send_signal(number)
+        assert process.wait(LIMIT_S) == 9
+
+
+def test_a_command_is_killed_with_what_started_it(hosts):
+    with started(hosts, 1, "sh", "-c", "echo ready; exec sleep 600") as process:
+        process.kill()
+        assert eventually(lambda: hosts.processes_left(1) == [])
+
+
+def test_the_agent_runs_a_line_of_the_shell_with_a_new_environment_as_ssh_does(hosts):
+    line = [hosts.agent, "-x", hosts.names[1], "echo $OF_THE_CALLER;", "hostname;", "exit 5"]
+    done = subprocess.run(
+        hosts.on(0, *line),
+        env=os.environ | {"OF_THE_CALLER": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LIMIT_S,
+    )
+    assert (done.stdout, done.returncode) == (f"\n{hosts.names[1]}\n", 5)
+
+
+def test_what_the_agent_started_outlives_it(hosts):
+    line = [hosts.agent, hosts.names[2], "echo ready; exec sleep 602"]
+    with started(hosts, 0, *line) as process:
+        hosts.kill(0)
+        assert process.wait(LIMIT_S)
+    assert eventually(lambda: hosts.processes_left(2) == ["sleep 602"])
+
+
+def test_a_host_that_is_not_there_is_named(hosts):
+    done = subprocess.run(
+        [hosts.agent, "nowhere", "true"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LIMIT_S,
+    )
+    assert done.returncode
+    assert "nowhere cannot be reached" in done.stderr
+
+
+# -- nothing is left ------------------------------------------------------------------------
+
+
+def test_nothing_is_left_when_the_context_is(hosts):
+    with Hosts(count=2) as others, subprocess.Popen(others.on(0, "sleep", "600")) as process:
+        assert eventually(lambda: others.processes_left(0))
+        pids = [*others._firsts, *others._processes(0)]
+        others.__exit__()
+        assert process.wait(LIMIT_S)
+    assert [os_pid for os_pid in pids if not is_gone(os_pid)] == []
+    assert not others.folder.exists()
+
+
+@pytest.fixture
+def owner(hosts):
+    """A process that has hosts, their processes, and their folder."""
+    with subprocess.Popen(
+        [sys.executable, "-c", OWNER], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT
+    ) as process:
+        try:
+            pids, place = json.loads(process.stdout.readline())
+            yield process, pids, Path(place)
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_nothing_is_left_when_the_owner_ends_by_a_signal(owner, number):
+    process, pids, place = owner
+    process.send_signal(number)
+    assert eventually(lambda: all(map(is_gone, pids)))
+    assert eventually(lambda: not place.exists())
+
+
+def test_only_a_folder_is_left_when_the_keeper_is_killed_too_and_the_next_run_removes_it(owner):
+    process, pids, place = owner
+    os.kill(pids[0], signal.SIGKILL)
+    process.kill()
+    assert eventually(lambda: all(map(is_gone, pids)))
+    folder.remove_abandoned()
+    assert eventually(lambda: not place.exists())  # another run may be removing it
+
+
+def test_a_folder_in_use_is_not_removed(hosts):
+    assert hosts.folder not in folder.remove_abandoned()
+    assert hosts.folder.exists()
+
+
+# -- where they cannot be made ------------------------------------------------------------------
+
+
+@pytest.mark.lengthy
+def test_who_may_not_make_hosts_is_told_why(hosts):
+    text = "from tests.hosts.hosts import why_not; print(why_not())"
+    line = ["setpriv", "--bounding-set=-sys_admin", sys.executable, "-c", text]
+    done = subprocess.run(
+        line, capture_output=True, text=True, check=True, cwd=ROOT, timeout=LIMIT_S
+    )
+    assert "cannot be made here" in done.stdout
+    assert "Operation not permitted" in done.stdout
+
+
+def test_a_keeper_that_ends_at_once_is_an_error(monkeypatch):
+    monkeypatch.setattr(module.sys, "executable", "/bin/false")
+    made = Hosts()
+    with pytest.raises(HostsError, match="the keeper of the hosts has ended"):
+        made.__enter__()
+    assert not made.folder.exists()
+
+
+@pytest.mark.parametrize("count", [0, 255])
+def test_a_switch_has_1_to_254_hosts(count):
+    with pytest.raises(ValueError, match=f"{count} hosts"):
+        Hosts(count)
