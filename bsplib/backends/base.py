@@ -80,12 +80,12 @@ class LeftGroup(Protocol):
 
 
 class Alignment(NamedTuple):
-    """How the time of a process was made that of process 0."""
+    """The clock of a process, compared with that of process 0."""
 
     host: str
     """Name of the host of the process."""
     offset_ns: int
-    """Is added to the clock of the host."""
+    """Is added to a time of this process for that of process 0."""
     bound_ns: int
     """Greatest possible error of the offset."""
 
@@ -99,8 +99,8 @@ class Port(ABC):
     members: Members
     """Pids in the root group of the group's processes, by pid."""
     released: int
-    """Time in ns at which the last process came to the last :meth:`exchange`; known only
-    where the call had a stamp."""
+    """Time in ns at which the last process came to the last :meth:`exchange`, on the clock of
+    this process; known only where the call had a stamp."""
     clock: Clock | None = None
     """The clock of this process where its time is virtual."""
 
@@ -109,7 +109,10 @@ class Port(ABC):
         return time.perf_counter_ns()
 
     def align_clocks(self, *, again: bool) -> Alignment | None:  # noqa: ARG002  # there is nothing to align
-        """Let :meth:`now` of all processes tell one time. All processes call it together.
+        """Compare the clocks of all processes of a run, which call it together.
+
+        From then on, a stamp of another process is converted when it comes: so
+        :attr:`released` is a time of this process's clock.
 
         Args:
             again: measure the clocks although they have been measured before.

@@ -277,6 +277,8 @@ class Backend:
     """Makes the processes of a pool; None where the backend has no pools."""
     is_virtual: bool = False
     """Time is virtual: runs report :class:`Times`, and need ``Options.prices``."""
+    is_spread: bool = False
+    """Its processes may be on several hosts."""
     source: str | None = None
     """File of its code, or folder with a separator at the end; None for a backend of bsplib.
     Frames of this code are not counted as frames of the program."""

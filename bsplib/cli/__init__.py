@@ -15,6 +15,7 @@ from bsplib.cli import (
     compare,
     export,
     machines,
+    merge,
     predict,
     probe,
     recover,
@@ -31,6 +32,7 @@ from bsplib.version import __version__
 _COMMANDS = (
     run,
     recover,
+    merge,
     report,
     compare,
     view,

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from bsplib.cli.options import FOLDER, TRACE
-from bsplib.recording.recording import recover as rescue
+from bsplib.recording.records import Run
+from bsplib.recording.recovery import recover as rescue
 from bsplib.visible import visible
 
 
@@ -25,6 +26,11 @@ def command(out: Path | None, folder: Path) -> None:
     recorded. FOLDER is removed afterwards.
     """
     target, run = rescue(folder, out)
+    say_written(target, run)
+
+
+def say_written(target: Path, run: Run) -> None:
+    """Say where the trace of a run is, and what it has."""
     number = len(set(run.records["superstep"][run.records["group"] == 0].tolist()))
     path = visible(str(target))
     click.echo(f"wrote {path}: {run.nprocs} processes, {number} supersteps: bsp report {path}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsplib.backends.members import named
 from bsplib.errors import TraceError
 from bsplib.recording.records import (
     MAX_NUMBER,
@@ -22,6 +24,7 @@ from bsplib.recording.records import (
     TRAFFIC,
     Frame,
     GroupInfo,
+    Host,
     Run,
     Stack,
     root_group,
@@ -39,25 +42,36 @@ class Collected:
     """Why a process stopped recording, by pid."""
     begun: bool
     """Whether any process began to record."""
+    missing: tuple[int, ...]
+    """Processes without a file of records."""
+
+    def losses(self) -> str:
+        """Say which processes stopped recording, and why; empty if none did."""
+        by_reason: dict[str, list[int]] = {}
+        for pid, reason in self.lost.items():
+            by_reason.setdefault(reason, []).append(pid)
+        return "; ".join(
+            f"{named(pids)} stopped recording: {reason}" for reason, pids in by_reason.items()
+        )
 
 
-def collect(folder: Path, nprocs: int, *, complete: bool, meta: dict[str, Any]) -> Collected:
+def collect(folders: Sequence[Path], *, complete: bool, meta: dict[str, Any]) -> Collected:
     """Read the spools of all processes and combine them into one run.
 
     Args:
-        folder: where each process kept its spool.
-        nprocs: number of processes.
+        folders: where each process kept its spool, by pid.
         complete: whether the run ended without error.
-        meta: metadata for the run, as in ``Run.meta``.
+        meta: metadata for the run, as in ``Run.meta``; the hosts are added to it.
 
     Raises:
         TraceError: a file is damaged.
         OSError: a file cannot be read.
     """
+    nprocs = len(folders)
     groups: dict[GroupInfo, int] = {root_group(nprocs): 0}
     stacks: dict[Stack, int] = {}
     parts, lost = [], {}
-    for pid in range(nprocs):
+    for pid, folder in enumerate(folders):
         try:
             part = _read_part(folder, pid, groups, stacks)
         except (ValueError, LookupError, TypeError, RecursionError) as error:
@@ -65,6 +79,7 @@ def collect(folder: Path, nprocs: int, *, complete: bool, meta: dict[str, Any]) 
         parts.append(part)
         if part.lost or (complete and not part.begun):
             lost[pid] = part.lost or "it has no file of records"
+    meta.update(_hosts([part.host for part in parts]))
     run = Run(
         nprocs=nprocs,
         groups=tuple(groups),
@@ -74,7 +89,23 @@ def collect(folder: Path, nprocs: int, *, complete: bool, meta: dict[str, Any]) 
         complete=complete and not lost,
         meta=meta,
     )
-    return Collected(_keep_whole(run), lost, any(part.begun for part in parts))
+    missing = tuple(pid for pid, part in enumerate(parts) if not part.begun)
+    return Collected(_keep_whole(run), lost, len(missing) < nprocs, missing)
+
+
+def _hosts(found: Sequence[Host | None]) -> dict[str, Any]:
+    """Return the metadata about the hosts of the processes; none where all are on one.
+
+    A process that ended before it named its host has the host ``unknown``.
+    """
+    known = [host for host in found if host is not None]
+    if not known:
+        return {}
+    bounds: dict[str, float] = {}
+    for host in known:
+        bounds[host.name] = max(bounds.get(host.name, 0.0), host.bound_ns / 1e9)
+    names = ["unknown" if host is None else host.name for host in found]
+    return {"hosts": names, "clock_bounds_s": bounds}
 
 
 def has_ended(run: Run) -> bool:
@@ -93,6 +124,7 @@ class _Part:
     """The field ``record`` is a position among the records of this process."""
     lost: str
     begun: bool
+    host: Host | None
 
 
 def _read_part(
@@ -100,7 +132,7 @@ def _read_part(
 ) -> _Part:
     records, reason = _read_table(folder / f"{pid}.records", RECORD)
     traffic, _ = _read_table(folder / f"{pid}.traffic", TRAFFIC)
-    group_of, stack_of = _read_definitions(folder / f"{pid}.definitions", groups, stacks)
+    group_of, stack_of, host = _read_definitions(folder / f"{pid}.definitions", groups, stacks)
     sound = _sound(records, len(group_of), len(stack_of))
     if len(sound) < len(records):
         reason = reason or "a number is out of range"
@@ -110,7 +142,7 @@ def _read_part(
     # A process writes traffic before its record: rows beyond the records were left unfinished.
     within = (traffic["record"] >= 0) & (traffic["record"] < len(sound))
     begun = (folder / f"{pid}.records").exists()
-    return _Part(sound, traffic[within], reason, begun)
+    return _Part(sound, traffic[within], reason, begun, host)
 
 
 def _sound(records: NDArray[np.void], groups: int, stacks: int) -> NDArray[np.void]:
@@ -147,25 +179,28 @@ def _read_table(path: Path, dtype: np.dtype[Any]) -> tuple[NDArray[np.void], str
 
 def _read_definitions(
     path: Path, groups: dict[GroupInfo, int], stacks: dict[Stack, int]
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return the numbers that the groups and stacks of a process have in the run.
+) -> tuple[NDArray[np.int32], NDArray[np.int32], Host | None]:
+    """Return the numbers that the groups and stacks of a process have in the run, and its host.
 
     Groups and stacks that the run does not have yet are added to it.
     """
     group_of: list[int] = []
     stack_of: list[int] = []
+    host = None
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     for line in text.split("\n")[:-1]:  # a last line without its end is incomplete
         what, value = json.loads(line)
         if what == "stack":
             stack = tuple(Frame(*frame) for frame in value)
             stack_of.append(stacks.setdefault(stack, len(stacks)))
+        elif what == "host":
+            host = Host.of_json(value)  # the last one counts
         else:
             group = GroupInfo.of_json(value)
             if group.parent >= 0:
                 group = group._replace(parent=group_of[group.parent])
             group_of.append(groups.setdefault(group, len(groups)))
-    return np.array(group_of, np.int32), np.array(stack_of, np.int32)
+    return np.array(group_of, np.int32), np.array(stack_of, np.int32), host
 
 
 def first_half(run: Run) -> Run:

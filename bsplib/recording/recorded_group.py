@@ -85,7 +85,7 @@ class RecordedGroup(Group):
         _end_superstep(self, _SYNC, arrive)
         end = self._now()
         stack = self._stack_keys.number(1)
-        self._write(superstep, _SYNC, stack, arrive, self._port.released, end, traffic)
+        self._write(superstep, _SYNC, stack, arrive, min(self._port.released, end), end, traffic)
 
     def _end_superstep(self, kind: Kind, stamp: int) -> None:  # noqa: ARG002  # stamped here
         """Record the end of ``main``."""
@@ -101,7 +101,9 @@ class RecordedGroup(Group):
         super()._end_oblivious(n, arrive)
         end = self._now()
         stack = self._stack_keys.number(1)
-        self._write(superstep, Kind.OBLSYNC, stack, arrive, self._port.released, end, traffic)
+        self._write(
+            superstep, Kind.OBLSYNC, stack, arrive, min(self._port.released, end), end, traffic
+        )
 
     def _stamp_arrival(self) -> int:
         arrive = self._now()

@@ -85,6 +85,31 @@ def root_group(nprocs: int) -> GroupInfo:
     return GroupInfo(-1, 0, 0, 0, range(nprocs))
 
 
+_MAX_NAME = 1000
+
+
+class Host(NamedTuple):
+    """The host of a process, where the processes of a run may be on several."""
+
+    name: str
+    bound_ns: int
+    """Greatest possible error of the times of the process, against those of process 0."""
+
+    @classmethod
+    def of_json(cls, row: list[Any]) -> Host:
+        """Return the host for a list of its fields.
+
+        Raises:
+            ValueError: the fields cannot be those of a host.
+        """
+        name, bound_ns = row
+        if not isinstance(name, str) or len(name) > _MAX_NAME or type(bound_ns) is not int:
+            raise ValueError("a process has no name of its host, or no bound of its clock")
+        if not 0 <= bound_ns <= MAX_NUMBER:
+            raise ValueError(f"the bound of a clock is {bound_ns} ns")
+        return cls(name, bound_ns)
+
+
 RECORD = np.dtype(
     [
         ("pid", np.int32),
@@ -151,7 +176,9 @@ class Run:
     """Values for JSON: program, arguments, folder (the working directory), backend, host,
     cores, versions, core (``bsplib.core.BUILD``), started (ISO 8601), error, machine;
     machine_given: whether the program named the machine; cpu_measured: whether records have
-    CPU time."""
+    CPU time. Where the processes may be on several hosts: hosts (names by pid) and
+    clock_bounds_s (by host: the greatest possible error of its times against those of
+    process 0, in seconds)."""
     derived: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What the profiler computed from the records, by name; only if they are read-only."""
 

@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, TextIO
 import numpy as np
 
 from bsplib.core.rows import HEADER_BYTES, Rows
-from bsplib.recording.records import RECORD, TRAFFIC, GroupInfo, Stack
+from bsplib.recording.records import RECORD, TRAFFIC, GroupInfo, Host, Stack
 from bsplib.recording.stacks import shortened
 
 HEADER = Struct("<QQ")
@@ -137,6 +137,10 @@ class Spool:
             group: the group; its parent is a number that this process has defined.
         """
         self._define("group", group.to_json())
+
+    def define_host(self, host: Host) -> None:
+        """Name the host of this process; a later call replaces what an earlier one said."""
+        self._define("host", list(host))
 
     def _define(self, what: str, value: Any) -> None:
         if self._definitions is None:

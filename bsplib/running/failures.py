@@ -100,7 +100,7 @@ def unpicklable_result(pid: int, reason: Exception) -> MessageError:
     return error
 
 
-def read_outcome(pickled: bytes, pid: int) -> Any:
+def read_outcome(pickled: bytes | memoryview, pid: int) -> Any:
     """Return how a process ended from its report; a failure where that cannot be unpickled.
 
     Args:

@@ -168,9 +168,10 @@ def _options(setting: Setting, *, virtual: bool) -> Options:
 def _run_recorded(task: Task, setting: Setting, path: Path) -> list[Any]:
     """Run with records, and write the trace however the run ends."""
     meta = _meta(task, setting)
-    recording = Recording(path, setting.nprocs, meta)
+    spread = backends.find(setting.backend).is_spread
+    recording = Recording(path, setting.nprocs, meta, spread=spread)
     try:
-        recorded = task.conditions._replace(spool=recording.folder, cpu=meta["cpu_measured"])
+        recorded = task.conditions._replace(records=recording.destination, cpu=meta["cpu_measured"])
         results = _launch(task._replace(conditions=recorded), setting)
     except BaseException as error:
         recording.end(error)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from bsplib.backends.base import Port
+from bsplib.backends.base import Alignment, Port
 from bsplib.group import Group
 from bsplib.machine import Machine
 from bsplib.primitives.state import Terms
+from bsplib.recording.parts import Destination, opened
 from bsplib.recording.recorded_group import RecordedGroup
 from bsplib.recording.recorder import Recorder
-from bsplib.recording.records import root_group
+from bsplib.recording.records import Host, root_group
 from bsplib.recording.spool import Spool
 from bsplib.running.failures import Failure, failure_of
 from bsplib.running.seeds import Seeds
@@ -30,8 +30,8 @@ class Conditions(NamedTuple):
     """See ``check`` of :func:`bsplib.run`."""
     label: bool = False
     """Lines that a process prints begin with its pid."""
-    spool: Path | None = None
-    """Folder for the records; None where nothing is recorded."""
+    records: Destination | None = None
+    """Where the records go; None where nothing is recorded."""
     cpu: bool = False
     """Record CPU time too."""
 
@@ -49,14 +49,31 @@ class Task(NamedTuple):
 
 def run_task(task: Task, port: Port) -> Any:
     """Run ``main`` in this process and return what it returns."""
+    machine, check, _, records, _ = task.conditions
+    alignment = port.align_clocks(again=records is not None)
     port.exchange({}, 0, stamp=port.now())  # time 0: all processes have arrived
     port.end_superstep()
-    machine, check, _, folder, _ = task.conditions
+    if port.clock is None:
+        while port.now() < port.released:  # where clocks differ, by their error at most
+            pass
     terms = Terms(port.released, machine, check)
-    if folder is None:
+    if records is None:
         return _run_main(task, _kind(Group, port)(port, terms))
-    with closing(Spool(folder, port.pid)) as spool:
-        return _run_main(task, _recorded_group(task, spool, port, terms))
+    with opened(records, port.pid) as folder, closing(Spool(folder, port.pid)) as spool:
+        if alignment is not None:
+            spool.define_host(Host(alignment.host, alignment.bound_ns))
+        result = _run_main(task, _recorded_group(task, spool, port, terms))
+        if alignment is not None:
+            spool.define_host(_host_at_end(port, alignment))
+        return result
+
+
+def _host_at_end(port: Port, before: Alignment) -> Host:
+    """Return the host of this process, with a bound that holds at the end of the run, too."""
+    after = port.align_clocks(again=True)
+    assert after is not None
+    drift_ns = abs(after.offset_ns - before.offset_ns)
+    return Host(after.host, max(before.bound_ns, drift_ns + after.bound_ns))
 
 
 def _kind(kind: type[_Group], port: Port) -> type[_Group]:

@@ -17,6 +17,7 @@ import numpy as np
 
 from bsplib.backends.base import Stopped
 from bsplib.backends.launching import Ended, OpenPort
+from bsplib.recording.parts import received, with_part
 from bsplib.running.failures import Failure, Halt, halt_of, read_outcome, unpicklable_result
 from bsplib.running.labels import CurrentPid, whole_lines
 from bsplib.running.seeds import seed_generators
@@ -70,11 +71,12 @@ class TaskWork:
     def alone(self, pid: int, open_port: OpenPort) -> bytes:
         """See :meth:`Work.alone`."""
         lines = whole_lines(lambda: pid, label=self._task.conditions.label)
-        return _pickled_outcome(lambda: self._task, lines, pid, open_port)
+        outcome = _pickled_outcome(lambda: self._task, lines, pid, open_port)
+        return _with_records(outcome, self._task.conditions, pid)
 
     def read(self, report: bytes, pid: int) -> Ended:
         """See :meth:`Work.read`."""
-        outcome = read_outcome(report, pid)
+        outcome = read_outcome(received(report, self._task.conditions.records, pid), pid)
         return outcome if isinstance(outcome, Failure | Halt) else Returned(*outcome)
 
     def inside(self) -> InsideTask:
@@ -93,7 +95,8 @@ class TaskRunner:
         """See :meth:`JobRunner.run`."""
         if self._lines is None:  # the first time; it is the same process each time
             self._lines = whole_lines(lambda: pid, label=self.conditions.label)
-        return _pickled_outcome(lambda: self._task(job), self._lines, pid, open_port)
+        outcome = _pickled_outcome(lambda: self._task(job), self._lines, pid, open_port)
+        return _with_records(outcome, self.conditions, pid)
 
     def _task(self, job: bytes) -> Task:
         """Return the task of a job; functions and classes of the script were pickled by value."""
@@ -105,6 +108,11 @@ class TaskRunner:
             # Let instances of the classes of the script be pickled by name, as in the script.
             vars(sys.modules["__main__"]).update(getattr(main, "__globals__", {}))
         return Task(task_main, args, kwargs, seeds, self.conditions)
+
+
+def _with_records(outcome: bytes, conditions: Conditions, pid: int) -> bytes:
+    """Return the report of a process: its outcome, with its records if they are on its host."""
+    return outcome if conditions.records is None else with_part(outcome, conditions.records, pid)
 
 
 def _pickled_outcome(

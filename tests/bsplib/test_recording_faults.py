@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 import bsplib
 from bsplib.cli import main as bsp_main
-from bsplib.recording import recording, spool, stacks, trace_document
+from bsplib.recording import recovery, spool, stacks, trace_document
 from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
 
@@ -209,12 +209,12 @@ def test_a_trace_that_cannot_be_written_can_be_recovered(run, tmp_path, monkeypa
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr("bsplib.recording.recording.write_trace", fail)
+        patch.setattr("bsplib.recording.fitting.write_trace", fail)
         with pytest.warns(bsplib.TraceWarning, match="no trace was written: No space") as caught:
             assert run(count, 4, profile=tmp_path / TRACE) == [4, 4]
     (folder,) = tmp_path.iterdir()
     assert str(caught[0].message).endswith(f"bsp recover {folder}")
-    target, recovered = recording.recover(folder)
+    target, recovered = recovery.recover(folder)
     assert target == tmp_path / TRACE
     assert recovered.complete
     assert "error" not in recovered.meta
@@ -236,14 +236,14 @@ def test_ctrl_c_while_the_trace_is_written_says_where_the_records_are(run, tmp_p
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("bsplib.recording.recording.write_trace", interrupt)
+    monkeypatch.setattr("bsplib.recording.fitting.write_trace", interrupt)
     with pytest.raises(KeyboardInterrupt) as caught:
         run(count, 4, profile=tmp_path / TRACE)
     monkeypatch.undo()
     (folder,) = tmp_path.iterdir()
     (note,) = caught.value.__notes__
     assert note.endswith(f"bsp recover {folder}")
-    assert recording.recover(folder)[1].complete
+    assert recovery.recover(folder)[1].complete
 
 
 @pytest.mark.procs(2)
@@ -257,7 +257,7 @@ def test_a_trace_damaged_while_the_second_run_goes_on_is_left_and_named(run, tmp
         assert run(count, 4, 2, damage, profile=tmp_path / TRACE) == [4, 4]
     assert (tmp_path / TRACE).read_text() == "damaged"
     (folder,) = tmp_path.glob(".bsp-records-*")
-    recording.recover(folder, tmp_path / "other.bsp")
+    recovery.recover(folder, tmp_path / "other.bsp")
     assert left(tmp_path) == ["other.bsp", TRACE]
 
 
@@ -272,7 +272,7 @@ def test_the_error_of_the_program_is_not_hidden_behind_that_of_its_trace(
     def fail(*_, **__):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr("bsplib.recording.recording.write_trace", fail)
+    monkeypatch.setattr("bsplib.recording.fitting.write_trace", fail)
     with warnings.catch_warnings():
         warnings.simplefilter("error", bsplib.TraceWarning)
         with pytest.raises(ZeroDivisionError, match="the program's own"):
@@ -470,7 +470,7 @@ def await_unlocked(folder):
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         with contextlib.suppress(bsplib.TraceError):
-            return recording.recover(folder)
+            return recovery.recover(folder)
         time.sleep(0.02)
     raise AssertionError("the folder stays locked")
 
@@ -480,7 +480,7 @@ def test_the_records_of_a_killed_program_make_a_trace(endless, backend, tmp_path
     program = endless(backend)
     (folder,) = tmp_path.glob(".bsp-records-*")
     with pytest.raises(bsplib.TraceError, match="the run that records here is still running"):
-        recording.recover(folder)
+        recovery.recover(folder)
     program.send_signal(signal.Signals[name])
     said = program.communicate(timeout=30)[1]
     assert program.returncode == -signal.Signals[name]
@@ -559,7 +559,7 @@ def test_a_program_killed_while_it_writes_its_trace_leaves_the_records_and_no_ot
     )
     assert done.returncode == -signal.SIGKILL
     (folder,) = path.parent.iterdir()
-    recording.recover(folder)
+    recovery.recover(folder)
     assert left(path.parent) == [TRACE]
     assert read_trace(path).runs[0].complete
 
@@ -574,7 +574,7 @@ def records(tmp_path, monkeypatch):
     def fail(*_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("bsplib.recording.recording.write_trace", fail)
+    monkeypatch.setattr("bsplib.recording.fitting.write_trace", fail)
     with pytest.warns(bsplib.TraceWarning):
         bsplib.run(count, 4, nprocs=2, backend="sim", profile=tmp_path / TRACE)
     monkeypatch.undo()
@@ -630,6 +630,6 @@ def test_damaged_records_are_a_sentence_or_give_a_sound_trace(records, tmp_path,
             path.write_bytes(damaged)
             shutil.copytree(records, copy)
             with contextlib.suppress(bsplib.TraceError):
-                recording.recover(copy, out)
+                recovery.recover(copy, out)
                 read_trace(out)
             shutil.rmtree(copy, ignore_errors=True)

@@ -107,7 +107,7 @@ class Clocks:
         self._aligned = 0
         self._bound_ns = 0
         self.offset_ns = 0
-        """Is added to the clock here, for the time of process 0."""
+        """Is added to a time here for that of process 0."""
 
     def align(self, nprocs: int, *, again: bool) -> Alignment:
         """Measure the offset of this process's clock from that of process 0.

@@ -1,0 +1,27 @@
+"""``bsp merge``: make one trace of the parts that the hosts of a run have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bsplib.cli.options import FOLDER, TRACE
+from bsplib.cli.recover import say_written
+from bsplib.recording.recovery import merge
+
+
+@click.command("merge")
+@click.option("--out", type=TRACE, required=True, help="Trace file to write.")
+@click.argument("parts", type=FOLDER, nargs=-1, required=True, metavar="PART...")
+def command(out: Path, parts: tuple[Path, ...]) -> None:
+    """Make one trace of the parts that the hosts of a killed run have.
+
+    A process that cannot see the folder of the trace keeps its records in a folder
+    named bsp-part-RUN-PID among the temporary files of its host until the run ends.
+    If the run is killed, these folders remain. Copy them to one host and give them
+    all as PART..., with the folder .bsp-records-... beside the trace file if records
+    are in it. The trace has the supersteps that all processes had recorded. The
+    folders are kept.
+    """
+    say_written(out, merge(parts, out))
