@@ -19,7 +19,7 @@ def mpiexec(
 ) -> list[str]:
     """Return the command line, for this machine, that starts ranks on hosts.
 
-    It needs nothing of the caller's environment. Ranks 0 to ``per_host - 1`` are on host 0,
+    Of the caller's environment it needs ``HOME`` only. Ranks 0 to ``per_host - 1`` are on host 0,
     and so on.
 
     Args:
