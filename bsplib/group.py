@@ -6,8 +6,14 @@ theme, may use all that stands above it, and nothing that stands below:
 ==================== ======================================== ================================
 class                file in primitives/                      what a program calls
 ==================== ======================================== ================================
-``Core``             core.py in core/: the quick way of what  put, hpput, get, send, messages,
-                     is frequent                              sync
+``QuickState``       quick_state.py in core/: attributes of   (none)
+                     the quick way
+``Collecting``       collecting.py in core/: from a call to   (none)
+                     its record
+``Delivering``       delivering.py in core/: from records to  (none)
+                     arrays and messages
+``Core``             core.py in core/: the primitives that    put, hpput, get, send, messages,
+                     have a quick way                         sync
 ``GroupState``       state.py: all private attributes, errors pid, nprocs, machine
 ``Supersteps``       superstep.py: what the end of one does   oblsync
 ``Arrays``           arrays.py                                push_reg, pop_reg, zeros, empty,

@@ -1,4 +1,4 @@
-"""The ways in which a superstep ends."""
+"""The ways in which a superstep ends, and the note in which processes tell each other."""
 
 from __future__ import annotations
 
@@ -12,3 +12,14 @@ class Kind(IntEnum):
     OBLSYNC = 1
     END = 2
     """Not at a sync, but at the end of ``main``."""
+
+
+KIND_BITS = 3
+"""The bits of a **note** in which its :class:`Kind` stands. A note is a number below 128 that
+every process sends all others at the end of a superstep."""
+HAS_GET = 4
+"""In a note: the process gets something."""
+UNRESOLVED = 8
+"""In a note: the process has transfers that can be checked only now."""
+HAS_MESSAGES = 16
+"""In a note: the process has sent messages."""

@@ -3,7 +3,7 @@ from bsplib.core.atomics cimport address_of, copy, peek, poke, prepare, word, wr
 
 cdef word PUT, STAGED_PUT, MESSAGE, STAGED_MESSAGE
 cdef word KIND_SHIFT, SLOT_SHIFT, SIZE_MASK, MOST_SLOTS, HEAD_BYTES, CARD_BYTES, BYTE_MASK
-cdef word AT_INDEX, ON_CARD, IN_BOX, INLINE, RECEIVER_SHIFT
+cdef word AT_INDEX, ON_CARD, IN_BOX, INLINE, RECEIVER_SHIFT, CARD_ROOM, CARD_SIZE_MASK
 cdef word _LEAST_CHUNK, _MOST_CHUNK, _LEAST_BLOCK
 
 cdef class PrivateMemory:

@@ -49,12 +49,16 @@ HEAD_BYTES = 16
 """Of a record, and of a chunk."""
 CARD_BYTES = 216
 """Most bytes of the card: what a slot has room for."""
+CARD_ROOM = 256
+"""Bytes for a copy of a card."""
 BYTE_MASK = (1 << 60) - 1
 
 AT_INDEX, ON_CARD, IN_BOX, INLINE = 0, 1, 2, 8
 """What the head word of a post says in its upper bits: where the transfers are. The parcels of
 the long way have an index, or lie inline in the slot."""
 RECEIVER_SHIFT = 32
+CARD_SIZE_MASK = (1 << 32) - 1
+"""In the head word of a post with a card: its receiver lies above its size."""
 
 _LEAST_CHUNK = 64
 _MOST_CHUNK = 1 << 16

@@ -4,14 +4,14 @@ cimport cython
 
 from bsplib.core.atomics cimport address_of, peek, prepare, word
 from bsplib.core.box cimport (
-    BYTE_MASK, HEAD_BYTES, IN_BOX, KIND_SHIFT, MESSAGE, ON_CARD, PUT, RECEIVER_SHIFT, SIZE_MASK,
-    STAGED_MESSAGE,
+    BYTE_MASK, CARD_ROOM, CARD_SIZE_MASK, HEAD_BYTES, IN_BOX, KIND_SHIFT, MESSAGE, ON_CARD, PUT,
+    RECEIVER_SHIFT, SIZE_MASK, STAGED_MESSAGE,
 )
 from bsplib.core.clock cimport Clock
 from bsplib.core.meeting cimport Meeting
 from bsplib.core.switch cimport Process, Rounds
 
-cdef word CARD_ROOM, _NOTE, _KIND, _END, _HAS_GET, _LOW
+cdef word HAS_GET, KIND_BITS, _NOTE, _END
 cdef int _NOTE_BITS
 
 @cython.final

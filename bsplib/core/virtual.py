@@ -19,11 +19,14 @@ except ImportError:
 from bsplib.core.clock import Clock
 from bsplib.core.meeting import Meeting
 from bsplib.core.switch import Process, Rounds
+from bsplib.sync_kinds import HAS_GET, KIND_BITS, Kind
 
 if not cython.compiled:
     from bsplib.core.atomics import address_of, peek, prepare
     from bsplib.core.box import (
         BYTE_MASK,
+        CARD_ROOM,
+        CARD_SIZE_MASK,
         HEAD_BYTES,
         IN_BOX,
         KIND_SHIFT,
@@ -36,14 +39,9 @@ if not cython.compiled:
     )
 prepare()
 
-CARD_ROOM = 256
-"""Bytes for the card of a post."""
 _NOTE_BITS = 8
 _NOTE = (1 << _NOTE_BITS) - 1
-_KIND = 3  # the bits of a note that say how the superstep ends
-_END = 2  # at the end of main
-_HAS_GET = 4
-_LOW = 0xFFFFFFFF
+_END = Kind.END
 
 Get = tuple[Any, int, int, int, int, int]
 """A quick get: its destination, an address, its bytes, the process it reads from, and more."""
@@ -160,7 +158,7 @@ class VirtualMeeting(Meeting):
             self._rounds.wait(process, "stopped")  # for ever: the world unwinds this process
         if gathering._came < gathering.nprocs:
             gathering._waiting.append(process)
-            ends = note & _KIND == _END
+            ends = note & KIND_BITS == _END
             self._rounds.wait(process, "at the end of main" if ends else self._place)
         else:
             self._complete(gathering)
@@ -188,7 +186,7 @@ class VirtualMeeting(Meeting):
                 gathering._together = False
         if head:
             gathering._alike = False
-        if note & _HAS_GET:
+        if note & HAS_GET:
             gathering._alike = False
             if self.gets:
                 gathering._gets[self._pid] = self.gets
@@ -289,7 +287,7 @@ class VirtualMeeting(Meeting):
             kind = head >> KIND_SHIFT
             if kind == ON_CARD:
                 card, to = self.card_of(source), (head & BYTE_MASK) >> RECEIVER_SHIFT
-                amounts.append((source, to, _bytes_between(card, card + (head & _LOW))))
+                amounts.append((source, to, _bytes_between(card, card + (head & CARD_SIZE_MASK))))
             elif kind == IN_BOX:
                 self._add_box(amounts, source, head & BYTE_MASK)
         for receiver, gets in self._gathering._gets.items():

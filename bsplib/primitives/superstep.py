@@ -10,10 +10,10 @@ from typing import Any
 
 from bsplib.backends.base import Arrivals, Arrived
 from bsplib.backends.parcels import Parcel
-from bsplib.core.core import Record
+from bsplib.core.records import Record
 from bsplib.errors import ArgumentError, BspError, PendingTransferError, SyncMismatchError
 from bsplib.primitives.state import GroupState
-from bsplib.sync_kinds import Kind
+from bsplib.sync_kinds import HAS_GET, HAS_MESSAGES, KIND_BITS, UNRESOLVED, Kind
 from bsplib.transfers.checker import check_overlaps
 from bsplib.transfers.delivery import (
     messages_of,
@@ -27,12 +27,6 @@ from bsplib.transfers.pending import pending_transfers
 from bsplib.transfers.target import check_arrivals
 from bsplib.transfers.watch import Watch
 
-# The note that every process gets to see: how this one ends the superstep (two bits), and
-# what the superstep has here.
-_KIND = 3
-_HAS_GET = 4
-_UNRESOLVED = 8
-_HAS_MESSAGES = 16
 _SYNC = Kind.SYNC  # bound once: enum look-up is slow
 _NOTHING: dict[int, Parcel] = {}
 _RUN_ENDED = "its run has ended; a group is used in the run whose main was given it"
@@ -90,8 +84,8 @@ class Supersteps(GroupState):
                 self._end_watch(self._watch)
             parcels = _NOTHING
             if out:
-                note |= _HAS_GET * bool(self._gets) | _UNRESOLVED * bool(self._unresolved)
-                note |= _HAS_MESSAGES * any(sent.messages for sent in out.values())
+                note |= HAS_GET * bool(self._gets) | UNRESOLVED * bool(self._unresolved)
+                note |= HAS_MESSAGES * any(sent.messages for sent in out.values())
                 parcels = self._parcels()
             common = registry.announcement() if self._changes else None
             arrivals = self._port.exchange(parcels, note, common, stamp)
@@ -153,15 +147,15 @@ class Supersteps(GroupState):
         incoming = self._incoming(parcels)
         if commons is not None:
             self._agree(commons)
-        if held & _UNRESOLVED:
+        if held & UNRESOLVED:
             self._resolve()
         if self._watch is not None:
             self._check_overlaps(incoming)
-        if held & _HAS_GET:
+        if held & HAS_GET:
             self._serve_gets(incoming)
         if incoming:
             write_puts(self._registry, incoming, self._port)
-        if held & _HAS_MESSAGES or self._queue.messages:
+        if held & HAS_MESSAGES or self._queue.messages:
             self._queue.fill(messages_of(incoming))
         if commons is not None:
             self._free(self._registry.drop_popped())
@@ -322,11 +316,11 @@ class Supersteps(GroupState):
             watch.warn_of_unread(len(self._queue), members[message[0]], members[self._pid])
 
     def _check_kinds(self, kind: Kind, notes: list[int]) -> None:
-        if {note & _KIND for note in set(notes)} == {kind}:
+        if {note & KIND_BITS for note in set(notes)} == {kind}:
             return
         at = {
-            other: [pid for pid, note in enumerate(notes) if note & _KIND == other]
-            for other in sorted({note & _KIND for note in notes})
+            other: [pid for pid, note in enumerate(notes) if note & KIND_BITS == other]
+            for other in sorted({note & KIND_BITS for note in notes})
         }
         words = ", ".join(f"{pids} {_KIND_WORDS[Kind(other)]}" for other, pids in at.items())
         raise SyncMismatchError(f"the processes end this superstep differently: {words}")

@@ -1,0 +1,47 @@
+cimport cython
+from bsplib.core.atomics cimport (
+    address_of, base_of, copy, fits, is_array, is_of, is_packed, is_writable, length_of, nbytes_of,
+    ndim_of, owns_memory, packed, poke, prepare, same_shape, small_integer, word, write_bytes,
+    write_number,
+)
+from bsplib.core.box cimport (
+    KIND_SHIFT, MESSAGE, MOST_SLOTS, PUT, SLOT_SHIFT, STAGED_MESSAGE, STAGED_PUT,
+)
+from bsplib.core.lanes cimport Lane
+from bsplib.core.quick_state cimport QuickState
+
+cdef word _MANY_PAGES
+cdef Py_ssize_t _MOST_OFFSET
+
+cdef class Collecting(QuickState):
+    @cython.locals(lane=Lane)
+    cdef bint _lane_of(self, object array) except -1
+    cpdef void _forget_lanes(self) except *
+    @cython.locals(to=Py_ssize_t, first=Py_ssize_t, lane=Lane, nbytes=word)
+    cdef Py_ssize_t _first_byte(self, object pid, object array, object values, object offset) except? -1
+    @cython.locals(lane=Lane)
+    cdef Py_ssize_t _first_of_all(self, Py_ssize_t to, object values) except? -1
+    @cython.locals(lane=Lane)
+    cdef Py_ssize_t _first_of_view(self, object view, object values, object offset) except? -1
+    @cython.locals(lane=Lane, to=int, there=word)
+    cdef word _address_there(self, word first, word nbytes, bint writes) except? 0
+    @cython.locals(first=Py_ssize_t)
+    cdef bint _put_quickly(self, object pid, object src, object dst, object offset) except -1
+    @cython.locals(first=Py_ssize_t, nbytes=word, to=int, there=word)
+    cdef bint _hpput_quickly(self, object pid, object src, object dst, object offset) except -1
+    @cython.locals(nbytes=word, slot=word, to=int, staged=Py_ssize_t)
+    cdef bint _put_bytes(self, word first, object values) except -1
+    @cython.locals(at=word)
+    cdef word _room(self, int to, word slot, word first, word nbytes) except 0
+    @cython.locals(head=word)
+    cpdef void _add_staged(self, int to, word slot, word first, word staged, word nbytes) except *
+    @cython.locals(nbytes=word)
+    cpdef void _add_put(self, int to, word slot, word first, object values) except *
+    @cython.locals(first=Py_ssize_t, nbytes=word, sender=int, there=word)
+    cdef bint _get_quickly(self, object pid, object src, object dst, object offset) except -1
+    @cython.locals(to=Py_ssize_t, nbytes=word)
+    cdef bint _send_quickly(self, object pid, object payload, object tag) except -1
+    @cython.locals(size=word, padded=word, at=word)
+    cdef word _message_room(self, int to, bytes head, word nbytes) except 0
+    @cython.locals(size=word, padded=word, at=word)
+    cpdef void _add_message(self, int to, bytes head, object content, word nbytes) except *

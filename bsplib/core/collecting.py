@@ -1,0 +1,331 @@
+"""The quick way from the call of a transfer to its record in the box.
+
+Each function that tries the quick way returns False where a transfer has to go the long way.
+It has changed nothing then.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+try:
+    import cython
+except ImportError:
+    from bsplib.core import _no_cython as cython
+from bsplib.core.lanes import Lane
+from bsplib.core.queue import CollectiveTag
+from bsplib.core.quick_state import QuickState
+
+if not cython.compiled:
+    from bsplib.core.atomics import (
+        address_of,
+        base_of,
+        copy,
+        fits,
+        is_array,
+        is_of,
+        is_packed,
+        is_writable,
+        length_of,
+        nbytes_of,
+        ndim_of,
+        owns_memory,
+        packed,
+        poke,
+        prepare,
+        same_shape,
+        small_integer,
+        write_bytes,
+        write_number,
+    )
+    from bsplib.core.box import (
+        KIND_SHIFT,
+        MESSAGE,
+        MOST_SLOTS,
+        PUT,
+        SLOT_SHIFT,
+        STAGED_MESSAGE,
+        STAGED_PUT,
+    )
+prepare()
+
+_MANY_PAGES = 1 << 16
+"""Bytes of an hpput from which on the pages there are mapped at once, the first time."""
+_MOST_OFFSET = 1 << 40
+
+
+class Collecting(QuickState):
+    """Collects the puts, gets and messages of a superstep."""
+
+    # -- the place of a transfer --------------------------------------------------------------
+
+    def _lane_of(self, array: Any) -> bool:
+        """Find the lane of an array; return whether it has one."""
+        if array is self._last_array and array is not None:
+            return True
+        lane = self._lanes.get(id(array))
+        if lane is None:
+            return False
+        self._last_array, self._lane = array, lane
+        return True
+
+    def _forget_lanes(self) -> None:
+        """Let every transfer go the long way until it has opened a lane again."""
+        self._lanes.clear()
+        self._last_array = self._lane = None
+
+    def _first_byte(self, pid: Any, array: Any, values: Any, offset: Any) -> int:
+        """Return the byte at which a transfer begins; -1 where it has to go the long way.
+
+        As a side effect the lane and the other process are set.
+
+        Args:
+            pid: the other process.
+            array: names the place.
+            values: the array that is transferred, or for a put a number.
+            offset: of the first element, or None.
+        """
+        to = small_integer(pid)
+        if to < 0 or to >= self._nprocs:
+            return -1
+        if not self._lane_of(array):
+            first = self._first_of_view(array, values, offset)
+        elif offset is None:
+            first = self._first_of_all(to, values)
+        else:
+            first = small_integer(offset)
+            if first > _MOST_OFFSET:
+                return -1
+            if first > 0:
+                first *= self._lane.itemsize
+        if first < 0:
+            return -1
+        lane: Lane = self._lane
+        nbytes = 8
+        if is_array(values):
+            nbytes = nbytes_of(values)
+            if nbytes == 0 or not is_of(values, lane.dtype):
+                return -1
+        elif not fits(lane.number, values):
+            return -1
+        if first + nbytes > lane.sizes[to]:
+            return -1
+        self._to = to
+        return first
+
+    def _first_of_all(self, to: int, values: Any) -> int:
+        """Return 0, where a whole array begins; -1 where it has not the shape of the values."""
+        lane: Lane = self._lane
+        if not is_array(values) or not same_shape(values, lane.array):
+            return -1
+        if lane.alike or (ndim_of(values) == 1 and lane.sizes[to] == nbytes_of(lane.array)):
+            return 0
+        return -1
+
+    def _first_of_view(self, view: Any, values: Any, offset: Any) -> int:
+        """Return the byte at which a view of an array that has a lane begins; -1 for others.
+
+        As a side effect the lane is set.
+        """
+        if offset is not None or not is_array(view) or not self._lane_of(base_of(view)):
+            return -1
+        if is_array(values):
+            if not same_shape(values, view):
+                return -1
+        elif ndim_of(view) != 1 or length_of(view, 0) != 1:
+            return -1
+        lane: Lane = self._lane
+        return lane.first_of(view)
+
+    def _address_there(self, first: int, nbytes: int, *, writes: bool) -> int:
+        """Return where a transfer begins in the memory of the other process; 0 if nowhere.
+
+        Args:
+            first: what :meth:`_first_byte` has returned.
+            nbytes: bytes of the transfer.
+            writes: this process writes there.
+        """
+        lane, to = self._lane, self._to
+        there: int = lane.addresses[to]
+        if there < 2:
+            there = self._find_there(lane, to)
+            if there < 2:
+                return 0
+            if writes and nbytes >= _MANY_PAGES:
+                self._map_there(there + first, nbytes)
+        return there + first
+
+    # -- puts ---------------------------------------------------------------------------------
+
+    def _put_quickly(self, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
+        """Try to add a put to the records."""
+        first = self._first_byte(pid, dst, src, offset)
+        if first < 0:
+            return False
+        if not is_array(src):
+            write_number(self._room(self._to, self._lane.slot, first, 8), self._lane.number, src)
+            return True
+        return self._put_bytes(first, src if is_packed(src) else packed(src))
+
+    def _hpput_quickly(self, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
+        """Try to write an hpput at once, or to add it to the records."""
+        if not is_array(src) or not is_packed(src):
+            return False
+        first = self._first_byte(pid, dst, src, offset)
+        if first < 0:
+            return False
+        nbytes, to = nbytes_of(src), self._to
+        there = self._address_there(first, nbytes, writes=True)
+        if there == 0:
+            return False
+        if not self._meeting.settles(to, nbytes):
+            return self._meeting.is_quick and self._put_bytes(first, src)
+        copy(there, address_of(src), nbytes)
+        self._count_early(to, nbytes)
+        return True
+
+    def _put_bytes(self, first: int, values: Any) -> bool:
+        """Copy contiguous values into the box, or stage them where they are large."""
+        nbytes, slot, to = nbytes_of(values), self._lane.slot, self._to
+        if nbytes <= self._most_in_box:
+            copy(self._room(to, slot, first, nbytes), address_of(values), nbytes)
+            return True
+        if self._meeting.is_quick:
+            staged = self._room_staged(nbytes, to)
+            if staged >= 0:
+                copy(self._meeting.address_of(staged), address_of(values), nbytes)
+        else:
+            staged = self._stage(values, nbytes, to)
+        if staged < 0:
+            return False
+        self._add_staged(to, slot, first, staged, nbytes)
+        return True
+
+    def _room(self, to: int, slot: int, first: int, nbytes: int) -> int:
+        """Begin a record of a put; return the address of its values."""
+        at = self._box.room(to, PUT << KIND_SHIFT | slot << SLOT_SHIFT | nbytes, first, nbytes)
+        if self._counts:  # now that there was room for it
+            self._count(to, nbytes)
+        return at
+
+    def _add_staged(self, to: int, slot: int, first: int, staged: int, nbytes: int) -> None:
+        """Add a put of staged values."""
+        head = STAGED_PUT << KIND_SHIFT | slot << SLOT_SHIFT | nbytes
+        poke(self._box.room(to, head, first, 8), staged)
+        if self._counts:
+            self._count(to, nbytes)
+
+    def _add_put(self, to: int, slot: int, first: int, values: Any) -> None:
+        """Add a put of contiguous values that are small."""
+        nbytes = nbytes_of(values)
+        copy(self._room(to, slot, first, nbytes), address_of(values), nbytes)
+
+    # -- gets ---------------------------------------------------------------------------------
+
+    def _get_quickly(self, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
+        """Try to add a get to those that read the memory of others at the sync."""
+        if self._long_gets or not is_array(dst) or not is_packed(dst) or not is_writable(dst):
+            return False
+        first = self._first_byte(pid, src, dst, offset)
+        if first < 0:
+            return False
+        nbytes, sender = nbytes_of(dst), self._to
+        there = self._address_there(first, nbytes, writes=False)
+        if there == 0:
+            return False
+        self._quick_gets.append((dst, there, nbytes, sender, self._lane.slot, first))
+        if not owns_memory(dst):
+            self._gets_are_direct = False
+        if self._counts:
+            self._count_get(sender, nbytes)
+        return True
+
+    # -- messages -----------------------------------------------------------------------------
+
+    def _send_quickly(self, pid: Any, payload: Any, tag: Any) -> bool:
+        if self._unusable is not None or self._tag_size is not None or self._long:
+            return False
+        to = small_integer(pid)
+        if to < 0 or to >= self._nprocs:
+            return False
+        if not (tag is None or type(tag) is int or type(tag) is str or type(tag) is CollectiveTag):
+            return False
+        if type(payload) is bytes:
+            if len(payload) > self._most_in_box:
+                return False
+            head = self._heads_out.get(tag)
+            if head is None:
+                return False
+            write_bytes(self._message_room(to, head, len(payload)), payload)
+            return True
+        if not is_array(payload) or not is_packed(payload):
+            return False
+        nbytes = nbytes_of(payload)
+        if nbytes > self._most_in_box:
+            return False
+        head = self._heads_out.get((id(payload.dtype), payload.shape, tag))
+        if head is None:
+            return False
+        copy(self._message_room(to, head, nbytes), address_of(payload), nbytes)
+        return True
+
+    def _message_room(self, to: int, head: bytes, nbytes: int) -> int:
+        """Begin a record of a message; return the address of its payload."""
+        size = len(head)
+        padded = size + 7 & ~7
+        at = self._box.room(to, MESSAGE << KIND_SHIFT | nbytes, size, padded + nbytes)
+        write_bytes(at, head)
+        self._sends_messages = True
+        if self._counts:
+            self._count(to, nbytes)
+        return at + padded
+
+    def _add_message(self, to: int, head: bytes, content: Any, nbytes: int) -> None:
+        """Add a message that the long way has encoded.
+
+        Args:
+            to: the receiver.
+            head: of the message, encoded.
+            content: the payload, or the number that says where it is staged.
+            nbytes: bytes of the payload.
+        """
+        if type(content) is bytes:
+            write_bytes(self._message_room(to, head, nbytes), content)
+            return
+        size = len(head)
+        padded = size + 7 & ~7
+        at = self._box.room(to, STAGED_MESSAGE << KIND_SHIFT | nbytes, size, padded + 8)
+        write_bytes(at, head)
+        poke(at + padded, content)
+        self._sends_messages = True
+        if self._counts:
+            self._count(to, nbytes)
+
+    # -- what the long way asks ---------------------------------------------------------------
+
+    def _try_put(self, operation: str, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
+        """Try the quick way of a put or hpput once more, with another pid."""
+        if operation == "put":
+            return self._put_quickly(pid, src, dst, offset)
+        return self._hpput_quickly(pid, src, dst, offset)
+
+    def _try_get(self, pid: int, src: Any, dst: Any, offset: Any) -> bool:
+        """Try the quick way of a get once more."""
+        return self._get_quickly(pid, src, dst, offset)
+
+    def _takes(self, slot: int) -> bool:
+        """Tell whether a record can name a registration."""
+        return slot < MOST_SLOTS
+
+    def _is_small(self, nbytes: int) -> bool:
+        """Tell whether values are copied into the box, and not staged."""
+        return nbytes <= self._most_in_box
+
+    def _has_records(self) -> bool:
+        """Tell whether this process has records that are not posted."""
+        return self._box.holds_card or self._box.holds_more
+
+    def _drop_records(self) -> None:
+        """Drop the records that are not posted."""
+        self._box.clear()
+        self._sends_messages = False

@@ -1,0 +1,65 @@
+"""Reading the messages of a superstep."""
+
+from __future__ import annotations
+
+from typing import Any
+
+try:
+    import cython
+except ImportError:
+    from bsplib.core import _no_cython as cython
+from bsplib.core.queue import Queue
+from bsplib.core.quick_state import QuickState
+
+if not cython.compiled:
+    from bsplib.core.atomics import new_array, prepare
+prepare()
+
+
+class Reading:
+    """Takes messages from the queue of a group, one after the other.
+
+    Args:
+        group: whose messages are read.
+        queue: of the group.
+    """
+
+    def __init__(self, group: QuickState, queue: Queue) -> None:
+        self._group = group
+        self._queue = queue
+        self._dtypes: dict[Any, Any] = group._dtypes
+
+    def __iter__(self) -> Reading:
+        return self
+
+    def __next__(self) -> tuple[int, Any, Any]:
+        queue = self._queue
+        if queue.next >= len(queue.messages):
+            raise StopIteration
+        group = self._group
+        began = group._begin_call() if group._timed else 0
+        try:
+            message: tuple[int, Any, Any] = self._decoded(queue.take())
+            return message
+        finally:
+            if began:
+                group._end_call(began)
+
+    def _decoded(self, message: Any) -> Any:
+        """Return a message as a program reads it."""
+        group = self._group
+        source, head, content = message
+        form = head[2]
+        if head[1] or type(content) is not bytes:
+            message = group._decode(message)
+        elif form[0] == "bytes":
+            message = source, head[0], content
+        elif form[0] == "array":
+            dtype = self._dtypes.get(form[2])
+            if dtype is None:
+                message = group._decode(message)
+            else:
+                message = source, head[0], new_array(form[1], dtype, content)
+        else:
+            message = group._decode(message)
+        return message
