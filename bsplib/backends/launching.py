@@ -40,8 +40,12 @@ class Ended(Protocol):
 class JobRunner(Protocol):
     """What kept processes need for several jobs; it can be pickled, and compared."""
 
-    def run(self, job: bytes, pid: int, open_port: OpenPort) -> bytes:
-        """Do what :meth:`Work.alone` does for the work from which the job was made."""
+    def run(self, job: bytes, pid: int, open_port: OpenPort) -> tuple[bytes, bool]:
+        """Do what :meth:`Work.alone` does for the work from which the job was made.
+
+        Returns:
+            The report, and whether it ends the run: the process has failed or was stopped.
+        """
 
 
 class Work(Protocol):

@@ -71,7 +71,7 @@ class TaskWork:
     def alone(self, pid: int, open_port: OpenPort) -> bytes:
         """See :meth:`Work.alone`."""
         lines = whole_lines(lambda: pid, label=self._task.conditions.label)
-        outcome = _pickled_outcome(lambda: self._task, lines, pid, open_port)
+        outcome, _ = _pickled_outcome(lambda: self._task, lines, pid, open_port)
         return _with_records(outcome, self._task.conditions, pid)
 
     def read(self, report: bytes, pid: int) -> Ended:
@@ -91,12 +91,12 @@ class TaskRunner:
     conditions: Conditions
     _lines: whole_lines | None = field(default=None, init=False, repr=False, compare=False)
 
-    def run(self, job: bytes, pid: int, open_port: OpenPort) -> bytes:
+    def run(self, job: bytes, pid: int, open_port: OpenPort) -> tuple[bytes, bool]:
         """See :meth:`JobRunner.run`."""
         if self._lines is None:  # the first time; it is the same process each time
             self._lines = whole_lines(lambda: pid, label=self.conditions.label)
-        outcome = _pickled_outcome(lambda: self._task(job), self._lines, pid, open_port)
-        return _with_records(outcome, self.conditions, pid)
+        outcome, failed = _pickled_outcome(lambda: self._task(job), self._lines, pid, open_port)
+        return _with_records(outcome, self.conditions, pid), failed
 
     def _task(self, job: bytes) -> Task:
         """Return the task of a job; functions and classes of the script were pickled by value."""
@@ -117,24 +117,26 @@ def _with_records(outcome: bytes, conditions: Conditions, pid: int) -> bytes:
 
 def _pickled_outcome(
     find_task: Callable[[], Task], lines: whole_lines, pid: int, open_port: OpenPort
-) -> bytes:
+) -> tuple[bytes, bool]:
     """Do a task in a process of its own.
 
     Returns:
-        Pickled: what it returned as a tuple of one, a Failure, or a Halt if it was stopped.
+        Pickled: what it returned as a tuple of one, a Failure, or a Halt if it was stopped;
+        and whether it did not return.
     """
     outcome: Any
+    has_failed = False
     try:
         task = find_task()
         seed_generators(task.seeds, pid)
         with lines:
             outcome = (run_task(task, open_port()),)
     except BaseException as error:  # noqa: BLE001  # the caller of run raises it
-        outcome = _describe(error, pid)
+        outcome, has_failed = _describe(error, pid), True
     try:
-        return pickle.dumps(outcome, 5)
+        return pickle.dumps(outcome, 5), has_failed
     except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__
-        return pickle.dumps(describe_failure(unpicklable_result(pid, reason), pid), 5)
+        return pickle.dumps(describe_failure(unpicklable_result(pid, reason), pid), 5), True
 
 
 def _describe(error: BaseException, pid: int) -> Failure | Halt:

@@ -13,6 +13,10 @@ import numpy as np
 import pytest
 
 import bsplib
+from bsplib.backends.shm.control import PAGE, REPORT_BYTES
+from bsplib.backends.shm.fences import Fences
+from bsplib.backends.shm.reports import Reports
+from bsplib.backends.shm.segment import Segment
 
 from .test_timeout import rows
 
@@ -28,6 +32,9 @@ def pool():
 def some_supersteps(bsp, number):
     for _ in range(number):
         bsp.sync()
+
+
+# -- groups and ports --------------------------------------------------------------------------
 
 
 def test_a_port_is_kept_between_runs_and_a_new_one_is_opened_after_oblivious_supersteps(pool):
@@ -191,6 +198,97 @@ def test_random_streams_differ_from_run_to_run_and_follow_the_seed_of_the_caller
     numbers = [number for run in several[0] for process in run for number in process]
     assert len(set(numbers)) == len(numbers)
 
+
+# -- reports ----------------------------------------------------------------------------------
+
+
+def test_results_of_every_size_come_from_each_process(pool):
+    """Small reports are left in shared memory; others, and all larger ones, take the pipe."""
+
+    def main(bsp, sizes):
+        return bytes([bsp.pid]) * sizes[bsp.pid]
+
+    around = range(REPORT_BYTES - 20, REPORT_BYTES + 3)
+    for sizes in [
+        (0, 0, 0),
+        (300, 0, 0),
+        (0, 300_000, 0),
+        (300_000,) * 3,
+        *((size,) * 3 for size in around),
+    ]:
+        expected = [bytes([pid]) * size for pid, size in enumerate(sizes)]
+        assert pool.run(main, sizes) == expected
+
+
+def test_a_caller_that_is_woken_too_often_reads_the_reports_of_the_right_run(monkeypatch):
+    leave = Reports.leave
+
+    def wakes_always(reports, pid, number, report, fences):
+        leave(reports, pid, number, report, fences)
+        return True
+
+    monkeypatch.setattr(Reports, "leave", wakes_always)  # as in processes that end together
+
+    def main(bsp, number):
+        time.sleep(0.001 * bsp.pid)
+        return bsp.pid, number
+
+    with bsplib.Pool(3, start_method="fork") as pool:
+        for number in range(20):
+            assert pool.run(main, number) == [(pid, number) for pid in range(3)]
+        with pytest.raises(KeyError):
+            pool.run(lambda bsp: {}[0])
+        assert pool.run(main, 0) == [(pid, 0) for pid in range(3)]
+
+
+def test_a_result_is_not_lost_if_its_process_ends_after_it_was_left(monkeypatch):
+    """The others have not reported yet; they may do so, since all have ended the run."""
+    leave = Reports.leave
+
+    def ends_in_the_first_run(reports, pid, number, report, fences):
+        if pid:
+            time.sleep(0.05)
+        is_last = leave(reports, pid, number, report, fences)
+        if not pid and number == 1:
+            os._exit(3)
+        return is_last
+
+    monkeypatch.setattr(Reports, "leave", ends_in_the_first_run)
+
+    with bsplib.Pool(3, start_method="fork") as pool:
+        assert pool.run(lambda bsp: bsp.pid) == [0, 1, 2]
+        with pytest.raises(bsplib.ProcessDiedError, match=r"^process 0 exited with status 3"):
+            pool.run(lambda bsp: bsp.pid)
+        monkeypatch.undo()
+        assert pool.run(lambda bsp: bsp.pid) == [0, 1, 2]
+
+
+def test_a_result_that_cannot_be_pickled_ends_the_run_although_others_have_left_theirs(pool):
+    def main(bsp):
+        return print if bsp.pid else (number for number in range(3))
+
+    with pytest.raises(bsplib.MessageError, match="on process 0 cannot be pickled"):
+        pool.run(main)
+    assert pool.run(lambda bsp: bsp.pid) == [0, 1, 2]
+
+
+def test_the_last_process_alone_wakes_the_caller():
+    segment = Segment(3)
+    for pid in range(3):
+        segment.reserve(segment.control_start(pid), PAGE)
+    reports = Reports(segment, 3)
+    for number in (1, 2):
+        fences = Fences()
+        assert not reports.leave(2, number, b"of 2", fences)
+        assert not reports.leave(0, number, b"", fences)
+        assert reports.find(1, number) == b""
+        assert reports.leave(1, number, b"of 1", fences)
+        assert [reports.find(pid, number) for pid in range(3)] == [b"", b"of 1", b"of 2"]
+        assert [reports.find(pid, number + 1) for pid in range(3)] == [b""] * 3
+    segment.close()
+
+
+# -- streams and checks -----------------------------------------------------------------------
 
 PRINTS = """
 import io, sys

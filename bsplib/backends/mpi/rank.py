@@ -132,7 +132,7 @@ def _do(job: bytes, runner: JobRunner, up: Stream, page: Page, link: Link) -> No
     run, nprocs = control.RUN.unpack_from(job)
     page.begin()
     link.begin(run, nprocs)
-    report = runner.run(job[control.RUN.size :], link.rank, link.open_root)
+    report, _ = runner.run(job[control.RUN.size :], link.rank, link.open_root)
     link.end()
     up.put(control.REPORT, control.NUMBER.pack(run), report)
     while up.unsent:

@@ -13,6 +13,7 @@ from bsplib.backends.shm.channel import Channel
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.lifeline import Lifeline
 from bsplib.backends.shm.port import ShmPort
+from bsplib.backends.shm.reports import LOOK, Reports, is_small
 from bsplib.backends.signals import keep_own_handlers
 from bsplib.backends.stacks import SIGNALS
 
@@ -29,6 +30,10 @@ processes that were forked later hold it open.)"""
 _YIELDS = 400
 """Looks for the next job of all processes together, with a yield after each, before they sleep: a
 caller that has many small tasks sends the next one in less time than it takes to wake them."""
+
+
+_RUNS_TO_SPREAD = 128
+"""Runs after which the processes of a pool spread over the cores again."""
 
 
 def be_process(
@@ -55,18 +60,39 @@ def be_process(
     if work is not None:
         channel.send(work.alone(context.pid, lambda: ShmPort.of_root(context)))
         return
+    _spread(context)
     channel.send(READY)
     runner: JobRunner | None = None
     root = KeptPort(context)
+    reports = Reports(context.segment, context.nprocs)
     while (message := channel.receive()) != END:
         if message[:1] == RUNNER:
             runner = pickle.loads(message[1:])  # from the parent, as all that follows
             continue
         assert runner is not None  # it comes before the first job
-        channel.send(runner.run(message, context.pid, root.open))
+        report, is_urgent = runner.run(message, context.pid, root.open)
+        stays = not is_urgent and is_small(report)
+        left = report if stays else b""
+        is_last = reports.leave(context.pid, context.runs + 1, left, context.fences)
+        if not stays:
+            channel.send(report)
+        elif is_last:
+            channel.send(LOOK)
         root.begin_anew()
+        if context.runs % _RUNS_TO_SPREAD == 0:
+            _spread(context)
         if context.may_yield:
             channel.has_come(_YIELDS // context.nprocs)
+
+
+def _spread(context: ProcessContext) -> None:
+    """Leave a core on which the system may have put several processes, while others are idle.
+
+    Runs that take microseconds are too short for it to find a better one. After the move it may
+    place this process on any core again.
+    """
+    if context.may_yield:
+        context.waiting.move_to_own_core()
 
 
 class KeptPort:

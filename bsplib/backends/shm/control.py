@@ -53,7 +53,14 @@ WAITED = 72
 """On a cache line of its own. 1 where another process sleeps until this one posts."""
 DOORBELL = 80
 """On a cache line of its own. It changes to wake this process."""
+REPORTED = 96
+"""On a cache line of its own. Number of the last run of a pool that this process has ended."""
+REPORT_SIZE = 97
+"""Bytes of its report that follow; 0 where the report goes through the pipe."""
+REPORT = 98
 FIRST_BLOCK = 128
+REPORT_BYTES = (FIRST_BLOCK - REPORT) * WORD
+"""Most bytes of a report that can be left in the control words."""
 
 SLOTS = (0, 32)
 STAMP = 1

@@ -27,6 +27,7 @@ from bsplib.backends.shm.doorbell import Doorbell
 from bsplib.backends.shm.fences import full_fence
 from bsplib.backends.shm.forking import Forked
 from bsplib.backends.shm.locate import stacks
+from bsplib.backends.shm.reports import LOOK, Reports
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.stacks import is_stopped
 from bsplib.backends.whereabouts import Whereabouts, from_stack
@@ -61,6 +62,8 @@ class Observer:
         self._watched: set[int] = set()  # sources that are registered there
         self._missing: set[int] = set()  # processes whose outcome is not known yet
         self._last = False
+        self._number = 0  # of the run, where processes are kept
+        self._reports = Reports(segment, self.nprocs)
         self._read: Callable[[bytes, int], Ended]
 
     def watch(self) -> None:
@@ -94,10 +97,11 @@ class Observer:
 
         Args:
             read: decodes the bytes of a report.
-            last: a process ends when it has reported.
+            last: a process ends when it has reported; otherwise it may leave its report.
         """
         self._read = read
         self._last = last
+        self._number += not last
         self._missing = set(range(self.nprocs))
         for source in self._sources.keys() - self._watched:
             self._poll.register(source, select.POLLIN)
@@ -105,24 +109,42 @@ class Observer:
 
     def news(self, timeout: float) -> Mapping[int, Ended | Death]:
         """See :meth:`Observed.news`."""
-        news: dict[int, Ended | Death] = {}
-        ready = [source for source, _ in self._poll.poll(1000 * timeout)]
-        for source in ready:
+        ready = self._poll.poll(1000 * timeout)
+        news: dict[int, Ended | Death] = {} if self._last else self._left()
+        for source, _ in ready:
             pid = self._sources[source]
-            if pid in self._missing:
+            if pid not in self._missing:
+                self._look_after(pid, source)
+            elif (outcome := self._outcome(pid, source)) is not None:
+                news[pid] = outcome
                 self._missing.remove(pid)
-                news[pid] = self._outcome(pid, source)
                 if self._last:
                     self._ignore(self.pipes[pid].fileno(), self.processes[pid].sentinel)
-            elif pid not in news:  # it has ended after its report: the next run finds that
-                self._ignore(source)
         return news
 
-    def _outcome(self, pid: int, source: int) -> Ended | Death:
-        """Return how a process ended of which a source is ready."""
+    def _left(self) -> dict[int, Ended | Death]:
+        """Return the outcomes that processes have left since the last look."""
+        number, find = self._number, self._reports.find
+        left = {pid: report for pid in self._missing if (report := find(pid, number))}
+        self._missing.difference_update(left)
+        return {pid: self._read(report, pid) for pid, report in left.items()}
+
+    def _outcome(self, pid: int, source: int) -> Ended | Death | None:
+        """Return how a process ended of which a source is ready; None if it has not ended."""
         pipe = self.pipes[pid]
-        report = received(pipe) if source == pipe.fileno() or pipe.has_come() else b""
-        return self._read(report, pid) if report else self.death(pid)
+        has_come = source == pipe.fileno() or pipe.has_come()
+        while has_come:
+            report = received(pipe)
+            if report != LOOK:
+                return self._read(report, pid) if report else self.death(pid)
+            has_come = pipe.has_come()
+        return None if source == pipe.fileno() else self.death(pid)
+
+    def _look_after(self, pid: int, source: int) -> None:
+        """Look at a source of a process whose outcome is known: a late LOOK, or its end."""
+        pipe = self.pipes[pid]
+        if source != pipe.fileno() or (pipe.has_come() and not received(pipe)):
+            self._ignore(source)  # the next run finds that it has ended
 
     def _ignore(self, *sources: int) -> None:
         """Do not wait for these sources until the next run."""
@@ -180,6 +202,7 @@ class Observer:
 
     def whereabouts(self, ended: Collection[int]) -> list[Whereabouts]:
         """See :meth:`Observed.whereabouts`; the places come from the stacks of the processes."""
+        ended = {*ended, *self._left()}
         supersteps = [self._superstep_begun(pid) for pid in range(self.nprocs)]
         missing = [pid for pid in range(self.nprocs) if pid not in ended]
         controls = {pid: self._segment.control_start(pid) // WORD for pid in missing}

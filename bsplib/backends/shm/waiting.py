@@ -75,7 +75,7 @@ class Waiting:
             MOST_SPINS if has_core and self._yields else 0,
             MOST_YIELDS if self._yields else 0,
             fences.posts_need_fence,
-            self._move_to_own_core,
+            self.move_to_own_core,
         )
 
     def begin_anew(self) -> None:
@@ -119,7 +119,7 @@ class Waiting:
         self.waiter.give_up_spinning()
         return False
 
-    def _move_to_own_core(self) -> None:
+    def move_to_own_core(self) -> None:
         """Leave a core that this process may share with the process that it waits for.
 
         The system may leave two processes that yield to each other on one core. After the
