@@ -16,7 +16,10 @@ numbers, starts the processes of every run anew, and draws twice as many example
    parameter meets each value of every other one. Backend and number of processes count as one
    parameter: every value is tried at every number.
 
-4. tests in a browser, beyond one case of each: a browser keeps both cores busy.
+4. an MPI, but for tests marked ``mpi``, on 3 processes of one MPI: its processes take half a
+   second to start, and after a test that expects an error they start anew;
+
+5. tests in a browser, beyond one case of each: a browser keeps both cores busy.
 
 ``make test`` also runs a part of this on the interpreted core (``pytest --core``): of each
 test marked ``core`` one case on real processes and one in the simulator, with 3 processes where
@@ -46,6 +49,7 @@ import pytest
 USUAL_COUNTS = (1, 3)
 """Numbers of real processes that are enough to find most faults."""
 QUICK_COUNT = 3
+USUAL_MPI = "mpi-mpich"
 VIRTUAL = "sim"
 """The backend whose processes cost next to nothing; those of all others are real."""
 INTERPRETERS = frozenset({"execute", "script", "with_little"})
@@ -60,7 +64,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 def usual(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """Return what ``make test`` runs."""
-    kept = [item for item in items if item.get_closest_marker("slow") is None]
+    kept = [item for item in items if not _is_marked(item, "slow") and _is_usual_mpi(item)]
     for thin in (_usual_counts, _pairs, _one_in_a_browser):
         kept = [item for cases in _grouped(kept, _test).values() for item in thin(cases)]
     return _in_order(items, kept)
@@ -117,6 +121,14 @@ def _usual_counts(cases: list[pytest.Item]) -> list[pytest.Item]:
         wanted = counts.intersection(USUAL_COUNTS) or {min(counts)}
         kept += [item for item in alike if _nprocs(item) in wanted]
     return kept
+
+
+def _is_usual_mpi(item: pytest.Item) -> bool:
+    """Tell whether a case is on no MPI, or is one that make test runs."""
+    backend = _backend(item)
+    if backend is None or not backend.startswith("mpi-"):
+        return True
+    return backend == USUAL_MPI and _nprocs(item) == QUICK_COUNT and _is_marked(item, "mpi")
 
 
 def _one_in_a_browser(cases: list[pytest.Item]) -> list[pytest.Item]:

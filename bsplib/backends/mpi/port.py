@@ -1,0 +1,466 @@
+"""The port of MPI: the meetings of a group, by one head to each other process.
+
+A process sends a head to every other one at each meeting, and waits for theirs. What a head
+announces follows it in the same round trip: PROTOCOL.md has the order, and argues why it is
+right.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsplib.backends.base import Arrivals, Arrived, Port, Room
+from bsplib.backends.members import Members, as_members
+from bsplib.backends.mismatch import (
+    ENDED_BY_OBLSYNC,
+    ENDED_BY_SYNC,
+    are_apart,
+    has_left,
+    is_outside,
+    waits_in_vain,
+)
+from bsplib.backends.mpi import heads
+from bsplib.backends.mpi.box import Box
+from bsplib.backends.mpi.heads import MEET, MOST_BODY, OBLIVIOUS
+from bsplib.backends.mpi.receiving import Payload, Post, body_of, flat
+from bsplib.backends.mpi.sending import BODIES, HEADS, PAYLOADS, Sends
+from bsplib.backends.oblivious import NOTHING, Collector
+from bsplib.backends.oblivious import Post as ObliviousPost
+from bsplib.backends.parcels import Parcel, Ticket
+
+if TYPE_CHECKING:
+    from bsplib.backends.mpi.link import Link
+
+_ALIGNMENT = 64
+_MOST_UNSENT_BYTES = 1 << 28
+"""A process whose oblivious supersteps have left so much unsent waits before the next one."""
+_FOREVER = 1 << 62
+
+
+class Staged(NamedTuple):
+    """A payload of this superstep for another process."""
+
+    room: Room
+    buffer: Room | None
+    """In which it lies; None where it was lent."""
+
+
+class MpiPort(Port):
+    """The connection of one process to the others of a group, over MPI.
+
+    Args:
+        link: of this rank.
+        pid: this process in the group.
+        members: of the group.
+        label: of the group.
+        parent: port to the group that was divided.
+    """
+
+    def __init__(
+        self, link: Link, pid: int, members: Members, label: int, parent: MpiPort | None
+    ) -> None:
+        self.pid = pid
+        self.nprocs = len(members)
+        self.members = members
+        self.released = 0
+        self._link = link
+        self._label = label
+        self._parent = parent
+        self._others = [other for other in range(self.nprocs) if other != pid]
+        self._ranks = [members[other] for other in self._others]
+        self._requests = link.requests_to(self._ranks)
+        self._superstep = 0
+        self._meetings = 0
+        self._box = Box()
+        link.enter(label, self._box)
+        self._collector = Collector(members, pid, self)
+        self._sends = Sends(link.comm, link.buffers)
+        self._staged: dict[int, list[Staged]] = {}
+        self._numbers = [0] * self.nprocs
+        """Payloads that have been staged for each process."""
+        self._here: dict[tuple[int, int], Payload] = {}
+        """Payloads of this superstep, by sender and number."""
+        self._here_before: dict[tuple[int, int], Payload] = {}
+        self._not_started: list[Post] = []
+        """Open posts whose payloads are not being received yet."""
+        self._coming: list[Payload] = []
+
+    def now(self) -> int:
+        """See :meth:`Port.now`."""
+        return time.perf_counter_ns() + self._link.clock_offset_ns
+
+    # -- memory and payloads ----------------------------------------------------------------
+
+    def allocate(self, nbytes: int, *, zero: bool) -> memoryview:
+        """See :meth:`Port.allocate`."""
+        memory = (np.zeros if zero else np.empty)(nbytes + _ALIGNMENT, np.uint8)
+        start = -memory.ctypes.data % _ALIGNMENT
+        return memory[start : start + nbytes].data
+
+    def release(self, memory: memoryview) -> None:
+        """See :meth:`Port.release`: it is freed with the last array that shows it."""
+
+    def stage(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
+        """See :meth:`Port.stage`."""
+        buffer = self._link.buffers.take(nbytes)
+        room = buffer[:nbytes]
+        return self._ticket(room, buffer, to), room
+
+    def lend(self, values: NDArray[Any], to: int) -> Ticket:
+        """See :meth:`Port.lend`; at the end of an oblivious superstep the values are copied."""
+        return self._ticket(values.reshape(-1).view(np.uint8), None, to)
+
+    def _ticket(self, room: Room, buffer: Room | None, to: int) -> Ticket:
+        number = self._numbers[to]
+        self._numbers[to] = number + 1
+        if to == self.pid:
+            self._here[to, number] = Payload(len(room), room, buffer)
+        else:
+            self._staged.setdefault(to, []).append(Staged(room, buffer))
+        return self.pid, number, len(room)
+
+    def fetch(self, ticket: Ticket) -> memoryview:
+        """See :meth:`Port.fetch`."""
+        payload = self._find(ticket)
+        if payload.room is None:
+            self._start({})
+        if not payload.is_here():
+            self._link.wait(payload.is_here, _nothing)
+        assert payload.room is not None
+        return payload.room.data
+
+    def land(self, ticket: Ticket, room: memoryview) -> None:
+        """See :meth:`Port.land`: received there if its receive has not started yet."""
+        payload = self._find(ticket)
+        if payload.room is None:
+            self._start({payload: flat(room)})
+            self._link.wait(payload.is_here, _nothing)
+        else:
+            room[:] = self.fetch(ticket)
+
+    def _find(self, ticket: Ticket) -> Payload:
+        key = ticket[:2]
+        return self._here[key] if key in self._here else self._here_before[key]
+
+    def _start(self, places: Mapping[Payload, Room]) -> None:
+        """Start to receive all payloads of open posts."""
+        posts, self._not_started = self._not_started, []
+        self._link.start_payloads(posts, places)
+
+    def _open(self, posts: Sequence[Post]) -> None:
+        """Take posts apart, whose payloads may then be fetched."""
+        self._link.open(posts)
+        for post in posts:
+            if post.payloads:
+                pid = self._pid_of(post.source)
+                self._not_started.append(post)
+                for number, payload in enumerate(post.payloads, post.first):
+                    self._here[pid, number] = payload
+
+    def _pid_of(self, rank: int) -> int:
+        return self.members.index(rank)
+
+    # -- posts ------------------------------------------------------------------------------
+
+    def _post(self, head: Callable[..., bytes], to: int, parcel: Any, common: Any) -> None:
+        """Send a post that has something for its receiver.
+
+        Args:
+            head: makes the head from the last things that are known.
+            to: pid of the receiver.
+            parcel: None if there is none.
+            common: announcement for all.
+        """
+        rank = self.members[to]
+        staged = self._staged.pop(to, ())
+        first = self._numbers[to] - len(staged)
+        plain = None if parcel is None else parcel.plain()
+        body = body_of(plain, common, first, [len(each.room) for each in staged])
+        packed = head(payloads=bool(staged), body_bytes=len(body))
+        sends = self._sends
+        if len(body) <= MOST_BODY:
+            sends.start(packed + body, rank, HEADS)
+        else:
+            sends.start(packed, rank, HEADS)
+            sends.start(memoryview(body), rank, BODIES)
+        for room, buffer in staged:
+            sends.start(room, rank, PAYLOADS, buffer)
+
+    # -- meetings ---------------------------------------------------------------------------
+
+    def exchange(
+        self, parcels: Mapping[int, Parcel], note: int, common: Any = None, stamp: int = 0
+    ) -> Arrivals | None:
+        """See :meth:`Port.exchange`."""
+        number, self._meetings = self._meetings, self._meetings + 1
+        self._post_to_all(number, parcels, note, common, stamp)
+        posts = self._box.meetings[number]
+        if len(posts) < len(self._others):
+            self._await(posts)
+        del self._box.meetings[number]
+        if self._collector.ended or self._link.left_over:
+            self._look_at_late()
+        return self._arrivals(posts, parcels, note, common, stamp)
+
+    def _post_to_all(
+        self, number: int, parcels: Mapping[int, Parcel], note: int, common: Any, stamp: int
+    ) -> None:
+        link = self._link
+        plain = link.run, MEET, note, 0, self._label, number, self._superstep, 0, 0, stamp
+
+        def head(*, payloads: bool, body_bytes: int) -> bytes:
+            return heads.pack(*plain[:3], payloads, *plain[4:7], body_bytes, *plain[8:])
+
+        if common is None and not parcels:
+            if self._ranks:
+                link.send_to_many(heads.pack(*plain), self._requests)
+            return
+        for pid in self._others:
+            parcel = parcels.get(pid)
+            if parcel is None and common is None:
+                self._sends.start(heads.pack(*plain), self.members[pid], HEADS)
+            else:
+                self._post(head, pid, parcel, common)
+
+    def _await(self, posts: dict[int, Post]) -> None:
+        """Wait for the posts of a meeting."""
+        nothers = len(self._others)
+        self._link.wait(
+            lambda: len(posts) == nothers,
+            lambda: self._suspect(posts),
+            lambda: self._ask(rank for rank in self._ranks if rank not in posts),
+        )
+
+    def _arrivals(
+        self,
+        posts: Mapping[int, Post],
+        parcels: Mapping[int, Parcel],
+        note: int,
+        common: Any,
+        stamp: int,
+    ) -> Arrivals | None:
+        """Return what the posts of a meeting brought."""
+        superstep, released = self._superstep, stamp
+        has_news = bool(parcels) or common is not None
+        notes = [note] * self.nprocs
+        full = []
+        for pid, rank in zip(self._others, self._ranks, strict=True):
+            post = posts[rank]
+            head = post.head
+            if head.superstep != superstep:
+                raise are_apart(rank, self.members[self.pid])
+            if head.note != note:
+                notes[pid], has_news = head.note, True
+            if head.body_bytes:
+                full.append((pid, post))
+            released = max(released, head.stamp)
+        self.released = released
+        if not (full or has_news):
+            return None
+        return self._opened(full, notes, common)
+
+    def _opened(self, full: Sequence[tuple[int, Post]], notes: list[int], common: Any) -> Arrivals:
+        self._open([post for _, post in full])
+        commons = [None] * self.nprocs
+        commons[self.pid] = common
+        arrived = []
+        for pid, post in full:
+            if post.parcel is not None:
+                arrived.append((pid, Parcel.of_plain(post.parcel)))
+            commons[pid] = post.common
+        announced = any(each is not None for each in commons)
+        return notes, arrived, commons if announced else None
+
+    def end_superstep(self) -> None:
+        """See :meth:`Port.end_superstep`: all that belongs to the superstep has come by then.
+
+        All that was sent at its meetings is sent, too.
+        """
+        if self._not_started:
+            self._start({})
+        for payload in self._here.values():
+            if not payload.is_here():
+                self._link.wait(payload.is_here, _nothing)
+        if self._sends and not self._sends.all_sent():
+            self._link.wait(self._sends.all_sent, _nothing)
+        if self._staged:
+            self._drop_staged()
+        if self._here_before or self._here:
+            for payload in self._here_before.values():
+                if payload.buffer is not None:
+                    self._link.buffers.give(payload.buffer)
+            self._here_before, self._here = self._here, {}
+        self._superstep += 1
+        if self._parent is None:
+            self._link.superstep[0] = self._superstep
+
+    def _drop_staged(self) -> None:
+        """Give back memory of payloads that belong to no parcel: their put has failed."""
+        for staged in self._staged.values():
+            for _, buffer in staged:
+                if buffer is not None:
+                    self._link.buffers.give(buffer)
+        self._staged = {}
+
+    # -- waiting in vain --------------------------------------------------------------------
+
+    def _suspect(self, posts: Collection[int]) -> None:
+        """Raise if a process will never come to the meeting for which this one waits."""
+        self._collector.read_late()
+        for pid, rank in zip(self._others, self._ranks, strict=True):
+            if rank not in posts:
+                why = self._why_absent(rank)
+                if self._box.latest(OBLIVIOUS, rank) >= self._superstep:
+                    why = ENDED_BY_OBLSYNC
+                self._raise_if(why, "sync", pid)
+
+    def _why_absent(self, rank: int) -> str:
+        """Return why a process cannot come to the end of this superstep; empty if it can."""
+        if rank in self._box.left:
+            return has_left(self.members)
+        port = self
+        while port._parent is not None:
+            above = port._parent
+            box = above._box
+            if max(box.latest(MEET, rank), box.latest(OBLIVIOUS, rank)) >= above._superstep:
+                return is_outside(port.members)
+            port = above
+        return ""
+
+    def _raise_if(self, why: str, operation: str, pid: int) -> None:
+        if why:
+            raise waits_in_vain(operation, self.members[self.pid], self.members[pid], why)
+
+    def _ask(self, ranks: Iterable[int]) -> None:
+        """Ask processes whether they have left the group."""
+        if self._parent is not None:
+            for rank in ranks:
+                self._link.send_head(rank, heads.QUESTION, self._label)
+
+    # -- oblivious supersteps ---------------------------------------------------------------
+
+    def exchange_oblivious(
+        self, parcels: Mapping[int, tuple[int, Parcel]], expected: int, stamp: int = 0
+    ) -> list[Arrived]:
+        """See :meth:`Port.exchange_oblivious`."""
+        self._look_at_late()
+        self._wait_for_credit()
+        self._copy_lent()
+        self._post_obliviously(parcels, stamp)
+        self._link.unsent.take_over(self._sends)
+        self._collector.end_superstep(stamp)
+        arrived = self._collector.collect(expected)
+        self._box.passed = self._collector.ended
+        self.released = self._collector.released
+        return arrived
+
+    def _wait_for_credit(self) -> None:
+        """Wait while others have not read many posts of this process, or not received much."""
+        link = self._link
+        for rank in self._ranks:
+            if not link.has_credit(rank):
+                link.wait(lambda rank=rank: link.has_credit(rank), self._look_at_late)  # type: ignore[misc]
+        if link.unsent and link.unsent.forget_sent() > _MOST_UNSENT_BYTES:
+            link.wait(lambda: link.unsent.forget_sent() <= _MOST_UNSENT_BYTES, self._look_at_late)
+
+    def _copy_lent(self) -> None:
+        """Copy what was lent: it may be sent after the superstep has ended here."""
+        for staged in self._staged.values():
+            for index, (room, buffer) in enumerate(staged):
+                if buffer is None:
+                    copy = self._link.buffers.take(len(room))
+                    copy[: len(room)] = room
+                    staged[index] = Staged(copy[: len(room)], copy)
+
+    def _post_obliviously(self, parcels: Mapping[int, tuple[int, Parcel]], stamp: int) -> None:
+        link, number = self._link, self._collector.ended
+        first = link.run, OBLIVIOUS, 0
+        middle = self._label, number, self._superstep
+        empty = heads.pack(*first, 0, *middle, 0, 0, stamp)
+        for pid, rank in zip(self._others, self._ranks, strict=True):
+            link.spend_credit(rank)
+            messages, parcel = parcels.get(pid, (0, None))
+            if messages:
+
+                def head(*, payloads: bool, body_bytes: int, messages: int = messages) -> bytes:
+                    return heads.pack(*first, payloads, *middle, body_bytes, messages, stamp)
+
+                self._post(head, pid, parcel, None)
+            else:
+                self._sends.start(empty, rank, HEADS)
+
+    def look(self, number: int, pids: Collection[int]) -> dict[int, ObliviousPost]:
+        """See :meth:`bsplib.backends.oblivious.Posts.look`."""
+        link = self._link
+        link.pump()
+        came = self._box.oblivious[number]
+        posts = {pid: came.pop(self.members[pid]) for pid in pids if self.members[pid] in came}
+        if number < self._box.passed and not came:
+            del self._box.oblivious[number]
+        full = [post for post in posts.values() if post.head.messages]
+        if number >= self._box.passed:  # else they are an error, and never opened
+            self._open(full)
+        for post in posts.values():
+            link.credit(post)
+        return {pid: self._oblivious_post(post) for pid, post in posts.items()}
+
+    def _oblivious_post(self, post: Post) -> ObliviousPost:
+        head = post.head
+        if not head.messages:
+            return NOTHING
+        parcel = Parcel() if post.parcel is None else Parcel.of_plain(post.parcel)
+        return ObliviousPost(head.messages, parcel, head.stamp)
+
+    def wait(self, number: int, pids: Sequence[int]) -> None:
+        """See :meth:`bsplib.backends.oblivious.Posts.wait`."""
+        ranks = {self.members[pid] for pid in pids}
+        came = self._box.oblivious[number]
+
+        def suspect() -> None:
+            self._collector.read_late()
+            for pid in pids:
+                rank = self.members[pid]
+                why = self._why_absent(rank)
+                if self._box.latest(MEET, rank) >= self._superstep:
+                    why = ENDED_BY_SYNC
+                self._raise_if(why, "oblsync", pid)
+
+        self._link.wait(lambda: not ranks.isdisjoint(came), suspect, lambda: self._ask(ranks))
+
+    def _look_at_late(self) -> None:
+        self._collector.read_late()
+        self._link.release_left_groups()
+
+    # -- groups -----------------------------------------------------------------------------
+
+    def split(self, ordinal: int, index: int, pids: Sequence[int]) -> MpiPort:
+        """See :meth:`Port.split`."""
+        members = as_members([self.members[pid] for pid in pids])
+        label = heads.label_of(self._label, ordinal, index)
+        return MpiPort(self._link, pids.index(self.pid), members, label, self)
+
+    def close(self) -> None:
+        """See :meth:`Port.close`."""
+        self._drop_staged()
+        if self._parent is not None:
+            self._box.passed = _FOREVER
+            self._link.leave_group(self._label)
+            if not self.try_to_release():
+                self._link.left_over.append(self)
+
+    def try_to_release(self) -> bool:
+        """See :meth:`LeftGroup.try_to_release`."""
+        self._collector.read_late()
+        if not self._collector.has_read_all():
+            return False
+        self._link.forget_group(self._label)
+        return True
+
+
+def _nothing() -> None:
+    pass

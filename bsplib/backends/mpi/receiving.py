@@ -1,0 +1,196 @@
+"""What follows the heads of posts: bodies that are too large for their heads, and payloads.
+
+All of it is received in the order in which it was sent: see PROTOCOL.md.
+"""
+
+from __future__ import annotations
+
+import marshal
+from collections import deque
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+from bsplib.backends.base import Room
+from bsplib.backends.mpi.buffers import Buffers
+from bsplib.backends.mpi.heads import MOST_BODY, Head
+from bsplib.backends.mpi.sending import BODIES, PAYLOADS, PIECE_BYTES
+
+
+class Payload:
+    """A payload: one that another process sends here, or one of this process for itself."""
+
+    __slots__ = ("_requests", "buffer", "nbytes", "room")
+
+    def __init__(self, nbytes: int, room: Room | None = None, buffer: Room | None = None) -> None:
+        self.nbytes = nbytes
+        self.room = room
+        """Where it is, or will be; None before its receive has started."""
+        self.buffer = buffer
+        """The buffer in which it is; None if it is in memory of the program."""
+        self._requests: list[MPI.Request] = []
+
+    def receive(
+        self, comm: MPI.Intracomm, source: int, tag: int, room: Room, buffer: Room | None = None
+    ) -> None:
+        """Start to receive it."""
+        self.room, self.buffer = room, buffer
+        self._requests = [
+            comm.Irecv((room[begin : begin + PIECE_BYTES], MPI.BYTE), source, tag)
+            for begin in range(0, self.nbytes, PIECE_BYTES)
+        ]
+
+    def is_here(self) -> bool:
+        """Tell whether it has come."""
+        if self._requests and MPI.Request.Testall(self._requests):
+            self._requests = []
+        return not self._requests
+
+
+class Post:
+    """What another process has sent to this one at a meeting."""
+
+    __slots__ = (
+        "_body",
+        "body",
+        "common",
+        "first",
+        "head",
+        "is_credited",
+        "parcel",
+        "payloads",
+        "source",
+    )
+
+    def __init__(self, source: int, head: Head, body: bytes | None) -> None:
+        self.source = source
+        """Rank of that process."""
+        self.head = head
+        self.body: bytes | memoryview | None = body
+        """The body where it is known; None where it has to be received."""
+        self.is_credited = False
+        """The sender of an oblivious post knows that this one needs no memory any more."""
+        self._body: Payload | None = None
+        self.parcel: tuple[Any, ...] | None = None
+        self.common: Any = None
+        self.first = 0
+        """Number of the first payload among those of that process for this one in the group."""
+        self.payloads: list[Payload] | None = None
+
+    def receive_body(self, comm: MPI.Intracomm) -> None:
+        """Start to receive a body that was not part of the head."""
+        nbytes = self.head.body_bytes
+        self._body = Payload(nbytes)
+        self._body.receive(comm, self.source, BODIES, np.empty(nbytes, np.uint8))
+
+    def has_body(self) -> bool:
+        """Tell whether the body is here."""
+        if self.body is None and self._body is not None and self._body.is_here():
+            assert self._body.room is not None
+            self.body, self._body = self._body.room.data, None
+        return self.body is not None
+
+    def read(self) -> None:
+        """Take the body apart."""
+        if self.payloads is None:
+            assert self.body is not None
+            self.parcel, self.common, self.first, sizes = marshal.loads(self.body)
+            self.payloads = [Payload(nbytes) for nbytes in sizes]
+            self.body = b""
+
+
+def body_of(parcel: Any, common: Any, first: int, sizes: list[int]) -> bytes:
+    """Return the body of a post.
+
+    Args:
+        parcel: in plain values; None if there is none.
+        common: announcement for all processes.
+        first: number of the first payload.
+        sizes: of the payloads.
+    """
+    return marshal.dumps((parcel, common, first, sizes))
+
+
+class Inflow:
+    """What follows the heads of one other process and has not been received yet.
+
+    Args:
+        comm: of the job.
+        buffers: of this process.
+    """
+
+    def __init__(self, comm: MPI.Intracomm, buffers: Buffers) -> None:
+        self._comm = comm
+        self._buffers = buffers
+        self._bodies: deque[Post] = deque()
+        self._payloads: deque[Post] = deque()
+        self._dropped: list[Payload] = []
+
+    def expect(self, post: Post) -> None:
+        """Note what follows a head; called in the order of the heads."""
+        if post.head.body_bytes > MOST_BODY:
+            self._bodies.append(post)
+        if post.head.payloads:
+            self._payloads.append(post)
+
+    def start_bodies(self, post: Post) -> None:
+        """Start to receive the body of a post, after those of earlier ones."""
+        if post in self._bodies:
+            self._start_bodies(post)
+
+    def _start_bodies(self, last: Post) -> None:
+        while True:
+            post = self._bodies.popleft()
+            post.receive_body(self._comm)
+            if post is last:
+                return
+
+    def before(self, post: Post) -> list[Post]:
+        """Return the posts whose payloads have to be received before those of a post."""
+        if post not in self._payloads:
+            return []
+        earlier = list(self._payloads)
+        return earlier[: earlier.index(post)]
+
+    def start_payloads(self, last: Post, places: Mapping[Payload, Room]) -> None:
+        """Start to receive the payloads of a post, after those of earlier ones.
+
+        All these posts have been read.
+
+        Args:
+            last: the post.
+            places: memory of the program for some of the payloads.
+        """
+        while last in self._payloads:
+            post = self._payloads.popleft()
+            for payload in post.payloads or ():
+                room = places.get(payload)
+                buffer = None
+                if room is None:
+                    buffer = self._buffers.take(payload.nbytes)
+                    room = buffer[: payload.nbytes]
+                payload.receive(self._comm, post.source, PAYLOADS, room, buffer)
+
+    def drop(self) -> bool:
+        """Receive for nobody what has not been received; tell whether nothing is left."""
+        while self._bodies:
+            self._start_bodies(self._bodies[-1])
+        while self._payloads and self._payloads[0].has_body():
+            post = self._payloads[0]
+            post.read()
+            self.start_payloads(post, {})
+            self._dropped += post.payloads or ()
+        self._dropped = [payload for payload in self._dropped if not payload.is_here()]
+        return not (self._payloads or self._dropped)
+
+
+def flat(memory: Any) -> Room:
+    """Return contiguous memory as bytes."""
+    return np.frombuffer(memory, np.uint8)
+
+
+def all_here(payloads: Iterable[Payload]) -> bool:
+    """Tell whether all payloads have come."""
+    return all(payload.is_here() for payload in payloads)
