@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from queue import Empty, SimpleQueue
@@ -12,6 +15,8 @@ import pytest
 from bsplib.backends.base import Stopped
 from bsplib.backends.mpi import clocks
 from bsplib.backends.mpi.clocks import MOST_BATCHES, Clocks, Sample, believed, sample
+from tests.hosts.launching import mpiexec
+from tests.mpi_installations import ALL
 
 HOUR_NS = 3600 * 10**9
 RUNNING = bytes(1)
@@ -172,3 +177,37 @@ def test_where_the_system_does_not_tell_each_process_has_a_clock_of_its_own(monk
 
 def test_the_key_can_travel_as_an_array():
     assert np.frombuffer(clocks.clock_key(), np.uint8).shape == (16,)
+
+
+# -- across hosts ---------------------------------------------------------------------------------
+
+ALIGN = """
+import json, sys
+from mpi4py import MPI
+from bsplib.backends.mpi.clocks import Clocks
+
+comm = MPI.COMM_WORLD
+found = Clocks(comm, memoryview(bytes(1))).align(comm.size, again=False)
+everywhere = comm.gather(found)
+if comm.rank == 0:
+    print(json.dumps(everywhere))
+"""
+HOSTS_APART_NS = 10**12
+"""The clock of each of the test's hosts is so far ahead of that of the one before."""
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize("mpi", ALL, ids=lambda mpi: mpi.distribution)
+def test_the_clocks_of_four_hosts_are_measured_within_the_bound(hosts, mpi):
+    if not mpi.is_here():
+        pytest.skip(f"{mpi.title} is not installed: pip install -e '.[dev]'")
+    line = mpiexec(hosts, mpi, 8, 2, sys.executable, "-c", ALIGN)
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found[::2] == found[1::2]  # two processes on each host
+    assert [host for host, _, _ in found[::2]] == hosts.names
+    for number, (_, offset_ns, bound_ns) in enumerate(found[::2]):
+        assert abs(offset_ns + number * HOSTS_APART_NS) <= bound_ns
+        # A message takes at least 1 ms each way, and no bound can be better than that.
+        assert (bound_ns >= 10**6) == (number > 0)
