@@ -18,6 +18,7 @@ import numpy as np
 from profiler import format as fmt
 from profiler.booking import Books, keep_books
 from profiler.costs import waiting_ns
+from profiler.hosts import ProcessNames
 from profiler.kinds import COMM, COMP, CORE, FIXED, SUB_GROUPS, SYNC, find_entries, spots_of
 from profiler.pricing import Priced, price
 from profiler.rates import Rates, rates_of_run
@@ -85,6 +86,8 @@ class Loss:
     """Position in ``run.groups`` of the group of that superstep."""
     count: int
     """Number of supersteps."""
+    who: str
+    """Their names, with their hosts where there are several; empty for the whole run."""
     text: str = field(repr=False)
     """A sentence, in which ``{lost}``, ``{cost}`` and ``{share}`` stand for the figures."""
 
@@ -252,6 +255,7 @@ def _losses(
     np.add.at(by_spot, of_origin, by_origin)
     chosen = books.cells.steps * priced.booked[books.cells.group]
     steps = np.bincount(of_origin[books.cells.origin], chosen, len(spots)).astype(int).tolist()
+    names = ProcessNames(callgraph.run)
     losses = []
     for entry in find_entries(callgraph, books, priced):
         parts = by_spot[entry.spot]
@@ -263,7 +267,8 @@ def _losses(
         text = template(entry, callgraph)
         count = steps[entry.spot] if entry.source == SYNC else entry.count
         place = entry.chain, entry.pids, entry.superstep, entry.group, count
-        losses.append(Loss(seconds, entry.kind, entry.habit, *place, text))
+        who = names(entry.pids) if entry.pids else ""
+        losses.append(Loss(seconds, entry.kind, entry.habit, *place, who, text))
     losses += _waiting(callgraph)
     return tuple(sorted(losses, key=lambda loss: -loss.seconds))
 
@@ -280,7 +285,7 @@ def _waiting(callgraph: CallGraph) -> list[Loss]:
     if not waited_ns:
         return []
     text = waiting_template(run.nprocs, run.meta.get("cores"))
-    return [Loss(waited_ns / 1e9 / run.nprocs, CORE, FIXED, (), (), None, 0, 0, text)]
+    return [Loss(waited_ns / 1e9 / run.nprocs, CORE, FIXED, (), (), None, 0, 0, "", text)]
 
 
 def _booked(parts: NDArray[np.float64]) -> Booked:

@@ -14,6 +14,7 @@ import numpy as np
 from bsplib.sync_kinds import Kind
 from profiler import format as fmt
 from profiler.costs import METRICS, elapsed_s, record_costs, superstep_numbers
+from profiler.hosts import host_names, hosts_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +44,7 @@ def facts(run: Run, number: int) -> dict[str, str | int | float | bool]:
     return {
         "run": number,
         "program": fmt.program(run, most=10_000),
-        "host": fmt.said(run, "host"),
+        "host": host_names(run),
         "backend": fmt.said(run, "backend"),
         "started": fmt.said(run, "started"),
         "nprocs": run.nprocs,
@@ -80,7 +81,8 @@ def processes(callgraph: CallGraph) -> Columns:
     """Return what each process has of each node: one row for each of both.
 
     Columns: id and name of the node, pid, and comp_s, comm_s, idle_s and h_bytes. Their sums
-    over the processes are the averages of the node times the number of processes.
+    over the processes are the averages of the node times the number of processes. Where the
+    processes ran on several hosts, host is a column, too.
     """
     found, values = _nodes_and_costs(callgraph)
     nprocs = callgraph.run.nprocs
@@ -89,6 +91,8 @@ def processes(callgraph: CallGraph) -> Columns:
         "name": [fmt.label(node) for node in found for _ in range(nprocs)],
         "pid": np.tile(np.arange(nprocs), len(found)),
     }
+    if hosts := hosts_of(callgraph.run):
+        table["host"] = list(hosts) * len(found)
     for metric in METRICS:
         pies = [cost[metric].pie for cost in values]
         table[f"{metric}_{UNITS[metric]}"] = np.concatenate(pies)

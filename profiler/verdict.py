@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from profiler import format as fmt
+from profiler.hosts import ProcessNames
 from profiler.kinds import (
     COMM,
     COMP,
@@ -128,8 +129,7 @@ def sentence(loss: Loss, cost_s: float, *, places: int = 1) -> Sentence:
     """
     node = loss.chain[-1] if loss.chain else None
     superstep = loss.superstep if loss.group == 0 else None
-    who = processes(loss.pids) if loss.kind == GROUPS else ""
-    text = filled(loss.text, loss.seconds, cost_s, who, loss.count, places)
+    text = filled(loss.text, loss.seconds, cost_s, loss.who, loss.count, places)
     return Sentence(text, loss.seconds, loss.kind, node, superstep)
 
 
@@ -169,10 +169,11 @@ def template(entry: Entry, callgraph: CallGraph) -> str:
     These are the words of :func:`filled`; braces in names from the trace are doubled.
     """
     where = _where(entry.chain, callgraph)
+    name = _escaped(ProcessNames(callgraph.run)(entry.pids)) if entry.pids else ""
     if entry.source == COMP:
-        return _of_computation(entry, where)
+        return _of_computation(entry, where, name)
     if entry.source == COMM:
-        return _of_bytes(entry, where)
+        return _of_bytes(entry, where, name)
     if entry.kind == GROUPS:
         text = f"waiting for the sub-group of {{who}}, which costs most, {where} ({GROUPS})"
         return f"{_LOST} ({{share}}) are lost {text}; equal sub-groups would save it."
@@ -185,22 +186,20 @@ _EVEN = "an even share would save it"
 """What balance would save: the loss is measured against an even share of the same work."""
 
 
-def _of_computation(entry: Entry, where: str) -> str:
-    (pid,) = entry.pids
+def _of_computation(entry: Entry, where: str, name: str) -> str:
     if entry.habit == ROTATING:
         text = f"waiting for another process each time {where} (rotating straggler)"
     elif entry.habit == ONE_OFF:
-        once = f"most of it in {_superstep(entry)} for process {pid}"
+        once = f"most of it in {_superstep(entry)} for {name}"
         text = f"waiting {where}, {once} (one-off straggler)"
     else:
-        text = f"waiting for process {pid} {where} (fixed straggler{_branch(entry)})"
+        text = f"waiting for {name} {where} (fixed straggler{_branch(entry)})"
     return f"{_LOST} ({{share}}) are lost {text}; {_EVEN}."
 
 
-def _of_bytes(entry: Entry, where: str) -> str:
-    (pid,) = entry.pids
+def _of_bytes(entry: Entry, where: str, name: str) -> str:
     way = {FAN_IN: "to", FAN_OUT: "from"}.get(entry.kind, "to and from")
-    who = "another process each time" if entry.habit == ROTATING else f"process {pid}"
+    who = "another process each time" if entry.habit == ROTATING else name
     kind = entry.kind if entry.habit == FIXED else f"{entry.habit} {entry.kind}"
     once = f", most of it in {_superstep(entry)}" if entry.habit == ONE_OFF else ""
     text = f"waiting for the transfers {way} {who} {where}{once} ({kind})"
@@ -216,16 +215,6 @@ def _branch(entry: Entry) -> str:
 
 def _superstep(entry: Entry) -> str:
     return f"superstep {entry.superstep}" + (" of a sub-group" if entry.group else "")
-
-
-def processes(pids: Sequence[int]) -> str:
-    """Return the names of some processes, such as ``processes 4 to 7``."""
-    if len(pids) == 1:
-        return f"process {pids[0]}"
-    if list(pids) == list(range(pids[0], pids[-1] + 1)):
-        return f"processes {pids[0]} to {pids[-1]}"
-    shown = ", ".join(map(str, pids[:4]))
-    return f"processes {shown}" + (", ..." if len(pids) > 4 else "")
 
 
 def _where(chain: tuple[str, ...], callgraph: CallGraph) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from profiler.booking import RULES, keep_books
 from profiler.costs import waiting_ns
+from profiler.hosts import ProcessNames
 from profiler.kinds import find_entries, spots_of
 from profiler.pricing import price
 from profiler.verdict import (
@@ -24,15 +25,12 @@ from profiler.verdict import (
     MOST_SENTENCES,
     NOTHING,
     SPREAD_TEXT,
-    processes,
     template,
     waiting_template,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bsplib.recording.records import GroupInfo
+    from bsplib.recording.records import Run
     from profiler.booking import Books, Floats
     from profiler.callgraph import CallGraph
     from profiler.pricing import Priced
@@ -57,11 +55,7 @@ def describe_books(callgraph: CallGraph, rates: Rates) -> Json:
     number = {node: position for position, node in enumerate(callgraph.graph)}
     entries = find_entries(callgraph, books, priced)
     _, spot_of_origin = spots_of(callgraph)
-    return (
-        _groups(books, callgraph.run.groups)
-        if whole
-        else _chosen(books, priced, callgraph.run.groups)
-    ) | {
+    return (_groups(books, callgraph.run) if whole else _chosen(books, priced, callgraph.run)) | {
         "spots": spot_of_origin.tolist(),
         "entries": [
             {
@@ -98,15 +92,16 @@ def _waiting(callgraph: CallGraph) -> Json | None:
     return {"seconds": waited_ns / 1e9 / run.nprocs, "text": text}
 
 
-def _groups(books: Books, groups: Sequence[GroupInfo]) -> Json:
+def _groups(books: Books, run: Run) -> Json:
     """Return all groups, with what is booked for each of them."""
+    name = ProcessNames(run)
     cells = books.cells
     return {
         "groups": {
             "parent": books.parent.tolist(),
             "size": books.size.tolist(),
             "partition": books.partition_of.tolist(),
-            "who": [processes(group.members) for group in groups],
+            "who": [name(group.members) for group in run.groups],
         },
         "partitions": {
             "parent": books.partitions.parent.tolist(),
@@ -125,7 +120,7 @@ def _groups(books: Books, groups: Sequence[GroupInfo]) -> Json:
     }
 
 
-def _chosen(books: Books, priced: Priced, groups: Sequence[GroupInfo]) -> Json:
+def _chosen(books: Books, priced: Priced, run: Run) -> Json:
     """Return the groups that are booked as if they were one, and what others wait for them."""
     cells = books.cells
     booked = priced.booked[cells.group]
@@ -147,11 +142,11 @@ def _chosen(books: Books, priced: Priced, groups: Sequence[GroupInfo]) -> Json:
             "h": {rule: total(cells.h[rule]) for rule in RULES},
             "hLost": {rule: total(cells.h_lost[rule]) for rule in RULES},
         },
-        "waits": _waits(books, priced, groups),
+        "waits": _waits(books, priced, run),
     }
 
 
-def _waits(books: Books, priced: Priced, groups: Sequence[GroupInfo]) -> list[Json]:
+def _waits(books: Books, priced: Priced, run: Run) -> list[Json]:
     """Return what is waited for booked sub-groups: the quantities in seconds at any rates."""
     totals = _totals(books, priced)
     inside = np.flatnonzero(books.partition_of >= 0)
@@ -162,18 +157,19 @@ def _waits(books: Books, priced: Priced, groups: Sequence[GroupInfo]) -> list[Js
     waited *= priced.booked[books.partitions.parent][:, None]
     at = books.partitions.origin
     known = np.unique(at[at >= 0])
+    name = ProcessNames(run)
     waits = []
     for origin in known:
         mine = np.flatnonzero(at == origin)
         w, steps, *h = waited[mine].sum(axis=0).tolist()
-        worst = groups[priced.costliest[mine[np.argmax(priced.lost_s[mine])]]]
+        worst = run.groups[priced.costliest[mine[np.argmax(priced.lost_s[mine])]]]
         waits.append(
             {
                 "origin": int(origin),
                 "w": w,
                 "steps": steps,
                 "h": dict(zip(RULES, h, strict=True)),
-                "who": processes(worst.members),
+                "who": name(worst.members),
             }
         )
     return waits

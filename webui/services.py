@@ -15,6 +15,7 @@ from profiler import format as fmt
 from profiler.callgraph import build
 from profiler.costs import METRICS, root_count, waiting_ns
 from profiler.dot import LayoutError
+from profiler.hosts import hosts_of
 from profiler.losses import book
 from profiler.rates import Rates, rates_of_run
 from webui import shown
@@ -88,7 +89,17 @@ def describe_facts(run: Run) -> Json:
         "waiting_s": None if waited_ns is None else waited_ns / 1e9,
         "supersteps": root_count(run),
         "machine": _machine_name(run.meta.get("machine")),
+        "hosts": _hosts(run),
     }
+
+
+def _hosts(run: Run) -> Json | None:
+    """Return the names of the hosts, and by pid the position of a process's host among them."""
+    hosts = hosts_of(run)
+    if not hosts:
+        return None
+    position = {name: number for number, name in enumerate(dict.fromkeys(hosts))}
+    return {"names": list(position), "of": [position[name] for name in hosts]}
 
 
 def describe_head(run: Run | RunHead) -> Json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from profiler.format import visible
+from profiler.hosts import host_names
 
 if TYPE_CHECKING:
     from bsplib.recording.records import Run
@@ -48,7 +49,7 @@ def _conditions(run: Run) -> dict[str, str]:
         "program": f"program {_short(meta.get('program', 'unknown'))}",
         "backend": f"backend {_short(meta.get('backend', 'unknown'))}",
         "machine": f"Machine {_short(name)}" if name else "no Machine",
-        "host": f"host {_short(meta.get('host', 'unknown'))}",
+        "host": f"host {_short(host_names(run))}",
         "cores": _number(meta.get("cores", "unknown"), "core", "cores"),
     }
 

@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from profiler import format as fmt
+from profiler.hosts import ProcessNames
 from profiler.kinds import FAN_IN, FAN_OUT, FIXED, ONE_OFF, ROTATING, UNEVEN
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def _whom(comparison: Comparison, nodes: list[Compared], seconds: float, kinds: 
         return "others"
     if greatest.habit == ROTATING:
         return "another process each time"
-    return f"process {greatest.pids[0]}"
+    return ProcessNames(ledger.callgraph.run).one(greatest.pids[0])
 
 
 def _measured(comparison: Comparison) -> str:

@@ -21,6 +21,7 @@ from bsplib.sync_kinds import Kind
 from profiler import format as fmt
 from profiler.costs import computation_ns, h_relation, spent_ns
 from profiler.export.heading import title_lines
+from profiler.hosts import ProcessNames
 from profiler.limits import TooLargeError
 from profiler.window import root_supersteps
 
@@ -72,8 +73,9 @@ def _events(request: Request) -> Iterator[Event]:
 def _names(run: Run) -> Iterator[Event]:
     """Yield the names of the tracks, and their order."""
     yield _meta("process_name", 0, {"name": title_lines(run)[0]})
+    names = ProcessNames(run)
     for pid in range(run.nprocs):
-        yield _meta("thread_name", pid, {"name": f"process {pid}"})
+        yield _meta("thread_name", pid, {"name": names.one(pid)})
         yield _meta("thread_sort_index", pid, {"sort_index": pid})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from profiler import format as fmt
+from profiler.hosts import host_names
 
 if TYPE_CHECKING:
     from bsplib.recording.records import Run
@@ -15,6 +16,6 @@ TITLE_COLUMNS = 100
 
 def title_lines(run: Run) -> list[str]:
     """Return the program with its arguments; then how, where and when it ran."""
-    where = [f"host {fmt.said(run, 'host')}"] if run.meta.get("host") else []
+    where = [f"host {host_names(run)}"] if run.meta.get("host") else []
     when = [f"started {fmt.said(run, 'started')}"] if run.meta.get("started") else []
     return [fmt.program(run, TITLE_COLUMNS), ", ".join([fmt.circumstances(run), *where, *when])]

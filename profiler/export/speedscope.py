@@ -16,6 +16,7 @@ import numpy as np
 from profiler import format as fmt
 from profiler.costs import computation_ns, spent_ns
 from profiler.export.heading import title_lines
+from profiler.hosts import ProcessNames
 from profiler.limits import TooLargeError
 from profiler.losses import lost_by_record
 
@@ -77,6 +78,7 @@ def _profiles(request: Request) -> list[dict[str, Any]]:
     spent = _spent(run)
     order = np.lexsort((run.records["end"], run.records["pid"]))
     bounds = np.searchsorted(run.records["pid"][order], np.arange(run.nprocs + 1))
+    names = ProcessNames(run)
     for pid in range(run.nprocs):
         rows = order[bounds[pid] : bounds[pid + 1]]
         rows, phases = np.repeat(rows, len(PHASES)), np.tile(np.arange(len(PHASES)), len(rows))
@@ -86,7 +88,7 @@ def _profiles(request: Request) -> list[dict[str, Any]]:
             below[origin][phase]
             for origin, phase in zip(origins[rows[kept]], phases[kept], strict=True)
         ]
-        profiles.append(_sampled(f"process {pid}", samples, times[kept].tolist()))
+        profiles.append(_sampled(names.one(pid), samples, times[kept].tolist()))
     return profiles
 
 

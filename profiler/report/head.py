@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 
 from profiler import format as fmt
+from profiler.hosts import where
 from profiler.kinds import CORE
 from profiler.report.lines import print_wrapped
 from profiler.verdict import MOST_SENTENCES, sentence
@@ -30,6 +31,8 @@ def print_title(profile: RunProfile, console: Console) -> None:
     print_wrapped(console, f"{head}, {how}" if fits else head, style="bold")
     if not fits:
         print_wrapped(console, f"  {how}", style="bold")
+    if on := where(profile.run):
+        print_wrapped(console, f"  {on}")
 
 
 def print_verdict(profile: RunProfile, console: Console) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from profiler.losses import book
 from profiler.rates import Rates
-from profiler.verdict import MOST_SENTENCES, filled, processes
+from profiler.verdict import MOST_SENTENCES, filled
 
 FREE = Rates(g=0.0, l=0.0)
 DEAR_BYTES = Rates(g=1e-6, l=0.0)
@@ -218,16 +218,3 @@ def test_names_with_braces_and_control_characters_stay_harmless(script):
     assert text.startswith("50.0 of 100 ns (50%)")
     assert "in {cost}{who}{{}}" in text
     assert "\x1b" not in text
-
-
-@pytest.mark.parametrize(
-    ("pids", "text"),
-    [
-        ([3], "process 3"),
-        (range(4, 8), "processes 4 to 7"),
-        ([0, 4, 8], "processes 0, 4, 8"),
-        (range(0, 40, 4), "processes 0, 4, 8, 12, ..."),
-    ],
-)
-def test_processes_are_named_shortly(pids, text):
-    assert processes(pids) == text

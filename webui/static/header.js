@@ -90,7 +90,7 @@ export function createHeader(context) {
     const parts = [
       processes(run.nprocs),
       run.cores === null ? null : count(run.cores, "core"),
-      run.backend, run.host,
+      run.backend, run.hosts === null ? run.host : count(run.hosts.names.length, "host"),
       run.started === null ? null : started(run.started),
       count(run.supersteps, "superstep"), seconds(run.elapsed_s),
     ];

@@ -3,6 +3,7 @@
 import { html } from "./dom.js";
 import { bytes, integer, label, percent, seconds } from "./format.js";
 import { LAYERS, TIMES } from "./heat.js";
+import { processRange } from "./names.js";
 
 function supersteps(heat, column) {
   const [first, last] = [heat.first[column], heat.last[column]];
@@ -26,8 +27,7 @@ function times(heat, cell, size) {
 /* The supersteps, processes, cost centre, times, h and loss of a cell: elements. On the axis
    of time a cell is a part of a superstep, or of several. */
 export function describeCell({ heat, column, row }, model, axis) {
-  const [first, last] = heat.processes(row).map(integer);
-  const who = first === last ? `process ${first}` : `processes ${first} to ${last}`;
+  const who = processRange(model.run.run.hosts, ...heat.processes(row));
   const cell = row * heat.columns + column;
   const size = heat.processes(row)[1] - heat.processes(row)[0] + 1;
   const each = size === 1 ? "" : " each";

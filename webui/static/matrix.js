@@ -3,6 +3,7 @@
 
 import { html } from "./dom.js";
 import { bytes, count, integer, percent } from "./format.js";
+import { processName, processRange } from "./names.js";
 import { paint, ramp, sized } from "./ramp.js";
 import { colour } from "./theme.js";
 import { ticks } from "./ticks.js";
@@ -48,13 +49,8 @@ function pids({ first, end, size }, block) {
   return [from, Math.min(end, from + size) - 1];
 }
 
-function who(blocks, block) {
-  const [from, to] = pids(blocks, block).map(integer);
-  return from === to ? `process ${from}` : `processes ${from} to ${to}`;
-}
-
 /* Makes the canvas. read(text, details): what is under the pointer; zoom(senders, receivers): ranges of
-   pids that the reader wants to see more finely. { canvas, show(answer, logarithmic), redraw() } */
+   pids that the reader wants to see more finely. { canvas, show(answer, logarithmic, hosts), redraw() } */
 export function createMatrix(read, zoom) {
   const canvas = html("canvas", {
     class: "matrix", tabindex: 0, role: "application",
@@ -62,6 +58,7 @@ export function createMatrix(read, zoom) {
   });
   let data = null;
   let image = null;
+  let hosts = null;
   let logarithmic = true;
   let cursor = null; // [row, column]; the row or column is null beside the cells
 
@@ -130,6 +127,10 @@ export function createMatrix(read, zoom) {
 
   // -- what is under the pointer -------------------------------------------------------------
 
+  function who(blocks, block) {
+    return processRange(hosts, ...pids(blocks, block));
+  }
+
   function readCell(row, column) {
     const cell = row * data.columns + column;
     const size = data.sizes[cell];
@@ -142,7 +143,7 @@ export function createMatrix(read, zoom) {
 
   function readSum(blocks, block, sums, verb) {
     const single = blocks.size === 1;
-    const most = `; most by process ${integer(sums.pid[block])}: ${bytes(sums.most[block])}`;
+    const most = `; most by ${processName(hosts, sums.pid[block])}: ${bytes(sums.most[block])}`;
     const [first, ...rest] = who(blocks, block);
     const plural = pids(blocks, block)[0] !== pids(blocks, block)[1];
     return [
@@ -210,7 +211,8 @@ export function createMatrix(read, zoom) {
   canvas.addEventListener("keydown", (event) => data !== null && onKey(event));
   new ResizeObserver(redraw).observe(canvas);
 
-  function show(answer, scale) {
+  function show(answer, scale, where) {
+    hosts = where;
     if (data === null || answer !== data.answer) {
       data = { ...arranged(answer), answer };
       cursor = null;

@@ -3,6 +3,7 @@
 import { html } from "./dom.js";
 import { selection } from "./detail.js";
 import { METRICS, amount, integer, percent } from "./format.js";
+import { onHosts, processName } from "./names.js";
 import { bars, pie, ranked, strip } from "./shares.js";
 
 const MOST_SLICES = 16; // of a pie
@@ -19,29 +20,29 @@ function leaders(values, order) {
   return order.slice(0, behind < 0 ? order.length : behind).sort((a, b) => a - b);
 }
 
-function names(pids) {
-  if (pids.length === 1) return `process ${integer(pids[0])}`;
+function names(pids, hosts) {
+  if (pids.length === 1) return processName(hosts, pids[0]);
   if (pids.length > MOST_NAMES) return `${integer(pids.length)} processes`;
   const texts = pids.map(integer);
-  return `processes ${texts.slice(0, -1).join(", ")} and ${texts.at(-1)}`;
+  return `processes ${texts.slice(0, -1).join(", ")} and ${texts.at(-1)}${onHosts(hosts, pids)}`;
 }
 
 /* What the difference between the sum of maxima and the maximum of sums means. first: pids of
    those with the greatest sum, most: that sum, count: number of supersteps. */
-function meaning({ max, avg }, most, first, count) {
+function meaning({ max, avg }, most, first, count, hosts) {
   if (max === 0) return "There is nothing to share out here.";
   if (max - avg <= EVEN * max) return "The processes share this evenly.";
-  if (count <= 1) return `In the only superstep the greatest share is that of ${names(first)}.`;
+  if (count <= 1) return `In the only superstep the greatest share is that of ${names(first, hosts)}.`;
   const fixed = (most - avg) / (max - avg);
   if (fixed >= FIXED) {
-    return `Fixed: nearly all of the imbalance is that of ${names(first)}, so the sum of maxima `
+    return `Fixed: nearly all of the imbalance is that of ${names(first, hosts)}, so the sum of maxima `
       + "is hardly more than the maximum of sums.";
   }
   if (fixed <= ROTATING) {
     return "Rotating: the sums of the processes are nearly even, but in each superstep another "
       + "process has the most.";
   }
-  return `Partly fixed: the greatest sum is that of ${names(first)}, but in many supersteps `
+  return `Partly fixed: the greatest sum is that of ${names(first, hosts)}, but in many supersteps `
     + "another process has more.";
 }
 
@@ -89,7 +90,7 @@ export function create(host, { store, api, query }) {
         type: "button", title, "aria-pressed": String(name === metric), onclick: () => choose(name),
       }, name)));
     const { pie: values } = selected.part.cost[metric];
-    if (values) body.replaceChildren(...content(selected.part, metric, values));
+    if (values) body.replaceChildren(...content(selected.part, metric, values, shown.model.run.run.hosts));
     else ask(shown, metric);
   }
 
@@ -102,7 +103,7 @@ export function create(host, { store, api, query }) {
     try {
       const path = api.address(state.trace, state.run, "processes", { ...query(), ...which });
       const pies = await api.get(path);
-      if (asked === shown) body.replaceChildren(...content(selected.part, metric, pies[metric]));
+      if (asked === shown) body.replaceChildren(...content(selected.part, metric, pies[metric], model.run.run.hosts));
     } catch (error) {
       if (asked === shown) body.replaceChildren(html("p", { class: "quiet" }, error.message));
     }
@@ -117,7 +118,7 @@ export function create(host, { store, api, query }) {
 }
 
 /* The charts of some values by pid, and what they add up to. */
-function content(part, metric, values) {
+function content(part, metric, values, hosts) {
   const cost = part.cost[metric];
   const order = ranked(values);
   const total = values.reduce((sum, value) => sum + value, 0);
@@ -136,7 +137,7 @@ function content(part, metric, values) {
 
   function tell(pid) {
     pointed = pid;
-    const text = `process ${integer(pid)}: ${amount(values[pid], metric)}, `
+    const text = `${processName(hosts, pid)}: ${amount(values[pid], metric)}, `
       + `${percent(total ? values[pid] / total : 0)} of all`;
     readout.textContent = text;
     box.setAttribute("aria-valuenow", pid);
@@ -158,7 +159,7 @@ function content(part, metric, values) {
 
   tell(pointed);
   return [box, readout, sums(cost, most, metric),
-    html("p", { class: "quiet" }, meaning(cost, most, first, part.count))];
+    html("p", { class: "quiet" }, meaning(cost, most, first, part.count, hosts))];
 }
 
 function scale(count) {

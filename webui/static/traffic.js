@@ -5,6 +5,7 @@ import { selection } from "./detail.js";
 import { button, html } from "./dom.js";
 import { bytes, count, integer, label, seconds } from "./format.js";
 import { createMatrix } from "./matrix.js";
+import { processName } from "./names.js";
 import { rampLegend } from "./ramp.js";
 import { createScatter, markLegend } from "./scatter.js";
 import { segments } from "./segments.js";
@@ -100,7 +101,7 @@ export function create(host, context) {
 
   function showMatrix(sentence = "") {
     const { traffic } = answers;
-    const { least, most } = matrix.show(traffic, scale === "log");
+    const { least, most } = matrix.show(traffic, scale === "log", model.run.run.hosts);
     note.textContent = sentence || (traffic.senders.size > 1 ? ZOOM : "");
     const middle = scale === "log" ? Math.sqrt(least * most) : most / 2;
     const lowest = scale === "log" ? least : 0;
@@ -119,7 +120,7 @@ export function create(host, context) {
     title.textContent = `Traffic of ${label(model.nodes[chosen])}`;
     const greatest = ({ most, pid }) => {
       const at = most.indexOf(Math.max(...most));
-      return most[at] > 0 ? `${bytes(most[at])}, process ${integer(pid[at])}` : "0 B";
+      return most[at] > 0 ? `${bytes(most[at])}, ${processName(model.run.run.hosts, pid[at])}` : "0 B";
     };
     const self = traffic.self.reduce((a, b) => a + b, 0);
     const rows = [

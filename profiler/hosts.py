@@ -1,0 +1,99 @@
+"""The hosts of the processes of a run, and the names of processes with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from profiler import format as fmt
+
+if TYPE_CHECKING:
+    from bsplib.recording.records import Run, RunHead
+
+MOST_HOSTS = 3
+"""More hosts of some processes are counted and not named."""
+MOST_LISTED = 8
+"""The same for the hosts of a run."""
+_LONGEST = 60
+
+
+def hosts_of(run: Run | RunHead) -> tuple[str, ...]:
+    """Return the name of the host of each process, by pid.
+
+    Returns:
+        Names that are safe to show; empty where the trace does not name several hosts.
+    """
+    hosts = run.meta.get("hosts")
+    if not isinstance(hosts, list) or len(hosts) != run.nprocs:
+        return ()
+    if not all(isinstance(host, str) for host in hosts) or len(set(hosts)) < 2:
+        return ()
+    return tuple(fmt.visible(host[:_LONGEST]) for host in hosts)
+
+
+def host_names(run: Run) -> str:
+    """Return the host of a run, or its hosts: ``a``, ``a, b`` or ``12 hosts``."""
+    hosts = hosts_of(run)
+    return _listed(hosts, MOST_LISTED) if hosts else fmt.said(run, "host")
+
+
+def where(run: Run) -> str:
+    """Return on which hosts a run was, and how far their clocks may be apart.
+
+    Returns:
+        Such as ``on 2 hosts (a, b) whose clocks agree within 12.0 µs``; empty where the trace
+        does not name several hosts.
+    """
+    hosts = dict.fromkeys(hosts_of(run))
+    if not hosts:
+        return ""
+    shown = f" ({', '.join(hosts)})" if len(hosts) <= MOST_LISTED else ""
+    return f"on {len(hosts)} hosts{shown}{_agreement(run)}"
+
+
+def _listed(hosts: Iterable[str], most: int) -> str:
+    names = list(dict.fromkeys(hosts))
+    return ", ".join(names) if len(names) <= most else f"{len(names)} hosts"
+
+
+def _agreement(run: Run) -> str:
+    bounds = run.meta.get("clock_bounds_s")
+    values = list(bounds.values()) if isinstance(bounds, dict) else []
+    numbers = [value for value in values if isinstance(value, int | float)]
+    # Two hosts, each off by its bound from the clock of process 0, are apart by both.
+    apart = max(0, sum(sorted(numbers)[-2:]))
+    return f" whose clocks agree within {fmt.seconds(apart)}" if numbers else ""
+
+
+class ProcessNames:
+    """How texts name the processes of a run: with their hosts, where there are several.
+
+    Args:
+        run: the run.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._hosts = hosts_of(run)
+
+    def __call__(self, pids: Sequence[int]) -> str:
+        """Return the names of some processes, such as ``processes 4 to 7 (node2)``.
+
+        Args:
+            pids: at least one, in rising order.
+        """
+        if not self._hosts:
+            return _numbered(pids)
+        return f"{_numbered(pids)} ({_listed((self._hosts[pid] for pid in pids), MOST_HOSTS)})"
+
+    def one(self, pid: int) -> str:
+        """Return the name of a process, such as ``process 3`` or ``process 3 (node2)``."""
+        return self((pid,))
+
+
+def _numbered(pids: Sequence[int]) -> str:
+    if len(pids) == 1:
+        return f"process {pids[0]}"
+    if list(pids) == list(range(pids[0], pids[-1] + 1)):
+        return f"processes {pids[0]} to {pids[-1]}"
+    shown = ", ".join(map(str, pids[:4]))
+    return f"processes {shown}" + (", ..." if len(pids) > 4 else "")

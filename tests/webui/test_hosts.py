@@ -1,0 +1,59 @@
+"""The pages name the hosts of processes, where a run had several."""
+
+import pytest
+from playwright.sync_api import expect
+
+from bsplib.recording.records import Trace
+from tests.made_runs import RunMaker, frame
+from webui import services
+
+
+def run(**meta):
+    maker = RunMaker(4)
+    sends = [(1, 2, 1000), (3, 0, 4000)]
+    for _ in range(4):
+        maker.step((frame("main", 1, 2),), [1e-3, 1e-3, 1e-3, 4e-3], sends=sends)
+    return maker.run(host="driver", **meta)
+
+
+HOSTS = ["a", "a", "<b>", "<b>"]
+
+
+def test_the_data_of_a_run_have_the_hosts_of_processes_once():
+    assert services.describe_facts(run())["hosts"] is None
+    assert services.describe_facts(run(hosts=["a"] * 4))["hosts"] is None
+    found = services.describe_facts(run(hosts=HOSTS))["hosts"]
+    assert found == {"names": ["a", "<b>"], "of": [0, 0, 1, 1]}
+
+
+@pytest.fixture(scope="module")
+def url(served):
+    with served(Trace((run(hosts=HOSTS), run()))) as url:
+        yield url
+
+
+@pytest.mark.browser
+def test_the_pie_the_ledger_and_the_head_name_the_host(tab, url, show):
+    show(tab, url)
+    expect(tab.locator("#processes .readout")).to_contain_text("process 3 (<b>): 16.0 ms")
+    expect(tab.locator("#processes")).to_contain_text("the imbalance is that of process 3 (<b>)")
+    expect(tab.locator("#verdict")).to_contain_text("waiting for process 3 (<b>) in main")
+    expect(tab.locator("header").first).to_contain_text("2 hosts")
+    show(tab, url, "run=1")
+    expect(tab.locator("#processes .readout")).to_contain_text("process 3: 16.0 ms")
+    expect(tab.locator("header").first).to_contain_text("driver")
+
+
+@pytest.mark.browser
+def test_the_matrix_and_the_timeline_name_the_host(tab, url, show):
+    show(tab, url, "view=traffic")
+    expect(tab.locator(".traffic dl")).to_contain_text("16.0 kB, process 3 (<b>)")
+    tab.locator("canvas.matrix").focus()
+    for key in ("ArrowRight", "ArrowDown", "ArrowRight", "ArrowRight"):
+        tab.keyboard.press(key)
+    expect(tab.locator(".beside .readout")).to_contain_text("From process 1 (a) to process 2 (<b>)")
+    show(tab, url, "view=timeline")
+    canvas = tab.locator(".timeline canvas.heat")
+    canvas.focus()
+    tab.keyboard.press("ArrowRight")
+    expect(tab.locator(".timeline .readout")).to_contain_text("process 0 (a)")
