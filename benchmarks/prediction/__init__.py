@@ -1,0 +1,1 @@
+"""Data, programs and settings by which the accuracy of predictions is measured."""
