@@ -23,11 +23,13 @@ cdef class Collecting(QuickState):
     cdef Py_ssize_t _first_of_all(self, Py_ssize_t to, object values) except? -1
     @cython.locals(lane=Lane)
     cdef Py_ssize_t _first_of_view(self, object view, object values, object offset) except? -1
-    @cython.locals(lane=Lane, to=int, there=word)
-    cdef word _address_there(self, word first, word nbytes, bint writes) except? 0
+    @cython.locals(first=Py_ssize_t, lane=Lane, to=int, start=word)
+    cdef word _address_there(
+        self, object pid, object array, object values, object offset, bint writes
+    ) except? 0
     @cython.locals(first=Py_ssize_t)
     cdef bint _put_quickly(self, object pid, object src, object dst, object offset) except -1
-    @cython.locals(first=Py_ssize_t, nbytes=word, to=int, there=word)
+    @cython.locals(first=word, nbytes=word, to=int, there=word)
     cdef bint _hpput_quickly(self, object pid, object src, object dst, object offset) except -1
     @cython.locals(nbytes=word, slot=word, to=int, staged=Py_ssize_t)
     cdef bint _put_bytes(self, word first, object values) except -1
@@ -37,7 +39,7 @@ cdef class Collecting(QuickState):
     cpdef void _add_staged(self, int to, word slot, word first, word staged, word nbytes) except *
     @cython.locals(nbytes=word)
     cpdef void _add_put(self, int to, word slot, word first, object values) except *
-    @cython.locals(first=Py_ssize_t, nbytes=word, sender=int, there=word)
+    @cython.locals(first=word, lane=Lane, nbytes=word, sender=int, there=word)
     cdef bint _get_quickly(self, object pid, object src, object dst, object offset) except -1
     @cython.locals(to=Py_ssize_t, nbytes=word)
     cdef bint _send_quickly(self, object pid, object payload, object tag) except -1

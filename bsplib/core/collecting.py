@@ -137,23 +137,32 @@ class Collecting(QuickState):
         lane: Lane = self._lane
         return lane.first_of(view)
 
-    def _address_there(self, first: int, nbytes: int, *, writes: bool) -> int:
+    def _address_there(
+        self, pid: Any, array: Any, values: Any, offset: Any, *, writes: bool
+    ) -> int:
         """Return where a transfer begins in the memory of the other process; 0 if nowhere.
 
+        As a side effect the lane and the other process are set, as by :meth:`_first_byte`.
+
         Args:
-            first: what :meth:`_first_byte` has returned.
-            nbytes: bytes of the transfer.
+            pid: the other process.
+            array: names the place.
+            values: the array that is transferred.
+            offset: of the first element, or None.
             writes: this process writes there.
         """
+        first = self._first_byte(pid, array, values, offset)
+        if first < 0:
+            return 0
         lane, to = self._lane, self._to
-        there: int = lane.addresses[to]
-        if there < 2:
-            there = self._find_there(lane, to)
-            if there < 2:
+        start: int = lane.addresses[to]
+        if start < 2:
+            start = self._find_there(lane, to)
+            if start < 2:
                 return 0
-            if writes and nbytes >= _MANY_PAGES:
-                self._map_there(there + first, nbytes)
-        return there + first
+            if writes and nbytes_of(values) >= _MANY_PAGES:
+                self._map_there(start + first, nbytes_of(values))
+        return start + first
 
     # -- puts ---------------------------------------------------------------------------------
 
@@ -171,14 +180,12 @@ class Collecting(QuickState):
         """Try to write an hpput at once, or to add it to the records."""
         if not is_array(src) or not is_packed(src):
             return False
-        first = self._first_byte(pid, dst, src, offset)
-        if first < 0:
-            return False
-        nbytes, to = nbytes_of(src), self._to
-        there = self._address_there(first, nbytes, writes=True)
+        there = self._address_there(pid, dst, src, offset, writes=True)
         if there == 0:
             return False
+        nbytes, to = nbytes_of(src), self._to
         if not self._meeting.settles(to, nbytes):
+            first = there - self._lane.addresses[to]
             return self._meeting.is_quick and self._put_bytes(first, src)
         copy(there, address_of(src), nbytes)
         self._count_early(to, nbytes)
@@ -226,14 +233,12 @@ class Collecting(QuickState):
         """Try to add a get to those that read the memory of others at the sync."""
         if self._long_gets or not is_array(dst) or not is_packed(dst) or not is_writable(dst):
             return False
-        first = self._first_byte(pid, src, dst, offset)
-        if first < 0:
-            return False
-        nbytes, sender = nbytes_of(dst), self._to
-        there = self._address_there(first, nbytes, writes=False)
+        there = self._address_there(pid, src, dst, offset, writes=False)
         if there == 0:
             return False
-        self._quick_gets.append((dst, there, nbytes, sender, self._lane.slot, first))
+        lane, sender, nbytes = self._lane, self._to, nbytes_of(dst)
+        first = there - lane.addresses[sender]
+        self._quick_gets.append((dst, there, nbytes, sender, lane.slot, first))
         if not owns_memory(dst):
             self._gets_are_direct = False
         if self._counts:

@@ -21,6 +21,9 @@ cdef word _greatest(word indices, word nbytes) noexcept
 cdef void _deal(
     word pids, word indices, word values, word nbytes, word itemsize, word ends
 ) noexcept
+ctypedef bint (*Loop)(word, word, word, word, word, word) noexcept
+
+cdef int _move(Loop loop, cnp.ndarray array, cnp.ndarray indices, cnp.ndarray values) except -1
 @cython.locals(at=word, index=word)
 cdef bint _write(
     word array, word size, word indices, word values, word nbytes, word itemsize

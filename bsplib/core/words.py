@@ -11,7 +11,7 @@ over a million words is unusable; the compiled one runs the loops at the end of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -106,15 +106,7 @@ def write_words(array: Any, indices: Any, values: Any) -> None:
     if not cython.compiled:
         array.reshape(-1)[indices] = values
         return
-    if not _write(
-        address_of(array),
-        array.size,
-        address_of(indices),
-        address_of(values),
-        nbytes_of(indices),
-        itemsize_of(array),
-    ):
-        raise IndexError(f"an index lies outside an array of {array.size} elements")
+    _move(_write, array, indices, values)
 
 
 def read_words(array: Any, indices: Any, values: Any) -> None:
@@ -131,15 +123,7 @@ def read_words(array: Any, indices: Any, values: Any) -> None:
     if not cython.compiled:
         values[:] = array.reshape(-1)[indices]
         return
-    if not _read(
-        address_of(array),
-        array.size,
-        address_of(indices),
-        address_of(values),
-        nbytes_of(indices),
-        itemsize_of(array),
-    ):
-        raise IndexError(f"an index lies outside an array of {array.size} elements")
+    _move(_read, array, indices, values)
 
 
 # -- by numpy -----------------------------------------------------------------------------------
@@ -215,6 +199,19 @@ def _deal(pids: int, indices: int, values: int, nbytes: int, itemsize: int, ends
             values += itemsize
         else:
             poke(to_value, at >> 3)
+
+
+def _move(loop: Callable[..., bool], array: Any, indices: Any, values: Any) -> None:
+    """Run :func:`_write` or :func:`_read`; raise IndexError if an index lies outside the array."""
+    if not loop(
+        address_of(array),
+        array.size,
+        address_of(indices),
+        address_of(values),
+        nbytes_of(indices),
+        itemsize_of(array),
+    ):
+        raise IndexError(f"an index lies outside an array of {array.size} elements")
 
 
 def _write(array: int, size: int, indices: int, values: int, nbytes: int, itemsize: int) -> bool:

@@ -19,6 +19,7 @@ from bsplib.errors import (
     RegistrationError,
     ShapeError,
 )
+from bsplib.primitives.contracts import shares
 from bsplib.primitives.superstep import Supersteps
 from bsplib.transfers.place import Array
 
@@ -145,24 +146,12 @@ class Arrays(Supersteps):
         self._registry.allocate(made, memory, self._port.shared_address_of(made))
         return made
 
+    @shares("Args", "Returns", "Raises", of=zeros)
     def empty(self, shape: int | Sequence[int], dtype: DTypeLike = float) -> Array:
         """Allocate an array in shared memory and register it, with any content.
 
         Collective. It may be named in transfers at once, in this superstep too.
         Shapes may differ between processes. Its elements are undefined until they are written.
-
-        Args:
-            shape: number of elements, or one number for each axis.
-            dtype: any dtype without Python objects.
-
-        Returns:
-            The array, until ``pop_reg`` frees it at a sync or the group ends.
-
-        Raises:
-            ShapeError: ``shape`` is neither an integer nor several, or one is negative.
-            DtypeError: ``dtype`` is no dtype, or holds Python objects.
-            OutOfSharedMemoryError: it does not fit into /dev/shm.
-            PartitionError: the group cannot be used now.
 
         Cost: nothing here; an announcement to all at the next sync, which counts for no h.
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from bsplib.backends.members import named
 from bsplib.core.queue import Message
 from bsplib.errors import ShapeError, UsageError
 from bsplib.primitives.collective_mail import header_of, tag_of
+from bsplib.primitives.contracts import shares
 from bsplib.primitives.exchanges import Exchanges
 from bsplib.transfers import operations
 from bsplib.transfers.operations import Op
@@ -122,18 +124,13 @@ class Combinations(Exchanges):
         arrived = self._arrived("allreduce", everyone, kept)
         return self._joined(job, arrived, result)
 
+    @shares("Args", of=allreduce)
     def scan(self, x: Any, op: Op | str = np.add) -> Any:
         """Return ``x_0 op ... op x_pid`` on each process: the inclusive prefix.
 
         Order, arguments and choice between two ways are those of :meth:`reduce`:
         either each process sends its whole value to those after it; or each process
         combines a piece of all arrays, and sends each process its prefix.
-
-        Args:
-            x: what this process contributes.
-            op: a binary ufunc, its name (``"sum"``, ``"prod"``, ``"min"``, ``"max"``,
-                ``"and"``, ``"or"``, ``"xor"``, ``"all"``, ``"any"``), or a function of
-                two values.
 
         Returns:
             The combination of the values of this process and of those before it.
@@ -264,40 +261,26 @@ def _are_alike(shape: str, arrived: dict[int, Message]) -> bool:
     return True
 
 
+@dataclass(eq=False)
 class _Combination:
-    """One process's part in a reduce, allreduce or scan.
+    """One process's part in a reduce, allreduce or scan."""
 
-    Args:
-        operation: the collective.
-        op: combines two values.
-        given: what this process contributes.
-        value: the same in the form in which it is sent.
-        shape: in words, the shape that the values of all processes must have.
-        elementwise: ``op`` is a ufunc, and the values are arrays of one shape.
-
-    Attributes:
-        cut: the arrays are cut into pieces, one for each process.
-        own: what this process keeps of its own value to combine: all or a piece.
-    """
-
-    def __init__(
-        self,
-        operation: str,
-        op: Op,
-        given: Any,
-        value: Any,
-        shape: str,
-        *,
-        elementwise: bool = False,
-    ) -> None:
-        self.operation = operation
-        self.op = op
-        self.given = given
-        self.value = value
-        self.shape = shape
-        self.elementwise = elementwise
-        self.cut = False
-        self.own: Any = None
+    operation: str
+    """The name of the collective."""
+    op: Op
+    """Combines two values."""
+    given: Any
+    """What this process contributes."""
+    value: Any
+    """The same in the form in which it is sent."""
+    shape: str
+    """In words, the shape that the values of all processes must have."""
+    elementwise: bool = False
+    """``op`` is a ufunc, and the values are arrays of one shape."""
+    cut: bool = False
+    """The arrays are cut into pieces, one for each process."""
+    own: Any = None
+    """What this process keeps of its own value to combine: all or a piece."""
 
     def arrived(self, payload: Any) -> Any:
         """Return the value that a payload stands for."""

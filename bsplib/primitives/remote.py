@@ -14,6 +14,7 @@ from bsplib.errors import (
     BspError,
 )
 from bsplib.primitives.arrays import Arrays
+from bsplib.primitives.contracts import shares
 from bsplib.transfers import messages
 from bsplib.transfers.delivery import (
     PendingGet,
@@ -123,6 +124,7 @@ class RemoteAccess(Arrays):
                 lane = Lane(handle, registration.slot, sizes, registration.alike, alone)
                 self._lanes[id(handle)] = lane
 
+    @shares("Args", "Returns", "Raises", of=Arrays.get)
     def hpget(
         self, pid: int, src: Any, dst: Array | None = None, *, offset: Offset = None, at: Any = None
     ) -> Array:
@@ -132,32 +134,6 @@ class RemoteAccess(Arrays):
         any moment from the call to the end of the superstep. Until the sync, therefore, what
         is named on ``pid`` may not be changed, and ``dst`` may be neither read nor written.
         What a program that breaks this finds in ``dst`` is undefined.
-
-        Args:
-            pid: process to read from, ``0 <= pid < nprocs``; may be this one.
-            src: registered array or a basic-slice view of one; names the same
-                indices on ``pid``.
-            dst: writable array or view, registered or not, of the shape of what is
-                named; a new array if None.
-            offset: first element there, in C order of the whole array; as many as
-                ``dst`` has, which must be given.
-            at: basic index against the shape of the array on ``pid``.
-
-        Returns:
-            ``dst``, whose content is valid after the sync.
-
-        Raises:
-            ProcessRangeError: ``pid`` is no process of this group.
-            RegistrationError: ``src`` is not registered, not yet effective, or None
-                on ``pid``.
-            PlaceError: ``src`` is a number, ``at`` is no basic index, both ``offset`` and
-                ``at`` are given, or ``dst`` is missing beside ``offset``, cannot be
-                written or has another shape.
-            BoundsError: the read would leave the array on ``pid``; raised at the sync
-                where that array was made in this superstep.
-            DtypeError: ``dst`` cannot take the values, or the array has another dtype
-                on ``pid``.
-            PartitionError: the group cannot be used now.
 
         Cost: the bytes that are read to h_in here and to h_out on ``pid``.
         Source: Hill et al. 1998, bsp_hpget.

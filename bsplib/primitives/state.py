@@ -55,7 +55,6 @@ class GroupState(Core):
 
     def __init__(self, port: Port, terms: Terms, parent: GroupState | None = None) -> None:
         super().__init__(port.pid, port.nprocs, *_quick_way_of(port))
-        # These attributes never change.
         self._clock = port.clock
         """The clock of this process where its time is virtual; it stands still in primitives."""
         self._timed = port.clock is not None
@@ -72,8 +71,12 @@ class GroupState(Core):
         """What ``check=True`` observes; None without it. Changed by every transfer."""
         self._long = terms.check
         """No superstep may end by the quick way."""
+        self._declare_collected()
+        self._declare_lasting()
+        self._declare_use()
 
-        # What the primitives of a superstep collect on the long way, and what its end empties.
+    def _declare_collected(self) -> None:
+        """Set what primitives collect on the long way, and the end of the superstep empties."""
         self._out = defaultdict[int, Outgoing](Outgoing)
         """What waits for the end of the superstep, by receiving pid. Filled by :meth:`_outgoing`
         and :meth:`_spill`, emptied at the end."""
@@ -90,7 +93,8 @@ class GroupState(Core):
         """Tickets of staged payloads that records name by their position here; only where the
         processes share no memory. Emptied by :meth:`_spill`."""
 
-        # What lasts from superstep to superstep.
+    def _declare_lasting(self) -> None:
+        """Set what lasts from superstep to superstep."""
         self._registry = Registry()
         """The registered arrays. Changed by push_reg, pop_reg and allocations; what the
         others have to know takes effect at the next global sync."""
@@ -101,7 +105,8 @@ class GroupState(Core):
         self._next_tag_size: int | None = None
         """Bytes of every tag from the next global sync on. Set by set_tagsize."""
 
-        # Sub-groups, and whether the group can be used.
+    def _declare_use(self) -> None:
+        """Set what decides whether the group can be used: sub-groups, and the end of the run."""
         self._inner: GroupState | None = None
         """The sub-group that is open. Set by partition and split, cleared by done."""
         self._partitions = 0

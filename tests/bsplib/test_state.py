@@ -18,8 +18,21 @@ from bsplib.primitives.state import GroupState
 
 
 def described():
-    """Return the attributes that the state's ``__init__`` sets, with what it says of each."""
-    (function,) = ast.parse(textwrap.dedent(inspect.getsource(GroupState.__init__))).body
+    """Return the attributes that the state's ``__init__`` sets, with what it says of each.
+
+    It calls methods that set the others.
+    """
+    (cls,) = ast.parse(textwrap.dedent(inspect.getsource(GroupState))).body
+    words = {}
+    for part in cls.body:
+        match part:
+            case ast.FunctionDef(name=name) if name == "__init__" or name.startswith("_declare_"):
+                words |= declared_in(part)
+    return words
+
+
+def declared_in(function):
+    """Return the attributes that one of these methods sets, with what it says of each."""
     words = {}
     for statement, following in zip(function.body, [*function.body[1:], None], strict=True):
         match statement:
