@@ -109,6 +109,14 @@ class Clocks:
         self.offset_ns = 0
         """Is added to a time here for that of process 0."""
 
+    def sent(self, stamp: int) -> int:
+        """Return the time of process 0 for a time of this one; of no time (0) again 0."""
+        return stamp and stamp + self.offset_ns
+
+    def received(self, stamp: int) -> int:
+        """Return the time of this process for a time of process 0; of no time (0) again 0."""
+        return stamp and stamp - self.offset_ns
+
     def align(self, nprocs: int, *, again: bool) -> Alignment:
         """Measure the offset of this process's clock from that of process 0.
 

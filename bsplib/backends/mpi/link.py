@@ -15,6 +15,7 @@ from bsplib.backends.base import LeftGroup, Room
 from bsplib.backends.mpi import heads
 from bsplib.backends.mpi.box import Box
 from bsplib.backends.mpi.buffers import Buffers
+from bsplib.backends.mpi.clocks import Clocks
 from bsplib.backends.mpi.heads import BODY, HEAD_BYTES, MOST_BODY, Head
 from bsplib.backends.mpi.port import MpiPort
 from bsplib.backends.mpi.receiving import Inflow, Payload, Post
@@ -75,8 +76,6 @@ class Link:
         self.stop = stop
         self.superstep = memoryview(bytearray(8)).cast("q") if superstep is None else superstep
         self.buffers = Buffers()
-        self.clock_offset_ns = 0
-        """What :meth:`MpiPort.now` adds to the clock of this host."""
         self.run = 0
         self.nprocs = 0
         self.left_over: list[LeftGroup] = []
@@ -92,6 +91,7 @@ class Link:
     def _connect(self, comm: MPI.Intracomm) -> None:
         self.comm = comm
         self.rank, self.size = comm.rank, comm.size
+        self.clocks = Clocks(comm, self.stop)
         self._others = [rank for rank in range(self.size) if rank != self.rank]
         self._came = [bytearray(HEAD_BYTES) for _ in self._others]
         self._all_receives = [

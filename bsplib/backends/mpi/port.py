@@ -7,14 +7,13 @@ right.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.base import Arrivals, Arrived, Port, Room
+from bsplib.backends.base import Alignment, Arrivals, Arrived, Port, Room
 from bsplib.backends.members import Members, as_members
 from bsplib.backends.mismatch import (
     ENDED_BY_OBLSYNC,
@@ -90,9 +89,9 @@ class MpiPort(Port):
         """Open posts whose payloads are not being received yet."""
         self._coming: list[Payload] = []
 
-    def now(self) -> int:
-        """See :meth:`Port.now`."""
-        return time.perf_counter_ns() + self._link.clock_offset_ns
+    def align_clocks(self, *, again: bool) -> Alignment:
+        """See :meth:`Port.align_clocks`."""
+        return self._link.clocks.align(self.nprocs, again=again)
 
     # -- memory and payloads ----------------------------------------------------------------
 
@@ -211,7 +210,8 @@ class MpiPort(Port):
         self, number: int, parcels: Mapping[int, Parcel], note: int, common: Any, stamp: int
     ) -> None:
         link = self._link
-        plain = link.run, MEET, note, 0, self._label, number, self._superstep, 0, 0, stamp
+        sent = link.clocks.sent(stamp)
+        plain = link.run, MEET, note, 0, self._label, number, self._superstep, 0, 0, sent
 
         def head(*, payloads: bool, body_bytes: int) -> bytes:
             return heads.pack(*plain[:3], payloads, *plain[4:7], body_bytes, *plain[8:])
@@ -245,7 +245,7 @@ class MpiPort(Port):
         stamp: int,
     ) -> Arrivals | None:
         """Return what the posts of a meeting brought."""
-        superstep, released = self._superstep, stamp
+        superstep, latest = self._superstep, 0
         has_news = bool(parcels) or common is not None
         notes = [note] * self.nprocs
         full = []
@@ -258,8 +258,8 @@ class MpiPort(Port):
                 notes[pid], has_news = head.note, True
             if head.body_bytes:
                 full.append((pid, post))
-            released = max(released, head.stamp)
-        self.released = released
+            latest = max(latest, head.stamp)
+        self.released = max(stamp, self._link.clocks.received(latest))
         if not (full or has_news):
             return None
         return self._opened(full, notes, common)
@@ -379,16 +379,17 @@ class MpiPort(Port):
 
     def _post_obliviously(self, parcels: Mapping[int, tuple[int, Parcel]], stamp: int) -> None:
         link, number = self._link, self._collector.ended
+        sent = link.clocks.sent(stamp)
         first = link.run, OBLIVIOUS, 0
         middle = self._label, number, self._superstep
-        empty = heads.pack(*first, 0, *middle, 0, 0, stamp)
+        empty = heads.pack(*first, 0, *middle, 0, 0, sent)
         for pid, rank in zip(self._others, self._ranks, strict=True):
             link.spend_credit(rank)
             messages, parcel = parcels.get(pid, (0, None))
             if messages:
 
                 def head(*, payloads: bool, body_bytes: int, messages: int = messages) -> bytes:
-                    return heads.pack(*first, payloads, *middle, body_bytes, messages, stamp)
+                    return heads.pack(*first, payloads, *middle, body_bytes, messages, sent)
 
                 self._post(head, pid, parcel, None)
             else:
@@ -414,7 +415,7 @@ class MpiPort(Port):
         if not head.messages:
             return NOTHING
         parcel = Parcel() if post.parcel is None else Parcel.of_plain(post.parcel)
-        return ObliviousPost(head.messages, parcel, head.stamp)
+        return ObliviousPost(head.messages, parcel, self._link.clocks.received(head.stamp))
 
     def wait(self, number: int, pids: Sequence[int]) -> None:
         """See :meth:`bsplib.backends.oblivious.Posts.wait`."""
