@@ -99,8 +99,8 @@ class Port(ABC):
     members: Members
     """Pids in the root group of the group's processes, by pid."""
     released: int
-    """Time in ns at which the last process came to the last :meth:`exchange`, on the clock of
-    this process; known only where the call had a stamp."""
+    """Time in ns at which the last process came to the last :meth:`exchange` that had a stamp,
+    on the clock of this process."""
     clock: Clock | None = None
     """The clock of this process where its time is virtual."""
 

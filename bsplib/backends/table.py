@@ -116,5 +116,6 @@ register(
         usual_processes=own_cores,
         machine="shared-memory",
         probed_over="MPI",
+        is_spread=True,
     )
 )

@@ -207,7 +207,8 @@ class PipesPort(Port):
         notes, commons, stamps, any_posts, theirs = zip(
             *(came[pid] for pid in range(self.nprocs)), strict=True
         )
-        self.released = max(stamps)
+        if stamp:
+            self.released = max(stamps)
         if len(set(notes)) == 1 and not any(any_posts):
             return None
         arrived = [(pid, parcel) for pid, parcel in enumerate(theirs) if parcel is not None]

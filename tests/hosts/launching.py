@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 
 from tests.hosts import link
@@ -45,6 +46,22 @@ def mpiexec(
     start = mpi.command(nprocs, *options, *map(str, program))
     settings = [f"{name}={value}" for name, value in variables.items()]
     return hosts.on(launcher, "env", *settings, *start)
+
+
+def on_ranks_of(hosts: Hosts, mpi: Mpi, per_host: int, *program: object) -> list[str]:
+    """Return the command line that runs a program on host 0, with ranks of bsplib on all hosts.
+
+    Args:
+        hosts: where.
+        mpi: the implementation; it has to be installed.
+        per_host: ranks on each host.
+        program: a program that calls ``bsplib.run(..., backend="mpi")``, and its arguments.
+    """
+    variables = mpi.own_variables(crowded=True)
+    options = _OPTIONS[mpi.name](hosts, hosts.names, per_host, variables)
+    starter = shlex.join([str(mpi.file(mpi.launcher)), *mpi.options, *options])
+    settings = [f"{name}={value}" for name, value in variables.items()]
+    return hosts.on(0, "env", f"BSP_MPIEXEC={starter}", *settings, *map(str, program))
 
 
 def _of_open_mpi(

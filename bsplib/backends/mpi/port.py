@@ -259,7 +259,8 @@ class MpiPort(Port):
             if head.body_bytes:
                 full.append((pid, post))
             latest = max(latest, head.stamp)
-        self.released = max(stamp, self._link.clocks.received(latest))
+        if stamp:
+            self.released = max(stamp, self._link.clocks.received(latest))
         if not (full or has_news):
             return None
         return self._opened(full, notes, common)
