@@ -167,6 +167,8 @@ class Death(NamedTuple):
     """Its exit status; the negative number of the signal that killed it; None if unknown."""
     unknown: str = ""
     """Where the status is unknown: what happened, as text that follows ``process 3``."""
+    host: str = ""
+    """Name of its host, where a run has processes on several."""
 
     @property
     def failed(self) -> bool:
@@ -181,7 +183,8 @@ class Death(NamedTuple):
             how = f"was killed by {_signal_name(-self.status)}"
         else:
             how = f"exited with status {self.status}"
-        error = ProcessDiedError(f"process {self.pid} {how} in superstep {self.superstep}")
+        where = f" on host {self.host}" if self.host else ""
+        error = ProcessDiedError(f"process {self.pid}{where} {how} in superstep {self.superstep}")
         error.pid, error.superstep = self.pid, self.superstep
         return error
 

@@ -17,8 +17,8 @@ import os
 import select
 import socket
 import sys
+import threading
 from collections import deque
-from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple
 
@@ -28,7 +28,7 @@ PAGE_BYTES = mmap.PAGESIZE
 STOP = 0
 """Byte of the page: 1 where the rank is to stop at its next sync."""
 SUPERSTEP = 8
-"""First byte of a native integer of 8 bytes: the superstep of the root group that has begun."""
+"""First byte of a native integer of 8 bytes: how many supersteps of the root group have ended."""
 
 
 class Page:
@@ -38,20 +38,24 @@ class Page:
         self.memory = memoryview(mmap.mmap(-1, PAGE_BYTES))
         self.stop = self.memory[STOP : STOP + 1]
         """1 where the rank is to stop."""
-        self._superstep = self.memory[SUPERSTEP : SUPERSTEP + 8].cast("q")
+        self.begun = self.memory[SUPERSTEP : SUPERSTEP + 8].cast("q")
+        """Supersteps that the rank has ended in the root group; the barrier before ``main`` is
+        one of them."""
 
     @property
     def superstep(self) -> int:
         """Superstep of the root group in which the rank is."""
-        return max(self._superstep[0], 1) - 1  # the barrier before main is 1 there
+        return int(max(self.begun[0], 1) - 1)
 
     def begin(self) -> None:
         """Begin a run; the byte is cleared by the watcher, which knows what comes first."""
-        self._superstep[0] = 0
+        self.begun[0] = 0
 
 
 # -- messages -----------------------------------------------------------------------------------
 
+PART = 0
+"""The beginning of a long message, or more of it; the kind comes with the rest."""
 # To a rank, through its watcher:
 RUNNER = 1
 """What the rank needs for the jobs that follow; see :class:`JobRunner`."""
@@ -71,11 +75,15 @@ KILL = 11
 WHERE = 12
 """Answered by PLACE."""
 # From a rank, through its watcher:
-HUB = 16
+JOINS = 16
+"""For the watcher itself: the rank joins MPI now, with this library."""
+HUB = 17
 """For the watcher itself: how it reaches the hub."""
-READY = 17
+READY = 18
 """The rank has joined MPI: its number, the size of its world, and how it can be asked."""
-REPORT = 18
+OUTPUT = 19
+"""What the rank writes to its standard output (first byte 1) or error (2)."""
+REPORT = 20
 """How the process ended in a run; the number of the run stands before it."""
 # From a watcher:
 CHALLENGE = 24
@@ -99,6 +107,8 @@ ENDED = Struct("!iq")
 
 _HEAD = Struct("!BQ")
 _READ = 1 << 18
+_PART_BYTES = 1 << 20
+"""A longer message is sent in parts, so that others come through between them."""
 LIMIT = 1 << 12
 """Most bytes of a message from somebody who has not shown yet that he knows the key."""
 
@@ -117,18 +127,26 @@ class TooLongError(OSError):
 class Stream:
     """Messages in both directions through a socket; sends and reads without waiting.
 
+    Several threads, and a signal handler, may send.
+
     Args:
         plug: the socket; it must not be used in another way.
         limit: most bytes of a message that comes; None where there is no limit.
+        whole: put parts together again; otherwise they come as they are.
     """
 
-    def __init__(self, plug: socket.socket, limit: int | None = None) -> None:
+    def __init__(
+        self, plug: socket.socket, limit: int | None = None, *, whole: bool = True
+    ) -> None:
         plug.setblocking(False)
         self._plug = plug
         self.limit = limit
+        self._puts_together = whole
         self._out: deque[memoryview] = deque()
-        self._parts: list[bytes] = []  # of what has come and is no whole message yet
-        self._came = 0
+        self._sends = threading.Lock()
+        self._came: list[bytes] = []  # that is no whole message yet
+        self._came_bytes = 0
+        self._parts: list[bytes] = []
 
     def fileno(self) -> int:
         """Return the descriptor of the socket."""
@@ -141,15 +159,37 @@ class Stream:
         """Whether bytes wait to be sent: call :meth:`flush` when the socket can take some."""
         return bool(self._out)
 
-    def put(self, kind: int, *parts: bytes) -> None:
+    @property
+    def is_crowded(self) -> bool:
+        """Whether so much waits to be sent that nothing should be added now."""
+        return len(self._out) > _CROWD
+
+    def put(self, kind: int, *content: bytes) -> None:
         """Send a message; what the socket does not take now is kept.
+
+        Args:
+            kind: of the message.
+            content: its bytes, of which only the last may be many.
 
         Raises:
             OSError: the connection has ended.
         """
-        self._out.append(memoryview(_HEAD.pack(kind, sum(map(len, parts)))))
-        self._out += (memoryview(part) for part in parts if part)
+        nbytes = sum(map(len, content))
+        if nbytes <= _PART_BYTES:
+            self._out.append(memoryview(b"".join([_HEAD.pack(kind, nbytes), *content])))
+        else:
+            self._put_parts(kind, b"".join(content[:-1]), memoryview(content[-1]))
         self.flush()
+
+    def _put_parts(self, kind: int, first: bytes, rest: memoryview) -> None:
+        pieces = [rest[start : start + _PART_BYTES] for start in range(0, len(rest), _PART_BYTES)]
+        out: list[memoryview] = []
+        if first:
+            pieces.insert(0, memoryview(first))
+        for piece in pieces[:-1]:
+            out += memoryview(_HEAD.pack(PART, len(piece))), piece
+        out += memoryview(_HEAD.pack(kind, len(pieces[-1]))), pieces[-1]
+        self._out += out
 
     def flush(self) -> bool:
         """Send what the socket takes; return whether that was anything.
@@ -158,22 +198,45 @@ class Stream:
             OSError: the connection has ended.
         """
         any_sent = False
-        while self._out:
-            first = self._out[0]
+        while self._out and self._sends.acquire(blocking=False):  # else another call sends it
             try:
-                sent = self._plug.send(first)
-            except BlockingIOError:
-                break
-            any_sent = True
-            if sent < len(first):
-                self._out[0] = first[sent:]
-            else:
-                self._out.popleft()
+                if not self._send_some():
+                    break
+                any_sent = True
+            finally:
+                self._sends.release()
         return any_sent
+
+    def _send_some(self) -> bool:
+        """Send bytes that wait; return whether the socket took any."""
+        if not self._out:
+            return True
+        first = self._out[0]
+        try:
+            sent = self._plug.send(first)
+        except BlockingIOError:
+            return False
+        if sent < len(first):
+            self._out[0] = first[sent:]
+        else:
+            self._out.popleft()
+        return True
+
+    def flush_all(self) -> None:
+        """Wait until all is sent.
+
+        Raises:
+            OSError: the connection has ended.
+        """
+        poll = select.poll()
+        poll.register(self, select.POLLOUT)
+        while self._out:
+            poll.poll()
+            self.flush()
 
     # -- receiving --------------------------------------------------------------------------
 
-    def take(self) -> Iterator[Message]:
+    def take(self) -> list[Message]:
         """Return the messages that have come by now.
 
         Raises:
@@ -183,31 +246,47 @@ class Stream:
         try:
             data = self._plug.recv(_READ)
         except BlockingIOError:
-            return iter(())
+            return []
         if not data:
             raise EOFError
-        self._parts.append(data)
-        self._came += len(data)
-        return iter(self._whole())
+        self._came.append(data)
+        self._came_bytes += len(data)
+        if self._came_bytes < self._end(self._came[0]):
+            return []
+        return self._put_together(self._split())
 
-    def _whole(self) -> list[Message]:
-        messages = []
-        while (end := self._end()) and self._came >= end:
-            data = b"".join(self._parts)
-            messages.append(Message(data[0], data[_HEAD.size : end]))
-            self._parts, self._came = [data[end:]], self._came - end
+    def _split(self) -> list[Message]:
+        """Return the whole messages that have come, and keep the rest."""
+        data = b"".join(self._came)
+        messages, start = [], 0
+        while len(data) >= (end := start + self._end(data, start)):
+            messages.append(Message(data[start], data[start + _HEAD.size : end]))
+            start = end
+        self._came, self._came_bytes = [data[start:]], len(data) - start
         return messages
 
-    def _end(self) -> int:
-        """Return the length of the first message with its head; 0 while it is not known."""
-        if self._came < _HEAD.size:
-            return 0
-        if len(self._parts[0]) < _HEAD.size:
-            self._parts = [b"".join(self._parts)]
-        end = _HEAD.size + _HEAD.unpack_from(self._parts[0])[1]
-        if self.limit is not None and end > self.limit:
-            raise TooLongError(f"a message of {end} bytes")
-        return int(end)
+    def _end(self, data: bytes, start: int = 0) -> int:
+        """Return the length of a message with its head; that of a head while it is not known."""
+        if len(data) - start < _HEAD.size:
+            return _HEAD.size
+        nbytes = _HEAD.size + int(_HEAD.unpack_from(data, start)[1])
+        if self.limit is not None and nbytes > self.limit:
+            raise TooLongError(f"a message of {nbytes} bytes")
+        return nbytes
+
+    def _put_together(self, messages: list[Message]) -> list[Message]:
+        if not self._puts_together:
+            return messages
+        whole = []
+        for message in messages:
+            if message.kind == PART:
+                self._parts.append(message.content)
+            elif self._parts:
+                whole.append(Message(message.kind, b"".join([*self._parts, message.content])))
+                self._parts.clear()
+            else:
+                whole.append(message)
+        return whole
 
     # -- both -------------------------------------------------------------------------------
 
@@ -232,6 +311,10 @@ class Stream:
     def close(self) -> None:
         """Close the socket."""
         self._plug.close()
+
+
+_CROWD = 64
+"""Messages, or parts of them, that wait to be sent."""
 
 
 # -- proofs -------------------------------------------------------------------------------------

@@ -6,23 +6,31 @@ import contextlib
 import fcntl
 import os
 import pickle
+import resource
 import select
 import socket
 import struct
+import sys
 import time
 from typing import NamedTuple
 
 from bsplib.backends.mpi import control
 from bsplib.backends.mpi.control import Message, Stream
 from bsplib.backends.mpi.watcher import Hub as Address
+from bsplib.errors import StartError
 
 _PING_S = 1.0
 """Seconds between two questions whether a watcher is there."""
 _UNANSWERED = 6
 """Questions without an answer, and without another sign, after which a host counts as lost."""
+_SILENT = (
+    f"was lost (its host has not answered for {_UNANSWERED * _PING_S:.0f} s: stopped, or cut off)"
+)
 _BACKLOG = 512
 _PROVE_S = 10.0
 """Seconds within which whoever connects has to show that he knows the key."""
+_FURTHER = 16
+"""File descriptors for mpiexec, and for those who connect and cannot show the key."""
 _GET_ADDRESS = 0x8915
 """SIOCGIFADDR of <linux/sockios.h>."""
 
@@ -35,6 +43,8 @@ class News(NamedTuple):
     """A message of its watcher; None where the connection has ended."""
     why: str = ""
     """Why the connection has ended, as text that follows ``process 3``."""
+    superstep: int = 0
+    """Where the connection has ended: the last superstep that is known."""
 
 
 class _Guest:
@@ -46,20 +56,29 @@ class _Guest:
         self.challenge = control.challenge()
         self.until = time.monotonic() + _PROVE_S
         self.rank = -1
-        self.host = ""
+        self.os_pid = 0
         self.unanswered = 0
+        self.is_stopped = False
+        self.superstep = 0
 
 
 class Hub:
-    """Listens for watchers, and exchanges messages with them; polled by one thread."""
+    """Listens for watchers, and exchanges messages with them; polled by one thread.
 
-    def __init__(self) -> None:
+    Args:
+        size: number of watchers.
+
+    Raises:
+        StartError: this process may not open so many connections.
+    """
+
+    def __init__(self, size: int) -> None:
+        _check_descriptors(size)
         self._key = control.challenge()
         self._listener = socket.create_server(("", 0), backlog=_BACKLOG)
         self._listener.setblocking(False)
         self._poll = select.poll()
         self._poll.register(self._listener, select.POLLIN)
-        self._others: set[int] = set()
         self._guests: dict[int, _Guest] = {}  # by descriptor
         self._ranks: dict[int, _Guest] = {}
         self._next_ping = time.monotonic()
@@ -70,10 +89,6 @@ class Hub:
         """Return what a watcher needs to connect."""
         port = self._listener.getsockname()[1]
         return Address(tuple((host, port) for host in _own_addresses()), self._key)
-
-    def descriptors(self) -> list[int]:
-        """Return all open descriptors."""
-        return [self._listener.fileno(), *self._guests]
 
     # -- to watchers ------------------------------------------------------------------------
 
@@ -94,6 +109,18 @@ class Hub:
     def connected(self) -> list[int]:
         """Return the ranks that are connected."""
         return sorted(self._ranks)
+
+    def is_stopped(self, rank: int) -> bool:
+        """Tell whether a rank was stopped by a signal when its watcher was asked last."""
+        return rank in self._ranks and self._ranks[rank].is_stopped
+
+    def os_pid(self, rank: int) -> int:
+        """Return the number of a rank in the operating system of its host."""
+        return self._ranks[rank].os_pid if rank in self._ranks else 0
+
+    def superstep(self, rank: int) -> int:
+        """Return the superstep in which a rank was when its watcher was asked last."""
+        return self._ranks[rank].superstep if rank in self._ranks else 0
 
     # -- from watchers ----------------------------------------------------------------------
 
@@ -137,7 +164,7 @@ class Hub:
             self._register(guest)
             if not event & ~select.POLLOUT:
                 return []
-            messages = list(guest.stream.take())
+            messages = guest.stream.take()
             guest.unanswered = 0
             if guest.rank < 0:
                 for message in messages:
@@ -145,7 +172,14 @@ class Hub:
                 return []
         except (EOFError, OSError, ValueError, pickle.UnpicklingError) as reason:
             return self._lose(guest, _ended(reason))
-        return [News(guest.rank, message) for message in messages if message.kind != control.PONG]
+        return [News(guest.rank, each) for each in messages if not self._is_pong(guest, each)]
+
+    def _is_pong(self, guest: _Guest, message: Message) -> bool:
+        """Tell whether a message only says that somebody is there; note what it says."""
+        if message.kind != control.PONG:
+            return False
+        guest.is_stopped, guest.superstep = control.STATE.unpack(message.content)
+        return True
 
     def _greet(self, guest: _Guest, message: Message) -> None:
         """Check that somebody is a watcher of this job, and answer him.
@@ -158,12 +192,12 @@ class Hub:
         about = (b"watcher", guest.challenge, theirs)
         if message.kind != control.HELLO or not control.is_proof(shown, self._key, *about):
             raise ValueError
-        guest.rank, guest.host = pickle.loads(message.content[2 * size :])  # the proof is right
+        about_itself = pickle.loads(message.content[2 * size :])  # the proof is right
+        guest.rank, guest.os_pid, self.hosts[guest.rank] = about_itself
         control.keep_alive(guest.plug)
         guest.stream.limit = None
         guest.stream.put(control.PROOF, control.proof(self._key, b"hub", theirs, guest.challenge))
         self._ranks[guest.rank] = guest
-        self.hosts[guest.rank] = guest.host
 
     def _ping(self) -> list[News]:
         """Ask all watchers whether they are there; return who has not answered for long."""
@@ -173,7 +207,11 @@ class Hub:
                 if time.monotonic() > guest.until:
                     self._drop(guest)
             elif guest.unanswered >= _UNANSWERED:
-                news += self._lose(guest, f"does not answer for {_UNANSWERED * _PING_S:.0f} s")
+                seconds = _UNANSWERED * _PING_S
+                why = (
+                    f"was lost (its host has not answered for {seconds:.0f} s: stopped, or cut off)"
+                )
+                news += self._lose(guest, why)
             else:
                 guest.unanswered += 1
                 if not guest.stream.unsent:  # it would come late behind a large message
@@ -185,7 +223,7 @@ class Hub:
         if self._ranks.get(guest.rank) is not guest:
             return []
         del self._ranks[guest.rank]
-        return [News(guest.rank, None, why)]
+        return [News(guest.rank, None, why, guest.superstep)]
 
     def _drop(self, guest: _Guest) -> None:
         del self._guests[guest.plug.fileno()]
@@ -202,11 +240,26 @@ class Hub:
         self._listener.close()
 
 
+def _check_descriptors(size: int) -> None:
+    needed = size + _FURTHER
+    used = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    left = limit - used
+    if limit != resource.RLIM_INFINITY and needed > left:
+        raise StartError(
+            f"run: {size} processes need {needed} file descriptors, and this process may open {left} "
+            f"more (ulimit -n is {limit}); raise the limit or ask for fewer processes"
+        )
+
+
 def _ended(reason: Exception) -> str:
     """Return why a connection has ended."""
     if isinstance(reason, EOFError | ConnectionResetError):
-        return "was lost (its connection was closed)"
-    return f"was lost ({reason.strerror if isinstance(reason, OSError) else reason})"
+        return "was lost (somebody has killed its watcher, and so the process)"
+    if isinstance(reason, OSError):
+        why = (reason.strerror or str(reason)).lower()
+        return f"was lost (its host cannot be reached: {why})"
+    return "was lost (what its watcher sends is no message)"
 
 
 def _own_addresses() -> list[str]:

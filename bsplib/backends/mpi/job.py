@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import pickle
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping
-from pathlib import Path
 
-from bsplib.backends.blas import one_thread_where_loaded
 from bsplib.backends.launching import Death, Ended, JobRunner, Report, Work
-from bsplib.backends.mpi import control
+from bsplib.backends.mpi import control, streams
 from bsplib.backends.mpi.hub import Hub, News
 from bsplib.backends.mpi.installations import Starter
-from bsplib.backends.mpi.launcher_output import LauncherOutput
-from bsplib.backends.mpi.rank import Beginning
+from bsplib.backends.mpi.launcher import Launcher
 from bsplib.backends.outcomes import Limit, await_outcomes
 from bsplib.backends.signals import let_through
 from bsplib.backends.whereabouts import Whereabouts, from_stack
@@ -30,9 +23,14 @@ _LOOK_S = 0.2
 _WORDS_S = 0.3
 """Seconds for the last words of mpiexec."""
 _LEAVE_S = 5.0
-"""Seconds for ranks to leave MPI, and for mpiexec to end after its ranks."""
+"""Seconds for ranks to leave MPI in peace."""
+_KILL_S = 1.0
+"""Seconds for watchers to kill their ranks."""
 _PLACE_S = 2.0
 """Seconds to wait until all watchers have said where their ranks are."""
+_DOUBT_S = 0.25
+"""Seconds from the end of a connection until it counts as the reason of a failure. mpiexec may
+end all watchers because of one rank, whose own watcher knows more."""
 
 
 class Job:
@@ -46,84 +44,59 @@ class Job:
     def __init__(self, size: int, starter: Starter) -> None:
         self.size = self.nprocs = size
         self.starter = starter
-        self.busy = self.started = False
+        self.busy = False
+        self.started = False
+        self._ended = False
         self._runner: JobRunner | None = None  # the one that the ranks have
         self._run = 0
         self._read: Callable[[bytes, int], Ended]
-        self._ended = False
+        self._is_stopping = False
+        self._lost: dict[int, tuple[float, Death]] = {}  # with the time until they are in doubt
         self._places: dict[int, Whereabouts] = {}
-        self._states: dict[int, str] = {}
-        self._hub = Hub()
-        self._launcher: subprocess.Popen[bytes] | None = None
-        self._output: LauncherOutput | None = None
-        self._ready: set[int] = set()
+        self._said_stopped: set[int] = set()
+        self._hub = Hub(size)
+        self._launcher: Launcher | None = None
 
     @property
     def usable(self) -> bool:
         """Whether it can do work."""
-        return not self.busy and not self._ended
+        return self.started and not self.busy and not self._ended
 
     # -- the start --------------------------------------------------------------------------
 
     def start(self) -> None:
         """See :meth:`KeptProcesses.start`."""
         self.busy = True
-        try:
-            self._launch()
-        except OSError as error:
-            raise StartError(
-                f"run: {self.starter.command[0]} cannot be started: {error.strerror}"
-            ) from error
+        self._launcher = launcher = Launcher(self.starter, self.size)
+        launcher.begin(self._hub)
+        ready: set[int] = set()
         with let_through():
             deadline = time.monotonic() + START_S
-            while len(self._ready) < self.size:
-                for news in self._wait(_LOOK_S):
-                    self._note_start(news)
-                self._check_start(deadline)
-        assert self._output is not None
-        self._output.show()
+            while len(ready) < self.size:
+                ready.update(self._note_start(news) for news in self._wait(_LOOK_S))
+                if why := launcher.why_ended():
+                    raise self._start_error(why)
+                if time.monotonic() > deadline:
+                    missing = self.size - len(ready)
+                    raise self._start_error(f"{missing} have not joined within {START_S:g} s")
+        launcher.show()
         self.busy, self.started = False, True
 
-    def _launch(self) -> None:
-        rank = (sys.executable, "-m", "bsplib.backends.mpi.rank", str(self.size))
-        with one_thread_where_loaded():
-            self._launcher = launcher = subprocess.Popen(
-                [*self.starter.command, "-n", str(self.size), *rank],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env={**os.environ, **_python_path(), **dict(self.starter.variables)},
-                start_new_session=True,  # Ctrl-C is handled by the driver
-            )
-        self._output = LauncherOutput(launcher)
-        for descriptor in self._output.descriptors():
-            self._hub.also(descriptor, watch=True)
-        beginning = Beginning(self._hub.address(), sys.path, sys.argv, os.getcwd())
-        assert launcher.stdin is not None
-        with contextlib.suppress(OSError), launcher.stdin:  # it has ended: see _check_start
-            launcher.stdin.write(pickle.dumps(beginning).hex().encode() + b"\n")
-
-    def _note_start(self, news: News) -> None:
+    def _note_start(self, news: News) -> int:
+        """Return the rank that has joined."""
         if news.message is None:
             raise self._start_error(f"process {news.rank} {news.why}")
         if news.message.kind == control.DIED:
             status, _ = control.ENDED.unpack(news.message.content)
             raise self._start_error(f"process {news.rank} ended with status {status}")
-        if news.message.kind == control.READY:
-            self._ready.add(news.rank)
-
-    def _check_start(self, deadline: float) -> None:
-        assert self._launcher is not None
-        if self._launcher.poll() is not None:
-            raise self._start_error(f"it ended with status {self._launcher.returncode}")
-        if time.monotonic() > deadline:
-            missing = self.size - len(self._ready)
-            raise self._start_error(f"{missing} of them have not joined within {START_S:g} s")
+        return news.rank
 
     def _start_error(self, why: str) -> StartError:
-        assert self._output is not None
+        assert self._launcher is not None
         self._wait(_WORDS_S)
-        words = self._output.last_words()
+        sentence, words = self._launcher.last_words()
+        if sentence:
+            return StartError(f"run: {sentence}")
         return StartError(
             f"run: {self.starter.text()} has not started {self.size} processes: {why}"
             + (f"; its last words: {words}" if words else "")
@@ -141,15 +114,7 @@ class Job:
         self.nprocs = nprocs
         limit = Limit(timeout)
         with let_through():
-            runner = work.job_runner
-            if runner != self._runner:
-                self._hub.send_all(control.RUNNER, pickle.dumps(runner, 5))
-                self._runner = runner
-            self._run += 1
-            self._read = work.read
-            head, job = control.RUN.pack(self._run, nprocs), work.job()
-            for rank in range(nprocs):
-                self._hub.send(rank, control.JOB, head, job)
+            self._send(work)
             outcomes = await_outcomes(self, limit)
             if any(outcome.failed for outcome in outcomes.values()):
                 self.stop()
@@ -157,69 +122,116 @@ class Job:
                 self.busy = False
         return Report(outcomes)
 
+    def _send(self, work: Work) -> None:
+        """Send some work to the ranks that do it."""
+        runner = work.job_runner
+        if runner != self._runner:
+            self._hub.send_all(control.RUNNER, pickle.dumps(runner, 5))
+            self._runner = runner
+        self._run += 1
+        self._read = work.read
+        head, job = control.RUN.pack(self._run, self.nprocs), work.job()
+        for rank in range(self.nprocs):
+            self._hub.send(rank, control.JOB, head, job)
+
     def _wait(self, seconds: float) -> list[News]:
-        """Wait for news; pass on what mpiexec has written."""
+        """Wait for news; show what the ranks and mpiexec have written."""
         news = self._hub.wait(seconds)
-        if self._output is not None:
-            for descriptor in self._output.read():
-                self._hub.also(descriptor, watch=False)
-        return news
+        if self._launcher is not None:
+            self._launcher.read(self._hub)
+        for each in news:
+            if each.message is not None and each.message.kind == control.OUTPUT:
+                streams.show(each.message)
+        return [
+            each for each in news if each.message is None or each.message.kind != control.OUTPUT
+        ]
+
+    # -- its outcomes -----------------------------------------------------------------------
 
     def news(self, timeout: float) -> Mapping[int, Ended | Death]:
         """See :meth:`Observed.news`."""
         deadline = time.monotonic() + timeout
-        while True:
-            outcomes: dict[int, Ended | Death] = {}
-            for rank, message, why in self._wait(deadline - time.monotonic()):
-                if rank < self.nprocs:
-                    outcome = self._outcome(rank, message, why)
-                    if outcome is not None:
-                        outcomes.setdefault(rank, outcome)
-            if outcomes or time.monotonic() >= deadline:
-                return outcomes
+        outcomes: dict[int, Ended | Death] = {}
+        while not outcomes:
+            until = min([deadline, *(time_s for time_s, _ in self._lost.values())])
+            for news in self._wait(until - time.monotonic()):
+                if news.rank < self.nprocs and (outcome := self._outcome(news)) is not None:
+                    outcomes.setdefault(news.rank, outcome)
+            if not outcomes:
+                outcomes |= self._no_longer_in_doubt()
+            if time.monotonic() >= deadline:
+                break
+        return outcomes
 
-    def _outcome(
-        self, rank: int, message: control.Message | None, why: str
-    ) -> Ended | Death | None:
+    def _outcome(self, news: News) -> Ended | Death | None:
+        """Return how a rank ended; None where it has not, or something else may be the reason."""
+        message, rank, host = news.message, news.rank, self._host(news.rank)
         if message is None:
-            return Death(rank, 0, None, why)
-        size = control.NUMBER.size
-        if message.kind == control.DIED:
-            status, superstep = control.ENDED.unpack(message.content)
-            return Death(rank, superstep, status)
+            death = Death(rank, news.superstep, None, news.why, host)
+            self._lost[rank] = time.monotonic() + _DOUBT_S, death
+            return None
         if message.kind == control.REPORT:
             if control.NUMBER.unpack_from(message.content)[0] == self._run:
-                return self._read(message.content[size:], rank)
+                return self._read(message.content[control.NUMBER.size :], rank)
+        elif message.kind == control.DIED:
+            status, superstep = control.ENDED.unpack(message.content)
+            return Death(rank, superstep, status, host=host)
         elif message.kind == control.PLACE:
-            superstep, stopped, stack = pickle.loads(message.content)  # proved to be our watcher
+            superstep, stopped, stack = pickle.loads(message.content)  # from a proved watcher
             how = "stopped by a signal" if stopped else "does not answer"
-            self._places[rank] = (
-                from_stack(rank, superstep, stack)
-                if stack
-                else Whereabouts(rank, superstep, "", how)
-            )
+            here = Whereabouts(rank, superstep, "", how)
+            self._places[rank] = from_stack(rank, superstep, stack) if stack else here
         return None
+
+    def _no_longer_in_doubt(self) -> dict[int, Death]:
+        """Return the losses of connections for which no other reason has come.
+
+        Once the run has failed, there is one.
+        """
+        now = time.monotonic()
+        over = {rank: death for rank, (until, death) in self._lost.items() if until <= now}
+        for rank in over:
+            del self._lost[rank]
+        return {} if self._is_stopping else over
+
+    def _host(self, rank: int) -> str:
+        """Return the name of the host of a rank where there are several."""
+        hosts = self._hub.hosts
+        return hosts[rank] if len(set(hosts.values())) > 1 else ""
 
     def tell_to_stop(self) -> None:
         """See :meth:`Observed.tell_to_stop`."""
+        self._is_stopping = True
         self._hub.send_all(control.STOP_NOW)
 
     def report_stopped(self, ended: Collection[int]) -> None:
         """See :meth:`Observed.report_stopped`."""
+        for rank in range(self.nprocs):
+            if rank in ended or rank in self._said_stopped or not self._hub.is_stopped(rank):
+                continue
+            self._said_stopped.add(rank)
+            where = f" on host {host}" if (host := self._host(rank)) else ""
+            sys.stderr.write(
+                f"bsplib: the run waits for process {rank}{where}, which is stopped; continue it "
+                f"(kill -CONT {self._hub.os_pid(rank)}) or end the run\n"
+            )
+            sys.stderr.flush()
 
     def whereabouts(self, ended: Collection[int]) -> list[Whereabouts]:
         """See :meth:`Observed.whereabouts`."""
         self._places = {}
-        missing = [rank for rank in range(self.nprocs) if rank not in ended]
-        for rank in missing:
-            self._hub.send(rank, control.WHERE)
+        for rank in range(self.nprocs):
+            superstep = self._hub.superstep(rank)
+            if rank in ended:
+                self._places[rank] = Whereabouts(rank, superstep, "", "has ended")
+            else:
+                self._hub.send(rank, control.WHERE)
         deadline = time.monotonic() + _PLACE_S
-        while not self._places.keys() >= {*missing} and time.monotonic() < deadline:
+        while len(self._places) < self.nprocs and time.monotonic() < deadline:
             self.news(deadline - time.monotonic())
         return [
-            self._places.get(rank, Whereabouts(rank, 0, "", "does not answer"))
-            if rank in missing
-            else Whereabouts(rank, 0, "", "has ended")
+            self._places.get(rank)
+            or Whereabouts(rank, self._hub.superstep(rank), "", "does not answer")
             for rank in range(self.nprocs)
         ]
 
@@ -227,50 +239,37 @@ class Job:
 
     def stop(self) -> None:
         """See :meth:`KeptProcesses.stop`."""
-        self._ended = True
-        if self._output is not None:
-            self._output.hide()  # mpiexec says that ranks were killed
-        self._hub.send_all(control.KILL)
-        self._await_end()
+        if not self._ended:
+            self._ended = True
+            if self._launcher is not None:
+                self._launcher.hide()  # it says that ranks were killed
+            self._hub.send_all(control.KILL)
+            self._await_end(_KILL_S)
         self.busy = False
-
-    def _await_end(self) -> None:
-        """Wait until all watchers have gone, and mpiexec; then kill what is left of it."""
-        deadline = time.monotonic() + _LEAVE_S
-        launcher = self._launcher
-        while self._hub.connected() and time.monotonic() < deadline:
-            self._wait(_LOOK_S)
-        self._hub.close()
-        if launcher is None:
-            return
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            launcher.wait(max(deadline - time.monotonic(), _LOOK_S))
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(launcher.pid, signal.SIGKILL)
-        launcher.wait()
-        if self._output is not None:
-            self._output.close()
-        self._launcher = self._output = None
 
     def close(self) -> None:
         """See :meth:`KeptProcesses.close`."""
-        if self._launcher is not None and not self._ended:
-            self._hub.send_all(control.END if not self.busy else control.KILL)
+        if self.busy:
+            self.stop()
+        if not self._ended:
             self._ended = True
-            self._await_end()
+            self._hub.send_all(control.END)
+            self._await_end(_LEAVE_S)
         self._hub.close()
+
+    def _await_end(self, seconds: float) -> None:
+        """Wait until all watchers have gone, but not for long; then end mpiexec."""
+        deadline = time.monotonic() + seconds
+        while self._hub.connected() and time.monotonic() < deadline:
+            self._wait(_LOOK_S)
+        self._hub.close()  # so that watchers that are left kill their ranks
+        if self._launcher is not None:
+            self._launcher.end()
+            self._launcher = None
 
     def forget(self) -> None:
         """In a forked process: close what belongs to the parent, and end nothing."""
         self._hub.close()
-        if self._output is not None:
-            self._output.close()
+        if self._launcher is not None:
+            self._launcher.forget()
         self._launcher, self._ended = None, True
-
-
-def _python_path() -> dict[str, str]:
-    """Return the environment in which ranks find bsplib where it is not installed."""
-    folder = Path(__file__).parents[3]
-    if folder.name in ("site-packages", "dist-packages"):
-        return {}
-    return {"PYTHONPATH": os.pathsep.join([str(folder), *os.environ.get("PYTHONPATH", "").split()])}

@@ -12,8 +12,9 @@ import pickle
 import signal
 import socket
 import sys
+import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 from bsplib.backends import stacks
 from bsplib.backends.blas import one_thread_where_forked
@@ -21,10 +22,11 @@ from bsplib.backends.launching import JobRunner
 from bsplib.backends.mpi import control
 from bsplib.backends.mpi.control import Message, Page, Stream
 from bsplib.backends.mpi.lifetime import end_with_parent
-from bsplib.backends.mpi.watcher import Hub, Watcher
-
-if TYPE_CHECKING:
-    from bsplib.backends.mpi.link import Link
+from bsplib.backends.mpi.link import Link
+from bsplib.backends.mpi.streams import send_streams
+from bsplib.backends.mpi.watcher import Hub, Watcher, not_joined, tell
+from bsplib.errors import BspError, StartError
+from bsplib.extras import need
 
 
 class Beginning(NamedTuple):
@@ -76,20 +78,57 @@ def main() -> NoReturn:
     up, page = fork_watched()
     status = 1
     try:
-        from bsplib.backends.mpi.link import Link  # noqa: PLC0415  # in the rank only
-
-        link = Link(page.stop)
+        link = joined(up, page, int(sys.argv[1]))
         begin(up, link, sys.stdin.buffer.readline() if link.rank == 0 else b"")
         serve(up, page, link)
         link.leave()
         status = 0
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
-        raise
+    except BaseException as error:  # noqa: BLE001  # nobody else would print it
+        tell_error(error)
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
         os._exit(status)
+
+
+def joined(up: Stream, page: Page, expected: int) -> Link:
+    """Join MPI.
+
+    Args:
+        up: connection to the watcher.
+        page: memory shared with it.
+        expected: number of ranks that mpiexec has started.
+
+    Raises:
+        BspError: there is no MPI here, or mpiexec belongs to another one.
+    """
+    library = loaded_library()
+    up.put(control.JOINS, library.encode())
+    mpi = need("mpi4py.MPI")
+    mpi.Init_thread(mpi.THREAD_SERIALIZED)
+    link = Link(page.stop)
+    if link.size != expected:
+        how = f"makes a job of {link.size} out of each" if link.size == 1 else f"finds {link.size}"
+        raise StartError(not_joined(library, how))
+    return link
+
+
+def loaded_library() -> str:
+    """Load MPI, but do not join; return the name of the library."""
+    need("mpi4py").rc.initialize = False
+    with warnings.catch_warnings():
+        # mpi4py warns of a foreign mpiexec, which joined() finds with certainty.
+        warnings.simplefilter("ignore")
+        mpi = need("mpi4py.MPI")
+    library: str = mpi.Get_library_version().split("\n")[0].split(",")[0]
+    return " ".join(library.strip("\0").split())
+
+
+def tell_error(error: BaseException) -> None:
+    """Print an error before the streams go to the driver, or when they end."""
+    if isinstance(error, BspError):
+        tell(str(error))
+    else:
+        sys.excepthook(type(error), error, error.__traceback__)
+        sys.stderr.flush()
 
 
 def begin(up: Stream, link: Link, line: bytes) -> None:
@@ -105,6 +144,7 @@ def begin(up: Stream, link: Link, line: bytes) -> None:
     beginning.take_over()
     up.put(control.HUB, pickle.dumps((link.rank, beginning.hub)))
     up.put(control.READY, pickle.dumps((link.size, stacks.answer())))
+    send_streams(up)
 
 
 def serve(up: Stream, page: Page, link: Link) -> None:
@@ -124,7 +164,7 @@ def serve(up: Stream, page: Page, link: Link) -> None:
 def _messages(up: Stream) -> Iterator[Message]:
     while True:
         up.wait()
-        yield from up.take()
+        yield from up.take()  # EOFError cannot come: the rank ends with its watcher
 
 
 def _do(job: bytes, runner: JobRunner, up: Stream, page: Page, link: Link) -> None:
@@ -134,9 +174,11 @@ def _do(job: bytes, runner: JobRunner, up: Stream, page: Page, link: Link) -> No
     link.begin(run, nprocs)
     report, _ = runner.run(job[control.RUN.size :], link.rank, link.open_root)
     link.end()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, ValueError):  # there is none, or it is closed
+            stream.flush()
     up.put(control.REPORT, control.NUMBER.pack(run), report)
-    while up.unsent:
-        up.wait(0)
+    up.flush_all()
 
 
 if __name__ == "__main__":

@@ -26,6 +26,8 @@ from bsplib.backends.stacks import Answering, is_stopped, stacks_of
 
 _CONNECT_S = 3.0
 """Seconds for one address of the hub, including the proofs."""
+_ORPHAN_S = 1.0
+"""How often a watcher without a connection looks whether its launcher is there."""
 _LEAVE_S = 5.0
 """Seconds that a watcher whose rank has died waits for the hub to close the connection."""
 _TERM_S = 2.0
@@ -55,12 +57,14 @@ class Watcher:
 
     def __init__(self, os_pid: int, rank: socket.socket, page: Page) -> None:
         self._os_pid = os_pid
-        self._rank = Stream(rank)
+        self._rank = Stream(rank, whole=False)
         self._page = page
         self._hears_rank = True
         self._is_to_leave = False
         self._hub: Stream | None = None
         self._answering: Answering | None = None
+        self._library = ""
+        self._launcher = os.getppid()
         self._status: int | None = None  # of the rank, once it has ended
         self._ends_at = float("inf")
         self._poll = select.poll()
@@ -101,12 +105,13 @@ class Watcher:
 
     def _look(self) -> None:
         """Wait for something to happen, and handle it."""
-        poll = self._poll
-        for stream in (self._rank if self._hears_rank else None, self._hub):
-            if stream is not None:
-                poll.register(stream, select.POLLIN | (select.POLLOUT if stream.unsent else 0))
-        wait_s = min(self._ends_at - time.monotonic(), 1e6)
-        ready = dict(poll.poll(max(1000 * wait_s, 0)))
+        self._register()
+        wait_s = max(min(self._ends_at - time.monotonic(), 1e6), 0.0)
+        if self._hub is None:
+            wait_s = min(wait_s, _ORPHAN_S)
+            if os.getppid() != self._launcher:
+                raise Lost
+        ready = dict(self._poll.poll(1000 * wait_s))
         if self._wakes in ready:
             os.read(self._wakes, 64)
         if self._hub is not None and self._hub.fileno() in ready:
@@ -119,11 +124,20 @@ class Watcher:
         if self._status is None and self._sentinel in ready:
             self._end_of_rank()
 
+    def _register(self) -> None:
+        hub = self._hub
+        if hub is not None:
+            self._poll.register(hub, select.POLLIN | (select.POLLOUT if hub.unsent else 0))
+        if self._hears_rank:  # but for a while no more, if it says more than the hub takes
+            takes = 0 if hub is not None and hub.is_crowded else select.POLLIN
+            sends = select.POLLOUT if self._rank.unsent else 0
+            self._poll.register(self._rank, takes | sends)
+
     def _read_rank(self) -> bool:
         """Take messages of the rank; return whether there may be more."""
         try:
             self._rank.flush()
-            messages = list(self._rank.take())
+            messages = self._rank.take()
         except (EOFError, OSError):  # it ends: the sentinel will tell
             self._deafen()
             return False
@@ -137,9 +151,12 @@ class Watcher:
             self._poll.unregister(self._rank)
 
     def _pass_on(self, message: Message) -> None:
+        if message.kind == control.JOINS:
+            self._library = message.content.decode()
+            return
         if message.kind == control.HUB:
             number, hub = pickle.loads(message.content)  # from the rank, this one's child
-            self._hub = connected(number, hub)
+            self._hub, self._library = connected(number, self._os_pid, hub), ""
             return
         if message.kind == control.READY:
             self._answering = pickle.loads(message.content)[1]
@@ -153,6 +170,8 @@ class Watcher:
         self._poll.unregister(self._sentinel)
         self._await_end()
         if self._hub is None:
+            if self._library:
+                tell(not_joined(self._library, f"ends a process with status {self._status}"))
             raise Lost
         self._hub.put(control.DIED, control.ENDED.pack(self._status, self._page.superstep))
         leave_s = 0 if self._is_to_leave else _LEAVE_S
@@ -187,14 +206,36 @@ class Watcher:
         return self._page.superstep, is_stopped(self._os_pid), found.get(0)
 
 
+# -- sentences ----------------------------------------------------------------------------------
+
+SENTENCE = "bsplib: "
+"""How a line begins that a process prints which could not join."""
+
+
+def tell(sentence: str) -> None:
+    """Print a sentence for the driver, which reads what mpiexec passes on; one call of write."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"{SENTENCE}{sentence}\n".encode())
+
+
+def not_joined(library: str, how: str) -> str:
+    """Return the sentence for processes that are not those of one job."""
+    return (
+        f"the MPI library that mpi4py loads ({library}) {how} when it joins the processes that "
+        f"mpiexec has started: if mpiexec is of another MPI, take that of this one (--mpiexec or "
+        f"BSP_MPIEXEC), or let mpi4py load the other library (MPI4PY_LIBMPI)"
+    )
+
+
 # -- the connection -----------------------------------------------------------------------------
 
 
-def connected(rank: int, hub: Hub) -> Stream:
+def connected(rank: int, os_pid: int, hub: Hub) -> Stream:
     """Return the connection of a watcher to the hub.
 
     Args:
         rank: that of the job.
+        os_pid: its number in the operating system.
         hub: how to reach it.
 
     Raises:
@@ -204,19 +245,22 @@ def connected(rank: int, hub: Hub) -> Stream:
         with contextlib.suppress(OSError, EOFError):
             plug = socket.create_connection(address, _CONNECT_S)
             try:
-                return _proved(Stream(plug, control.LIMIT), plug, rank, hub.key)
+                return _proved(
+                    Stream(plug, control.LIMIT, whole=False), plug, hub.key, (rank, os_pid)
+                )
             except BaseException:
                 plug.close()
                 raise
     raise Lost
 
 
-def _proved(stream: Stream, plug: socket.socket, rank: int, key: bytes) -> Stream:
-    """Let both ends show that they know the key."""
+def _proved(plug: socket.socket, key: bytes, who: tuple[int, int, str]) -> Stream:
+    """Let both ends show that they know the key; return the connection."""
+    stream = Stream(plug, control.LIMIT, whole=False)
     theirs = _one(stream, control.CHALLENGE)
     ours = control.challenge()
     own_proof = control.proof(key, b"watcher", theirs, ours)
-    stream.put(control.HELLO, ours, own_proof, pickle.dumps((rank, socket.gethostname())))
+    stream.put(control.HELLO, ours, own_proof, pickle.dumps(who))
     if not control.is_proof(_one(stream, control.PROOF), key, b"hub", ours, theirs):
         raise EOFError
     control.keep_alive(plug)
