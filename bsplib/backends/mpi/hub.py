@@ -247,8 +247,8 @@ def _check_descriptors(size: int) -> None:
     left = limit - used
     if limit != resource.RLIM_INFINITY and needed > left:
         raise StartError(
-            f"run: {size} processes need {needed} file descriptors, and this process may open {left} "
-            f"more (ulimit -n is {limit}); raise the limit or ask for fewer processes"
+            f"run: {size} processes need {needed} file descriptors, and this process may open "
+            f"{left} more (ulimit -n is {limit}); raise the limit or ask for fewer processes"
         )
 
 

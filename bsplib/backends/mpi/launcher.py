@@ -6,9 +6,11 @@ import contextlib
 import os
 import pickle
 import re
+import select
 import signal
 import subprocess
 import sys
+import time
 from codecs import getincrementaldecoder
 from collections import deque
 from pathlib import Path
@@ -59,6 +61,7 @@ class Launcher:
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise StartError(f"run: {starter.text()} cannot be started: {reason}") from error
+        self._hub: Hub | None = None
         self._pipes: dict[int, IO[bytes]] = {}
         self._decoders = {}
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
@@ -72,6 +75,7 @@ class Launcher:
     def begin(self, hub: Hub) -> None:
         """Tell rank 0 through standard input how all ranks begin; nobody else can read it."""
         beginning = Beginning(hub.address(), sys.path, sys.argv, _folder())
+        self._hub = hub
         for pipe in self._pipes.values():
             hub.also(pipe.fileno(), watch=True)
         assert self._process.stdin is not None
@@ -85,13 +89,14 @@ class Launcher:
 
     # -- what it writes ---------------------------------------------------------------------
 
-    def read(self, hub: Hub) -> None:
+    def read(self) -> None:
         """Read what it has written, and write it to this process's own streams."""
         for number, pipe in [*self._pipes.items()]:
             with contextlib.suppress(BlockingIOError):
                 while data := os.read(pipe.fileno(), _READ):
                     self._take(number, self._decoders[number].decode(data))
-                hub.also(pipe.fileno(), watch=False)
+                if self._hub is not None:
+                    self._hub.also(pipe.fileno(), watch=False)
                 pipe.close()
                 del self._pipes[number]
 
@@ -124,15 +129,28 @@ class Launcher:
     # -- the end ----------------------------------------------------------------------------
 
     def end(self) -> None:
-        """Wait until it has ended, but not for long; then end it and its whole group."""
-        self._close()
+        """Wait until it has ended, but not for long; then end it and its whole group.
+
+        Its output is read to the end: where it could not be written, the launcher of MPICH would
+        kill processes that are about to exit.
+        """
         for number in (None, signal.SIGTERM, signal.SIGKILL):
             if number is not None:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(self._process.pid, number)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(_END_S)
-                return
+            if self._has_ended(time.monotonic() + _END_S):
+                break
+        self._close()
+
+    def _has_ended(self, deadline: float) -> bool:
+        """Read what it writes until it has ended; return whether it has before a time."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            while self._pipes and (left := deadline - time.monotonic()) > 0:
+                if not select.select(self._pipes.values(), [], [], left)[0]:
+                    break
+                self.read()
+            self._process.wait(max(deadline - time.monotonic(), 0))
+        return self._process.returncode is not None
 
     def forget(self) -> None:
         """In a forked process: close what belongs to the parent."""

@@ -241,13 +241,12 @@ def connected(rank: int, os_pid: int, hub: Hub) -> Stream:
     Raises:
         Lost: it does not answer at any of its addresses.
     """
+    who = rank, os_pid, socket.gethostname()
     for address in hub.addresses:
         with contextlib.suppress(OSError, EOFError):
             plug = socket.create_connection(address, _CONNECT_S)
             try:
-                return _proved(
-                    Stream(plug, control.LIMIT, whole=False), plug, hub.key, (rank, os_pid)
-                )
+                return _proved(plug, hub.key, who)
             except BaseException:
                 plug.close()
                 raise
@@ -269,7 +268,10 @@ def _proved(plug: socket.socket, key: bytes, who: tuple[int, int, str]) -> Strea
 
 
 def _one(stream: Stream, kind: int) -> bytes:
-    """Wait for a message of a kind; return its content."""
+    """Wait for a message of a kind; return its content.
+
+    A question whether this watcher is there may come with it; the next one will be answered.
+    """
     while stream.wait(_CONNECT_S):
         for message in stream.take():
             if message.kind != kind:
