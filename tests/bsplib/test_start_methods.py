@@ -226,7 +226,7 @@ BLAS = """
     import numpy as np
     from threadpoolctl import threadpool_info, threadpool_limits
     import bsplib
-    from bsplib.backends.shm import blas
+    from bsplib.backends import blas
 
     def threads(bsp):
         return {pool["num_threads"] for pool in threadpool_info()}

@@ -14,7 +14,7 @@ import socket
 import sys
 import warnings
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.backends import stacks
 from bsplib.backends.blas import one_thread_where_forked
@@ -22,11 +22,13 @@ from bsplib.backends.launching import JobRunner
 from bsplib.backends.mpi import control
 from bsplib.backends.mpi.control import Message, Page, Stream
 from bsplib.backends.mpi.lifetime import end_with_parent
-from bsplib.backends.mpi.link import Link
 from bsplib.backends.mpi.streams import send_streams
 from bsplib.backends.mpi.watcher import Hub, Watcher, not_joined, tell
 from bsplib.errors import BspError, StartError
 from bsplib.extras import need
+
+if TYPE_CHECKING:
+    from bsplib.backends.mpi.link import Link
 
 
 class Beginning(NamedTuple):
@@ -102,7 +104,9 @@ def joined(up: Stream, page: Page, expected: int) -> Link:
     up.put(control.JOINS, library.encode())
     mpi = need("mpi4py.MPI")
     mpi.Init_thread(mpi.THREAD_SERIALIZED)
-    link = Link(page.stop)
+    from bsplib.backends.mpi.link import Link  # noqa: PLC0415  # it imports MPI
+
+    link = Link(page.stop, page.begun)
     if link.size != expected:
         how = f"makes a job of {link.size} out of each" if link.size == 1 else f"finds {link.size}"
         raise StartError(not_joined(library, how))
