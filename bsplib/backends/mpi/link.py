@@ -137,11 +137,15 @@ class Link:
         """End the run here: send and receive what nobody has waited for."""
         patience = Patience(self.stop)
         deadline = MPI.Wtime() + _END_S
-        while not (self._has_received_all() and self.unsent.all_sent()):
+        while not self._is_done():
             self.pump()
             if self.stop[0] or MPI.Wtime() > deadline:
                 break
             patience.pause()
+
+    def _is_done(self) -> bool:
+        sent = self.unsent.all_sent()
+        return self._has_received_all() and sent and self.heads_are_sent()
 
     def _has_received_all(self) -> bool:
         """Receive what is left of posts that were never opened; tell whether all is here."""
@@ -203,6 +207,13 @@ class Link:
             self.wait(many.is_sent, _nothing)
         many.send(head, requests[turn])
 
+    def heads_are_sent(self) -> bool:
+        """Tell whether all heads to many have been handed over to MPI for good.
+
+        Only then can they come where this rank does not call MPI any more.
+        """
+        return all([many.is_sent() for many in self._to_many])  # noqa: C419  # each makes MPI work
+
     def send_head(
         self, to: int, kind: int, label: int, number: int = 0, sends: Sends | None = None
     ) -> None:
@@ -226,13 +237,13 @@ class Link:
     def _take(self, source: int, data: bytes) -> None:
         """Sort a head."""
         head = heads.unpack(data)
-        if head.run != self.run:
+        if head.kind == heads.CREDIT:  # those of an earlier run count, too
+            self._ahead[source] -= head.number
+        elif head.run != self.run:
             if head.run > self.run:
                 self._early.append((source, data))
         elif head.kind <= heads.OBLIVIOUS:
             self._take_post(source, head, data)
-        elif head.kind == heads.CREDIT:
-            self._ahead[source] -= head.number
         elif head.kind == heads.QUESTION:
             if head.label in self._left:
                 self.send_head(source, heads.ANSWER, head.label)

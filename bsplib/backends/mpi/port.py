@@ -7,6 +7,7 @@ right.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 _ALIGNMENT = 64
 _MOST_UNSENT_BYTES = 1 << 28
 """A process whose oblivious supersteps have left so much unsent waits before the next one."""
+_HAND_OVER_NS = 200_000
+"""An oblivious sync lets MPI work so long on what it has sent: small sends are done by then."""
 _FOREVER = 1 << 62
 
 
@@ -287,8 +290,7 @@ class MpiPort(Port):
         for payload in self._here.values():
             if not payload.is_here():
                 self._link.wait(payload.is_here, _nothing)
-        if self._sends and not self._sends.all_sent():
-            self._link.wait(self._sends.all_sent, _nothing)
+        self._finish_sends()
         if self._staged:
             self._drop_staged()
         if self._here_before or self._here:
@@ -299,6 +301,16 @@ class MpiPort(Port):
         self._superstep += 1
         if self._parent is None:
             self._link.superstep[0] = self._superstep
+
+    def _finish_sends(self) -> None:
+        """Wait until all that belongs to meetings is sent; let the rest go on."""
+        link = self._link
+        if not link.heads_are_sent():
+            link.wait(link.heads_are_sent, _nothing)
+        if self._sends and not self._sends.all_sent():
+            link.wait(self._sends.all_sent, _nothing)
+        if link.unsent:
+            link.unsent.forget_sent()
 
     def _drop_staged(self) -> None:
         """Give back memory of payloads that belong to no parcel: their put has failed."""
@@ -349,16 +361,29 @@ class MpiPort(Port):
         self, parcels: Mapping[int, tuple[int, Parcel]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
         """See :meth:`Port.exchange_oblivious`."""
+        number = self._collector.ended
         self._look_at_late()
         self._wait_for_credit()
         self._copy_lent()
         self._post_obliviously(parcels, stamp)
-        self._link.unsent.take_over(self._sends)
         self._collector.end_superstep(stamp)
         arrived = self._collector.collect(expected)
         self._box.passed = self._collector.ended
+        if not self._box.oblivious[number]:
+            del self._box.oblivious[number]
+        self._hand_over()
         self.released = self._collector.released
         return arrived
+
+    def _hand_over(self) -> None:
+        """Let MPI take the posts of an oblivious superstep; what it does not take is sent later."""
+        link = self._link
+        deadline = time.perf_counter_ns() + _HAND_OVER_NS
+        while self._sends and self._sends.forget_sent() and time.perf_counter_ns() < deadline:
+            link.pump()
+        link.unsent.take_over(self._sends)
+        if link.unsent:
+            link.unsent.forget_sent()
 
     def _wait_for_credit(self) -> None:
         """Wait while others have not read many posts of this process, or not received much."""
@@ -425,6 +450,8 @@ class MpiPort(Port):
 
         def suspect() -> None:
             self._collector.read_late()
+            if not ranks.isdisjoint(came):  # it has come just now
+                return
             for pid in pids:
                 rank = self.members[pid]
                 why = self._why_absent(rank)
