@@ -47,6 +47,12 @@ class JobRunner(Protocol):
             The report, and whether it ends the run: the process has failed or was stopped.
         """
 
+    def prepare(self, port: Port) -> None:
+        """Prepare for the next job, for which this port will be opened; nobody waits for it.
+
+        A backend may call it between two jobs, if the first has not ended its run.
+        """
+
 
 class Work(Protocol):
     """What every process of a run does."""

@@ -47,8 +47,25 @@ class Task(NamedTuple):
     conditions: Conditions
 
 
-def run_task(task: Task, port: Port) -> Any:
-    """Run ``main`` in this process and return what it returns."""
+def make_group(conditions: Conditions, port: Port) -> Group | None:
+    """Make the group of a task of kept processes before there is one.
+
+    Returns:
+        None where a group cannot be made before its run.
+    """
+    if conditions.records is not None or port.clock is not None:
+        return None
+    return Group(port, Terms(0, conditions.machine, conditions.check))
+
+
+def run_task(task: Task, port: Port, made: Group | None = None) -> Any:
+    """Run ``main`` in this process and return what it returns.
+
+    Args:
+        task: the program.
+        port: of this process.
+        made: what :func:`make_group` has made for this port; it is used for one task.
+    """
     machine, check, _, records, _ = task.conditions
     alignment = port.align_clocks(again=records is not None)
     port.exchange({}, 0, stamp=port.now())  # time 0: all processes have arrived
@@ -57,6 +74,9 @@ def run_task(task: Task, port: Port) -> Any:
         while port.now() < port.released:  # where clocks differ, by their error at most
             pass
     terms = Terms(port.released, machine, check)
+    if made is not None:
+        made._terms = terms
+        return _run_main(task, made)
     if records is None:
         return _run_main(task, _kind(Group, port)(port, terms))
     with opened(records, port.pid) as folder, closing(Spool(folder, port.pid)) as spool:

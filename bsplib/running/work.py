@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 import cloudpickle
 import numpy as np
 
-from bsplib.backends.base import Stopped
+from bsplib.backends.base import Port, Stopped
 from bsplib.backends.launching import Ended, OpenPort
+from bsplib.group import Group
 from bsplib.recording.parts import received, with_part
 from bsplib.running.failures import Failure, Halt, halt_of, read_outcome, unpicklable_result
 from bsplib.running.labels import CurrentPid, whole_lines
 from bsplib.running.seeds import seed_generators
-from bsplib.running.task import Conditions, Task, describe_failure, run_task
+from bsplib.running.task import Conditions, Task, describe_failure, make_group, run_task
 
 _PLAIN = (int, float, complex, str, bytes, type(None), np.ndarray, np.generic)
 
@@ -90,13 +91,21 @@ class TaskRunner:
 
     conditions: Conditions
     _lines: whole_lines | None = field(default=None, init=False, repr=False, compare=False)
+    _made: Group | None = field(default=None, init=False, repr=False, compare=False)
 
     def run(self, job: bytes, pid: int, open_port: OpenPort) -> tuple[bytes, bool]:
         """See :meth:`JobRunner.run`."""
         if self._lines is None:  # the first time; it is the same process each time
             self._lines = whole_lines(lambda: pid, label=self.conditions.label)
-        outcome, failed = _pickled_outcome(lambda: self._task(job), self._lines, pid, open_port)
+        made, self._made = self._made, None
+        outcome, failed = _pickled_outcome(
+            lambda: self._task(job), self._lines, pid, open_port, made
+        )
         return _with_records(outcome, self.conditions, pid), failed
+
+    def prepare(self, port: Port) -> None:
+        """See :meth:`JobRunner.prepare`."""
+        self._made = make_group(self.conditions, port)
 
     def _task(self, job: bytes) -> Task:
         """Return the task of a job; functions and classes of the script were pickled by value."""
@@ -116,7 +125,11 @@ def _with_records(outcome: bytes, conditions: Conditions, pid: int) -> bytes:
 
 
 def _pickled_outcome(
-    find_task: Callable[[], Task], lines: whole_lines, pid: int, open_port: OpenPort
+    find_task: Callable[[], Task],
+    lines: whole_lines,
+    pid: int,
+    open_port: OpenPort,
+    made: Group | None = None,
 ) -> tuple[bytes, bool]:
     """Do a task in a process of its own.
 
@@ -130,7 +143,7 @@ def _pickled_outcome(
         task = find_task()
         seed_generators(task.seeds, pid)
         with lines:
-            outcome = (run_task(task, open_port()),)
+            outcome = (run_task(task, open_port(), made),)
     except BaseException as error:  # noqa: BLE001  # the caller of run raises it
         outcome, has_failed = _describe(error, pid), True
     try:

@@ -199,6 +199,15 @@ def test_random_streams_differ_from_run_to_run_and_follow_the_seed_of_the_caller
     assert len(set(numbers)) == len(numbers)
 
 
+def test_the_time_of_each_run_begins_with_that_run(pool):
+    def main(bsp):
+        return time.perf_counter() - bsp.time()
+
+    for _ in range(3):
+        before = time.perf_counter()
+        assert min(pool.run(main)) >= before
+
+
 # -- reports ----------------------------------------------------------------------------------
 
 

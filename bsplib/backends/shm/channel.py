@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import select
+import time
 from io import BytesIO
 from multiprocessing.connection import Connection
 from struct import Struct
@@ -25,6 +26,13 @@ _MOST = 1 << 20
 def framed(message: bytes) -> bytes:
     """Return a message with its length."""
     return _LENGTH.pack(len(message)) + message
+
+
+def parts_of(message: bytes) -> tuple[bytes, ...]:
+    """Return what has to be written to send a message: a small one is copied, in one part."""
+    if len(message) <= _AT_ONCE:
+        return (framed(message),)
+    return _LENGTH.pack(len(message)), message
 
 
 class Channel:
@@ -51,11 +59,8 @@ class Channel:
         Raises:
             OSError: the other end is closed.
         """
-        if len(message) <= _AT_ONCE:
-            self.write(framed(message))
-        else:
-            self.write(_LENGTH.pack(len(message)))
-            self.write(message)
+        for part in parts_of(message):
+            self.write(part)
 
     def write(self, data: bytes) -> None:
         """Write bytes: a message with its length, or a part of it."""
@@ -82,18 +87,28 @@ class Channel:
         self._rest = data[end:]
         return data[_LENGTH.size : end]
 
-    def has_come(self, yields: int = 0) -> bool:
-        """Tell whether a message, or the end, has come.
+    def has_come(self) -> bool:
+        """Tell whether a message, or the end, has come."""
+        return bool(self._rest or self._look.poll(0))
+
+    def comes(self, yields: int, most_ns: int) -> bool:
+        """Look for a message again and again, and yield the core after each look.
 
         Args:
-            yields: how often to yield the core, and to look again, before the answer is False.
+            yields: how often to yield.
+            most_ns: time of one yield, in ns, after which there is no other.
+
+        Returns:
+            False if a yield took longer: another program has the core.
         """
-        look = self._look.poll
-        while not self._rest and not look(0):
-            if not yields:
-                return False
-            yields -= 1
+        before = time.perf_counter_ns()
+        while yields and not self.has_come():
             os.sched_yield()
+            now = time.perf_counter_ns()
+            if now - before > most_ns:
+                return False
+            before = now
+            yields -= 1
         return True
 
     def _read(self, most: int = _READ) -> bytes:

@@ -32,6 +32,10 @@ _YIELDS = 400
 caller that has many small tasks sends the next one in less time than it takes to wake them."""
 
 
+_LONG_YIELD_NS = 500_000
+"""Time in ns of a yield after which a process only sleeps for some runs."""
+_LEAST_PAUSE, _MOST_PAUSE = 16, 1024
+"""Bounds of the number of these runs."""
 _RUNS_TO_SPREAD = 128
 """Runs after which the processes of a pool spread over the cores again."""
 
@@ -65,6 +69,7 @@ def be_process(
     runner: JobRunner | None = None
     root = KeptPort(context)
     reports = Reports(context.segment, context.nprocs)
+    idling = Idling(_YIELDS // context.nprocs if context.may_yield else 0)
     while (message := channel.receive()) != END:
         if message[:1] == RUNNER:
             runner = pickle.loads(message[1:])  # from the parent, as all that follows
@@ -79,10 +84,38 @@ def be_process(
         elif is_last:
             channel.send(LOOK)
         root.begin_anew()
+        if root.kept is not None and not is_urgent:
+            runner.prepare(root.kept)
         if context.runs % _RUNS_TO_SPREAD == 0:
             _spread(context)
-        if context.may_yield:
-            channel.has_come(_YIELDS // context.nprocs)
+        idling.until_it_comes(channel)
+
+
+class Idling:
+    """How a process of a pool waits for its next job: it yields before it sleeps.
+
+    Where another program runs on the core, a process that yields has to wait until the system
+    takes the core from that program. One that sleeps gets the core at once when the job comes. So a
+    process whose yield took long only sleeps for some runs, and twice as many after each trial.
+
+    Args:
+        yields: yields before it sleeps, at most.
+    """
+
+    def __init__(self, yields: int) -> None:
+        self._yields = yields
+        self._runs_without = 0
+        self._next_pause = _LEAST_PAUSE
+
+    def until_it_comes(self, channel: Channel) -> None:
+        """Return when a message has come, or when it is better to sleep until then."""
+        if self._runs_without:
+            self._runs_without -= 1
+        elif channel.comes(self._yields, _LONG_YIELD_NS):
+            self._next_pause = _LEAST_PAUSE
+        else:
+            self._runs_without = self._next_pause
+            self._next_pause = min(2 * self._next_pause, _MOST_PAUSE)
 
 
 def _spread(context: ProcessContext) -> None:
@@ -104,16 +137,17 @@ class KeptPort:
 
     def __init__(self, context: ProcessContext) -> None:
         self._context = context
-        self._port: ShmPort | None = None
+        self.kept: ShmPort | None = None
+        """The port of the last run, if the next one will have it, too."""
 
     def open(self) -> ShmPort:
         """Return the port for a run."""
-        if self._port is None:
-            self._port = ShmPort.of_root(self._context)
-        return self._port
+        if self.kept is None:
+            self.kept = ShmPort.of_root(self._context)
+        return self.kept
 
     def begin_anew(self) -> None:
         """Give back all memory of a run that has ended; keep the port if the next can use it."""
         self._context.begin_anew()
-        if self._port is not None and not self._port.begin_anew():
-            self._port = None
+        if self.kept is not None and not self.kept.begin_anew():
+            self.kept = None

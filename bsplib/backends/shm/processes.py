@@ -22,7 +22,7 @@ from bsplib.backends.blas import (
 from bsplib.backends.launching import JobRunner, Report, Work
 from bsplib.backends.outcomes import Limit, await_outcomes
 from bsplib.backends.shm import fork_warning
-from bsplib.backends.shm.channel import Channel
+from bsplib.backends.shm.channel import Channel, parts_of
 from bsplib.backends.shm.child import END, READY, RUNNER, be_process
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import PAGE
@@ -144,9 +144,11 @@ class Processes:
         return report
 
     def _send(self, message: bytes) -> None:
+        parts = parts_of(message)
         for pipe in self._pipes:
             with contextlib.suppress(OSError):  # a dead process is found by its sentinel
-                pipe.send(message)
+                for part in parts:
+                    pipe.write(part)
 
     def _fork_all(self) -> None:
         """Fork processes that wait for tasks; the threads of BLAS are started again at once."""
