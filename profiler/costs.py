@@ -202,12 +202,28 @@ def h_relation(
     return _once(run, "h_relation", lambda: _h_relation(run, numbers))
 
 
+def h_inside(
+    run: Run, hosts: NDArray[np.int64], numbers: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the part of :func:`h_relation` that processes exchanged inside their hosts.
+
+    Args:
+        run: the run.
+        hosts: the number of a process's host, by pid.
+        numbers: the result of :func:`superstep_numbers`, if it is known.
+    """
+    caller = run.records["pid"][run.traffic["record"]]
+    return _h_relation(run, numbers, hosts[caller] == hosts[run.traffic["partner"]])
+
+
 def _h_relation(
-    run: Run, numbers: NDArray[np.int64] | None
+    run: Run, numbers: NDArray[np.int64] | None, counted: NDArray[np.bool_] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     h_out, h_in = np.zeros((2, len(run.records)))
     for part, partner in _partners(run, numbers):
         rows = run.traffic[part]
+        if counted is not None:
+            rows, partner = rows[counted[part]], partner[counted[part]]  # noqa: PLW2901
         caller, sizes = rows["record"], rows["bytes"].astype(np.float64)
         out, there = rows["direction"] == Direction.OUT, partner >= 0
         for h, direction in ((h_out, out), (h_in, ~out)):

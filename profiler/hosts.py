@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from profiler import format as fmt
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from bsplib.recording.records import Run, RunHead
 
 MOST_HOSTS = 3
@@ -23,12 +27,24 @@ def hosts_of(run: Run | RunHead) -> tuple[str, ...]:
     Returns:
         Names that are safe to show; empty where the trace does not name several hosts.
     """
+    hosts = _named(run)
+    return tuple(fmt.visible(host[:_LONGEST]) for host in hosts) if len(set(hosts)) > 1 else ()
+
+
+def host_numbers(run: Run) -> NDArray[np.int64] | None:
+    """Return a number for the host of each process, by pid; None if the trace names no hosts."""
+    hosts = _named(run)
+    if not hosts:
+        return None
+    return np.unique(hosts, return_inverse=True)[1].astype(np.int64)
+
+
+def _named(run: Run | RunHead) -> list[str]:
+    """Return the hosts that the trace names by pid; empty if it names none, or not for all."""
     hosts = run.meta.get("hosts")
     if not isinstance(hosts, list) or len(hosts) != run.nprocs:
-        return ()
-    if not all(isinstance(host, str) for host in hosts) or len(set(hosts)) < 2:
-        return ()
-    return tuple(fmt.visible(host[:_LONGEST]) for host in hosts)
+        return []
+    return hosts if all(isinstance(host, str) for host in hosts) else []
 
 
 def host_names(run: Run) -> str:

@@ -1,5 +1,12 @@
 """Machines, the parameters of computers: their text form, and those that come with bsplib."""
 
-from bsplib.machine.parameters import PATTERNS, Machine, Pattern, known_machines, load_machine
+from bsplib.machine.parameters import (
+    PATTERNS,
+    Level,
+    Machine,
+    Pattern,
+    known_machines,
+    load_machine,
+)
 
-__all__ = ["PATTERNS", "Machine", "Pattern", "known_machines", "load_machine"]
+__all__ = ["PATTERNS", "Level", "Machine", "Pattern", "known_machines", "load_machine"]

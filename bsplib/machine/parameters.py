@@ -23,7 +23,7 @@ from bsplib.machine import text as machine_text
 from bsplib.machine.text import PATTERNS
 from bsplib.visible import visible
 
-__all__ = ["PATTERNS", "Machine", "Pattern", "known_machines", "load_machine"]
+__all__ = ["PATTERNS", "Level", "Machine", "Pattern", "known_machines", "load_machine"]
 
 _FOLDER = resources.files("bsplib.machine") / "library"
 _AFTER_ITS_NAME = "after its name, as in NAME:{figure}={example}"
@@ -43,8 +43,28 @@ class Pattern:
 
 
 @dataclass(frozen=True)
+class Level:
+    """The costs of supersteps among processes of one host."""
+
+    g: float
+    """Seconds for each byte of an h-relation."""
+    l: float  # noqa: E741  # the name in the field
+    """Seconds for the end of a superstep."""
+
+
+@dataclass(frozen=True)
 class Machine:
     """The parameters of a computer; a superstep costs ``max w + h g + l``.
+
+    A Machine of several hosts has two levels: ``g`` and ``l`` are those between hosts, and
+    ``inside`` has those inside a host. Where it is known on which hosts processes were, a
+    superstep costs::
+
+        max_i w_i + max_i (a_i g_inside + b_i g) + l
+
+    with a_i the h of process i from the bytes that it exchanged with processes of its own
+    host, b_i that from all others, and the l of the widest level of the group: l_inside where
+    all processes of the group are on one host. Elsewhere ``g`` and ``l`` hold for all bytes.
 
     The rule ``h`` tells to which h the parameter g was fitted, and therefore which h has
     to be multiplied by it: the greater of the bytes into and out of a process, or their sum.
@@ -67,6 +87,8 @@ class Machine:
     """Bytes of a word; g is shown for a word."""
     patterns: Mapping[str, Pattern] = field(default_factory=dict)
     """g and L of the known patterns, by their names in ``PATTERNS``."""
+    inside: Level | None = None
+    """g and l inside a host; None where the Machine has one level."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """Sources of single figures, by their names; the other figures are from ``source``."""
 
@@ -80,7 +102,9 @@ class Machine:
         """
         checked = machine_text.check(values)
         patterns = {name: Pattern(**costs) for name, costs in checked.pop("patterns").items()}
-        return cls(**checked, patterns=patterns)
+        inside = checked.pop("inside")
+        level = None if inside is None else Level(**inside)
+        return cls(**checked, patterns=patterns, inside=level)
 
     def text(self) -> str:
         """Return the Machine as the text of a file; :func:`load_machine` reads it."""
@@ -122,6 +146,20 @@ class Machine:
         Source: Roda et al. 1999, equation 1: in @ out.
         """
         return h_in + h_out if self.h == "sum" else np.maximum(h_in, h_out)
+
+    def share_inside(self) -> float:
+        """Return how many bytes between hosts cost as much as one byte inside a host."""
+        if self.inside is None:
+            return 1.0
+        return self.inside.g / self.g if self.g else 0.0
+
+    def of_one_host(self) -> Self:
+        """Return the Machine of processes that are all on one host; itself if of one level.
+
+        Its h is still one of bytes between hosts, of which a byte inside a host is
+        :meth:`share_inside`.
+        """
+        return self if self.inside is None else replace(self, l=self.inside.l, patterns={})
 
     def costs(self, pattern: str | None = None) -> tuple[float, float]:
         """Return g and l of the Machine, or g and L of a pattern.

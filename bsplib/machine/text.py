@@ -15,6 +15,10 @@
     g_s_per_byte = 9e-10
     L_s = 4e-6
 
+    [inside]                          # of a Machine with several hosts, whose g and l are
+    g_s_per_byte = 5e-11              # those between hosts: those inside a host
+    l_s = 2e-6
+
     [sources]
     speed = "its data sheet"
 
@@ -42,15 +46,16 @@ PATTERNS = (
 
 RULES = ("max", "sum")
 
-_SOURCES = ("p", "speed", "g", "l", "h", *PATTERNS)
+_SOURCES = ("p", "speed", "g", "l", "h", "inside", *PATTERNS)
 _G = ("g_s_per_byte", "g_s_per_word")
 _TOP = (
     *("name", "source", "p", "h", "word_bytes", "speed_flop_per_s"),
-    *(*_G, "l_s", "patterns", "sources"),
+    *(*_G, "l_s", "patterns", "inside", "sources"),
 )
 
 Values = dict[str, Any]
-"""The fields of a Machine by name; ``patterns`` maps names to g and l, in a dictionary each."""
+"""The fields of a Machine by name; ``patterns`` maps names to g and l, in a dictionary each, and
+``inside`` is such a dictionary, or None."""
 
 
 def parse(text: str) -> Values:
@@ -78,6 +83,7 @@ def parse(text: str) -> Values:
             "g": _g(entries, word),
             "l": entries.get("l_s"),
             "patterns": {name: _pattern(name, patterns, word) for name in patterns},
+            "inside": _inside(entries, word),
             "sources": sources,
         }
     )
@@ -109,6 +115,7 @@ def check(values: Mapping[str, Any]) -> Values:
         "g": check_time("g", values["g"]),
         "l": _latency("l", values.get("l")),
         "patterns": {name: _checked_pattern(name, patterns) for name in patterns},
+        "inside": _checked_inside(values),
         "sources": {name: _text(name, source) for name, source in sources.items()},
     }
 
@@ -155,6 +162,9 @@ def text_of(values: Values) -> str:
             _add_costs(entry := tomlkit.table(), pattern, "L_s")
             patterns.add(name, entry)
         document.add("patterns", patterns)
+    if values["inside"] is not None:
+        _add_costs(inside := tomlkit.table(), values["inside"], "l_s")
+        document.add("inside", inside)
     if values["sources"]:
         document.add("sources", tomlkit.item(dict(values["sources"])))
     return tomlkit.dumps(document)
@@ -183,6 +193,26 @@ def _checked_pattern(name: str, patterns: Values) -> Values:
         "g": check_time(f"g of {name}", costs["g"]),
         "l": _latency(f"L of {name}", costs.get("l")),
     }
+
+
+def _inside(entries: Values, word: int) -> Values | None:
+    if "inside" not in entries:
+        return None
+    inside = _table("inside", entries)
+    _check_names("entry", inside, (*_G, "l_s"))
+    if "l_s" not in inside or not set(_G).intersection(inside):
+        raise ValueError("inside needs both g_s_per_byte and l_s")
+    return {"g": _g(inside, word), "l": inside["l_s"]}
+
+
+def _checked_inside(values: Mapping[str, Any]) -> Values | None:
+    if values.get("inside") is None:
+        return None
+    inside = _table("inside", values)
+    g = check_time("g inside a host", inside["g"])
+    if g > 0 and values["g"] == 0:
+        raise ValueError("g is 0 between hosts; then it has to be 0 inside a host, too")
+    return {"g": g, "l": check_time("l inside a host", inside["l"])}
 
 
 def _g(entries: Values, word: int) -> float:

@@ -38,12 +38,26 @@ class Prices:
     """The pattern whose g and L are used for BSPWB, MPM and OBSP* (one of ``PATTERNS``, or
     ``RECOGNISE``); or ``VIRTUAL``; if None, the Machine's own g and l are used."""
 
-    def relation(
-        self, h_in: NDArray[np.float64], h_out: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Return h by the Machine's rule: in @ out in Roda et al. 1999, equation 6."""
-        relation: NDArray[np.float64] = self.machine.relation(h_in, h_out)
-        return relation
+    def relation(self, timeline: Timeline) -> NDArray[np.float64]:
+        """Return the h of each record by the Machine's rule: in @ out in Roda et al. 1999, eq. 6.
+
+        On a Machine of two levels it is one of bytes between hosts: those inside a host
+        count as less, so that g h is a_i g_inside + b_i g of :class:`bsplib.machine.Machine`.
+        """
+        machine, inside = self.machine, timeline.inside
+        if machine.inside is None or inside is None:
+            return machine.relation(timeline.h_in, timeline.h_out)  # type: ignore[no-any-return]
+        apart = timeline.h_in - inside.h_in, timeline.h_out - inside.h_out
+        near = machine.relation(inside.h_in, inside.h_out)
+        return machine.relation(*apart) + machine.share_inside() * near  # type: ignore[no-any-return]
+
+    def machines(self, timeline: Timeline) -> list[Machine]:
+        """Return the Machine whose g and l hold for each group of a run."""
+        machine, inside = self.machine, timeline.inside
+        if machine.inside is None or inside is None:
+            return [machine] * len(timeline.run.groups)
+        near = machine.of_one_host()
+        return [near if on_one else machine for on_one in inside.on_one_host]
 
     def patterns_of(self, timeline: Timeline) -> list[str | None]:
         """Return for each step the pattern whose g and L are used; None for the Machine's own.
@@ -58,6 +72,11 @@ class Prices:
             found = [self._virtual(timeline, step) for step in steps]
         else:
             found = [self.pattern] * len(steps)
+        machines = self.machines(timeline)
+        found = [
+            pattern if machines[step.group] is self.machine else None
+            for step, pattern in zip(steps, found, strict=True)
+        ]
         for pattern in set(found):
             self._check(pattern)
         return found

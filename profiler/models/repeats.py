@@ -65,6 +65,7 @@ def undisturbed(runs: Sequence[Run], free: Sequence[int] = ()) -> Undisturbed:
         ahead_s=comp_s,
         h_in=comm_s,
         h_out=comm_s,
+        inside=None,
         pieces=Pieces(rows, rows, comp_s, np.zeros_like(comp_s), np.zeros_like(comp_s)),
     )
     return Undisturbed(timeline, replay(timeline, "OBSP*", _AS_IT_WAS))

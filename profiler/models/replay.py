@@ -11,11 +11,12 @@ OBSP*   MPM with Omega_i = all processes at a global sync (Gonzalez et al., 1-3)
 ======= ======================================================================
 
 The h of a process is in @ out, where @ is the Machine's rule, max or sum, since its g was
-fitted to h by this rule. The price of a superstep is :meth:`bsplib.machine.Machine.parts`,
-which virtual processors use, too. The time of a sub-group counts as computation of the
-superstep of its parent that contains it. BSP and BSPWB price a sub-group separately, as if
-its processes entered together, and add its price to the w of each of them; in MPM and
-OBSP* every process enters and leaves at its own time (xi_i).
+fitted to h by this rule. On a Machine of two levels, where the trace names the hosts, bytes
+inside a host have a g of their own, and so has the l of a group on one host. The price of a
+superstep is :meth:`bsplib.machine.Machine.parts`, which virtual processors use, too. The time
+of a sub-group counts as computation of the superstep of its parent that contains it. BSP and
+BSPWB price a sub-group separately, as if its processes entered together, and add its price to
+the w of each of them; in MPM and OBSP* every process enters and leaves at its own time (xi_i).
 
 In each superstep one process determines when the superstep ends. So the total is the
 length of a path from process to process. The costs on this path are booked to the records
@@ -143,8 +144,8 @@ class _Barriers:
         self._timeline = timeline
         self._groups = timeline.run.groups
         self._w_s = timeline.w_s * prices.ratio
-        self._h = prices.relation(timeline.h_in, timeline.h_out)
-        self._machine = prices.machine
+        self._h = prices.relation(timeline)
+        self._machines = prices.machines(timeline)
         own = model == "BSP" and prices.pattern != VIRTUAL
         chosen = replace(prices, pattern=None) if own else prices
         self._pattern = chosen.patterns_of(timeline)
@@ -184,7 +185,8 @@ class _Barriers:
         self._deciding.append((process, record))
         self._totals[step.group] += longest
         if step.kind != Kind.END:
-            price = self._machine.parts(self._h[rows].max(), self._pattern[number])
+            machine = self._machines[step.group]
+            price = machine.parts(self._h[rows].max(), self._pattern[number])
             self._totals[step.group] += sum(price)
 
     def _book(self, number: int, step: Step, on_path: NDArray[np.bool_]) -> None:
@@ -196,7 +198,8 @@ class _Barriers:
             on_path[child] = process in self._groups[child].members
         if step.kind != Kind.END:
             record = step.start + int(np.argmax(self._h[step.start : step.stop]))
-            price = self._machine.parts(self._h[record], self._pattern[number])
+            machine = self._machines[step.group]
+            price = machine.parts(self._h[record], self._pattern[number])
             self._books.communicated(record, *price)
 
 
@@ -209,9 +212,9 @@ class _Messages:
     def __init__(self, timeline: Timeline, model: str, prices: Prices) -> None:
         self._timeline = timeline
         self._ahead_s = timeline.ahead_s * prices.ratio
-        self._h = prices.relation(timeline.h_in, timeline.h_out)
+        self._h = prices.relation(timeline)
         self._barriers = model == "OBSP*"
-        self._machine = prices.machine
+        self._machines = prices.machines(timeline)
         self._pattern = prices.patterns_of(timeline)
         self._books = _Books(timeline, prices.ratio)
         self._clock = np.zeros(timeline.run.nprocs)
@@ -246,7 +249,8 @@ class _Messages:
             arrive[:] = arrive[latest]
         else:
             arrive = self._wait_for_senders(step, arrive)
-        transfer_s, sync_s = self._machine.parts(self._relation[rows], self._pattern[number])
+        machine = self._machines[step.group]
+        transfer_s, sync_s = machine.parts(self._relation[rows], self._pattern[number])
         self._clock[pid] = arrive + transfer_s + sync_s
 
     def _wait_for_senders(self, step: Step, arrive: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -270,8 +274,10 @@ class _Messages:
         """Book the costs on the path of waits that leads to a record."""
         while record >= 0:
             number = self._timeline.step[record]
-            if self._timeline.steps[number].kind != Kind.END:
-                price = self._machine.parts(self._relation[record], self._pattern[number])
+            step = self._timeline.steps[number]
+            if step.kind != Kind.END:
+                machine = self._machines[step.group]
+                price = machine.parts(self._relation[record], self._pattern[number])
                 self._books.communicated(record, *price)
             record = int(self._cause[record])
             self._books.came_to(record)

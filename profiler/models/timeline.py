@@ -17,12 +17,14 @@ from bsplib.recording.records import Direction, Run
 from bsplib.sync_kinds import Kind
 from profiler.costs import (
     METRICS,
+    h_inside,
     h_relation,
     partner_records,
     record_costs,
     spent_ns,
     superstep_numbers,
 )
+from profiler.hosts import host_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,12 +74,25 @@ class Timeline:
     """Computation of the process since its previous record, of whatever group that was."""
     h_in: NDArray[np.float64]
     h_out: NDArray[np.float64]
+    inside: Inside | None
+    """What was communicated inside hosts; None where the trace names no hosts."""
     link_from: NDArray[np.int64]
     """For each link (a transfer in a superstep from one process to another): the record of
     the sender."""
     link_to: NDArray[np.int64]
     """For each link: the record of the receiver."""
     pieces: Pieces
+
+
+@dataclass(frozen=True)
+class Inside:
+    """Communication inside hosts, which is cheaper on a Machine of two levels."""
+
+    h_in: NDArray[np.float64]
+    """The part of ``Timeline.h_in`` from processes of the same host."""
+    h_out: NDArray[np.float64]
+    on_one_host: tuple[bool, ...]
+    """For each group of the run, whether all its processes are on one host."""
 
 
 @dataclass(frozen=True)
@@ -132,10 +147,20 @@ def lay_out(run: Run) -> Timeline:
         ahead_s=np.bincount(pieces.before, pieces.comp_s, len(records)).astype(np.float64),
         h_in=h_in[position],
         h_out=h_out[position],
+        inside=_inside(run, numbers, position),
         link_from=link_from,
         link_to=link_to,
         pieces=pieces,
     )
+
+
+def _inside(run: Run, numbers: NDArray[np.int64], position: NDArray[np.intp]) -> Inside | None:
+    hosts = host_numbers(run)
+    if hosts is None:
+        return None
+    h_out, h_in = h_inside(run, hosts, numbers)
+    on_one = tuple(len(set(hosts[list(group.members)].tolist())) == 1 for group in run.groups)
+    return Inside(h_in[position], h_out[position], on_one)
 
 
 # -- supersteps in order ------------------------------------------------------------------

@@ -12,7 +12,7 @@ from importlib import resources
 import pytest
 
 import bsplib
-from bsplib.machine import Machine, Pattern, known_machines, load_machine
+from bsplib.machine import Level, Machine, Pattern, known_machines, load_machine
 
 MACHINE = """
 name = "four boards"
@@ -43,6 +43,15 @@ L_s = -1e-5
 [sources]
 speed = "a data sheet"
 ping-pong = "made up later"
+"""
+
+HOSTS = f"""{MACHINE}
+[inside]
+g_s_per_word = 8e-10
+l_s = 2e-6
+
+[sources]
+inside = "made up later"
 """
 
 
@@ -88,8 +97,15 @@ def test_a_file_may_say_all_that_a_machine_has(write):
     )
 
 
+def test_a_machine_of_several_hosts_has_two_levels(write):
+    machine = load_machine(write(HOSTS))
+    assert (machine.g, machine.l) == (2e-9, 3e-5)
+    assert machine.inside == Level(1e-10, 2e-6)
+    assert load_machine(write(MACHINE)).inside is None
+
+
 def test_a_machine_can_be_written_and_read_again(write):
-    for text in (MACHINE, FULL, 'name = "bare"\nsource = "x"\ng_s_per_byte = 0\n'):
+    for text in (MACHINE, FULL, HOSTS, 'name = "bare"\nsource = "x"\ng_s_per_byte = 0\n'):
         machine = load_machine(write(text))
         assert load_machine(write(machine.text(), "again.toml")) == machine
 
@@ -160,6 +176,20 @@ def test_a_missing_entry_is_named(write, entry):
         ("p", "4\nsources.l = 3", "l is 3; it has to be a text"),
         ("p", '4\nsources.L = "x"', "there is no figure 'L'; choose one of p, speed,"),
         ("name", "3", "name is 3; it has to be a text"),
+        ("p", "4\ninside = 3", "inside is 3; it has to be a table"),
+        ("p", "4\ninside.g_s_per_byte = 1e-9", "inside needs both g_s_per_byte and l_s"),
+        ("p", "4\ninside.l_s = 1e-9", "inside needs both g_s_per_byte and l_s"),
+        ("p", "4\ninside = {g_s_per_byte = 1e-9, L_s = 1}", "there is no entry 'L_s'"),
+        (
+            "p",
+            "4\ninside = {g_s_per_byte = 1e-9, l_s = -1e-6}",
+            "l inside a host is -1e-06; it has to be from 0 to 1 second",
+        ),
+        (
+            "g_s_per_byte",
+            "0\ninside = {g_s_per_byte = 1e-9, l_s = 0}",
+            "g is 0 between hosts; then it has to be 0 inside a host, too",
+        ),
     ],
 )
 def test_a_wrong_entry_is_one_sentence(write, entry, value, words):
@@ -309,7 +339,7 @@ def test_a_figure_that_cannot_be_said_is_one_sentence(said, words):
 
 
 def test_a_machine_can_be_had_again_from_the_json_of_a_trace(write):
-    for text in (MACHINE, FULL):
+    for text in (MACHINE, FULL, HOSTS):
         machine = load_machine(write(text))
         assert Machine.of(json.loads(json.dumps(asdict(machine)))) == machine
 
@@ -332,6 +362,8 @@ def test_a_trace_of_an_older_version_holds_fewer_figures():
         {"name": "m", "source": "x", "g": 0, "patterns": {"ring": {"g": 0}}},
         {"name": "m", "source": "x", "g": 0, "sources": [1]},
         {"name": "m", "source": "x", "g": 0, "sources": {"g": 1}},
+        {"name": "m", "source": "x", "g": 0, "inside": 3},
+        {"name": "m", "source": "x", "g": 0, "inside": {"g": 0}},
     ],
 )
 def test_what_is_no_machine_is_refused(values):

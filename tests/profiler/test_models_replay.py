@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import bsplib
-from bsplib.machine import Machine
+from bsplib.machine import Level, Machine
 from bsplib.recording.trace import read_trace
 from bsplib.running import launch
 from bsplib.sync_kinds import Kind
@@ -142,6 +142,95 @@ def test_a_slower_machine_computes_for_longer_and_communicates_as_priced(script)
     program.step("main", w=[10, 4], puts=[(0, 1, 8)])
     prices = Prices(machine(g_ns=1, l_ns=1), ratio=2.5)
     assert times(program.run(), prices) == alike(25 + 8 + 1)
+
+
+# -- hosts ------------------------------------------------------------------------------------
+
+
+def two_levels(h="max", **more):
+    figures = {"g": 5e-9, "l": 100e-9, "inside": Level(1e-9, 7e-9)} | more
+    return Machine("hosts", "made up", h=h, **figures)
+
+
+HOSTS = {"meta": {"hosts": ["a", "a", "b", "b"]}}
+
+
+def test_bytes_inside_a_host_and_between_hosts_have_a_g_each_and_the_widest_l_is_paid(script):
+    program = script(4)
+    program.step("main", w=[10, 20, 30, 40], puts=[(0, 1, 900), (0, 2, 10), (3, 1, 100)])
+    # Process 1 receives 900 bytes inside its host, and 100 from the other one.
+    assert times(program.run(**HOSTS), two_levels()) == alike(40 + 900 * 1 + 100 * 5 + 100)
+
+
+@pytest.mark.parametrize(("size", "price"), [(200, 200 * 5), (100, 900)])
+def test_the_process_with_the_highest_price_counts_not_the_one_with_most_bytes(script, size, price):
+    program = script(4)
+    program.step("main", puts=[(0, 1, 900), (2, 3, size)])
+    run = program.run(meta={"hosts": ["a", "a", "b", "c"]})
+    assert times(run, two_levels())["BSP"] == price + 100
+
+
+def test_each_level_has_its_h_by_the_rule_of_the_machine(script):
+    program = script(4)
+    program.step("main", puts=[(0, 1, 10), (1, 0, 30), (2, 0, 100), (0, 2, 50)])
+    for rule, price in (("max", 30 * 1 + 100 * 5), ("sum", 40 * 1 + 150 * 5)):
+        assert times(program.run(**HOSTS), two_levels(rule))["BSP"] == price + 100
+
+
+def test_a_group_on_one_host_pays_its_l_and_one_over_hosts_that_between_them(script):
+    program = script(4)
+    with program.partition(2, 2) as (left, right):
+        program.step("main sub", w=[3, 5], puts=[(0, 1, 10)], group=left)
+        program.step("main sub", kind=END, group=left)
+        program.step("main sub", w=[4, 4], group=right)
+        program.step("main sub", kind=END, group=right)
+    program.step("main", kind=END)
+    assert times(program.run(**HOSTS), two_levels()) == alike(5 + 10 * 1 + 7)
+    program = script(4)
+    with program.split([0, 2], [1, 3]) as (left, right):
+        program.step("main sub", w=[3, 5], puts=[(0, 2, 10)], group=left)
+        program.step("main sub", kind=END, group=left)
+        program.step("main sub", kind=END, group=right)
+    program.step("main", kind=END)
+    assert times(program.run(**HOSTS), two_levels()) == alike(5 + 10 * 5 + 100)
+
+
+def test_a_run_on_one_host_of_several_pays_the_price_inside_it(script):
+    program = script(2)
+    program.step("main", w=[1, 2], puts=[(0, 1, 10)])
+    run = program.run(meta={"hosts": ["a", "a"]})
+    assert times(run, two_levels()) == alike(2 + 10 * 1 + 7)
+
+
+def test_where_the_hosts_are_not_known_or_the_machine_has_one_level_all_bytes_cost_g(script):
+    program = script(4)
+    program.step("main", w=4, puts=[(0, 1, 10)])
+    assert times(program.run(), two_levels()) == alike(4 + 10 * 5 + 100)
+    assert times(program.run(**HOSTS), two_levels(inside=None)) == alike(4 + 10 * 5 + 100)
+
+
+def test_communication_that_is_free_stays_free_inside_hosts(script):
+    program = script(4)
+    program.step("main", w=4, puts=[(0, 1, 10), (0, 2, 10)])
+    free = two_levels(g=0.0, inside=Level(0.0, 7e-9))
+    assert times(program.run(**HOSTS), free) == alike(4 + 100)
+
+
+def test_what_is_booked_on_two_levels_adds_up(script):
+    program = script(4)
+    for size in (10, 20):
+        with program.partition(2, 2) as (left, right):
+            program.step("main sub", w=5, puts=[(0, 1, size)], group=left)
+            program.step("main sub", kind=END, group=left)
+            program.step("main sub", kind=END, group=right)
+        program.step("main", w=4, puts=[(0, 2, size), (0, 1, 100)])
+    timeline = lay_out(program.run(**HOSTS))
+    for model in MODELS:
+        booked = replay(timeline, model, Prices(two_levels()))
+        assert booked.sync_s.sum() * 1e9 == pytest.approx(2 * (7 + 100))
+        assert booked.total_s * 1e9 == pytest.approx(
+            sum(5 + size + 7 + 4 + 100 + 5 * size + 100 for size in (10, 20))
+        )
 
 
 # -- sub-groups -------------------------------------------------------------------------------

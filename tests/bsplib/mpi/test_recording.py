@@ -125,7 +125,7 @@ def test_a_run_over_hosts_has_the_h_of_the_simulator_and_one_time(execute, hosts
         # No other host has this folder: the records come as parts.
         done = execute(backend, "/dev/shm/out.bsp")
         assert done.returncode == 0, done.stderr
-        assert done.stderr == ""
+        assert "TraceWarning" not in done.stderr
     run, virtual = (
         read_trace(tmp_path / backend / "out.bsp").runs[0] for backend in ("mpi", "sim")
     )
