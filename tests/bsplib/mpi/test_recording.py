@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import textwrap
@@ -139,17 +140,22 @@ def test_a_run_over_hosts_has_the_h_of_the_simulator_and_one_time(execute, hosts
     assert not any(map(hosts.shared_memory_left, range(NPROCS)))
 
 
-def test_the_records_of_a_killed_process_can_be_merged_with_the_others(execute, hosts, tmp_path):
+def test_the_records_of_processes_that_were_killed_can_be_merged_with_the_others(
+    execute, hosts, tmp_path
+):
     done = execute("mpi", "/dev/shm/out.bsp", killed=2)
     assert done.returncode == 1
-    assert "ProcessDiedError: process 2" in done.stderr
-    assert "the records of process 2 are not there; look for folders bsp-part-" in done.stderr
+    assert "ProcessDiedError" in done.stderr
+    told = re.search(r"the records of .* are not there; look for folders (\S*)PID", done.stderr)
+    assert told, done.stderr
     (folder,) = (tmp_path / "mpi").iterdir()
-    fetch = hosts.on(2, "sh", "-c", f"mv $TMPDIR/bsp-part-* {tmp_path}")
-    subprocess.run(fetch, timeout=60, check=True)
-    (part,) = tmp_path.glob("bsp-part-*-2")
+    for host in range(NPROCS):
+        fetch = hosts.on(host, "sh", "-c", f"mv $TMPDIR/{told[1]}* {tmp_path}; true")
+        subprocess.run(fetch, stderr=subprocess.DEVNULL, timeout=60, check=True)
     out = tmp_path / "merged.bsp"
-    merge = [sys.executable, "-m", "bsplib", "merge", folder, part, "--out", out]
+    parts = list(tmp_path.glob(f"{told[1]}*"))
+    assert tmp_path / f"{told[1]}2" in parts  # an MPI may have ended others, too
+    merge = [sys.executable, "-m", "bsplib", "merge", folder, *parts, "--out", out]
     done = subprocess.run(merge, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     (run,) = read_trace(out).runs
@@ -157,4 +163,4 @@ def test_the_records_of_a_killed_process_can_be_merged_with_the_others(execute, 
     assert run.meta["hosts"] == hosts.names
     syncs = run.records[run.records["group"] == 0]
     assert np.bincount(syncs["pid"]).tolist() == [syncs["superstep"].max() + 1] * NPROCS
-    assert run.records["superstep"].max() >= 12
+    assert run.records["superstep"].max() >= 7  # after the partition
