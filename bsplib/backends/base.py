@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -56,6 +56,13 @@ class Carrier(Protocol):
 
     def land(self, ticket: Ticket, room: memoryview) -> None:
         """Write a payload into memory of this process; see :meth:`Port.land`."""
+
+    @property
+    def receives_in_place(self) -> bool:
+        """Whether the next method saves copies."""
+
+    def receive(self, landings: Iterable[tuple[Ticket, memoryview]]) -> None:
+        """Begin to receive payloads where they will land; see :meth:`Port.receive`."""
 
 
 class Stopped(BaseException):
@@ -228,6 +235,17 @@ class Port(ABC):
             room: bytes, as many as the payload has.
         """
         room[:] = self.fetch(ticket)
+
+    receives_in_place: bool = False
+    """:meth:`receive` saves copies."""
+
+    def receive(self, landings: Iterable[tuple[Ticket, memoryview]]) -> None:  # noqa: B027  # not abstract: it only saves time
+        """Begin to receive payloads in the memory that :meth:`land` will be given for them.
+
+        Args:
+            landings: payloads and their memory, which nothing else is written to before
+                they have landed.
+        """
 
     @abstractmethod
     def exchange(

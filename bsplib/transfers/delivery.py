@@ -29,8 +29,9 @@ from bsplib.backends.parcels import (
 )
 from bsplib.core.queue import Message
 from bsplib.transfers.irregular import combine, pick, write_at
+from bsplib.transfers.landing import Landing, are_apart, landings_of_puts
 from bsplib.transfers.messages import INLINE, pack, unpack
-from bsplib.transfers.place import Array, Region, from_wire
+from bsplib.transfers.place import Array, Region, extent, from_wire
 from bsplib.transfers.registry import Registration, Registry
 
 
@@ -104,12 +105,29 @@ def write_gets(
 ) -> None:
     """Write the destinations of this process's gets in program order."""
     order = {pid: iter(payloads) for pid, payloads in replies.items()}
-    for get in gets:
-        payload = next(order[get.pid])
+    arrived = [(get, next(order[get.pid])) for get in gets]
+    if carrier.receives_in_place:
+        carrier.receive(_landings_of_gets(arrived))
+    for get, payload in arrived:
         if not isinstance(payload, bytes) and _takes_bytes(get):
-            carrier.land(payload, get.destination.reshape(-1).view(np.uint8).data)
+            carrier.land(payload, _bytes_of(get.destination))
         else:
             _write_get(get, np.frombuffer(unpack(payload, carrier.fetch), get.dtype))
+
+
+def _landings_of_gets(arrived: list[tuple[PendingGet, Payload]]) -> list[Landing]:
+    """Return the staged values that may be received in their destinations."""
+    if not are_apart([extent(get.destination) for get, _ in arrived]):
+        return []
+    return [
+        Landing(payload, _bytes_of(get.destination))
+        for get, payload in arrived
+        if isinstance(payload, tuple) and _takes_bytes(get)
+    ]
+
+
+def _bytes_of(destination: Array) -> memoryview:
+    return destination.reshape(-1).view(np.uint8).data
 
 
 def _takes_bytes(get: PendingGet) -> bool:
@@ -129,8 +147,10 @@ def _write_get(get: PendingGet, values: Array) -> None:
     destination[...] = values if destination.ndim == 1 else values.reshape(destination.shape)
 
 
-def write_puts(registry: Registry, incoming: Iterable[Arrived], carrier: Carrier) -> None:
+def write_puts(registry: Registry, incoming: Sequence[Arrived], carrier: Carrier) -> None:
     """Write the puts of all processes, in order of source and program."""
+    if carrier.receives_in_place:
+        carrier.receive(landings_of_puts(registry, incoming))
     at = registry.at
     for _, parcel in incoming:
         puts = parcel.puts

@@ -71,8 +71,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.parent == Path(__file__).parent and item.path.stem in OF_THE_CORE:
-            item.add_marker("core")
+        if item.path.parent == Path(__file__).parent:
+            if item.path.stem in OF_THE_CORE:
+                item.add_marker("core")
+            if isinstance(item, pytest.Function) and may_stay(item):
+                item.add_marker("mpi")
+    items.sort(key=_mpi_of)  # its ranks are kept for the next run, if that is on the same MPI
+
+
+def _mpi_of(item: pytest.Item) -> str:
+    """Return the MPI on which a test runs; empty if on none."""
+    backend = item.callspec.params.get("backend") if hasattr(item, "callspec") else None
+    return backend if backend in MPIS else ""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -104,13 +114,14 @@ def nprocs(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture
-def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def backend(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     if name not in MPIS:
         return name
     mpi = MPIS[name]
     if not mpi.is_here():
         pytest.skip(f"{mpi.name} and mpi4py are not installed here: pip install -e '.[dev]'")
+    monkeypatch = request.getfixturevalue("monkeypatch")  # asked for here: see pools.LOOKING
     monkeypatch.setenv(LIBRARY, str(mpi.file(mpi.library)))
     for name in AS_ROOT:
         monkeypatch.setenv(name, "1")

@@ -35,9 +35,15 @@ HERE = 0
 class Post:
     """Staged payloads, as a backend keeps them."""
 
+    receives_in_place = True
+
     def __init__(self):
         self.rooms = []
         self.landed = []
+        self.received = []
+
+    def receive(self, landings):
+        self.received += landings
 
     def stage(self, nbytes, to):
         self.rooms.append(np.zeros(nbytes, np.uint8))
@@ -223,3 +229,41 @@ def test_puts_of_all_kinds_keep_their_order_whatever_they_are_kept_in(registry, 
         x[:] = 0
         write_puts(registry, [(0, parcel)], post)
         assert x.tolist() == [3, 5, 1, 8]
+
+
+# -- where values may be received straight away ---------------------------------------------------
+
+
+def staged(post, *values):
+    ticket, room = post.stage(8 * len(values), HERE)
+    room.view(float)[:] = values
+    return ticket
+
+
+@pytest.mark.parametrize(
+    ("first", "is_in_place"), [(0, False), (1, False), (2, True), (3, True), (8, True)]
+)
+def test_staged_puts_are_received_in_place_where_they_are_apart(post, registry, first, is_in_place):
+    x = registry.push(np.zeros(10))
+    registry.agree([registry.announcement()])
+    puts = [
+        (StretchPut(x.slot, 0), staged(post, 1, 2)),
+        (StretchPut(x.slot, first), staged(post, 3, 4)),
+    ]
+    write_puts(registry, [from_process(1, puts=puts[:1]), from_process(2, puts=puts[1:])], post)
+    assert [landing.ticket for landing in post.received] == (
+        [ticket for _, ticket in puts] if is_in_place else []
+    )
+    assert x.array[first : first + 2].tolist() == [3, 4]
+
+
+def test_nothing_is_received_in_place_under_a_small_put(post, registry):
+    x = registry.push(np.zeros(10))
+    registry.agree([registry.announcement()])
+    puts = [
+        (StretchPut(x.slot, 0), staged(post, 1, 2)),
+        (StretchPut(x.slot, 1), np.ones(1).tobytes()),
+    ]
+    write_puts(registry, [from_process(1, puts=puts)], post)
+    assert post.received == []
+    assert x.array[:3].tolist() == [1, 1, 0]

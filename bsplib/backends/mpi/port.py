@@ -131,19 +131,39 @@ class MpiPort(Port):
         payload = self._find(ticket)
         if payload.room is None:
             self._start({})
-        if not payload.is_here():
-            self._link.wait(payload.is_here, _nothing)
-        assert payload.room is not None
-        return payload.room.data
+        return self._arrived(payload).data
+
+    receives_in_place = True
+
+    def receive(self, landings: Iterable[tuple[Ticket, memoryview]]) -> None:
+        """See :meth:`Port.receive`; all other payloads that have been announced are received, too.
+
+        So the senders can send at the same time.
+        """
+        if not self._not_started:
+            return
+        places = {}
+        for ticket, room in landings:
+            payload = self._find(ticket)
+            if payload.room is None:
+                places[payload] = flat(room)
+        self._start(places)
 
     def land(self, ticket: Ticket, room: memoryview) -> None:
         """See :meth:`Port.land`: received there if its receive has not started yet."""
         payload = self._find(ticket)
         if payload.room is None:
             self._start({payload: flat(room)})
+        came = self._arrived(payload)
+        if not payload.is_in_place:
+            room[:] = came.data
+
+    def _arrived(self, payload: Payload) -> Room:
+        """Wait for a payload that is being received, and return it."""
+        if not payload.is_here():
             self._link.wait(payload.is_here, _nothing)
-        else:
-            room[:] = self.fetch(ticket)
+        assert payload.room is not None
+        return payload.room
 
     def _find(self, ticket: Ticket) -> Payload:
         key = ticket[:2]

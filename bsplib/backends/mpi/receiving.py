@@ -22,7 +22,7 @@ from bsplib.backends.mpi.sending import BODIES, PAYLOADS, PIECE_BYTES
 class Payload:
     """A payload: one that another process sends here, or one of this process for itself."""
 
-    __slots__ = ("_requests", "buffer", "nbytes", "room")
+    __slots__ = ("_requests", "buffer", "is_in_place", "nbytes", "room")
 
     def __init__(self, nbytes: int, room: Room | None = None, buffer: Room | None = None) -> None:
         self.nbytes = nbytes
@@ -30,6 +30,8 @@ class Payload:
         """Where it is, or will be; None before its receive has started."""
         self.buffer = buffer
         """The buffer in which it is; None if it is in memory of the program."""
+        self.is_in_place = False
+        """It is received where it will land."""
         self._requests: list[MPI.Request] = []
 
     def receive(
@@ -168,6 +170,7 @@ class Inflow:
             for payload in post.payloads or ():
                 room = places.get(payload)
                 buffer = None
+                payload.is_in_place = room is not None
                 if room is None:
                     buffer = self._buffers.take(payload.nbytes)
                     room = buffer[: payload.nbytes]
