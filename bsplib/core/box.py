@@ -13,12 +13,12 @@ as large as the one before::
     word 0    the byte at which the next chunk begins; 0 in the last one
     word 1    bytes of this chunk that are used, these two words included
 
-A box begins with a table of the first chunk of each receiver, by pid. A record that is the
-only one of its superstep, and is small, is kept apart: it is the **card**, and travels
-inside the slot of the post.
+A box begins with a table of the first chunk of each receiver, by pid. If a superstep
+has only one record, and that one is small, it is kept apart: it is the **card**, and is
+copied into the slot of the post.
 
-What names memory to other processes is a **byte**, its place in the memory that all
-share. Where processes share no memory, it is the address.
+Processes name memory to each other by a **byte**: the number of the byte in the memory that all
+of them share. Where they share no memory, the byte is an address.
 
 Two boxes are used in turn. PROTOCOL.md argues when a box is free again.
 """
@@ -46,19 +46,19 @@ SLOT_SHIFT = 40
 SIZE_MASK = (1 << 40) - 1
 MOST_SLOTS = 1 << 20
 HEAD_BYTES = 16
-"""Of a record, and of a chunk."""
+"""The two words at the beginning of a record, and of a chunk."""
 CARD_BYTES = 216
 """Most bytes of the card: what a slot has room for."""
 CARD_ROOM = 256
-"""Bytes for a copy of a card."""
+"""Bytes that are set aside for a copy of a card."""
 BYTE_MASK = (1 << 60) - 1
 
 AT_INDEX, ON_CARD, IN_BOX, INLINE = 0, 1, 2, 8
-"""What the head word of a post says in its upper bits: where the transfers are. The parcels of
-the long way have an index, or lie inline in the slot."""
+"""The upper bits of the head word of a post: they say where its transfers are. The parcels of the
+long way have an index, or lie in the slot itself (inline)."""
 RECEIVER_SHIFT = 32
 CARD_SIZE_MASK = (1 << 32) - 1
-"""In the head word of a post with a card: its receiver lies above its size."""
+"""The bits of the head word that have the size of a card. The receiver is in the bits above."""
 
 _LEAST_CHUNK = 64
 _MOST_CHUNK = 1 << 16
@@ -142,13 +142,6 @@ class Box:
         poke(record + 8, first)
         self._next[to] = record + size
         return record + HEAD_BYTES
-
-    def take_back(self, to: int, nbytes: int) -> None:
-        """Remove the record that was begun last, whose data cannot be written."""
-        if self.holds_more:
-            self._next[to] -= HEAD_BYTES + ((nbytes + 7) & ~7)
-        else:
-            self.holds_card = False
 
     def _open(self) -> None:
         """Begin to use the box of this superstep; the card becomes its first record."""

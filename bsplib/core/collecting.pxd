@@ -20,7 +20,7 @@ cdef class Collecting(QuickState):
     @cython.locals(to=Py_ssize_t, first=Py_ssize_t, lane=Lane, nbytes=word)
     cdef Py_ssize_t _first_byte(self, object pid, object array, object values, object offset) except? -1
     @cython.locals(lane=Lane)
-    cdef Py_ssize_t _first_of_all(self, Py_ssize_t to, object values) except? -1
+    cdef Py_ssize_t _first_of_whole(self, Py_ssize_t to, object values) except? -1
     @cython.locals(lane=Lane)
     cdef Py_ssize_t _first_of_view(self, object view, object values, object offset) except? -1
     @cython.locals(first=Py_ssize_t, lane=Lane, to=int, start=word)

@@ -1,7 +1,7 @@
-"""The quick way from the call of a transfer to its record in the box.
+"""The quick way of a transfer from its call to its record in the box.
 
-Each function that tries the quick way returns False where a transfer has to go the long way.
-It has changed nothing then.
+The methods named ``_..._quickly`` return whether they have taken a transfer. If not, they have
+collected nothing, and the transfer takes the long way.
 """
 
 from __future__ import annotations
@@ -50,8 +50,10 @@ if not cython.compiled:
 prepare()
 
 _MANY_PAGES = 1 << 16
-"""Bytes of an hpput from which on the pages there are mapped at once, the first time."""
+"""An hpput of at least so many bytes maps all pages that it writes at once, if it is the first
+transfer to that array. This is faster than one page fault for each of them."""
 _MOST_OFFSET = 1 << 40
+"""The greatest offset that the quick way takes: its byte is sure to have less than 63 bits."""
 
 
 class Collecting(QuickState):
@@ -70,14 +72,14 @@ class Collecting(QuickState):
         return True
 
     def _forget_lanes(self) -> None:
-        """Let every transfer go the long way until it has opened a lane again."""
+        """Close all lanes: the next transfer of each array takes the long way, with all checks."""
         self._lanes.clear()
         self._last_array = self._lane = None
 
     def _first_byte(self, pid: Any, array: Any, values: Any, offset: Any) -> int:
-        """Return the byte at which a transfer begins; -1 where it has to go the long way.
+        """Return the byte of the array at which a transfer begins; -1 if it has to go the long way.
 
-        As a side effect the lane and the other process are set.
+        As a side effect ``_lane`` and ``_to`` are those of the transfer.
 
         Args:
             pid: the other process.
@@ -91,7 +93,7 @@ class Collecting(QuickState):
         if not self._lane_of(array):
             first = self._first_of_view(array, values, offset)
         elif offset is None:
-            first = self._first_of_all(to, values)
+            first = self._first_of_whole(to, values)
         else:
             first = small_integer(offset)
             if first > _MOST_OFFSET:
@@ -113,8 +115,8 @@ class Collecting(QuickState):
         self._to = to
         return first
 
-    def _first_of_all(self, to: int, values: Any) -> int:
-        """Return 0, where a whole array begins; -1 where it has not the shape of the values."""
+    def _first_of_whole(self, to: int, values: Any) -> int:
+        """Return 0, where a whole array begins; -1 if it may not have the shape of the values."""
         lane: Lane = self._lane
         if not is_array(values) or not same_shape(values, lane.array):
             return -1
@@ -123,9 +125,9 @@ class Collecting(QuickState):
         return -1
 
     def _first_of_view(self, view: Any, values: Any, offset: Any) -> int:
-        """Return the byte at which a view of an array that has a lane begins; -1 for others.
+        """Return the byte at which a view begins in its array; -1 if the array has no lane.
 
-        As a side effect the lane is set.
+        As a side effect ``_lane`` is that of the array.
         """
         if offset is not None or not is_array(view) or not self._lane_of(base_of(view)):
             return -1
@@ -140,9 +142,10 @@ class Collecting(QuickState):
     def _address_there(
         self, pid: Any, array: Any, values: Any, offset: Any, *, writes: bool
     ) -> int:
-        """Return where a transfer begins in the memory of the other process; 0 if nowhere.
+        """Return the address at which a transfer begins in the memory of the other process.
 
-        As a side effect the lane and the other process are set, as by :meth:`_first_byte`.
+        The result is 0 if this process cannot reach that memory, or if the transfer has to go the
+        long way. As a side effect ``_lane`` and ``_to`` are those of the transfer.
 
         Args:
             pid: the other process.
@@ -177,7 +180,7 @@ class Collecting(QuickState):
         return self._put_bytes(first, src if is_packed(src) else packed(src))
 
     def _hpput_quickly(self, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
-        """Try to write an hpput at once, or to add it to the records."""
+        """Try to write an hpput at once, or else to add it to the records."""
         if not is_array(src) or not is_packed(src):
             return False
         there = self._address_there(pid, dst, src, offset, writes=True)
@@ -211,7 +214,7 @@ class Collecting(QuickState):
     def _room(self, to: int, slot: int, first: int, nbytes: int) -> int:
         """Begin a record of a put; return the address of its values."""
         at = self._box.room(to, PUT << KIND_SHIFT | slot << SLOT_SHIFT | nbytes, first, nbytes)
-        if self._counts:  # now that there was room for it
+        if self._counts:  # only now, since room() may raise
             self._count(to, nbytes)
         return at
 
@@ -248,6 +251,7 @@ class Collecting(QuickState):
     # -- messages -----------------------------------------------------------------------------
 
     def _send_quickly(self, pid: Any, payload: Any, tag: Any) -> bool:
+        """Try to add a message whose form and tag were sent before to the records."""
         if self._unusable is not None or self._tag_size is not None or self._long:
             return False
         to = small_integer(pid)

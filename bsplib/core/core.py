@@ -42,7 +42,8 @@ prepare()
 
 _SYNC = Kind.SYNC
 _OWN_FRAMES = 0 if cython.compiled else 2
-"""Interpreted functions of this module between the program and the search for its stack."""
+"""Interpreted functions of this module, ``sync`` and ``_sync_recorded``, that are not part of the
+program's stack."""
 
 
 class Core(Delivering):
@@ -280,7 +281,11 @@ class Core(Delivering):
     # -- the end of a superstep ---------------------------------------------------------------
 
     def _sync_quickly(self, stamp: int) -> bool:
-        """End the superstep if all that it has here is quick; return whether it has ended."""
+        """End the superstep if this process has only quick transfers; return whether it has ended.
+
+        Args:
+            stamp: time of arrival in ns; 0 where the run is not recorded.
+        """
         if self._long or not self._meeting.is_quick:
             return False
         if self._changes or self._out or self._unresolved or self._early:
@@ -342,7 +347,3 @@ class Core(Delivering):
             log.add_traffic(pid, OUT, nbytes, messages)
             log.add_traffic(pid, IN, self._got_bytes[pid], self._got[pid])
         self._forget_counts()
-
-    def _try_sync(self, stamp: int) -> bool:
-        """Try to end the superstep by the quick way; return whether it has ended."""
-        return self._sync_quickly(stamp)

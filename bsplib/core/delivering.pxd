@@ -11,7 +11,7 @@ cdef word HAS_GET, KIND_BITS, UNRESOLVED
 
 cdef class Delivering(Collecting):
     @cython.locals(
-        meeting=Meeting, me=word, foreign=bint, held=word, any_card=bint, source=int, theirs=word,
+        meeting=Meeting, me=word, needs_long_way=bint, held=word, any_card=bint, source=int, theirs=word,
         head=word, kind=word, first=word, chunk=word,
     )
     cdef void _deliver(self, word note) except *

@@ -1,4 +1,4 @@
-"""The quick way from the records that a meeting has brought to the arrays and the queue."""
+"""The quick way of a transfer from the meeting to its destination: an array, or the queue."""
 
 from __future__ import annotations
 
@@ -37,24 +37,28 @@ if not cython.compiled:
 prepare()
 
 _MOST_HEADS = 4096
-"""Heads of messages that are remembered, to decode them once."""
+"""So many decoded heads of messages are kept, since most programs send the same ones again."""
 
 
 class Delivering(Collecting):
     """Delivers what a meeting has brought."""
 
     def _deliver(self, note: int) -> None:
-        """Deliver what a meeting has brought, in the order of the contract."""
+        """Deliver what the meeting has brought: gets, then puts and messages in order of source.
+
+        Args:
+            note: of this process at the meeting.
+        """
         if not self._delivers:
             self._delivers = True
             self._first, self._stop = self._zeros(), self._zeros()
         meeting, me = self._meeting, self._pid
-        foreign, held, any_card = False, note, False
+        needs_long_way, held, any_card = False, note, False
         for source in range(self._nprocs):
             theirs = meeting.note_of(source)
             held |= theirs
             if (theirs ^ note) & KIND_BITS:
-                foreign = True
+                needs_long_way = True
             self._first[source] = self._stop[source] = 0
             head = meeting.head_of(source)
             if head:
@@ -67,8 +71,8 @@ class Delivering(Collecting):
                 elif kind == IN_BOX:
                     self._first[source] = peek(meeting.address_of(head & BYTE_MASK) + 8 * me)
                 else:
-                    foreign = True
-        if foreign or held & UNRESOLVED:
+                    needs_long_way = True
+        if needs_long_way or held & UNRESOLVED:
             self._deliver_with_parcels(note)
             return
         if held & HAS_GET:
@@ -88,7 +92,11 @@ class Delivering(Collecting):
                 first = peek(chunk)
 
     def _keep_cards(self) -> None:
-        """Copy the cards for this process: their slots are written again after another meeting."""
+        """Copy the cards for this process.
+
+        They lie in slots, which the others may write again as soon as they have passed the second
+        meeting of this superstep.
+        """
         if self._cards is None:
             self._cards = np.empty(CARD_ROOM * self._nprocs, np.uint8)
         at = address_of(self._cards)
@@ -103,9 +111,10 @@ class Delivering(Collecting):
     # -- gets ---------------------------------------------------------------------------------
 
     def _read_gets(self) -> None:
-        """Read what this process gets, before any process writes a put.
+        """Read the values of this process's gets, before any process writes a put.
 
-        The values go to their destinations at once where no other process can read these.
+        They are written to their destinations at once if no other process can get from there.
+        Otherwise they are kept until all processes have read.
         """
         if self._gets_are_direct:
             for dst, there, nbytes, _pid, _slot, _first in self._quick_gets:
@@ -134,7 +143,7 @@ class Delivering(Collecting):
     # -- puts and messages --------------------------------------------------------------------
 
     def _apply(self, source: int, at: int, stop: int) -> None:
-        """Do what the records between two addresses say."""
+        """Write the puts, and queue the messages, whose records lie between two addresses."""
         while at < stop:
             head, first = peek(at), peek(at + 8)
             at += HEAD_BYTES
@@ -145,7 +154,7 @@ class Delivering(Collecting):
                 if here == 0:
                     self._write_slowly(slot, first, bytes_at(at, nbytes))
                 elif nbytes == 8:
-                    copy(here + first, at, 8)  # a single instruction
+                    copy(here + first, at, 8)  # the compiler makes this one load and one store
                 else:
                     copy(here + first, at, nbytes)
                 at += (nbytes + 7) & ~7
@@ -173,7 +182,7 @@ class Delivering(Collecting):
         return at + 8
 
     def _head_in(self, encoded: bytes) -> Any:
-        """Return the head of a message."""
+        """Return a head of a message decoded."""
         head = self._heads_in.get(encoded)
         if head is None:
             head = marshal.loads(encoded)
@@ -185,7 +194,7 @@ class Delivering(Collecting):
     # -- what the long way asks ---------------------------------------------------------------
 
     def _define(self, slot: int, address: int) -> None:
-        """Note where the elements of a registered array lie here; 0 if they have gaps."""
+        """Note the address of a registered array; 0 if it is not contiguous."""
         size = len(self._here)
         if slot >= size:
             longer = numbers("Q", bytes(16 * max(size, slot + 1)))
@@ -194,7 +203,7 @@ class Delivering(Collecting):
         self._here[slot] = address
 
     def _serve_own_gets(self, first_half: bool) -> None:
-        """Read what this process gets, or write it to its destinations."""
+        """Read the values of this process's gets, or write them to their destinations."""
         if first_half:
             self._read_gets()
         else:

@@ -1,8 +1,8 @@
-"""The meetings of a group: one post of each process, and one look at those of all others.
+"""The meetings of a group: in each, every process posts, and looks at the posts of all others.
 
-:class:`Meeting` is that of a group without shared memory: it has none, and every superstep
-ends by the long way. :class:`SharedMeeting` is that of processes that share memory; PROTOCOL.md
-argues why it is right.
+:class:`Meeting` is for groups whose processes share no memory. It does not meet: every superstep
+of such a group ends by the long way. :class:`SharedMeeting` is for processes that share memory;
+PROTOCOL.md argues why it is correct.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ if not cython.compiled:
     from bsplib.core.atomics import bit_length, load, now_ns, peek, poke, store, wrapped
 
 _STAMP, _HEAD, _BEHIND_HEAD = 8, 16, 24
-"""Bytes in a slot at which these begin; the word is the first. See shm/control.py."""
+"""Where the stamp, the head word, and what follows them begin in a slot, in bytes. The word that
+announces them comes first. See shm/control.py."""
 _SUPERSTEP_SHIFT = 24
 _MEETING_SHIFT = 16
 _NEXT_MEETING = 1 << 16
@@ -29,18 +30,18 @@ _AREA_SHIFT = 44
 _CHUNK_SHIFT = 20
 _AREA_MASK = (1 << 44) - 1
 _WINDOWS = _AREA_SHIFT - _CHUNK_SHIFT
-"""Windows of an area, see shm/segment.py."""
+"""The most windows that an area can have; see shm/segment.py."""
 
 LARGE = 1 << 18
-"""Bytes of a payload for which a process waits until memory can be used, rather than to copy it
-once more, or into other memory."""
+"""For a payload of at least so many bytes a process waits until it can use memory that is in use
+now. Otherwise it would have to copy the payload once more, or to use other memory."""
 _BYTES_PER_NS = 2
-"""For so many bytes it waits 1 ns: less than another copy takes, which would also need memory
-that is not in the cache, or even new."""
+"""It waits 1 ns for so many bytes. Another copy would take longer, since it would go to memory
+that is not in the cache, or whose pages have to be cleared first."""
 
 
 class Hooks(Protocol):
-    """What a meeting leaves to the backend: all that is rare."""
+    """What a meeting leaves to the backend, since it is needed rarely."""
 
     def prepare(self) -> None:
         """Enter the group before the first post, and look at late posts."""
@@ -52,7 +53,7 @@ class Hooks(Protocol):
         """Wait until another process has posted; raise if it never will."""
 
     def apart(self, pid: int) -> Exception:
-        """Return the error for a process whose post is of a later meeting."""
+        """Return the error for a process whose post belongs to a later meeting."""
 
     def after_posts(self) -> None:
         """Look at what only some meetings have to do when all have posted."""
@@ -62,7 +63,7 @@ class Hooks(Protocol):
 
 
 class Meeting:
-    """The meetings of processes that share no memory: it has none."""
+    """The meetings of a group whose processes share no memory: there are none."""
 
     def __init__(self) -> None:
         self.is_quick = False

@@ -46,7 +46,8 @@ class QuickState:
         """Why the program cannot use the group now; None if it can."""
         self._long = False
         """Every superstep ends by the long way."""
-        # What the long way has of this superstep.
+        # What the long way has collected in this superstep; GroupState says what they are. The
+        # superstep can end by the quick way if all four are empty.
         self._out: Any = {}
         self._early: Any = {}
         self._changes: list[Any] = []
@@ -59,15 +60,17 @@ class QuickState:
     def _declare_time(self) -> None:
         """Set the attributes for clocks and recording."""
         self._timed = False
-        """Something has to be done at the beginning and at the end of every call."""
+        """Each call stops a clock, or its time is measured."""
         self._clock: Any = None
         """The clock of the process where its time is virtual: it stands still inside a call."""
         self._recorded = False
         """Each superstep is written into the log."""
         self._log: Any = None
+        """The log, a :class:`~bsplib.core.log.Log`; None where nothing is recorded."""
         self._stack_keys: Any = None
+        """The numbers of call stacks; None where nothing is recorded."""
         self._comm_ns = 0
-        """Time inside calls in this superstep, where time is real."""
+        """Time spent inside calls in this superstep; it stays 0 where time is virtual."""
 
     def _declare_transfers(self) -> None:
         """Set the attributes for the arrays and messages that this process transfers."""
@@ -80,52 +83,63 @@ class QuickState:
         self._to = 0
         """The other process of that transfer."""
         self._quick_gets: list[Any] = self._meeting.gets
+        """The quick gets of this superstep, each as (destination, address on the other process,
+        bytes, other process, slot, first byte)."""
         self._gets_are_direct = True
-        """All destinations own their memory, so that no other process can get from there."""
+        """The destinations of all quick gets own their memory: no other process can read it."""
         self._long_gets = False
-        """All further gets of this superstep go the long way, since one of them did."""
+        """A get of this superstep has taken the long way; all that follow take it, too."""
         self._read = np.empty(0, np.uint8)
-        """The values of gets that are not direct, until they are written."""
+        """Memory for the values of gets that are not direct, until they are written."""
         self._tag_size: int | None = None
+        """Bytes of every tag; None where the program has not called set_tagsize."""
         self._sends_messages = False
+        """This process has sent a message in this superstep."""
         self._heads_out: dict[Any, bytes] = {}
-        """The encoded heads of messages, by their form and tag."""
+        """The encoded heads of messages that were sent before, by the form of the payload and the
+        tag. A message whose head is not here takes the long way."""
 
     def _declare_counts(self) -> None:
-        """Set the attributes for what this process has transferred in this superstep, by partner.
+        """Set the attributes for the sums of what this process transfers in a superstep.
 
-        The arrays are made when they are needed: there may be thousands of processes.
+        Each array has an element for each other process. It is made when it is needed, since
+        there may be thousands of processes.
         """
         self._counts = False
         """Transfers are counted."""
         self._has_counts = False
-        """One of these numbers is not 0."""
+        """One of the next four arrays has a number that is not 0."""
         self._sent_bytes = self._sent = numbers("Q", [0])
+        """Bytes and number of puts and messages."""
         self._got_bytes = self._got = numbers("Q", [0])
+        """Bytes and number of gets."""
         self._has_early = False
-        """An hpput has written already. These are always counted."""
+        """An hpput has been executed at its call."""
         self._early_bytes = self._early_puts = numbers("Q", [0])
+        """Bytes and number of such hpputs, which are always counted: ``oblsync`` needs them."""
 
     def _declare_arrivals(self) -> None:
         """Set the attributes for what a meeting has brought."""
         self._here = numbers("Q", bytes(8 * 16))
-        """Where the elements of each registered array lie here; 0 if they have gaps."""
+        """The addresses of the registered arrays of this process, by slot; 0 for an array that is
+        not contiguous."""
         self._queue = Queue()
+        """The messages that the program can read."""
         self._heads_in: dict[bytes, Any] = {}
-        """The heads of messages, by their encoded form."""
+        """The heads of messages that have come before, by their encoded form."""
         self._dtypes: dict[Any, Any] = {}
-        """The dtypes of messages that were read, by their encoded form."""
+        """The dtypes of messages that were read before, by their encoded form."""
         self._delivers = False
-        """The next two arrays have been made."""
-        # By source: where records begin, and where those of a card end.
+        """The next two arrays have the right size."""
         self._first = self._stop = numbers("Q", [0])
+        """By source: where its records for this process begin, and where those on a card end."""
         self._cards: Any = None
-        """Room for copies of cards."""
+        """Memory for copies of cards."""
 
     # -- the time of calls --------------------------------------------------------------------
 
     def _begin_call(self) -> int:
-        """Stop virtual time, or note the real time; return what :meth:`_end_call` needs."""
+        """Stop the virtual clock, or read the real one; return what :meth:`_end_call` needs."""
         if self._clock is not None:
             self._clock.enter()
             return 1
@@ -136,7 +150,7 @@ class QuickState:
         return now_ns() if self._clock is None else self._clock.now()
 
     def _end_call(self, began: int) -> None:
-        """Let virtual time go on, or count the time of a call as communication."""
+        """Let the virtual clock run again, or add the time of the call to communication."""
         if self._clock is not None:
             self._clock.leave()
         else:
@@ -155,7 +169,7 @@ class QuickState:
         return numbers("Q", bytes(8 * self._nprocs))
 
     def _begin_counts(self) -> None:
-        """Count from now on what this process transfers, by partner."""
+        """Count from now on what this process transfers."""
         self._counts = True
         self._sent_bytes, self._sent = self._zeros(), self._zeros()
         self._got_bytes, self._got = self._zeros(), self._zeros()
@@ -176,7 +190,7 @@ class QuickState:
         self._early_puts[to] += 1
 
     def _forget_counts(self) -> None:
-        """Begin to count anew what this process transfers."""
+        """Set all sums to 0."""
         if self._has_early:
             self._has_early = False
             for pid in range(self._nprocs):
@@ -215,9 +229,6 @@ class QuickState:
         raise NotImplementedError
 
     def _find_there(self, lane: Lane, pid: int) -> int:
-        raise NotImplementedError
-
-    def _now(self) -> int:
         raise NotImplementedError
 
     def _sync_recorded_slowly(self, arrive: int) -> None:

@@ -1,4 +1,4 @@
-"""Reading the messages of a superstep."""
+"""How a program reads its messages: an iterator that takes them from the queue."""
 
 from __future__ import annotations
 
@@ -47,19 +47,13 @@ class Reading:
 
     def _decoded(self, message: Any) -> Any:
         """Return a message as a program reads it."""
-        group = self._group
         source, head, content = message
-        form = head[2]
-        if head[1] or type(content) is not bytes:
-            message = group._decode(message)
-        elif form[0] == "bytes":
-            message = source, head[0], content
-        elif form[0] == "array":
-            dtype = self._dtypes.get(form[2])
-            if dtype is None:
-                message = group._decode(message)
-            else:
-                message = source, head[0], new_array(form[1], dtype, content)
-        else:
-            message = group._decode(message)
-        return message
+        tag, is_pickled, form = head
+        if type(content) is bytes and not is_pickled:
+            if form[0] == "bytes":
+                return source, tag, content
+            if form[0] == "array":
+                dtype = self._dtypes.get(form[2])
+                if dtype is not None:
+                    return source, tag, new_array(form[1], dtype, content)
+        return self._group._decode(message)

@@ -1,8 +1,8 @@
 """How a process looks for the posts of others, and wakes those that wait for its own.
 
-It looks again and again, first without a pause, then giving way after each look. Where that
-is not enough the caller sleeps (:mod:`bsplib.backends.shm.waiting`), until the process that
-it waits for wakes it. PROTOCOL.md argues why no wake-up is lost.
+It looks again and again, first without a pause; then it lets other processes run after each
+look. If the post does not come by then, the caller sleeps (:mod:`bsplib.backends.shm.waiting`)
+until the process that it waits for wakes it. PROTOCOL.md argues why no wake-up is lost.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ if not cython.compiled:
     )
 
 MOST_SPINS = 2000 if cython.compiled else 500
-"""Looks before the first one that gives way, about 50 us: longer than a meeting takes where all
-are there."""
+"""A process looks so often before it first lets others run. That is about 50 us, more than a
+meeting takes if all processes come to it at the same time."""
 _LEAST_SPINS = MOST_SPINS // 5
-"""Least number of these looks, after they were in vain several times."""
+"""It looks at least so often, even after several waits in which looking was in vain."""
 _FIRST_TRIAL = 32
 _LAST_TRIAL = 1 << 10
-"""Number of waits from one trial with all looks to the next: at first, and at most."""
+"""After so many waits with fewer looks it tries all of them once more: at first, and at most."""
 MOST_YIELDS = 64
-"""Looks that give way after them, at most."""
+"""The most looks that follow, each of which lets others run (``sched_yield``)."""
 
 
 class Waiter:
