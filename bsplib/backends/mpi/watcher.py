@@ -20,7 +20,7 @@ import sys
 import time
 from typing import NamedTuple, NoReturn
 
-from bsplib.backends.mpi import control
+from bsplib.backends.mpi import control, segments
 from bsplib.backends.mpi.control import Message, Page, Stream
 from bsplib.backends.stacks import Answering, is_stopped, stacks_of
 
@@ -61,6 +61,7 @@ class Watcher:
         self._page = page
         self._hears_rank = True
         self._is_to_leave = False
+        self._segments: set[str] = set()
         self._hub: Stream | None = None
         self._answering: Answering | None = None
         self._library = ""
@@ -94,12 +95,15 @@ class Watcher:
 
     def _kill(self) -> None:
         if self._status is None:
+            self._segments |= segments.mapped_by(self._os_pid)
             os.kill(self._os_pid, signal.SIGKILL)
             self._await_end()
 
     def _await_end(self) -> None:
         _, status = os.waitpid(self._os_pid, 0)
         self._status = os.waitstatus_to_exitcode(status)
+        if self._status or not self._is_to_leave:
+            segments.remove(self._segments)
 
     # -- events -----------------------------------------------------------------------------
 
@@ -160,6 +164,7 @@ class Watcher:
             return
         if message.kind == control.READY:
             self._answering = pickle.loads(message.content)[1]
+            self._segments = segments.mapped_by(self._os_pid)
         if self._hub is not None:
             self._hub.put(*message)
 

@@ -1,0 +1,34 @@
+"""Files in /dev/shm by which an MPI shares memory inside a host.
+
+The library removes them when a rank leaves MPI in peace. Where ranks are killed, their watchers
+remove them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+_MAPPED = re.compile(
+    r"/dev/shm/(?:mpich_shm_|sm_segment\.|vader_segment\.|Intel_MPI_|psm[23]_shm)\S*"
+)
+"""Names that MPICH, Open MPI, Intel MPI and the libraries below them give such files."""
+
+
+def mapped_by(os_pid: int) -> set[str]:
+    """Return the paths of those that a process has mapped; none where it has ended."""
+    try:
+        maps = Path(f"/proc/{os_pid}/maps").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return set()
+    return set(_MAPPED.findall(maps))
+
+
+def remove(paths: Iterable[str]) -> None:
+    """Remove files, as far as they are there."""
+    for path in paths:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
