@@ -175,6 +175,8 @@ class Death(NamedTuple):
     """Where the status is unknown: what happened, as text that follows ``process 3``."""
     host: str = ""
     """Name of its host, where a run has processes on several."""
+    or_later: bool = False
+    """It may have been in a later superstep."""
 
     @property
     def failed(self) -> bool:
@@ -190,7 +192,8 @@ class Death(NamedTuple):
         else:
             how = f"exited with status {self.status}"
         where = f" on host {self.host}" if self.host else ""
-        error = ProcessDiedError(f"process {self.pid}{where} {how} in superstep {self.superstep}")
+        when = f"in superstep {self.superstep}{' or later' if self.or_later else ''}"
+        error = ProcessDiedError(f"process {self.pid}{where} {how} {when}")
         error.pid, error.superstep = self.pid, self.superstep
         return error
 

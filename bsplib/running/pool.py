@@ -32,28 +32,38 @@ class Pool:
 
     Args:
         nprocs: number of processes; the cores that this process may use if None.
+        backend: ``"shm"`` or ``"mpi"``, as for :func:`bsplib.run`.
         machine: as for :func:`bsplib.run`.
         check: as for :func:`bsplib.run`.
         wait: as for :func:`bsplib.run`.
         start_method: as for :func:`bsplib.run`.
 
     Raises:
-        ProcessRangeError: ``nprocs`` is not 1 to 256.
-        UsageError: there is no such Machine, way to wait or start method.
+        ProcessRangeError: ``nprocs`` is less than 1, or more than the backend can have.
+        UsageError: there is no such backend, Machine, way to wait or start method, or the
+            backend has no pools.
     """
 
     def __init__(
         self,
         nprocs: int | None = None,
         *,
+        backend: str = backends.DEFAULT,
         machine: Machine | str | None = None,
         check: bool = False,
         wait: str = "auto",
         start_method: str | None = None,
     ) -> None:
         self._setting: Setting = choose(
-            nprocs=nprocs, machine=machine, check=check, wait=wait, start_method=start_method
+            backend=backend,
+            nprocs=nprocs,
+            machine=machine,
+            check=check,
+            wait=wait,
+            start_method=start_method,
         )
+        if backends.find(backend).keep is None:
+            raise UsageError(f"Pool: the backend {backend} has no pools; use bsplib.run")
         self._conditions = Conditions(self._setting.machine, check)
         self._processes: KeptProcesses | None = None
         self._finalize: Finalize | None = None
@@ -137,7 +147,7 @@ class Pool:
     def _start(self) -> KeptProcesses:
         setting = self._setting
         keep = backends.find(setting.backend).keep
-        assert keep is not None  # the default backend has pools
+        assert keep is not None  # checked before
         made = keep(Options(setting.nprocs, setting.start_method, setting.wait))
         try:
             made.start()

@@ -21,7 +21,7 @@ from bsplib.errors import StartError
 
 _PING_S = 1.0
 """Seconds between two questions whether a watcher is there."""
-_UNANSWERED = 6
+_UNANSWERED = 5
 """Questions without an answer, and without another sign, after which a host counts as lost."""
 _SILENT = (
     f"was lost (its host has not answered for {_UNANSWERED * _PING_S:.0f} s: stopped, or cut off)"
@@ -207,11 +207,7 @@ class Hub:
                 if time.monotonic() > guest.until:
                     self._drop(guest)
             elif guest.unanswered >= _UNANSWERED:
-                seconds = _UNANSWERED * _PING_S
-                why = (
-                    f"was lost (its host has not answered for {seconds:.0f} s: stopped, or cut off)"
-                )
-                news += self._lose(guest, why)
+                news += self._lose(guest, _SILENT)
             else:
                 guest.unanswered += 1
                 if not guest.stream.unsent:  # it would come late behind a large message

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping
+from weakref import WeakSet
 
 from bsplib.backends.launching import Death, Ended, JobRunner, Report, Work
 from bsplib.backends.mpi import control, streams
 from bsplib.backends.mpi.hub import Hub, News
-from bsplib.backends.mpi.installations import Starter
+from bsplib.backends.mpi.installations import LIBRARY, Starter
 from bsplib.backends.mpi.launcher import Launcher
 from bsplib.backends.outcomes import Limit, await_outcomes
 from bsplib.backends.signals import let_through
@@ -44,6 +46,7 @@ class Job:
     def __init__(self, size: int, starter: Starter) -> None:
         self.size = self.nprocs = size
         self.starter = starter
+        self._library = _library(starter)
         self.busy = False
         self.started = False
         self._ended = False
@@ -56,11 +59,22 @@ class Job:
         self._said_stopped: set[int] = set()
         self._hub = Hub(size)
         self._launcher: Launcher | None = None
+        _open.add(self)
 
     @property
     def usable(self) -> bool:
         """Whether it can do work."""
         return self.started and not self.busy and not self._ended
+
+    def fits(self, nprocs: int, starter: Starter) -> bool:
+        """Tell whether a run of so many processes, started in some way, can have its ranks."""
+        same = (self.starter.command, self._library) == (starter.command, _library(starter))
+        return self.size >= nprocs and same
+
+    def is_sound(self) -> bool:
+        """Tell whether all ranks that wait for work are there."""
+        news = self._wait(0.0)
+        return not any(each.message is None or each.message.kind == control.DIED for each in news)
 
     # -- the start --------------------------------------------------------------------------
 
@@ -167,7 +181,7 @@ class Job:
         """Return how a rank ended; None where it has not, or something else may be the reason."""
         message, rank, host = news.message, news.rank, self._host(news.rank)
         if message is None:
-            death = Death(rank, news.superstep, None, news.why, host)
+            death = Death(rank, news.superstep, None, news.why, host, or_later=True)
             self._lost[rank] = time.monotonic() + _DOUBT_S, death
             return None
         if message.kind == control.REPORT:
@@ -271,8 +285,27 @@ class Job:
             self._launcher = None
 
     def forget(self) -> None:
-        """In a forked process: close what belongs to the parent, and end nothing."""
+        """In a forked process: close what belongs to the parent, and end nothing.
+
+        While it were open here, watchers would not see the end of the driver.
+        """
         self._hub.close()
         if self._launcher is not None:
             self._launcher.forget()
         self._launcher, self._ended = None, True
+
+
+def _library(starter: Starter) -> str | None:
+    return dict(starter.variables).get(LIBRARY, os.environ.get(LIBRARY))
+
+
+_open: WeakSet[Job] = WeakSet()
+"""All jobs of this process."""
+
+
+def _forget_all() -> None:
+    for job in [*_open]:
+        job.forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)

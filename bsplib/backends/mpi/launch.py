@@ -44,10 +44,10 @@ def _take(nprocs: int, starter: Starter) -> Job | None:
     """Take the job that waits, where it has enough ranks and was started in the same way."""
     with _turn:
         job = _kept.pop() if _kept else None
-    if job is not None and (job.size < nprocs or job.starter.command != starter.command):
-        job.close()
-        return None
-    return job
+    if job is None or (job.fits(nprocs, starter) and job.is_sound()):
+        return job
+    job.close()
+    return None
 
 
 def _put_back(job: Job) -> None:
@@ -71,8 +71,6 @@ def _forget() -> None:
     """In a forked process: the job belongs to its parent."""
     global _turn  # noqa: PLW0603  # it may be held by another thread of the parent
     _turn = threading.Lock()
-    for job in _kept:
-        job.forget()
     _kept.clear()
 
 

@@ -25,7 +25,7 @@ from bsplib.errors import StartError
 
 _READ = 1 << 16
 _KEPT_LINES = 40
-_LAST_LINES = 6
+_LAST_LINES = 10
 _RULE = re.compile(r"\W*")
 """A line without a word."""
 _END_S = 1.0

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from bsplib.backends import stacks
 from bsplib.backends.blas import one_thread_where_forked
 from bsplib.backends.launching import JobRunner
-from bsplib.backends.mpi import control
+from bsplib.backends.mpi import control, segments
 from bsplib.backends.mpi.control import Message, Page, Stream
 from bsplib.backends.mpi.lifetime import end_with_parent
 from bsplib.backends.mpi.streams import send_streams
@@ -83,7 +83,10 @@ def main() -> None:
         begin(up, link, sys.stdin.buffer.readline() if link.rank == 0 else b"")
         serve(up, page, link)
         link.leave()
+    except (EOFError, ConnectionError):  # the watcher has ended
+        os._exit(1)
     except BaseException as error:  # noqa: BLE001  # nobody else would print it
+        sys.stderr = sys.__stderr__
         tell_error(error)
         os._exit(1)
     # The interpreter ends as usual: MPICH leaves its launcher only when the C library exits.
@@ -142,6 +145,8 @@ def begin(up: Stream, link: Link, line: bytes) -> None:
         line: what the driver has written for rank 0, in hexadecimal digits.
     """
     told = link.comm.bcast(bytes.fromhex(line.decode()) if link.rank == 0 else None)
+    link.comm.Barrier()
+    segments.remove_mapped()
     beginning: Beginning = pickle.loads(told)  # from the driver, the parent of mpiexec
     beginning.take_over()
     up.put(control.HUB, pickle.dumps((link.rank, beginning.hub)))
@@ -166,7 +171,7 @@ def serve(up: Stream, page: Page, link: Link) -> None:
 def _messages(up: Stream) -> Iterator[Message]:
     while True:
         up.wait()
-        yield from up.take()  # EOFError cannot come: the rank ends with its watcher
+        yield from up.take()
 
 
 def _do(job: bytes, runner: JobRunner, up: Stream, page: Page, link: Link) -> None:

@@ -1,7 +1,8 @@
 """Files in /dev/shm by which an MPI shares memory inside a host.
 
 The library removes them when a rank leaves MPI in peace. Where ranks are killed, their watchers
-remove them.
+remove them. The one of MPICH is removed as soon as all ranks have mapped it, since the launcher of
+MPICH kills watchers, too.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ _MAPPED = re.compile(
 )
 """Names that MPICH, Open MPI, Intel MPI and the libraries below them give such files."""
 
+_ONLY_AT_START = "/dev/shm/mpich_shm_"
+
 
 def mapped_by(os_pid: int) -> set[str]:
     """Return the paths of those that a process has mapped; none where it has ended."""
@@ -25,6 +28,11 @@ def mapped_by(os_pid: int) -> set[str]:
     except OSError:
         return set()
     return set(_MAPPED.findall(maps))
+
+
+def remove_mapped() -> None:
+    """Remove the names that nobody needs once all ranks have joined."""
+    remove(path for path in mapped_by(os.getpid()) if path.startswith(_ONLY_AT_START))
 
 
 def remove(paths: Iterable[str]) -> None:
