@@ -85,7 +85,7 @@ OUTPUT = 19
 """What the rank writes to its standard output (first byte 1) or error (2)."""
 REPORT = 20
 """How the process ended in a run; the number of the run stands before it."""
-# From a watcher:
+# From a watcher, which may stand between the parts of a message that it passes on:
 CHALLENGE = 24
 """Sent by the hub to whoever connects: bytes that only the key can answer."""
 HELLO = 25
@@ -105,6 +105,8 @@ STATE = Struct("!?q")
 ENDED = Struct("!iq")
 """Of DIED: exit status, superstep."""
 
+_OF_WATCHER = CHALLENGE
+"""From this kind on, messages are of a watcher; they are never long."""
 _HEAD = Struct("!BQ")
 _READ = 1 << 18
 _PART_BYTES = 1 << 20
@@ -281,7 +283,7 @@ class Stream:
         for message in messages:
             if message.kind == PART:
                 self._parts.append(message.content)
-            elif self._parts:
+            elif self._parts and message.kind < _OF_WATCHER:
                 whole.append(Message(message.kind, b"".join([*self._parts, message.content])))
                 self._parts.clear()
             else:
