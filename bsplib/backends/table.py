@@ -33,6 +33,11 @@ def virtual_names() -> tuple[str, ...]:
     return tuple(name for name, backend in _backends.items() if backend.is_virtual)
 
 
+def probed_names() -> tuple[str, ...]:
+    """Return the names of the backends on which there is something to measure."""
+    return tuple(name for name, backend in _backends.items() if backend.probed_over is not None)
+
+
 def summary() -> str:
     """Return a sentence for help texts that says what each backend is."""
     parts = (f"{backend.name}: {backend.summary}" for backend in _backends.values())

@@ -16,19 +16,26 @@ from bsplib.cli.options import TRACE
 @click.option(
     "-n",
     "--nprocs",
-    type=click.IntRange(2, backends.find(backends.DEFAULT).most_processes),
+    type=click.IntRange(min=2),
     help="Number of processes.  [default: the number of cores]",
+)
+@click.option(
+    "--backend",
+    type=click.Choice(backends.probed_names()),
+    default=backends.DEFAULT,
+    help="Backend that starts the processes.  [default: shm]",
 )
 @click.option("--name", help="Name of the Machine.  [default: the name of this computer]")
 @click.option(
     "--out", type=TRACE, help="File to write.  [default: NAME.toml in the current folder]"
 )
-def command(nprocs: int | None, name: str | None, out: Path | None) -> None:
+def command(nprocs: int | None, backend: str, name: str | None, out: Path | None) -> None:
     """Measure this computer and write its parameters to a Machine file.
 
     A Machine is the set of parameters of a computer. This command measures the speed
-    of a process, and g and L of six patterns of communication over shared memory; it
-    takes some seconds. Every --machine option takes the file:
+    of a process, and g and L of six patterns of communication; it takes some seconds.
+    With --backend mpi on several hosts, it measures g and l between the hosts and
+    inside them instead of the patterns. Every --machine option takes the file:
     bsp predict --machine FILE.toml.
     """
     from rich.console import Console  # noqa: PLC0415  # imported late
@@ -39,7 +46,7 @@ def command(nprocs: int | None, name: str | None, out: Path | None) -> None:
     out = out or Path(re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") + ".toml")
     if not out.absolute().parent.is_dir():
         raise click.ClickException(f"out: there is no folder {out.absolute().parent}")
-    probed = probe_with_progress(nprocs or max(2, backends.own_cores()), name)
+    probed = probe_with_progress(nprocs or max(2, backends.own_cores()), name, backend)
     try:
         out.write_text(probed.machine.text(), encoding="utf-8")
     except OSError as error:

@@ -5,7 +5,8 @@ bytes to 1 MiB: l and L hold for supersteps that communicate; an empty one takes
 patterns and sizes are measured once in each of several rounds, so that other work of the
 computer disturbs them equally; the first decile over the rounds is taken. g and L are
 fitted by least squares on the relative error. g and l of the Machine are those of the
-all-to-all, as in the Oxford BSP library.
+all-to-all, as in the Oxford BSP library. Where the processes are on several hosts, two levels
+are measured in place of patterns (:mod:`bsplib.running.probe_levels`).
 
 Source: Roda et al. 1999, section 3: the patterns, and the sizes of equation 4 with
 @ = max; there without syncs.
@@ -13,6 +14,7 @@ Source: Roda et al. 1999, section 3: the patterns, and the sizes of equation 4 w
 
 from __future__ import annotations
 
+import functools
 import platform
 import re
 from collections.abc import Callable
@@ -26,19 +28,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends import table as backends
-from bsplib.machine import PATTERNS, Machine, Pattern
+from bsplib.machine import PATTERNS, Level, Machine, Pattern
 from bsplib.running.pool import Pool
-from bsplib.running.speed import VECTOR, axpy_flops
+from bsplib.running.probe_levels import (
+    BETWEEN,
+    INSIDE,
+    host_of,
+    measure_levels,
+    relations_of_levels,
+)
+from bsplib.running.probe_supersteps import RELATIONS, speed_of, superstep_s
+from bsplib.running.speed import VECTOR
 
 if TYPE_CHECKING:
     from bsplib.group import Group
 
 ROUNDS = 25
-RELATIONS = tuple(4**power for power in range(3, 11))
-"""h in bytes."""
-
-_BATCH_S = 2e-3
-_MOST_SUPERSTEPS = 200
 
 
 @dataclass(frozen=True)
@@ -57,44 +62,57 @@ class Probed:
 
     machine: Machine
     fits: dict[str, Fit]
-    """By pattern."""
+    """By pattern, or by level."""
 
 
 def probe(
     nprocs: int,
     name: str,
     *,
+    backend: str = backends.DEFAULT,
     rounds: int = ROUNDS,
     progress: Callable[[], object] = lambda: None,
 ) -> Probed:
-    """Measure this computer with a number of processes over shared memory.
+    """Measure the computer, or the hosts, on which a backend runs a number of processes.
 
     Args:
         nprocs: 2 or more: with one nothing is communicated.
         name: name of the Machine.
+        backend: one that has pools.
         rounds: how often everything is measured.
         progress: called after each round.
 
     Raises:
         ValueError: there are fewer than 2 processes, or no rounds.
-        ProcessRangeError: there are more than 256.
+        ProcessRangeError: there are more than the backend can have.
         OutOfSharedMemoryError: 1 MiB for each process does not fit.
     """
     if nprocs < 2 or rounds < 1:
         raise ValueError(f"{nprocs} processes in {rounds} rounds measure no communication")
     speeds, seconds = [], []
-    with Pool(nprocs) as pool:
+    with Pool(nprocs, backend=backend) as pool:
+        hosts = pool.run(host_of)
+        levels = len(set(hosts)) > 1
+        measure = functools.partial(measure_levels, hosts=hosts) if levels else measure_round
         for _ in range(rounds):
-            results = pool.run(measure_round)
+            results = pool.run(measure)
             speeds.append(min(speed for speed, _ in results))
             seconds.append(np.max([times for _, times in results], axis=0))
             progress()
+    relations = relations_of_levels(hosts) if levels else _relations_of_patterns(nprocs)
     typical = np.quantile(seconds, 0.1, axis=0)
     fits = {
-        pattern: fit_line(np.array([relation(pattern, h, nprocs) for h in RELATIONS]), times)
-        for pattern, times in zip(PATTERNS, typical, strict=True)
+        what: fit_line(np.array(h), times)
+        for (what, h), times in zip(relations.items(), typical, strict=True)
+        if len(h)
     }
-    return Probed(_machine(name, nprocs, float(np.quantile(speeds, 0.9)), fits), fits)
+    figures = _of_levels(fits) if levels else _of_patterns(fits)
+    speed = float(np.quantile(speeds, 0.9))
+    return Probed(_machine(name, backend, hosts, speed, figures), fits)
+
+
+def _relations_of_patterns(nprocs: int) -> dict[str, list[int]]:
+    return {pattern: [relation(pattern, h, nprocs) for h in RELATIONS] for pattern in PATTERNS}
 
 
 def fit_line(h: NDArray[Any], seconds: NDArray[np.float64]) -> Fit:
@@ -126,36 +144,12 @@ def measure_round(bsp: Group) -> tuple[float, NDArray[np.float64]]:
     """
     destination = bsp.zeros(RELATIONS[-1], np.uint8)
     source = np.ones(RELATIONS[-1], np.uint8)
-    speed = _speed(bsp)
+    speed = speed_of(bsp)
     seconds = [
-        _superstep_s(bsp, pattern, source, destination, h)
+        superstep_s(bsp, functools.partial(_communicate, bsp, pattern, source, destination, h))
         for pattern, h in product(PATTERNS, RELATIONS)
     ]
     return speed, np.reshape(seconds, (len(PATTERNS), len(RELATIONS)))
-
-
-def _speed(bsp: Group) -> float:
-    """Return the flop/s of this process while all compute."""
-    bsp.sync()
-    return axpy_flops(bsp.time)
-
-
-def _superstep_s(
-    bsp: Group, pattern: str, source: NDArray[np.uint8], destination: NDArray[np.uint8], h: int
-) -> float:
-    """Return the seconds of a superstep, from a batch of them."""
-
-    def batch(count: int) -> float:
-        bsp.sync()
-        began = bsp.time()
-        for _ in range(count):
-            _communicate(bsp, pattern, source, destination, h)
-            bsp.sync()
-        return (bsp.time() - began) / count
-
-    # All processes need the same number: they take the largest of their estimates.
-    estimate = bsp.allreduce(batch(2), np.maximum)
-    return batch(min(max(2, int(_BATCH_S / estimate)), _MOST_SUPERSTEPS))
 
 
 def message_bytes(pattern: str, h: int, nprocs: int) -> int:
@@ -205,27 +199,48 @@ def receivers(pattern: str, pid: int, nprocs: int) -> list[int]:
 # -- the Machine --------------------------------------------------------------------------------
 
 
-def _machine(name: str, nprocs: int, speed: float, fits: dict[str, Fit]) -> Machine:
+def _of_patterns(fits: dict[str, Fit]) -> dict[str, Any]:
+    """Return the figures of a Machine of one level."""
+    total, source = fits["all-to-all"], "fitted to the all-to-all"
+    patterns = {pattern: Pattern(fit.g, fit.l) for pattern, fit in fits.items()}
+    return {
+        "g": total.g,
+        "l": total.l,
+        "patterns": patterns,
+        "sources": {"g": source, "l": source},
+    }
+
+
+def _of_levels(fits: dict[str, Fit]) -> dict[str, Any]:
+    """Return the figures of a Machine of two levels, or of that between hosts alone."""
+    wide, inside = fits[BETWEEN], fits.get(INSIDE)
+    figures: dict[str, Any] = {"g": wide.g, "l": wide.l}
+    source = "fitted to a total exchange between hosts"
+    sources = {"g": source, "l": source}
+    if inside is not None:
+        figures["inside"] = Level(min(inside.g, wide.g), max(inside.l, 0.0))
+        sources["inside"] = "fitted to all-to-alls inside the hosts, all at once"
+    return figures | {"sources": sources}
+
+
+def _machine(
+    name: str, backend: str, hosts: list[str], speed: float, figures: dict[str, Any]
+) -> Machine:
     cores = backends.own_cores()
-    medium = backends.find(backends.DEFAULT).probed_over
+    medium = backends.find(backend).probed_over
     date = datetime.now(UTC).date().isoformat()
-    total = fits["all-to-all"]
+    count = len(set(hosts))
+    where = f" on {count} hosts" if count > 1 else ""
+    sources = {"speed": f"y + a x on {VECTOR} doubles in numpy, all processes at once"}
     return Machine(
         name=name,
         source=(
-            f"measured by bsp probe on {date}: {nprocs} processes over {medium}, "
+            f"measured by bsp probe on {date}: {len(hosts)} processes{where} over {medium}, "
             f"{cores} cores of {processor()}"
         ),
-        g=total.g,
-        l=total.l,
-        p=nprocs,
+        p=len(hosts),
         speed=speed,
-        patterns={pattern: Pattern(fit.g, fit.l) for pattern, fit in fits.items()},
-        sources={
-            "speed": f"y + a x on {VECTOR} doubles in numpy, all processes at once",
-            "g": "fitted to the all-to-all",
-            "l": "fitted to the all-to-all",
-        },
+        **figures | {"sources": sources | figures["sources"]},
     )
 
 

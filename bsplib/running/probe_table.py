@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bsplib.machine import Machine
 
 
-def probe_with_progress(nprocs: int, name: str) -> Probed:
+def probe_with_progress(nprocs: int, name: str, backend: str) -> Probed:
     """Do as :func:`probe`, and show a progress bar on standard error."""
     with Progress(
         TextColumn("{task.description}"),
@@ -32,14 +32,14 @@ def probe_with_progress(nprocs: int, name: str) -> Probed:
             progress.advance(bar)
             progress.refresh()
 
-        return probe(nprocs, name, progress=advance)
+        return probe(nprocs, name, backend=backend, progress=advance)
 
 
 def table(probed: Probed) -> Group:
     """Return the parameters of a Machine that was measured, as a table."""
     machine = probed.machine
     rows = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    rows.add_column("pattern")
+    rows.add_column("pattern" if machine.patterns else "level")
     for title in ("g, ns a byte", f"g, ns a word of {machine.word_bytes}", "L, µs", "misfit"):
         rows.add_column(title, justify="right")
     for pattern, fit in probed.fits.items():

@@ -12,7 +12,6 @@ from bsplib.machine import PATTERNS, load_machine
 from bsplib.recording.trace import read_trace
 from bsplib.running import probe_table
 from bsplib.running.probe import (
-    RELATIONS,
     _communicate,
     fit_line,
     message_bytes,
@@ -20,6 +19,8 @@ from bsplib.running.probe import (
     receivers,
     relation,
 )
+from bsplib.running.probe_levels import BETWEEN, INSIDE, measure_levels, relations_of_levels
+from bsplib.running.probe_supersteps import RELATIONS
 from profiler.costs import h_relation
 
 SMALL = 840  # divided by 1, 2, 3, 6 and 7
@@ -124,6 +125,56 @@ def test_a_probe_finds_every_figure(count, tmp_path):
     assert again.patterns["exchange"].g == pytest.approx(machine.patterns["exchange"].g, rel=1e-3)
 
 
+# -- several hosts --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("hosts", "between", "inside"), [("aabb", 2, 1), ("abcd", 3, 0), ("aaab", 3, 2), ("abab", 2, 1)]
+)
+def test_the_levels_are_measured_with_the_relations_that_they_say(
+    hosts, between, inside, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("bsplib.running.probe_levels.speed_of", lambda _: 1.0)
+    path = tmp_path / "levels.bsp"
+    bsplib.run(measure_levels, hosts=list(hosts), nprocs=4, backend="sim", profile=path)
+    (run,) = read_trace(path).runs
+    relations = relations_of_levels(hosts)
+    expected = {level: set(sizes) - {0} for level, sizes in relations.items()}
+    assert expected[BETWEEN] == {h // between * between for h in RELATIONS}
+    assert expected[INSIDE] == ({h // inside * inside for h in RELATIONS} if inside else set())
+    h = np.maximum(*h_relation(run))
+    root = run.records["group"] == 0
+    found = {BETWEEN: set(h[root].tolist()), INSIDE: set(h[~root].tolist())}
+    for level in (BETWEEN, INSIDE):
+        assert expected[level] <= found[level]
+    number = np.unique(list(hosts), return_inverse=True)[1]
+    large = run.traffic["bytes"] > 10_000  # of no collective
+    apart = number[run.records["pid"][run.traffic["record"]]] != number[run.traffic["partner"]]
+    assert (apart == root[run.traffic["record"]])[large].all()
+
+
+def test_a_probe_of_several_hosts_finds_two_levels(monkeypatch, tmp_path):
+    monkeypatch.setattr("bsplib.running.probe.host_of", lambda bsp: f"host-{bsp.pid // 2}")
+    probed = probe(4, "hosts", rounds=1)
+    machine = probed.machine
+    assert list(probed.fits) == [BETWEEN, INSIDE]
+    assert "4 processes on 2 hosts over" in machine.source
+    assert not machine.patterns
+    assert (machine.g, machine.l) == (probed.fits[BETWEEN].g, probed.fits[BETWEEN].l)
+    assert machine.inside.g <= machine.g
+    assert machine.inside.l >= 0
+    path = tmp_path / "hosts.toml"
+    path.write_text(machine.text())
+    assert load_machine(str(path)).inside.l == pytest.approx(machine.inside.l, rel=1e-3)
+
+
+def test_of_hosts_with_one_process_each_there_is_one_level(monkeypatch):
+    monkeypatch.setattr("bsplib.running.probe.host_of", lambda bsp: f"host-{bsp.pid}")
+    probed = probe(2, "hosts", rounds=1)
+    assert list(probed.fits) == [BETWEEN]
+    assert probed.machine.inside is None
+
+
 @pytest.fixture
 def quick(monkeypatch):
     monkeypatch.setattr(probe_table, "ROUNDS", 1)
@@ -151,7 +202,9 @@ def test_the_command_writes_where_it_is_told(quick, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["-n", "1"], "1 is not in the range 2<=x<=256"),
+        (["-n", "1"], "1 is not in the range x>=2"),
+        (["-n", "257"], "Error: nprocs is 257; it may be 1 to 256 on shm"),
+        (["--backend", "sim"], "'sim' is not one of 'shm', 'mpi'"),
         (["--out", "{folder}/none/x.toml"], "Error: out: there is no folder {folder}/none"),
         (["--out", "{folder}"], "is a directory"),
     ],

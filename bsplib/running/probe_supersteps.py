@@ -1,0 +1,46 @@
+"""What every probe measures in its processes: the speed, and the time of a superstep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bsplib.running.speed import axpy_flops
+
+if TYPE_CHECKING:
+    from bsplib.group import Group
+
+RELATIONS = tuple(4**power for power in range(3, 11))
+"""h in bytes."""
+
+_BATCH_S = 2e-3
+_MOST_SUPERSTEPS = 200
+
+
+def speed_of(bsp: Group) -> float:
+    """Return the flop/s of this process while all compute."""
+    bsp.sync()
+    return axpy_flops(bsp.time)
+
+
+def superstep_s(bsp: Group, communicate: Callable[[], None]) -> float:
+    """Return the seconds of a superstep, from a batch of them.
+
+    Args:
+        bsp: the group whose processes measure together.
+        communicate: makes the transfers of this process in one superstep.
+    """
+
+    def batch(count: int) -> float:
+        bsp.sync()
+        began = bsp.time()
+        for _ in range(count):
+            communicate()
+            bsp.sync()
+        return (bsp.time() - began) / count
+
+    # All processes need the same number: they take the largest of their estimates.
+    estimate = bsp.allreduce(batch(2), np.maximum)
+    return batch(min(max(2, int(_BATCH_S / estimate)), _MOST_SUPERSTEPS))
