@@ -20,7 +20,7 @@ from bsplib.backends.mpi.heads import BODY, HEAD_BYTES, MOST_BODY, Head
 from bsplib.backends.mpi.port import MpiPort
 from bsplib.backends.mpi.receiving import Inflow, Payload, Post
 from bsplib.backends.mpi.sending import HEADS, Sends
-from bsplib.backends.mpi.waiting import Patience
+from bsplib.backends.mpi.waiting import Patience, polls_of
 
 MOST_AHEAD = 64
 """Oblivious posts that a rank sends to another one which has not read them."""
@@ -92,6 +92,7 @@ class Link:
         self.comm = comm
         self.rank, self.size = comm.rank, comm.size
         self.clocks = Clocks(comm, self.stop)
+        self._polls = polls_of(comm)
         self._others = [rank for rank in range(self.size) if rank != self.rank]
         self._came = [bytearray(HEAD_BYTES) for _ in self._others]
         self._all_receives = [
@@ -135,7 +136,7 @@ class Link:
 
     def end(self) -> None:
         """End the run here: send and receive what nobody has waited for."""
-        patience = Patience(self.stop)
+        patience = Patience(self.stop, self._polls)
         deadline = MPI.Wtime() + _END_S
         while not self._is_done():
             self.pump()
@@ -305,7 +306,7 @@ class Link:
         """
         if ready():
             return
-        patience = Patience(self.stop)
+        patience = Patience(self.stop, self._polls)
         while True:
             self.pump()
             if ready():

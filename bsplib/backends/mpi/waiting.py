@@ -10,10 +10,14 @@ from __future__ import annotations
 import os
 import time
 
+from mpi4py import MPI
+
 from bsplib.backends.base import Stopped
 
 _POLLS = 2
-"""Looks before the first pause."""
+"""Looks before the first pause, where there are more ranks than cores."""
+_POLLS_ON_OWN_CORE = 200
+"""The same where each rank has a core: half a millisecond."""
 _YIELDS = 100
 """Pauses in which a rank only gives way, before it naps."""
 _NAP_S = 2e-5
@@ -26,18 +30,31 @@ ASK_S = 0.2
 _sched_yield, _sleep, _now = os.sched_yield, time.sleep, time.perf_counter
 
 
+def polls_of(comm: MPI.Intracomm) -> int:
+    """Return how often a rank looks before it pauses; all ranks call it.
+
+    A rank that polls must not keep a core from the rank for which it waits.
+    """
+    host = comm.Split_type(MPI.COMM_TYPE_SHARED)
+    cores: set[int] = set().union(*host.allgather(os.sched_getaffinity(0)))
+    has_core = host.size <= len(cores)
+    host.Free()
+    return _POLLS_ON_OWN_CORE if has_core else _POLLS
+
+
 class Patience:
     """One wait of a rank.
 
     Args:
         stop: a byte that is 1 once the run has to stop.
+        polls: looks before the first pause; see :func:`polls_of`.
     """
 
     __slots__ = ("_ask_at", "_look_at", "_looks", "_stop")
 
-    def __init__(self, stop: memoryview) -> None:
+    def __init__(self, stop: memoryview, polls: int) -> None:
         self._stop = stop
-        self._looks = 0
+        self._looks = -polls
         self._look_at = 0.0
         self._ask_at = 0.0
 
@@ -51,11 +68,11 @@ class Patience:
             Stopped: the run ends.
         """
         self._looks += 1
-        if self._looks <= _POLLS:
+        if self._looks <= 0:
             return False
         if self._stop[0]:
             raise Stopped
-        if self._looks <= _POLLS + _YIELDS:
+        if self._looks <= _YIELDS:
             _sched_yield()
             return False
         _sleep(_NAP_S)
