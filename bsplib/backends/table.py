@@ -88,6 +88,40 @@ def _keep_mpi(options: Options) -> KeptProcesses:
     return keep(options)
 
 
+def _usual_mpi() -> int:
+    """Return the number of ranks that mpiexec has started, or the cores of this computer."""
+    from bsplib.backends.mpi import foreign  # noqa: PLC0415
+
+    return own_cores() if foreign.current is None else foreign.current.size
+
+
+def enter(name: str | None) -> str:
+    """Where a launcher has started this process as one of many, serve as one of a run's.
+
+    It returns in the process that runs the program, which is that of rank 0.
+
+    Args:
+        name: the backend that the command line names; None where it names none.
+
+    Returns:
+        A sentence for the user, where each process runs a copy of the program; empty if not.
+    """
+    if name == "mpi":
+        from bsplib.backends.mpi import foreign  # noqa: PLC0415
+
+        foreign.enter()
+        return ""
+    from bsplib.backends.mpi.surroundings import own_seat  # noqa: PLC0415
+
+    seat = own_seat()
+    if seat is None or seat.rank:
+        return ""
+    return (
+        f"bsplib: {seat.size} copies of this program run, each by itself; to run it once on all "
+        f"these processes: bsp run --backend mpi"
+    )
+
+
 register(
     Backend(
         name="shm",
@@ -118,7 +152,7 @@ register(
         launch=_launch_mpi,
         keep=_keep_mpi,
         most_processes=4096,
-        usual_processes=own_cores,
+        usual_processes=_usual_mpi,
         machine="shared-memory",
         probed_over="MPI",
         is_spread=True,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import sys
 from pathlib import Path
 
 import click
 
+from bsplib.backends import table as backends
 from bsplib.backends.launching import Times
 from bsplib.cli.options import TRACE, backend_option, machine_option
 from bsplib.errors import BspError
@@ -31,6 +33,12 @@ from bsplib.sentences import as_sentence
     is_flag=True,
     help="Report transfers that overlap and arrays that change before the sync.",
 )
+@click.option(
+    "--mpiexec",
+    envvar="BSP_MPIEXEC",
+    metavar="COMMAND",
+    help="Command that starts the processes of --backend mpi, such as 'srun --mpi=pmix'.",
+)
 @click.option("--timeout", type=float, metavar="SECONDS", help="End a run that takes longer.")
 @click.option(
     "--speedup",
@@ -45,6 +53,7 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     profile: Path | None,
     machine: str | None,
     check: bool,
+    mpiexec: str | None,
     timeout: float | None,
     speedup: bool,
     script: str,
@@ -73,9 +82,22 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     launch.overrides.report_times = _print_times
     sys.argv = [script, *arguments]
     _put_first(Path(script).absolute().parent)
+    _enter(backend, mpiexec)
     _run_script(script, speedup=speedup)
     if profile is not None and is_begun(profile):
         click.echo(f"recorded in {profile}: bsp report {profile}, bsp view {profile}", err=True)
+
+
+def _enter(backend: str | None, mpiexec: str | None) -> None:
+    """Start ranks by a command, or be one of those that another command has started."""
+    if mpiexec:
+        os.environ["BSP_MPIEXEC"] = mpiexec
+    try:
+        sentence = backends.enter(backend)
+    except BspError as error:
+        raise as_sentence(error) from None
+    if sentence:
+        click.echo(sentence, err=True)
 
 
 def _put_first(folder: Path) -> None:

@@ -63,6 +63,8 @@ JOB = 2
 """Number of the run, number of its processes, and the job."""
 END = 3
 """There are no more jobs: the rank leaves MPI and exits."""
+RENEW = 4
+"""A run has failed: all ranks renew their link."""
 # To a watcher:
 PROOF = 8
 """The hub knows the key; sent once, first."""

@@ -7,6 +7,7 @@ import pickle
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping
+from typing import TextIO
 from weakref import WeakSet
 
 from bsplib.backends.launching import Death, Ended, JobRunner, Report, Work
@@ -59,12 +60,17 @@ class Job:
         self._said_stopped: set[int] = set()
         self._hub = Hub(size)
         self._launcher: Launcher | None = None
+        self._streams: tuple[TextIO, TextIO] | None = None
+        """Where the ranks print; None for the streams of this process."""
         _open.add(self)
 
     @property
     def usable(self) -> bool:
         """Whether it can do work."""
         return self.started and not self.busy and not self._ended
+
+    _first = 0
+    """The first rank that is another process."""
 
     def fits(self, nprocs: int, starter: Starter) -> bool:
         """Tell whether a run of so many processes, started in some way, can have its ranks."""
@@ -145,7 +151,7 @@ class Job:
         self._run += 1
         self._read = work.read
         head, job = control.RUN.pack(self._run, self.nprocs), work.job()
-        for rank in range(self.nprocs):
+        for rank in range(self._first, self.nprocs):
             self._hub.send(rank, control.JOB, head, job)
 
     def _wait(self, seconds: float) -> list[News]:
@@ -155,7 +161,7 @@ class Job:
             self._launcher.read()
         for each in news:
             if each.message is not None and each.message.kind == control.OUTPUT:
-                streams.show(each.message)
+                streams.show(each.message, *(self._streams or (sys.stdout, sys.stderr)))
         return [
             each for each in news if each.message is None or each.message.kind != control.OUTPUT
         ]
@@ -233,8 +239,8 @@ class Job:
 
     def whereabouts(self, ended: Collection[int]) -> list[Whereabouts]:
         """See :meth:`Observed.whereabouts`."""
-        self._places = {}
-        for rank in range(self.nprocs):
+        self._places = self._own_whereabouts()
+        for rank in range(self._first, self.nprocs):
             superstep = self._hub.superstep(rank)
             if rank in ended:
                 self._places[rank] = Whereabouts(rank, superstep, "", "has ended")
@@ -249,6 +255,10 @@ class Job:
             or Whereabouts(rank, self._hub.superstep(rank), "", "does not answer")
             for rank in range(self.nprocs)
         ]
+
+    def _own_whereabouts(self) -> dict[int, Whereabouts]:
+        """Return where a process is that runs in this one."""
+        return {}
 
     # -- the end ----------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ import os
 import threading
 
 from bsplib.backends.launching import Options, Report, Work
+from bsplib.backends.mpi import foreign
 from bsplib.backends.mpi.installations import Starter, chosen
 from bsplib.backends.mpi.job import Job
 from bsplib.backends.signals import held_back
@@ -20,8 +21,11 @@ _kept: list[Job] = []
 def launch(work: Work, options: Options) -> Report:
     """Do some work in the first ranks of a job; see :attr:`Backend.launch`."""
     need("mpi4py")
+    if foreign.current is not None:
+        with held_back():
+            return foreign.current.run_on(options.nprocs, work, options.timeout)
     with held_back():
-        job = _take(options.nprocs, chosen(options.nprocs)) or keep(options)
+        job = _take(options.nprocs, chosen(options.nprocs)) or _new(options.nprocs)
         try:
             if not job.started:
                 job.start()
@@ -34,10 +38,16 @@ def launch(work: Work, options: Options) -> Report:
         return report
 
 
-def keep(options: Options) -> Job:
+def keep(options: Options) -> Job | foreign.ForeignPool:
     """Make processes that are kept; see :attr:`Backend.keep`."""
     need("mpi4py")
-    return Job(options.nprocs, chosen(options.nprocs))
+    if foreign.current is not None:
+        return foreign.ForeignPool(foreign.current, options.nprocs)
+    return _new(options.nprocs)
+
+
+def _new(nprocs: int) -> Job:
+    return Job(nprocs, chosen(nprocs))
 
 
 def _take(nprocs: int, starter: Starter) -> Job | None:

@@ -50,8 +50,11 @@ class Beginning(NamedTuple):
             os.chdir(self.folder)
 
 
-def fork_watched() -> tuple[Stream, Page]:
+def fork_watched(*, speaks: bool) -> tuple[Stream, Page]:
     """Fork a rank; this process becomes its watcher and does not return.
+
+    Args:
+        speaks: the watcher prints why the rank could not join.
 
     Returns:
         In the rank: the connection to its watcher, and the memory that both share.
@@ -64,7 +67,7 @@ def fork_watched() -> tuple[Stream, Page]:
         os_pid = os.fork()
         if os_pid:
             theirs.close()
-            Watcher(os_pid, ours, page).watch()
+            Watcher(os_pid, ours, page, speaks=speaks).watch()
         ours.close()
         end_with_parent(watcher)
         os.setpgid(0, 0)  # a signal of the launcher for the group is handled by the watcher
@@ -75,28 +78,34 @@ def fork_watched() -> tuple[Stream, Page]:
         return Stream(theirs), page
 
 
-def main() -> None:
-    """Be a rank."""
-    up, page = fork_watched()
+def be_rank(size: int, *, speaks: bool = True) -> None:
+    """Be a rank, to the end of its job; the rest of the program belongs to the watcher.
+
+    Args:
+        size: number of ranks that mpiexec has started.
+        speaks: print why a rank could not join.
+    """
+    up, page = fork_watched(speaks=speaks)
     try:
-        link = joined(up, page, int(sys.argv[1]))
-        begin(up, link, sys.stdin.buffer.readline() if link.rank == 0 else b"")
+        link = join(up, page, size)
+        begin(up, link)
         serve(up, page, link)
         link.leave()
     except (EOFError, ConnectionError):  # the watcher has ended
         os._exit(1)
     except BaseException as error:  # noqa: BLE001  # nobody else would print it
         sys.stderr = sys.__stderr__
-        tell_error(error)
+        if speaks:
+            tell_error(error)
         os._exit(1)
     # The interpreter ends as usual: MPICH leaves its launcher only when the C library exits.
 
 
-def joined(up: Stream, page: Page, expected: int) -> Link:
+def join(up: Stream | None, page: Page, expected: int) -> Link:
     """Join MPI.
 
     Args:
-        up: connection to the watcher.
+        up: connection to the watcher; None where there is none.
         page: memory shared with it.
         expected: number of ranks that mpiexec has started.
 
@@ -104,7 +113,8 @@ def joined(up: Stream, page: Page, expected: int) -> Link:
         BspError: there is no MPI here, or mpiexec belongs to another one.
     """
     library = loaded_library()
-    up.put(control.JOINS, library.encode())
+    if up is not None:
+        up.put(control.JOINS, library.encode())
     mpi = need("mpi4py.MPI")
     mpi.Init_thread(mpi.THREAD_SERIALIZED)
     from bsplib.backends.mpi.link import Link  # noqa: PLC0415  # it imports MPI
@@ -118,7 +128,8 @@ def joined(up: Stream, page: Page, expected: int) -> Link:
 
 def loaded_library() -> str:
     """Load MPI, but do not join; return the name of the library."""
-    need("mpi4py").rc.initialize = False
+    configuration = need("mpi4py").rc
+    configuration.initialize = configuration.finalize = False
     with warnings.catch_warnings():
         # mpi4py warns of a foreign mpiexec, which joined() finds with certainty.
         warnings.simplefilter("ignore")
@@ -136,22 +147,29 @@ def tell_error(error: BaseException) -> None:
         sys.stderr.flush()
 
 
-def begin(up: Stream, link: Link, line: bytes) -> None:
+def begin(up: Stream, link: Link) -> None:
     """Learn from rank 0 how to begin, and let the watcher connect to the hub.
+
+    What the driver has written for rank 0 is a line of hexadecimal digits.
 
     Args:
         up: connection to the watcher.
         link: connections of MPI.
-        line: what the driver has written for rank 0, in hexadecimal digits.
     """
-    told = link.comm.bcast(bytes.fromhex(line.decode()) if link.rank == 0 else None)
-    link.comm.Barrier()
-    segments.remove_mapped()
+    line = sys.stdin.readline() if link.rank == 0 else ""
+    told = link.comm.bcast(bytes.fromhex(line) if link.rank == 0 else None)
+    pass_barrier(link)
     beginning: Beginning = pickle.loads(told)  # from the driver, the parent of mpiexec
     beginning.take_over()
     up.put(control.HUB, pickle.dumps((link.rank, beginning.hub)))
     up.put(control.READY, pickle.dumps((link.size, stacks.answer())))
     send_streams(up)
+
+
+def pass_barrier(link: Link) -> None:
+    """Wait until all ranks have joined; remove the names that nobody needs from then on."""
+    link.comm.Barrier()
+    segments.remove_mapped()
 
 
 def serve(up: Stream, page: Page, link: Link) -> None:
@@ -164,6 +182,8 @@ def serve(up: Stream, page: Page, link: Link) -> None:
             case control.JOB:
                 assert runner is not None  # it comes before the first job
                 _do(message.content, runner, up, page, link)
+            case control.RENEW:
+                link.renew()
             case control.END:
                 return
 
@@ -189,4 +209,4 @@ def _do(job: bytes, runner: JobRunner, up: Stream, page: Page, link: Link) -> No
 
 
 if __name__ == "__main__":
-    main()
+    be_rank(int(sys.argv[1]))

@@ -58,9 +58,9 @@ def _text(up: Stream, descriptor: int) -> TextIO:
     return io.TextIOWrapper(stream, "utf-8", "backslashreplace", line_buffering=True)
 
 
-def show(output: Message) -> None:
-    """In the driver: write what a rank has printed."""
-    stream = sys.stderr if output.content[0] == 2 else sys.stdout
+def show(output: Message, out: TextIO | None, err: TextIO | None) -> None:
+    """In the driver: write what a rank has printed to one of two streams."""
+    stream = err if output.content[0] == 2 else out
     if stream is not None:
         stream.write(output.content[1:].decode(errors="backslashreplace"))
         stream.flush()

@@ -28,7 +28,7 @@ _CONNECT_S = 3.0
 """Seconds for one address of the hub, including the proofs."""
 _ORPHAN_S = 1.0
 """How often a watcher without a connection looks whether its launcher is there."""
-_LEAVE_S = 5.0
+_LEAVE_S = 30.0
 """Seconds that a watcher whose rank has died waits for the hub to close the connection."""
 _TERM_S = 2.0
 """Seconds after a SIGTERM of the launcher: the hub may know a better reason to end by then."""
@@ -53,9 +53,11 @@ class Watcher:
         os_pid: number of the rank in the operating system.
         rank: connection to it.
         page: memory shared with it.
+        speaks: print why the rank could not join.
     """
 
-    def __init__(self, os_pid: int, rank: socket.socket, page: Page) -> None:
+    def __init__(self, os_pid: int, rank: socket.socket, page: Page, *, speaks: bool) -> None:
+        self._speaks = speaks
         self._os_pid = os_pid
         self._rank = Stream(rank, whole=False)
         self._page = page
@@ -175,7 +177,7 @@ class Watcher:
         self._poll.unregister(self._sentinel)
         self._await_end()
         if self._hub is None:
-            if self._library:
+            if self._library and self._speaks:
                 tell(not_joined(self._library, f"ends a process with status {self._status}"))
             raise Lost
         self._hub.put(control.DIED, control.ENDED.pack(self._status, self._page.superstep))

@@ -1,0 +1,332 @@
+"""Runs inside processes that a launcher has started: ``mpiexec ... python -m bsplib run ...``.
+
+Rank 0 runs the script: it is the driver and the hub of the job, and process 0 of each run. The
+other ranks serve. While process 0 computes, a thread attends to the hub. mpiexec is not a child
+of this process, so that ranks that are killed cannot be replaced: after that the job is broken.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+from collections.abc import Collection, Iterator
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from bsplib import call_site
+from bsplib.backends.base import Stopped
+from bsplib.backends.launching import Death, Ended, Interrupted, Report, TimeIsOver, Work
+from bsplib.backends.mpi import control
+from bsplib.backends.mpi.control import Message, Page
+from bsplib.backends.mpi.hub import News
+from bsplib.backends.mpi.installations import Starter
+from bsplib.backends.mpi.job import Job
+from bsplib.backends.mpi.rank import Beginning, be_rank, join, pass_barrier
+from bsplib.backends.mpi.surroundings import own_seat
+from bsplib.backends.outcomes import GRACE_S, Limit, Outcomes, await_outcomes
+from bsplib.backends.signals import let_through
+from bsplib.backends.whereabouts import Whereabouts, from_stack
+from bsplib.errors import ProcessRangeError, StartError
+from bsplib.extras import need
+
+if TYPE_CHECKING:
+    from bsplib.backends.mpi.link import Link
+
+_AGAIN_S = 0.1
+"""Seconds after which process 0 is interrupted again."""
+_LOOK_S = 0.2
+_SIGNAL = getattr(signal, "SIGRTMAX", 0) - 8
+"""A realtime signal that nothing else uses; less than 1 where there are none."""
+
+current: ForeignJob | None = None
+"""The job of this process; None where no launcher has started it."""
+
+
+def enter() -> None:
+    """Return in rank 0, where runs have the other ranks from now on; serve in all others.
+
+    Where no launcher has started this process, nothing happens.
+
+    Raises:
+        BspError: the ranks do not find each other.
+    """
+    global current  # noqa: PLW0603  # a process is in one job
+    seat = own_seat()
+    if seat is None:
+        return
+    need("mpi4py")
+    if seat.rank:
+        be_rank(seat.size, speaks=seat.rank == 1)
+        sys.exit()
+    page = Page()
+    current = ForeignJob(seat.size, page, join(None, page, seat.size))
+    current.start()
+    atexit.register(current.close)
+
+
+class ForeignJob(Job):
+    """The ranks that a launcher has started, of which this process is number 0.
+
+    Args:
+        size: number of ranks.
+        page: what a rank shares with its watcher.
+        link: connections of MPI.
+    """
+
+    _first = 1
+
+    def __init__(self, size: int, page: Page, link: Link) -> None:
+        super().__init__(size, Starter(()))
+        self._page = page
+        self._link = link
+        self._streams = sys.stdout, sys.stderr  # those of the driver, while process 0 has its own
+        self._broken = ""
+        self._thread = 0
+        self._reported: set[int] = set()
+        self._own: list[bytes] = []
+        self._done = threading.Event()  # process 0 has ended
+        self._wakes, self._wakes_it = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._hub.also(self._wakes, watch=True)
+
+    def start(self) -> None:
+        """Let the other ranks connect."""
+        beginning = Beginning(self._hub.address(), sys.path, sys.argv, os.getcwd())
+        self._link.comm.bcast(pickle.dumps(beginning))
+        pass_barrier(self._link)
+        ready = {0}
+        while len(ready) < self.size:
+            for news in self._wait(_LOOK_S):
+                if news.message is None:
+                    raise StartError(f"run: process {news.rank} {news.why}")
+                ready.add(news.rank)
+        self.started = True
+
+    # -- a run ------------------------------------------------------------------------------
+
+    def run_on(self, nprocs: int, work: Work, timeout: float | None) -> Report:
+        """Let the first ranks do some work; this process is the first of them."""
+        self._check(nprocs)
+        self.nprocs = nprocs
+        self._is_stopping = False
+        self._thread = threading.get_ident()
+        self._reported.clear()
+        self._own.clear()
+        self._done.clear()
+        self._page.begin()
+        self._page.stop[0] = 0
+        outcomes: Outcomes = {}
+        errors: list[BaseException] = []
+        limit = Limit(timeout)
+        self._send(work)
+        self._link.begin(self._run, nprocs)
+        interrupter = _Interrupter()
+        thread = threading.Thread(
+            target=self._attend, args=(limit, outcomes, errors, interrupter), daemon=True
+        )
+        with let_through(), interrupter.handling():
+            thread.start()
+            try:
+                report, _ = work.job_runner.run(work.job(), 0, self._link.open_root)
+                self._own.append(report)
+            except Stopped:  # it was interrupted after main
+                pass
+            finally:
+                self._done.set()
+                os.write(self._wakes_it, b"x")
+            self._await(thread)
+        self._link.end()
+        if errors or any(outcome.failed for outcome in outcomes.values()):
+            self._recover(outcomes)
+        if errors:
+            raise errors[0]
+        return Report(outcomes)
+
+    def _check(self, nprocs: int) -> None:
+        if self._broken:
+            raise StartError(f"run: {self._broken}, and only mpiexec can start it again")
+        if nprocs > self.size:
+            raise ProcessRangeError(
+                f"nprocs is {nprocs}; mpiexec has started {self.size} processes: ask for fewer, "
+                f"or start more"
+            )
+        if not self.is_sound():
+            self._broken = "a process has ended since the last run"
+            self._check(nprocs)
+
+    def _await(self, thread: threading.Thread) -> None:
+        try:
+            while thread.is_alive():
+                thread.join(_LOOK_S)
+        except KeyboardInterrupt as interrupt:
+            rows = [Whereabouts(0, self._page.superstep, "", "has ended")]
+            self._page.stop[0] = 1
+            self._break_up("the last run was interrupted")
+            raise Interrupted(interrupt, rows) from None
+
+    def _attend(
+        self,
+        limit: Limit,
+        outcomes: Outcomes,
+        errors: list[BaseException],
+        interrupter: _Interrupter,
+    ) -> None:
+        """In a thread: wait for all outcomes; then let process 0 end."""
+        try:
+            outcomes |= await_outcomes(self, limit)
+        except TimeIsOver as error:
+            self.tell_to_stop()
+            errors.append(error)
+        except BaseException as error:  # noqa: BLE001  # raised by the thread that waits
+            errors.append(error)
+        while not self._done.wait(_AGAIN_S if self._page.stop[0] else None):
+            interrupter.fire()
+
+    def _wait(self, seconds: float) -> list[News]:
+        news = super()._wait(seconds)
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._wakes, 64)
+        while self._own:
+            report = control.NUMBER.pack(self._run) + self._own.pop()
+            news.append(News(0, Message(control.REPORT, report)))
+        return news
+
+    def _outcome(self, news: News) -> Ended | Death | None:
+        if news.message is None or news.message.kind in (control.REPORT, control.DIED):
+            self._reported.add(news.rank)
+        return super()._outcome(news)
+
+    def tell_to_stop(self) -> None:
+        """See :meth:`Observed.tell_to_stop`."""
+        self._page.stop[0] = 1
+        super().tell_to_stop()
+
+    def _own_whereabouts(self) -> dict[int, Whereabouts]:
+        """Return where process 0 is."""
+        frame = sys._current_frames().get(self._thread)
+        superstep = self._page.superstep
+        if frame is None or self._done.is_set():
+            return {0: Whereabouts(0, superstep, "", "has ended")}
+        return {0: from_stack(0, superstep, call_site.stack_of(frame))}
+
+    # -- after a run that failed ------------------------------------------------------------
+
+    def _recover(self, outcomes: Outcomes) -> None:
+        """Let all ranks come to the end of the run; kill those that do not."""
+        dead = [pid for pid, outcome in outcomes.items() if isinstance(outcome, Death)]
+        self.tell_to_stop()
+        deadline = time.monotonic() + GRACE_S
+        while not dead and self._late() and time.monotonic() < deadline:
+            self.news(_LOOK_S)
+        if dead:
+            self._break_up(f"process {dead[0]} of this job has died")
+        elif late := self._late():
+            self._break_up(f"process {min(late)} of this job was killed, as it did not stop")
+        else:
+            self._hub.send_all(control.RENEW)
+            self._link.renew()
+
+    def _late(self) -> Collection[int]:
+        return set(range(1, self.nprocs)) - self._reported
+
+    def _break_up(self, why: str) -> None:
+        self._broken = why
+        self._hub.send_all(control.KILL)
+        self._hub.close()
+
+    # -- the end ----------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Do nothing: a run that failed has stopped already."""
+        self.busy = False
+
+    def close(self) -> None:
+        """At the end of the program: let all ranks leave MPI."""
+        if self._ended or self._broken:
+            return
+        self._ended = True
+        if not self.is_sound():
+            self._break_up("a process has ended since the last run")
+            return
+        self._hub.send_all(control.END)
+        self._link.leave()
+        deadline = time.monotonic() + _LEAVE_S
+        while self._hub.connected() and time.monotonic() < deadline:
+            self._wait(_LOOK_S)
+        self._hub.close()
+
+
+_LEAVE_S = 5.0
+
+
+class ForeignPool:
+    """Some of the ranks of this job as a pool; see :class:`KeptProcesses`.
+
+    Args:
+        job: the job.
+        nprocs: number of ranks.
+    """
+
+    busy = False
+
+    def __init__(self, job: ForeignJob, nprocs: int) -> None:
+        self._job = job
+        self._nprocs = nprocs
+
+    def start(self) -> None:
+        """They have started."""
+
+    def run(self, work: Work, timeout: float | None) -> Report:
+        """See :meth:`KeptProcesses.run`."""
+        return self._job.run_on(self._nprocs, work, timeout)
+
+    def stop(self) -> None:
+        """Do nothing: a run that failed has stopped already."""
+
+    def close(self) -> None:
+        """Do nothing: the ranks end with the program."""
+
+
+class _Interrupter:
+    """Raises :class:`Stopped` in the thread that made it, whatever it computes."""
+
+    def __init__(self) -> None:
+        self._thread = threading.get_ident()
+        is_main = threading.current_thread() is threading.main_thread()
+        self._by_signal = is_main and _SIGNAL > 0
+        self._handles = False
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def handling(self) -> Iterator[None]:
+        """Allow it inside the block."""
+        before = signal.signal(_SIGNAL, self._handle) if self._by_signal else None
+        self._handles = True
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._handles = False
+            if self._by_signal:
+                signal.signal(_SIGNAL, before)
+
+    def fire(self) -> None:
+        """Interrupt the thread."""
+        with self._lock:
+            if not self._handles:
+                return
+            if self._by_signal:
+                signal.pthread_kill(self._thread, _SIGNAL)
+            else:
+                thread = ctypes.c_ulong(self._thread)
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(Stopped))
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        if self._handles:
+            raise Stopped

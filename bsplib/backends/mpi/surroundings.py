@@ -1,0 +1,33 @@
+"""Whether this process is one of many that mpiexec, or srun, has started."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from bsplib.backends.mpi.installations import COMMAND
+
+_VARIABLES = (
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),  # Open MPI
+    ("PMI_RANK", "PMI_SIZE"),  # MPICH, Intel MPI, Cray
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),  # srun
+)
+"""Environment variables of launchers: the rank of a process, and how many there are."""
+
+
+class Seat(NamedTuple):
+    """The place of this process among those that a launcher has started."""
+
+    rank: int
+    size: int
+
+
+def own_seat() -> Seat | None:
+    """Return the place of this process; None where it is alone, or is to start ranks itself."""
+    if os.environ.get(COMMAND):
+        return None
+    for rank, size in _VARIABLES:
+        if rank in os.environ and size in os.environ:
+            seat = Seat(int(os.environ[rank]), int(os.environ[size]))
+            return seat if seat.size > 1 else None
+    return None
