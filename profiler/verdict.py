@@ -235,8 +235,10 @@ def _escaped(name: str) -> str:
 def waiting_template(nprocs: int, cores: object) -> str:
     """Return the sentence about waiting for a core."""
     where = f"one of {cores} cores" if isinstance(cores, int) and cores > 1 else "the core"
+    why = f"{nprocs} processes are more than the cores"
+    if isinstance(cores, int) and nprocs <= cores:  # those of all hosts together
+        why = "others use the cores, too, or one host has more processes than cores"
     return (
         f"Each process waited {{amount}} on average for {where}, beside the cost of "
-        f"{{cost}}, since {nprocs} processes are more than the cores; this is no imbalance of "
-        "the program."
+        f"{{cost}}, since {why}; this is no imbalance of the program."
     )

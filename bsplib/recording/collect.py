@@ -105,7 +105,8 @@ def _hosts(found: Sequence[Host | None]) -> dict[str, Any]:
     for host in known:
         bounds[host.name] = max(bounds.get(host.name, 0.0), host.bound_ns / 1e9)
     names = ["unknown" if host is None else host.name for host in found]
-    return {"hosts": names, "clock_bounds_s": bounds}
+    cores = sum({host.name: host.cores for host in known}.values())
+    return {"hosts": names, "clock_bounds_s": bounds, "cores": cores}
 
 
 def has_ended(run: Run) -> bool:

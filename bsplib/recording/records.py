@@ -94,6 +94,8 @@ class Host(NamedTuple):
     name: str
     bound_ns: int
     """Greatest possible error of the times of the process, against those of process 0."""
+    cores: int
+    """How many cores the process may use."""
 
     @classmethod
     def of_json(cls, row: list[Any]) -> Host:
@@ -102,12 +104,13 @@ class Host(NamedTuple):
         Raises:
             ValueError: the fields cannot be those of a host.
         """
-        name, bound_ns = row
-        if not isinstance(name, str) or len(name) > _MAX_NAME or type(bound_ns) is not int:
-            raise ValueError("a process has no name of its host, or no bound of its clock")
-        if not 0 <= bound_ns <= MAX_NUMBER:
-            raise ValueError(f"the bound of a clock is {bound_ns} ns")
-        return cls(name, bound_ns)
+        name, *numbers = row
+        if not isinstance(name, str) or len(name) > _MAX_NAME:
+            raise ValueError("the host of the process has no name")
+        if any(type(number) is not int or not 0 <= number <= MAX_NUMBER for number in numbers):
+            raise ValueError("the bound of its clock, or its number of cores, is no such number")
+        bound_ns, cores = numbers
+        return cls(name, bound_ns, cores)
 
 
 RECORD = np.dtype(
@@ -176,9 +179,9 @@ class Run:
     """Values for JSON: program, arguments, folder (the working directory), backend, host,
     cores, versions, core (``bsplib.core.BUILD``), started (ISO 8601), error, machine;
     machine_given: whether the program named the machine; cpu_measured: whether records have
-    CPU time. Where the processes may be on several hosts: hosts (names by pid) and
-    clock_bounds_s (by host: the greatest possible error of its times against those of
-    process 0, in seconds)."""
+    CPU time. Where the processes may be on several hosts: hosts (names by pid), cores (of all
+    hosts together) and clock_bounds_s (by host: the greatest possible error of its times
+    against those of process 0, in seconds)."""
     derived: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What the profiler computed from the records, by name; only if they are read-only."""
 

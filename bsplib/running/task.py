@@ -7,6 +7,7 @@ from contextlib import closing
 from typing import Any, NamedTuple, TypeVar
 
 from bsplib.backends.base import Alignment, Port
+from bsplib.backends.table import own_cores
 from bsplib.group import Group
 from bsplib.machine import Machine
 from bsplib.primitives.state import Terms
@@ -81,7 +82,7 @@ def run_task(task: Task, port: Port, made: Group | None = None) -> Any:
         return _run_main(task, _kind(Group, port)(port, terms))
     with opened(records, port.pid) as folder, closing(Spool(folder, port.pid)) as spool:
         if alignment is not None:
-            spool.define_host(Host(alignment.host, alignment.bound_ns))
+            spool.define_host(Host(alignment.host, alignment.bound_ns, own_cores()))
         result = _run_main(task, _recorded_group(task, spool, port, terms))
         if alignment is not None:
             spool.define_host(_host_at_end(port, alignment))
@@ -93,7 +94,7 @@ def _host_at_end(port: Port, before: Alignment) -> Host:
     after = port.align_clocks(again=True)
     assert after is not None
     drift_ns = abs(after.offset_ns - before.offset_ns)
-    return Host(after.host, max(before.bound_ns, drift_ns + after.bound_ns))
+    return Host(after.host, max(before.bound_ns, drift_ns + after.bound_ns), own_cores())
 
 
 def _kind(kind: type[_Group], port: Port) -> type[_Group]:

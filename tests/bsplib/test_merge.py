@@ -17,6 +17,7 @@ from click.testing import CliRunner
 import bsplib
 from bsplib.backends import table
 from bsplib.backends.base import Alignment
+from bsplib.backends.table import own_cores
 from bsplib.cli import main as bsp_main
 from bsplib.recording import parts, recovery
 from bsplib.recording.folder_lock import lock
@@ -259,7 +260,9 @@ def test_merge_refuses_what_is_no_part(left_parts, tmp_path):
     assert "merge: there is no folder" in done.output
 
 
-@pytest.mark.parametrize("host", ["[1, 2]", '["a", -1]', '["a"]', '["a", 1.5]', "7"])
+@pytest.mark.parametrize(
+    "host", ["[1, 2, 3]", '["a", -1, 1]', '["a", 1]', '["a", 1.5, 1]', '["a", 1, "b"]', "7"]
+)
 def test_a_host_that_cannot_be_one_is_refused(left_parts, trace, host):
     with (left_parts[0] / "0.definitions").open("a") as file:
         file.write(f'["host", {host}]\n')
@@ -297,6 +300,7 @@ def test_the_trace_names_the_hosts_and_the_error_of_their_clocks(trace, skewed):
     (recorded,) = read_trace(trace).runs
     assert recorded.meta["hosts"] == ["a", "b", "a"]
     assert recorded.meta["clock_bounds_s"] == {"a": 0.0, "b": 0.01}
+    assert recorded.meta["cores"] == 2 * own_cores()
 
 
 def test_stamps_that_are_wrong_within_the_bound_make_a_sound_trace(trace, skewed):
@@ -333,10 +337,11 @@ def test_clocks_that_went_apart_during_the_run_widen_the_bound(trace, monkeypatc
 
 def test_a_process_that_ended_before_it_named_its_host_has_an_unknown_one(left_parts, trace):
     with (left_parts[1] / "1.definitions").open("a") as file:
-        file.write('["host", ["b", 5]]\n')
+        file.write('["host", ["b", 5, 3]]\n')
     assert merge(*left_parts, "--out", trace).exit_code == 0
     (recorded,) = read_trace(trace).runs
     assert recorded.meta["hosts"] == ["unknown", "b", "unknown"]
+    assert recorded.meta["cores"] == 3
 
 
 def test_where_nothing_is_recorded_clocks_are_measured_only_if_they_have_not_been(monkeypatch):

@@ -17,6 +17,7 @@ from profiler.hosts import ProcessNames, host_names, hosts_of, where
 from profiler.profile import Profile
 from profiler.report import print_report
 from profiler.report.document import document
+from profiler.verdict import waiting_template
 from tests.made_runs import RunMaker, frame
 
 
@@ -120,3 +121,9 @@ def test_tables_and_heads_name_the_hosts():
 def test_a_comparison_says_that_the_hosts_are_others():
     assert differences(run(*"aabb"), run(*"aabc")) == ["host a, b, c instead of host a, b"]
     assert differences(run(*"aabb"), run()) == ["host driver instead of host a, b"]
+
+
+def test_waiting_for_a_core_of_several_hosts_is_not_blamed_on_too_few_cores():
+    assert "since 8 processes are more than the cores" in waiting_template(8, 4)
+    assert "more than the cores" not in waiting_template(8, 8)
+    assert "one host has more processes than cores" in waiting_template(8, 8)
