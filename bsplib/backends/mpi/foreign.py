@@ -63,7 +63,7 @@ def enter() -> None:
         return
     need("mpi4py")
     if seat.rank:
-        be_rank(seat.size, speaks=seat.rank == 1)
+        be_rank(seat.size, seat.rank)
         sys.exit()
     page = Page()
     current = ForeignJob(seat.size, page, join(None, page, seat.size))

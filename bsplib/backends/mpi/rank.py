@@ -78,14 +78,15 @@ def fork_watched(*, speaks: bool) -> tuple[Stream, Page]:
         return Stream(theirs), page
 
 
-def be_rank(size: int, *, speaks: bool = True) -> None:
-    """Be a rank, to the end of its job; the rest of the program belongs to the watcher.
+def be_rank(size: int, seat: int | None = None) -> None:
+    """Be a rank, to the end of its job.
 
     Args:
         size: number of ranks that mpiexec has started.
-        speaks: print why a rank could not join.
+        seat: number of this one, where mpiexec has started the driver, too. The driver says why
+            ranks cannot join; where MPI has ended it, the watcher of rank 1 does.
     """
-    up, page = fork_watched(speaks=speaks)
+    up, page = fork_watched(speaks=seat in (None, 1))
     try:
         link = join(up, page, size)
         begin(up, link)
@@ -95,8 +96,10 @@ def be_rank(size: int, *, speaks: bool = True) -> None:
         os._exit(1)
     except BaseException as error:  # noqa: BLE001  # nobody else would print it
         sys.stderr = sys.__stderr__
-        if speaks:
+        if seat is None:
             tell_error(error)
+        with contextlib.suppress(OSError):
+            up.put(control.JOINS)  # the watcher has nothing to add
         os._exit(1)
     # The interpreter ends as usual: MPICH leaves its launcher only when the C library exits.
 
