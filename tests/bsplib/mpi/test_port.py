@@ -1,0 +1,141 @@
+"""What only the port of MPI has: pieces, credits, labels, and runs on the ranks of earlier ones."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bsplib
+from bsplib.backends.mpi.heads import ROOT, label_of
+
+MOST_AHEAD = 64
+"""Oblivious supersteps that a process ends before another one has read its posts."""
+
+
+def run(main, *args, nprocs):
+    return bsplib.run(main, *args, nprocs=nprocs, backend="mpi")
+
+
+def right_of(bsp):
+    return (bsp.pid + 1) % bsp.nprocs
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("mpi")
+def test_what_is_larger_than_a_piece_arrives_whole():
+    def main(bsp):
+        from bsplib.backends.mpi import receiving, sending  # noqa: PLC0415  # it needs an MPI
+
+        receiving.PIECE_BYTES = sending.PIECE_BYTES = 1000
+        x = bsp.zeros(500)
+        bsp.sync()
+        values = np.arange(500.0) + bsp.pid
+        bsp.hpput(right_of(bsp), values, x)
+        bsp.send(right_of(bsp), values[:333])
+        for index in range(200):  # a body that does not fit into its head, nor into a piece
+            bsp.send(right_of(bsp), index)
+        bsp.sync()
+        got = bsp.get(right_of(bsp), x)
+        messages = [payload for _, _, payload in bsp.messages()]
+        bsp.sync()
+        return x.tolist(), messages[0].tolist(), messages[1:], got.tolist()
+
+    for pid, (put, sent, small, got) in enumerate(run(main, nprocs=2)):
+        assert put == [1 - pid + word for word in range(500)]
+        assert sent == put[:333]
+        assert small == list(range(200))
+        assert got == [pid + word for word in range(500)]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("mpi")
+def test_a_process_runs_ahead_until_the_other_one_has_to_read(tmp_path):
+    progress = tmp_path / "progress"
+
+    def main(bsp, progress):
+        if bsp.pid == 0:
+            for step in range(3 * MOST_AHEAD):
+                Path(progress).write_text(str(step))
+                bsp.oblsync(0)
+            return None
+        while not Path(progress).exists() or Path(progress).read_text() < str(MOST_AHEAD):
+            time.sleep(0.01)
+        time.sleep(0.3)
+        ended = int(Path(progress).read_text())
+        for _ in range(3 * MOST_AHEAD):
+            bsp.oblsync(0)
+        return ended
+
+    assert run(main, str(progress), nprocs=2)[1] == MOST_AHEAD
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("mpi")
+def test_a_process_that_is_late_is_not_held_up_by_those_that_wait_elsewhere(tmp_path):
+    """Process 0 waits for 1, which waits for 2, which has to catch up by dozens of posts to 0."""
+    flag = tmp_path / "flag"
+
+    def main(bsp, flag):
+        if bsp.pid == 2:
+            while not Path(flag).exists():
+                time.sleep(0.01)
+        for step in range(4 * MOST_AHEAD):
+            if bsp.pid == 0 and step == MOST_AHEAD - 4:
+                Path(flag).touch()
+            bsp.oblsync(0)
+        with bsp.split(0 if bsp.pid else 1) as sub:
+            first = sub.allreduce(bsp.pid)
+        with bsp.split(0 if bsp.pid < 2 else 1) as sub:
+            return first, sub.allreduce(bsp.pid)
+
+    assert run(main, str(flag), nprocs=3) == [(0, 1), (3, 1), (3, 2)]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("mpi")
+def test_runs_follow_each_other_on_the_same_ranks():
+    def main(bsp, number):
+        for _ in range(5):  # each waits for one of the others only
+            bsp.send(right_of(bsp), (number, np.full(1000, bsp.pid)))
+            bsp.oblsync(1)
+            [(_, _, (came, values))] = bsp.messages()
+            assert came == number
+        if bsp.pid:
+            bsp.send(0, np.full(5000, number))  # a large message that nobody reads
+        bsp.sync()
+        return int(values[0])
+
+    for number in range(20):
+        assert run(main, number, nprocs=3 - number % 2) == [
+            (pid - 1) % (3 - number % 2) for pid in range(3 - number % 2)
+        ]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("mpi")
+def test_an_hpput_is_sent_as_it_is_at_an_oblivious_sync():
+    def main(bsp):
+        x = bsp.zeros(100_000)
+        bsp.sync()
+        values = np.full(100_000, 1.0)
+        sums = []
+        for step in range(10):
+            values[:] = step
+            bsp.hpput(right_of(bsp), values, x)
+            bsp.oblsync(1)
+            sums.append(x.sum() / 100_000)
+            bsp.sync()
+        return sums
+
+    assert run(main, nprocs=3) == [list(range(10))] * 3
+
+
+def test_labels_differ_along_the_way_to_a_group():
+    ways = [(ordinal, index) for ordinal in range(30) for index in range(30)]
+    labels = {label_of(ROOT, *way) for way in ways}
+    labels |= {label_of(label_of(ROOT, 1, 1), *way) for way in ways}
+    assert len(labels | {ROOT}) == 2 * len(ways) + 1
+    assert label_of(ROOT, 2, 3) == label_of(ROOT, 2, 3)
