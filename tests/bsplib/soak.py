@@ -1,14 +1,15 @@
 """Hours of use in one go: random programs, random faults, and a million supersteps.
 
-``python tests/bsplib/soak.py`` draws programs from seeds, runs each on both backends and
-compares it with what the contract says; then it takes a machine through a million
-supersteps of all kinds and looks at its memory. It takes as long as it takes. The outcome is
-kept as JSON with the commit; that of a shorter soak is not.
+``python tests/bsplib/soak.py`` draws programs from seeds, runs each on every backend, that of MPI
+on each MPI that is installed as a wheel, and compares it with what the contract says; then it
+takes a machine through a million supersteps of all kinds and looks at its memory. It takes as
+long as it takes. The outcome is kept as JSON with the commit; that of a shorter soak is not.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections import Counter
 from datetime import UTC, datetime
@@ -23,21 +24,36 @@ from random_programs.seeded import program_of
 from rich.progress import track
 
 import bsplib
+from bsplib.backends.mpi.installations import LIBRARY, WHEELS
 
 ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).with_suffix(".json")
-BACKENDS = ("shm", "sim")
+MPIS = {f"mpi on {mpi.name}": mpi for mpi in WHEELS if mpi.is_here()}
+BACKENDS = ("shm", "sim", *MPIS)
 PROGRAMS = 2000
 SUPERSTEPS = 10**6
+FEWER = 10
+"""An MPI, which is slower, is taken through so many times fewer supersteps."""
+AS_ROOT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
+"""Open MPI asks for these where it runs as root."""
 LARGE = 300
 """Numbers of a message that does not fit into its parcel."""
+
+
+def chosen(backend: str) -> str:
+    """Let the runs that follow be on one of BACKENDS; return what a run calls it."""
+    if backend not in MPIS:
+        return backend
+    os.environ[LIBRARY] = str(MPIS[backend].file(MPIS[backend].library))
+    os.environ.update(dict.fromkeys(AS_ROOT, "1"))
+    return "mpi"
 
 
 def random_programs(count: int, first: int) -> dict[str, Any]:
     """Run right and wrong programs on each backend; return how many did what they should."""
     outcome: dict[str, Any] = {"first_seed": first, "programs": count}
     for backend in BACKENDS:
-        wrong: list[str] = []
+        name, wrong = chosen(backend), list[str]()
         kinds: Counter[str] = Counter()
         # No thread refreshes the progress: beside one, processes could not be forked.
         seeds = track(range(first, first + count), f"programs on {backend}", auto_refresh=False)
@@ -45,7 +61,7 @@ def random_programs(count: int, first: int) -> dict[str, Any]:
             faulty = program_of(seed, Breaker)
             for what, program in (("right", program_of(seed)), ("faulty", faulty)):
                 try:
-                    (check if what == "right" else check_fault)(program, backend, seed)
+                    (check if what == "right" else check_fault)(program, name, seed)
                 except Exception as error:  # noqa: BLE001  # whatever it is, it counts
                     wrong.append(f"{what} program of seed {seed}: {error!r:.200}")
             kinds[str(faulty.fault)] += 1
@@ -94,12 +110,13 @@ def supersteps(bsp: bsplib.Group, count: int) -> list[int]:
     return found
 
 
-def memory(count: int) -> dict[str, Any]:
+def memory(usual: int) -> dict[str, Any]:
     """Take each backend through supersteps; return its memory at ten moments, by process."""
     outcome = {}
-    for backend, nprocs in (("shm", 2), ("sim", 4)):
+    for backend, nprocs in (("shm", 2), ("sim", 4), *((mpi, 3) for mpi in MPIS)):
+        count = usual // FEWER if backend in MPIS else usual
         click.echo(f"{count} supersteps on {backend}, {nprocs} processes", err=True)
-        found = bsplib.run(supersteps, count, nprocs=nprocs, backend=backend)
+        found = bsplib.run(supersteps, count, nprocs=nprocs, backend=chosen(backend))
         growth = max(each[-1] - each[1] for each in found)
         outcome[backend] = {
             "nprocs": nprocs,
@@ -138,7 +155,8 @@ def command(programs: int, first: int, count: int) -> None:
     for line in different:
         click.echo(line)
     grown = {backend: result["memory"][backend]["growth_bytes"] for backend in BACKENDS}
-    click.echo(f"{len(different)} of {4 * programs} runs were different")
+    runs = 2 * programs * len(BACKENDS)
+    click.echo(f"{len(different)} of {runs} runs were different")
     click.echo(f"memory grew by {grown} bytes")
     sys.exit(bool(different))
 
