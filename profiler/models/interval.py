@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.extras import optional_module
-from profiler.models.fit import Fit, fit
+from profiler.models.fit import Fit, fit_once
 from profiler.models.formula import FormulaError
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def calibrate(fitted: Fit, values: Values, times: ArrayLike, *, size: str) -> Ca
 def _misses(fitted: Fit, arrays: Values, measured: Vector, inside: NDArray[np.bool_]) -> Vector:
     """Fit the measurements inside; return the errors for the others, in standard errors."""
     lesser = {name: np.asarray(value)[inside] for name, value in arrays.items()}
-    trial = fit(fitted.formula, lesser, measured[inside], negative=fitted.negative, divide_by=())
+    trial = fit_once(fitted.formula, lesser, measured[inside], negative=fitted.negative)
     greater = {name: np.asarray(value)[~inside] for name, value in arrays.items()}
     error = standard_error(trial, greater)
     missed = np.abs(trial.predict(greater) - measured[~inside])

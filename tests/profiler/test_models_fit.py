@@ -60,7 +60,8 @@ def test_errors_count_in_proportion():
 def test_coefficients_are_not_negative_unless_asked():
     size = np.arange(1.0, 20)
     times = 5 * size - 2
-    inside = fit("f[0] + f[1]*N", {"N": size}, times, divide_by=())
+    with pytest.warns(FitWarning, match="the errors drift"):
+        inside = fit("f[0] + f[1]*N", {"N": size}, times, divide_by=())
     assert only(inside).coefficients["f[0]"] == 0
     free = fit("f[0] + f[1]*N", {"N": size}, times, negative=True)
     assert only(free).coefficients == pytest.approx({"f[0]": -2, "f[1]": 5})
@@ -137,8 +138,18 @@ def test_three_levels_of_memory_are_three_segments():
 
 def test_more_than_three_segments_warn_that_the_formula_may_be_wrong():
     size = 2.0 ** np.arange(4, 40)
-    with pytest.warns(FitWarning, match=r"^f\[0\]\*N fits only in \d segments: it may be"):
-        fit("f[0]*N", {"N": size}, size**1.5)
+    times = cached(size, [2.0**10, 2.0**18, 2.0**26, 2.0**33], [1e-9, 3e-9, 1e-9, 4e-9, 1e-9])
+    with pytest.warns(
+        FitWarning, match=r"^f\[0\]\*N\*log2\(N\): fits only in 5 segments: it may be"
+    ):
+        fit("f[0]*N*log2(N)", {"N": size}, times)
+
+
+def test_a_wrong_formula_is_not_divided_and_warns_that_its_errors_drift():
+    size = 2.0 ** np.arange(4, 40)
+    with pytest.warns(FitWarning, match=r"^f\[0\]\*N: the errors drift by up to a factor of \d"):
+        fitted = fit("f[0]*N", {"N": size}, size**1.5)
+    assert len(fitted.segments) == 1
 
 
 def test_noise_is_no_boundary():
@@ -199,7 +210,8 @@ def test_a_wrong_formula_widens_its_intervals():
     size = 2.0 ** np.arange(6, 18)
     random = np.random.default_rng(3)
     times = size * np.log2(size) * (1 + 0.01 * random.standard_normal(len(size)))
-    fitted = fit("f[0]*N", {"N": size}, times, divide_by=())
+    with pytest.warns(FitWarning, match="the errors drift"):
+        fitted = fit("f[0]*N", {"N": size}, times, divide_by=())
     calibrated = calibrate(fitted, {"N": size}, times, size="N")
     interval = calibrated.interval({"N": 2.0**20})
     assert interval.low[0] <= 2.0**20 * 20 <= interval.high[0]

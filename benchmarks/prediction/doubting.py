@@ -1,0 +1,93 @@
+"""Whether wrong formulas, boundaries and right formulas are told apart."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from benchmarks.prediction.settings import HELD_OUT
+from profiler.models.fit import Fit, FitWarning, fit
+from profiler.models.formula import read_formula
+
+SETTINGS: dict[str, Any] = HELD_OUT["doubts"]
+
+
+def experiments(seed: int | None = None) -> dict[str, list[dict[str, Any]]]:
+    """Make all experiments; return their outcomes by kind."""
+    first = SETTINGS["seed"] if seed is None else seed
+    boundaries = SETTINGS["boundaries"]
+    return {
+        "wrong": list(_wrong(first)),
+        **{
+            f"boundaries at {noise:.0%} noise": list(_boundaries(first, noise))
+            for noise in boundaries["noises"]
+        },
+        "right": list(_right(first)),
+    }
+
+
+def _wrong(seed: int) -> Iterator[dict[str, Any]]:
+    settings = SETTINGS["wrong"]
+    for number, pair in enumerate(settings["pairs"]):
+        for turn in range(settings["seeds"]):
+            fitted, _ = _fitted(pair, SETTINGS["noise"], [seed, 0, number, turn])
+            yield {**pair, **_outcome(fitted), "as_it_should": bool(fitted.doubt)}
+
+
+def _boundaries(seed: int, noise: float) -> Iterator[dict[str, Any]]:
+    settings = SETTINGS["boundaries"]
+    for number, case in enumerate(settings["cases"]):
+        for turn in range(settings["seeds"]):
+            fitted, quantity = _fitted(case, noise, [seed, 1, number, turn])
+            distinct = np.unique(quantity)
+            at = int(np.searchsorted(distinct, case["at"]))
+            allowed = distinct[max(at - 1, 0) : at + 2]
+            found = fitted.divided_by is not None and _is_at(fitted, case["of"], allowed)
+            yield {**case, **_outcome(fitted), "as_it_should": found and not fitted.doubt}
+
+
+def _is_at(fitted: Fit, of: str, allowed: np.ndarray) -> bool:
+    assert fitted.divided_by is not None
+    same = fitted.divided_by.text.replace(" ", "").startswith(f"({of})*")
+    return same and len(fitted.segments) == 2 and fitted.segments[0].high in allowed
+
+
+def _right(seed: int) -> Iterator[dict[str, Any]]:
+    settings = SETTINGS["right"]
+    for number, case in enumerate(settings["cases"]):
+        for turn in range(settings["seeds"]):
+            fitted, _ = _fitted(case, SETTINGS["noise"], [seed, 2, number, turn])
+            held = not fitted.doubt and len(fitted.segments) == 1
+            yield {**case, **_outcome(fitted), "as_it_should": held}
+
+
+def _fitted(case: Mapping[str, Any], noise: float, seed: list[int]) -> tuple[Fit, np.ndarray]:
+    """Fit the given formula to times of the law; return the fit and the dividing quantity."""
+    names = ["N", "P"] if "P" in case["law"] else ["N"]
+    grids = np.meshgrid(*(np.array(SETTINGS[name], float) for name in names))
+    values = {name: grid.ravel() for name, grid in zip(names, grids, strict=True)}
+    times = _value(case["law"], values)
+    quantity = _value(case["of"], values) if "of" in case else times
+    if "at" in case:
+        leading = _value(case["law"].rpartition(" + ")[2], values)
+        times = times + np.where(quantity > case["at"], case["times"] - 1, 0) * leading
+    random = np.random.default_rng(seed)
+    noisy = times * np.maximum(1 + noise * random.standard_normal(len(times)), 0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitWarning)
+        return fit(case["given"], values, noisy), quantity
+
+
+def _value(text: str, values: Mapping[str, np.ndarray]) -> np.ndarray:
+    return read_formula(f"({text})*law[0]").columns(values)[0][:, 0]
+
+
+def _outcome(fitted: Fit) -> dict[str, Any]:
+    return {
+        "doubt": fitted.doubt,
+        "boundaries": [segment.high for segment in fitted.segments[:-1]],
+        "divided_by": fitted.divided_by and fitted.divided_by.text.rpartition("*")[0][1:-1],
+    }
