@@ -17,7 +17,7 @@ OTHER_TESTS := $(filter-out tests/bsplib/ $(PAGE_TESTS) tests/__pycache__/,$(wil
 # Tests start hundreds of interpreters, each of which would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo sql-story test test-runtime-1 test-runtime-2 test-rooms test-pages test-quick test-all
+.PHONY: demo sql-story bench-prediction test test-runtime-1 test-runtime-2 test-rooms test-pages test-quick test-all
 .PHONY: test-interpreted soak lint bench sanitize wheels browser clean compiler core
 
 demo: core
@@ -109,6 +109,18 @@ bench: core browser
 	  $(BIN)/python -m pip install --quiet --editable '.[bench]' && touch $(PEERS); } || \
 	  echo "could not install the MPI libraries to compare with: measuring without them" >&2
 	$(BIN)/python -m benchmarks
+
+# Predict what is held out, and compare with Extra-P, which has an environment of its own: it needs
+# an older numpy. Without a network it is left out. With MEASURE=--measure the kernels are timed anew.
+EXTRAP := $(VENV)/extrap
+bench-prediction: core
+	@test -x $(EXTRAP)/bin/extrap || { \
+	  $(BIN)/python -m venv $(EXTRAP) && \
+	  $(EXTRAP)/bin/pip install --quiet --no-deps extrap==4.2.5 && \
+	  $(EXTRAP)/bin/pip install --quiet 'numpy~=1.26' 'matplotlib~=3.6' 'marshmallow~=3.7' \
+	    'tqdm~=4.47' 'packaging>=20' 'pycubexr!=2.0.0,<3,>=1.2.3' 'scikit-learn>=1.2.2'; } || \
+	  { rm -rf $(EXTRAP); echo "could not install Extra-P: predicting without it" >&2; }
+	EXTRAP=$(EXTRAP)/bin/extrap $(BIN)/python -m benchmarks.bench_prediction $(MEASURE)
 
 # The tests and benchmarks of the pages need Chromium, under any of its names on the PATH. The
 # headless shell takes a quarter less time; some versions of Debian have no package of it.

@@ -14,6 +14,7 @@ from bsplib import core
 from bsplib.cli import (
     compare,
     export,
+    fit,
     machines,
     merge,
     predict,
@@ -39,6 +40,7 @@ _COMMANDS = (
     export,
     probe,
     predict,
+    fit,
     machines,
     tune,
 )

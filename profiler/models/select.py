@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,6 +34,8 @@ LEAST = 4
 """Least number of different points at which the times are needed to choose terms."""
 _MOST_TERMS = 6
 _BEAM = 12
+_EXCHANGES, _EXCHANGED = 1, 4
+"""So often, in so many of the best formulas, each term is exchanged for each other one."""
 _AS_GOOD = 1.05
 _FAR_OFF = 1e-6
 """A prediction that is less than this times the measured time counts as this."""
@@ -93,7 +96,7 @@ class _Search:
         columns = [np.broadcast_to(term.column(values), times.shape) for term in terms]
         rows = np.stack(columns, axis=1) / times[:, None]
         lengths = np.linalg.norm(rows, axis=0)
-        usable = np.flatnonzero(np.isfinite(lengths) & (lengths > 0))
+        usable = np.flatnonzero(np.isfinite(lengths) & (lengths > 0)).tolist()
         self._terms = [terms[number] for number in usable]
         self._rows = rows[:, usable] / lengths[usable]
         self._most = max(min(_MOST_TERMS, len(times) // 2 - 1), 1)
@@ -118,7 +121,7 @@ class _Search:
                 Rival(self._formula(each), float(found[each].mean()), self._weight(each))
                 for each in rivals
             ),
-            self._considered,
+            len(self._seen),
             len(self._folds),
         )
 
@@ -126,25 +129,47 @@ class _Search:
         """Return the most promising formulas of each length, with their errors by fold."""
         found: dict[tuple[int, ...], Vector] = {}
         front: list[tuple[int, ...]] = [()]
-        self._considered = 0
+        self._seen: set[tuple[int, ...]] = set()
+        everything = range(len(self._terms))
         for _ in range(self._most):
-            longer = sorted(
-                {
-                    tuple(sorted((*chosen, number)))
-                    for chosen in front
-                    for number in range(len(self._terms))
+            longer = {
+                tuple(sorted((*chosen, number)))
+                for chosen in front
+                for number in everything
+                if number not in chosen
+            }
+            kept = self._best(longer)
+            for _ in range(_EXCHANGES):
+                # A term that was the best one alone may not be among the best together.
+                others = {
+                    tuple(sorted((*chosen[:place], *chosen[place + 1 :], number)))
+                    for chosen in list(kept)[:_EXCHANGED]
+                    for place in range(len(chosen))
+                    for number in everything
                     if number not in chosen
                 }
-            )
-            errors, all_used = self._errors(np.array(longer))
-            self._considered += len(longer)
-            order = np.argsort(np.where(all_used, errors.mean(axis=1), np.inf), kind="stable")
-            kept = [number for number in order[:_BEAM].tolist() if all_used[number]]
-            front = [longer[number] for number in kept]
-            found |= {longer[number]: errors[number] for number in kept}
+                kept = self._best(others - self._seen, kept)
+            front = list(kept)
+            found |= kept
             if not front:
                 break
         return found
+
+    def _best(
+        self,
+        formulas: set[tuple[int, ...]],
+        known: Mapping[tuple[int, ...], Vector] = MappingProxyType({}),
+    ) -> dict[tuple[int, ...], Vector]:
+        """Return the best of some formulas and of known ones, with their errors; best first."""
+        kept = dict(known)
+        if formulas:
+            ordered = sorted(formulas)
+            self._seen |= formulas
+            errors, all_used = self._errors(np.array(ordered))
+            means = np.where(all_used, errors.mean(axis=1), np.inf)
+            best = np.argsort(means, kind="stable")[:_BEAM].tolist()
+            kept |= {ordered[number]: errors[number] for number in best if all_used[number]}
+        return dict(sorted(kept.items(), key=lambda item: float(item[1].mean()))[:_BEAM])
 
     def _errors(self, subsets: Subsets) -> tuple[Matrix, NDArray[np.bool_]]:
         """Return the error of each formula in each fold, and whether it uses all its terms."""
@@ -154,7 +179,7 @@ class _Search:
             errors.append(_misfit(self._rows[~inside], subsets, found))
         found = _solve(self._rows, subsets)
         errors.append(_misfit(self._rows, subsets, found))
-        return np.stack(errors, axis=1), (found > 0).all(axis=1)
+        return np.stack(errors, axis=1), np.asarray((found > 0).all(axis=1))
 
     def _weight(self, chosen: tuple[int, ...]) -> int:
         return sum(self._terms[number].weight for number in chosen)

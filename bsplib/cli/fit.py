@@ -1,0 +1,120 @@
+"""``bsp fit``: a formula fitted to a table of times."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bsplib.cli.options import TRACE
+
+_NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
+_VALUE = re.compile(rf"(?P<base>{_NUMBER})((\^|\*\*)(?P<power>{_NUMBER}))?")
+
+
+def _points(
+    _context: click.Context, _option: click.Parameter, texts: tuple[str, ...]
+) -> list[dict[str, float]]:
+    """Return the values of points such as N=2^20,P=64."""
+    return [dict(_value(part) for part in text.split(",")) for text in texts]
+
+
+def _value(text: str) -> tuple[str, float]:
+    name, _, number = text.partition("=")
+    match = _VALUE.fullmatch(number.strip())
+    if not (name.strip() and match):
+        raise click.BadParameter(f"{text!r} is no value of a variable: write it as N=2^20")
+    try:
+        return name.strip(), float(match["base"]) ** float(match["power"] or 1)
+    except (OverflowError, ZeroDivisionError):
+        raise click.BadParameter(f"{text!r} is too large a number") from None
+
+
+@click.command("fit")
+@click.option(
+    "--time",
+    metavar="NAME",
+    help="Column with the times; in a file of Extra-P the metric.  [default: time, or the only "
+    "metric]",
+)
+@click.option(
+    "--by",
+    metavar="NAMES",
+    help="Variables on which the time depends, separated by commas.  [default: all other columns]",
+)
+@click.option("--region", metavar="NAME", help="Region (call path) in a file of Extra-P.")
+@click.option(
+    "--processes",
+    metavar="NAME",
+    help="Variable that is the number of processes.  [default: one with a name such as P, np, "
+    "nprocs, ranks or threads]",
+)
+@click.option(
+    "--formula",
+    metavar="FORMULA",
+    help="Formula to fit; see above.  [default: its terms are chosen]",
+)
+@click.option("--signed", "negative", is_flag=True, help="Coefficients of FORMULA may be negative.")
+@click.option(
+    "--at",
+    multiple=True,
+    callback=_points,
+    metavar="VALUES",
+    help="Predict the time at a point, as in N=2^20,P=64; may be given several times.",
+)
+@click.option(
+    "--confidence",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.9,
+    show_default=True,
+    help="Part of the true times that has to be inside the band of a prediction.",
+)
+@click.option(
+    "--of-repeats",
+    type=click.Choice(["least", "median", "mean"]),
+    default="least",
+    show_default=True,
+    help="What counts of several times at one point.",
+)
+@click.option("--plot", type=TRACE, help="Plot times, formula and band into this file.")
+@click.option("--json", type=TRACE, help="Write the result as JSON; - for standard output.")
+@click.option(
+    "--export",
+    type=TRACE,
+    help="Write the times for Extra-P: JSON Lines if the file ends in .jsonl, else text.",
+)
+@click.argument("file", type=TRACE)
+def command(
+    file: Path,
+    formula: str | None,
+    by: str | None,
+    plot: Path | None,
+    json: Path | None,
+    export: Path | None,
+    **options: Any,
+) -> None:
+    """Fit a formula to the measured times in FILE, and predict larger ones.
+
+    FILE is a CSV file whose first line has the names of the columns: variables, such as
+    a size N and a number of processes P, and the time. Files of Extra-P can be read, too:
+    text, and JSON Lines.
+
+    The terms of the formula are chosen by the program: those by which the larger
+    measurements are predicted best from the smaller ones. Or give a FORMULA: a sum of
+    parameters times expressions of the variables, such as
+
+      "f[0] + f[1]*log2(P) + f[2]*(N/P)*log2(N/P)"
+
+    with + - * / **, log, log2, log10, sqrt, exp, min, max, abs, floor and ceil.
+
+    The output has the coefficients, the misfit, what the formula predicts beyond the
+    measurements, the band inside of which the true time is expected, and what was not
+    tried. It says if the formula seems wrong, and where a constant of the machine jumps,
+    as at the end of a cache.
+    """
+    from profiler.timings.session import Outputs, fit_and_print  # noqa: PLC0415  # imported late
+
+    options["by"] = None if by is None else [name.strip() for name in by.split(",")]
+    fit_and_print(file, formula, Outputs(plot, json, export), **options)

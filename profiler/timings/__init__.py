@@ -1,0 +1,26 @@
+"""Tables of measured times, and formulas that predict more of them.
+
+:func:`read_timings` reads a table from a CSV file or a file of Extra-P, :func:`fit_timings`
+fits a formula to it; the result can be printed, plotted, saved and asked for predictions::
+
+    from profiler.timings import fit_timings, read_timings
+
+    model = fit_timings(read_timings("data.csv", time="t"))
+    print(model)
+    print(model.predict(N=2**20, P=64))
+    model.plot("fit.png")
+"""
+
+from profiler.timings.files import read_timings, write_timings
+from profiler.timings.model import Predicted, TimingModel, fit_timings
+from profiler.timings.table import Timings, TimingsError
+
+__all__ = [
+    "Predicted",
+    "TimingModel",
+    "Timings",
+    "TimingsError",
+    "fit_timings",
+    "read_timings",
+    "write_timings",
+]

@@ -1,0 +1,276 @@
+"""A formula fitted to a table of times, with a band around what it predicts."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+
+from profiler.models.band import Band, calibrate_jointly
+from profiler.models.fit import Fit, FitWarning, fit, fit_once
+from profiler.models.formula import FormulaError, read_formula
+from profiler.models.select import Choice, choose
+from profiler.models.terms import processes_of
+from profiler.timings.table import Timings, TimingsError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import ArrayLike, NDArray
+
+    Values = Mapping[str, NDArray[np.float64]]
+    Vector = NDArray[np.float64]
+
+CONFIDENCE = 0.9
+_RIVALS = 10
+"""So many formulas that are as good are asked how far their predictions differ."""
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Predicted times, with the limits between which the true times are expected."""
+
+    values: dict[str, Vector]
+    times: Vector
+    low: Vector
+    high: Vector
+    confidence: float
+    is_calibrated: bool
+    """Whether the limits come from trials; otherwise they cover the noise alone."""
+
+    def __str__(self) -> str:
+        rows = zip(self.times, self.low, self.high, strict=True)
+        shown = [f"{time:.4g} ({low:.4g} to {high:.4g})" for time, low, high in rows]
+        return ", ".join(shown) + ("" if self.is_calibrated else "; the band is not calibrated")
+
+
+@dataclass(frozen=True)
+class TimingModel:
+    """A formula fitted to a table of times; ``print`` shows it."""
+
+    timings: Timings = field(repr=False)
+    fit: Fit
+    band: Band = field(repr=False)
+    choice: Choice | None = field(repr=False)
+    """How the terms were chosen; None for a formula of the user."""
+
+    @property
+    def variables(self) -> list[str]:
+        """The variables that a prediction needs."""
+        known = self.timings.values
+        return [name for name in known if name in self.fit.formula.variables]
+
+    def predict(
+        self,
+        values: Mapping[str, ArrayLike] | None = None,
+        /,
+        *,
+        confidence: float = CONFIDENCE,
+        **more: ArrayLike,
+    ) -> Predicted:
+        """Predict times.
+
+        Args:
+            values: values of the variables; numbers, or arrays of equal length.
+            confidence: the part of the true times that has to be inside the band.
+            **more: further variables by name, as in ``predict(N=2**20, P=64)``.
+
+        Raises:
+            TimingsError: a variable has no value, or a value cannot stand in the formula.
+            ValueError: the confidence is not between 0 and 1.
+        """
+        given = {**(values or {}), **more}
+        for name in (*self.variables, *given):
+            if name not in given:
+                raise TimingsError(f"a prediction needs a value of {name}")
+            if name not in self.timings.values:
+                raise TimingsError(
+                    f"there is no variable {name}; the variables are {', '.join(self.variables)}"
+                )
+        arrays = np.broadcast_arrays(
+            *(np.atleast_1d(np.asarray(value, float)) for value in given.values())
+        )
+        asked = dict(zip(given, arrays, strict=True))
+        try:
+            times = self.fit.predict(asked)
+        except FormulaError as error:
+            raise TimingsError(str(error)) from None
+        # A variable that is not in the formula may be left out: it is where it was measured.
+        known = {name: column for name, column in self.band.measured.items() if name in asked}
+        reach = replace(self.band, measured=known).reach(asked, confidence)
+        times = np.broadcast_to(times, reach.shape)
+        return Predicted(
+            asked,
+            times,
+            times * np.exp(-reach),
+            times * np.exp(np.minimum(reach, 700)),
+            confidence,
+            self.band.is_calibrated,
+        )
+
+    @property
+    def untried(self) -> list[str]:
+        """What the measurements cannot tell, a sentence each."""
+        return list(_untried(self))
+
+    def beyond(self, factor: float) -> dict[str, float]:
+        """Return a point beyond the measurements: this times the greatest of each variable."""
+        return {
+            name: factor * float(self.timings.values[name].max())
+            for name in self.timings.varied
+            if name in self.fit.formula.variables
+        } | {
+            name: value
+            for name, value in self.timings.constant.items()
+            if name in self.fit.formula.variables
+        }
+
+    def rivals_at(self, point: Mapping[str, float]) -> tuple[float, float] | None:
+        """Return the least and greatest time that formulas as good as this one predict."""
+        found = []
+        for rival in (self.choice.rivals if self.choice else ())[:_RIVALS]:
+            try:
+                other = fit_once(read_formula(rival.formula), *_of(self.timings))
+                found.append(float(other.predict(point)[0]))
+            except FormulaError:
+                continue
+        return (min(found), max(found)) if found else None
+
+    def as_json(self, points: Mapping[str, Predicted] | None = None) -> dict[str, Any]:
+        """Return everything as numbers and text that JSON holds.
+
+        Args:
+            points: predictions to add, by name.
+        """
+        from profiler.timings.document import document  # noqa: PLC0415  # it imports this module
+
+        return document(self, points or {})
+
+    def plot(self, path: str | Path) -> None:
+        """Draw the measurements, the formula and its band into a file.
+
+        Raises:
+            ValueError: the file cannot be written, or its suffix names no format.
+        """
+        from profiler.timings.plot import plot_model  # noqa: PLC0415  # matplotlib is an extra
+
+        plot_model(self, path)
+
+    def __str__(self) -> str:
+        from profiler.timings.show import show  # noqa: PLC0415  # it imports this module
+
+        with io.StringIO() as text:
+            show(self, Console(file=text, width=100, no_color=True))
+            return text.getvalue().rstrip()
+
+
+def fit_timings(
+    timings: Timings,
+    formula: str | None = None,
+    *,
+    processes: str | None = None,
+    negative: bool = False,
+    on_trial: Callable[[int, int], object] = lambda _done, _all: None,
+) -> TimingModel:
+    """Fit a formula to a table of times.
+
+    Args:
+        timings: the table.
+        formula: a formula, as :mod:`profiler.models.formula` reads it; default: its terms
+            are chosen by :mod:`profiler.models.select`.
+        processes: the variable that is the number of processes; default: by its name.
+        negative: whether coefficients of ``formula`` may be negative.
+        on_trial: is called before each trial with how many are done, and how many there
+            will be at most.
+
+    Raises:
+        TimingsError: the formula cannot be read or fitted, or there are too few points.
+        MissingExtraError: scipy is not installed.
+    """
+    values, times = _of(timings)
+    if processes is not None and processes not in timings.values:
+        raise TimingsError(
+            f"there is no variable {processes}; the variables are {', '.join(timings.values)}"
+        )
+    count = processes or processes_of(list(values))
+    try:
+        on_trial(0, 9)
+        choice = choose(timings_varied(timings), times, count) if formula is None else None
+        found = _fitted(choice.formula if choice else formula or "", values, times, negative)
+        done = iter(range(1, 100))
+
+        def again(lesser: Values, taken: Vector) -> Fit:
+            on_trial(next(done), 9)
+            chosen = (
+                found.formula
+                if choice is None
+                else read_formula(choose(lesser, taken, count).formula)
+            )
+            return fit_once(chosen, lesser, taken, negative=negative)
+
+        band = calibrate_jointly(found, *_last_segment(found, values, times), again)
+    except FormulaError as error:
+        raise TimingsError(_with_way_out(str(error), timings)) from None
+    return TimingModel(timings, found, band, choice)
+
+
+def _of(timings: Timings) -> tuple[dict[str, Vector], Vector]:
+    return timings.values, timings.times
+
+
+def timings_varied(timings: Timings) -> dict[str, Vector]:
+    """Return the variables that have more than one value."""
+    return {name: timings.values[name] for name in timings.varied}
+
+
+def _fitted(formula: str, values: Values, times: Vector, negative: bool) -> Fit:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitWarning)  # the result has it as its doubt
+        return fit(formula, values, times, negative=negative)
+
+
+def _last_segment(found: Fit, values: Values, times: Vector) -> tuple[Values, Vector]:
+    """Return the measurements from which those beyond are predicted."""
+    if found.divided_by is None:
+        return values, times
+    last = found.segment_of(values) == len(found.segments) - 1
+    return {name: column[last] for name, column in values.items()}, times[last]
+
+
+def _with_way_out(text: str, timings: Timings) -> str:
+    place = f"{timings.source}: " if timings.source else ""
+    return place + text.removeprefix("formula: ")
+
+
+def _untried(model: TimingModel) -> list[str]:
+    timings, choice, used = model.timings, model.choice, model.fit.formula.variables
+    found = [
+        f"{name} is {value:g} in all measurements: how the time depends on it is not known"
+        for name, value in timings.constant.items()
+    ]
+    found += [
+        f"{name} varies and is not in the formula" for name in timings.varied if name not in used
+    ]
+    if choice is not None:
+        found += [
+            f"{name} has values below 1: logarithms of it were not tried"
+            for name in timings.varied
+            if timings.values[name].min() < 1
+        ]
+        if not choice.folds:
+            found.append(
+                "no variable has more than 3 values: the terms were chosen by the misfit alone"
+            )
+    if not model.band.is_calibrated:
+        found.append(
+            "no smaller region has enough measurements to try predictions from: the band is not "
+            "calibrated, and covers the noise alone"
+        )
+    if not model.fit.is_tested:
+        found.append("there are too few measurements to see whether the errors drift")
+    return found

@@ -1,0 +1,124 @@
+"""A complete fit, as on the command line: read, fit, print, draw, save."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from bsplib.extras import need
+from bsplib.visible import visible
+from profiler import plotting
+from profiler.timings.files import read_timings, write_timings
+from profiler.timings.model import CONFIDENCE, fit_timings
+from profiler.timings.show import show
+from profiler.timings.table import TimingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_PATIENCE_S = 1.0
+"""What takes longer shows a progress bar."""
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What is made of a fit besides the text."""
+
+    plot: Path | None = None
+    json: Path | None = None
+    """``-`` is the standard output, on which nothing else is then printed."""
+    export: Path | None = None
+    """File for the table of times, in a format of Extra-P."""
+
+
+def fit_and_print(
+    path: Path,
+    formula: str | None,
+    outputs: Outputs,
+    *,
+    at: Sequence[Mapping[str, float]] = (),
+    confidence: float = CONFIDENCE,
+    processes: str | None = None,
+    negative: bool = False,
+    **reading: Any,
+) -> None:
+    """Fit a formula to a table of times, and print the result.
+
+    Args:
+        path: the table, as for :func:`profiler.timings.read_timings`.
+        formula: the formula; None: its terms are chosen.
+        outputs: what else to make.
+        at: points to predict.
+        confidence: of the bands of predictions.
+        processes: the variable that is the number of processes.
+        negative: whether coefficients of the formula may be negative.
+        **reading: further arguments of :func:`profiler.timings.read_timings`.
+
+    Raises:
+        UsageError: the table or the formula cannot be used, or a file cannot be written.
+    """
+    need("scipy")
+    try:
+        if outputs.plot is not None:
+            plotting.check_target(outputs.plot)
+        timings = read_timings(path, **reading)
+        with _progress() as on_trial:
+            model = fit_timings(
+                timings, formula, processes=processes, negative=negative, on_trial=on_trial
+            )
+        points = [model.predict(point, confidence=confidence) for point in at]
+        quiet = outputs.json == Path("-")
+        console = Console(quiet=quiet)
+        show(model, console, points, confidence)
+        if outputs.plot is not None:
+            model.plot(outputs.plot)
+            console.print(f"drawn in {visible(str(outputs.plot))}", highlight=False, markup=False)
+    except TimingsError:
+        raise
+    except ValueError as error:
+        raise TimingsError(str(error)) from None
+    if outputs.export is not None:
+        write_timings(timings, outputs.export)
+    if outputs.json is not None:
+        named = {f"point {number}": point for number, point in enumerate(points, 1)}
+        _write_json(model.as_json(named), outputs.json)
+
+
+def _write_json(found: dict[str, Any], path: Path) -> None:
+    text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+    if path == Path("-"):
+        print(text, end="")
+        return
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise TimingsError(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    """Yield a function that shows a progress bar once the fit has taken a while."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    progress = Progress(*columns, console=console, transient=True, auto_refresh=False)
+    bar = progress.add_task("trying predictions", total=None)
+    began = time.monotonic()
+
+    def on_trial(done: int, most: int) -> None:
+        if console.is_terminal and time.monotonic() - began > _PATIENCE_S:
+            progress.start()
+            progress.update(bar, completed=done, total=most)
+            progress.refresh()
+
+    try:
+        yield on_trial
+    finally:
+        progress.stop()
