@@ -21,7 +21,8 @@ _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 def documents(folder: Path) -> list[Document]:
     """Return the contents of the JSON files of a folder: primitives first, applications last."""
     found = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
-    return sorted(found, key=_place)
+    measured = [document for document in found if "sections" in document]  # not predictions
+    return sorted(measured, key=_place)
 
 
 def _place(document: Document) -> tuple[int, str]:

@@ -5,6 +5,8 @@ term by term; the most promising formulas of each length are kept. A formula is 
 folds that leave out the largest: it is fitted inside a region (:mod:`profiler.models.nested`)
 and predicts the measurements outside. Its score is the mean over the folds of the root mean
 square of log(predicted / measured), where the misfit to all measurements counts as one fold.
+A fold counts by the square of the part of the measurements that are inside: formulas with
+more terms need more measurements, and the last prediction has all of them.
 Among formulas that are as good as the best, up to one standard error of the difference, the
 simplest is taken.
 """
@@ -79,7 +81,8 @@ def choose(values: Mapping[str, Vector], times: Vector, processes: str | None = 
     Raises:
         FormulaError: there are fewer than ``LEAST`` different points.
     """
-    points = len(np.unique(np.stack(list(values.values())), axis=1).T) if values else 0
+    columns = [*values.values(), np.zeros(len(times))]
+    points = np.unique(np.stack(columns), axis=1).shape[1]
     if points < LEAST:
         raise FormulaError(
             f"formula: {points} different points are too few to choose terms; measure at least "
@@ -101,24 +104,28 @@ class _Search:
         self._rows = rows[:, usable] / lengths[usable]
         self._most = max(min(_MOST_TERMS, len(times) // 2 - 1), 1)
         self._folds = regions(values, LEAST)
+        weights = np.array([inside.mean() ** 2 for inside in self._folds] + [1.0])
+        self._weights = weights / weights.sum()
 
     def choice(self) -> Choice:
         """Search, and return the choice."""
         found = self._search()
-        best = min(found, key=lambda chosen: found[chosen].mean())
-        limit, lead = found[best].mean() * _AS_GOOD, found[best]
+        best = min(found, key=lambda chosen: self._mean(found[chosen]))
+        limit, lead = self._mean(found[best]) * _AS_GOOD, found[best]
         as_good = [
             chosen
             for chosen, folds in found.items()
-            if folds.mean() <= limit + _standard_error(folds - lead)
+            if self._mean(folds) <= limit + self._standard_error(folds - lead)
         ]
-        taken = min(as_good, key=lambda chosen: (self._weight(chosen), found[chosen].mean()))
-        rivals = sorted((each for each in as_good if each != taken), key=lambda c: found[c].mean())
+        taken = min(as_good, key=lambda each: (self._weight(each), self._mean(found[each])))
+        rivals = sorted(
+            (each for each in as_good if each != taken), key=lambda c: self._mean(found[c])
+        )
         return Choice(
             self._formula(taken),
-            float(found[taken].mean()),
+            self._mean(found[taken]),
             tuple(
-                Rival(self._formula(each), float(found[each].mean()), self._weight(each))
+                Rival(self._formula(each), self._mean(found[each]), self._weight(each))
                 for each in rivals
             ),
             len(self._seen),
@@ -166,10 +173,18 @@ class _Search:
             ordered = sorted(formulas)
             self._seen |= formulas
             errors, all_used = self._errors(np.array(ordered))
-            means = np.where(all_used, errors.mean(axis=1), np.inf)
+            means = np.where(all_used, errors @ self._weights, np.inf)
             best = np.argsort(means, kind="stable")[:_BEAM].tolist()
             kept |= {ordered[number]: errors[number] for number in best if all_used[number]}
-        return dict(sorted(kept.items(), key=lambda item: float(item[1].mean()))[:_BEAM])
+        return dict(sorted(kept.items(), key=lambda item: self._mean(item[1]))[:_BEAM])
+
+    def _mean(self, errors: Vector) -> float:
+        return float(errors @ self._weights)
+
+    def _standard_error(self, differences: Vector) -> float:
+        """Return the standard error of the mean of the differences between two formulas."""
+        spread = self._weights @ (differences - self._mean(differences)) ** 2
+        return float(np.sqrt(spread / max(len(differences) - 1, 1)))
 
     def _errors(self, subsets: Subsets) -> tuple[Matrix, NDArray[np.bool_]]:
         """Return the error of each formula in each fold, and whether it uses all its terms."""
@@ -224,8 +239,3 @@ def _misfit(rows: Matrix, subsets: Subsets, found: Matrix) -> Vector:
     predicted = np.einsum("nbk,bk->bn", rows[:, subsets], found)
     logs = np.log(np.maximum(predicted, _FAR_OFF))
     return np.asarray(np.sqrt((logs**2).mean(axis=1)))
-
-
-def _standard_error(differences: Vector) -> float:
-    """Return the standard error of the mean of the differences between two formulas."""
-    return float(differences.std() / np.sqrt(max(len(differences) - 1, 1)))

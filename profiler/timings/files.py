@@ -82,7 +82,8 @@ def write_timings(timings: Timings, path: str | Path) -> None:
 def _read_csv(
     text: str, source: str, time: str, by: Sequence[str] | None, of_repeats: str
 ) -> Timings:
-    first = text.lstrip().partition("\n")[0]
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    first = lines[0] if lines else ""
     delimiter = max(",;\t", key=first.count)
     rows = [
         (number, row)

@@ -1,0 +1,168 @@
+"""Boundaries, wrong formulas, combined terms and bands."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+from profiler.models.band import calibrate_jointly
+from profiler.models.fit import FitWarning, fit, fit_once
+from profiler.models.formula import read_formula
+from profiler.models.select import choose
+
+SIZES = 2.0 ** np.arange(8, 24)
+
+
+def noisy(times, seed, noise=0.03):
+    return times * (1 + noise * np.random.default_rng(seed).standard_normal(len(times)))
+
+
+def fitted(formula, values, times):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitWarning)
+        return fit(formula, values, times)
+
+
+# -- wrong or divided --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("law", "given"),
+    [
+        (SIZES * np.log2(SIZES), "f[0] + f[1]*N"),
+        (SIZES**1.5, "f[0] + f[1]*N*log2(N)"),
+        (SIZES, "f[0] + f[1]*N*log2(N)"),
+    ],
+)
+def test_a_wrong_formula_is_called_wrong_and_not_divided(law, given, seed):
+    found = fitted(given, {"N": SIZES}, noisy(1e-9 * law, seed))
+    assert "the errors drift" in found.doubt
+    assert len(found.segments) == 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("jump", [1.5, 3.0])
+def test_a_boundary_is_a_boundary_and_no_wrong_formula(jump, seed):
+    times = 1e-9 * SIZES * np.where(SIZES > 2.0**15, jump, 1)
+    found = fitted("f[0]*N", {"N": SIZES}, noisy(times, seed))
+    assert [segment.high for segment in found.segments] == [2.0**15, math.inf]
+    assert not found.doubt
+
+
+def test_a_right_formula_is_neither():
+    for seed in range(20):
+        found = fitted("f[0] + f[1]*N", {"N": SIZES}, noisy(1e-6 + 1e-9 * SIZES, seed))
+        assert not found.doubt
+        assert len(found.segments) == 1
+
+
+def test_three_values_at_least_are_on_each_side_of_a_boundary():
+    size, count = (each.ravel() for each in np.meshgrid(SIZES, [1.0, 2, 4, 8]))
+    times = 1e-9 * size / count * np.where(count > 2, 1.5, 1)  # not a law of N and P
+    found = fitted("f[0]*N/P", {"N": size, "P": count}, noisy(times, 1))
+    assert len(found.segments) == 1
+    assert found.doubt
+
+
+def test_a_division_has_to_predict_the_largest_better():
+    """The last segment is as right as the first ones: only one outlier is in the middle."""
+    times = 1e-9 * SIZES
+    times[7:9] *= 1.2
+    assert len(fitted("f[0]*N", {"N": SIZES}, times).segments) == 1
+
+
+def test_too_few_measurements_cannot_be_tested():
+    found = fit("f[0] + f[1]*N", {"N": [1, 2, 3]}, [1, 2, 4])
+    assert not found.is_tested
+    assert not found.doubt
+
+
+# -- combined terms ----------------------------------------------------------------------------
+
+
+def shape():
+    size, count = (each.ravel() for each in np.meshgrid(2.0 ** np.arange(10, 15), [1.0, 2, 4, 8]))
+    return {"N": size, "P": count}
+
+
+def test_the_pieces_of_a_combined_term_may_be_negative():
+    values = shape()
+    times = 1e-6 + 4e-9 * values["N"] * (values["P"] - 1) / values["P"]
+    found = fit("f[0] + f[1]*N + f[2]*N/P", values, times)
+    assert found.segments[0].coefficients == pytest.approx(
+        {"f[0]": 1e-6, "f[1]": 4e-9, "f[2]": -4e-9}
+    )
+
+
+def test_but_not_more_than_the_whole():
+    """N - 2 N/P would be negative for one process."""
+    values = shape()
+    times = 1e-4 + 4e-9 * (values["N"] - 2 * values["N"] / values["P"])
+    coefficients = fitted("f[0] + f[1]*N + f[2]*N/P", values, times).segments[0].coefficients
+    assert coefficients["f[1]"] + coefficients["f[2]"] >= -1e-15
+    columns, _ = read_formula("f[1]*N + f[2]*N/P").columns(values)
+    part = columns @ [coefficients["f[1]"], coefficients["f[2]"]]
+    assert (part >= -1e-12).all()
+
+
+def test_a_size_alone_makes_no_term_negative():
+    found = fitted("f[0] + f[1]*N", {"N": SIZES}, 5 * SIZES - 2)
+    assert found.segments[0].coefficients["f[0]"] == 0
+
+
+# -- bands -------------------------------------------------------------------------------------
+
+
+def by_the_program(values, times):
+    return fit_once(read_formula(choose(values, times).formula), values, times)
+
+
+@pytest.mark.lengthy
+def test_bands_hold_far_beyond_the_measurements_in_both_variables():
+    values = shape()
+    far = {"N": np.array([2.0**17, 2.0**18, 2.0**14]), "P": np.array([16.0, 32, 64])}
+
+    def law(at):
+        share = at["N"] / at["P"]
+        return 1e-5 * at["P"] + 2e-9 * share * np.log2(share) + 1e-8 * share * np.log2(at["P"])
+
+    held = []
+    for seed in range(8):
+        times = noisy(law(values), seed, 0.02)
+        model = by_the_program(values, times)
+        band = calibrate_jointly(model, values, times, by_the_program)
+        assert band.is_calibrated
+        held += list(np.abs(np.log(model.predict(far) / law(far))) <= band.reach(far, 0.9))
+    assert np.mean(held) >= 0.8
+
+
+def test_a_band_widens_with_the_distance():
+    values = {"N": SIZES}
+    times = noisy(1e-9 * SIZES**1.2, 1)  # no power of the library
+    model = by_the_program(values, times)
+    reach = calibrate_jointly(model, values, times, by_the_program).reach(
+        {"N": SIZES[-1] * 2.0 ** np.arange(5)}, 0.9
+    )
+    assert (np.diff(reach) >= 0).all()
+    assert reach[-1] > reach[0]
+
+
+def test_without_a_trial_a_band_is_not_calibrated():
+    values = {"N": np.array([4.0, 8, 16])}
+    model = fit_once(read_formula("f[0]*N"), values, np.array([4.0, 8.1, 16]))
+    band = calibrate_jointly(model, values, np.array([4.0, 8.1, 16]), lambda _v, _t: model)
+    assert not band.is_calibrated
+    assert (band.reach({"N": 32}, 0.9) > 0).all()
+
+
+@pytest.mark.parametrize("confidence", [0, 1, math.nan])
+def test_a_band_has_a_confidence_between_0_and_1(confidence):
+    values = {"N": np.array([4.0, 8, 16])}
+    model = fit_once(read_formula("f[0]*N"), values, np.array([4.0, 8.1, 16]))
+    band = calibrate_jointly(model, values, np.array([4.0, 8.1, 16]), lambda _v, _t: model)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        band.reach({"N": 32}, confidence)

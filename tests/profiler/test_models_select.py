@@ -1,0 +1,113 @@
+"""Terms chosen by the program: which formula, and how good where it was not measured."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from profiler.models.fit import fit
+from profiler.models.formula import FormulaError, read_formula
+from profiler.models.nested import distance, regions
+from profiler.models.select import choose
+from profiler.models.terms import library, processes_of
+
+
+def grid(sizes, counts):
+    size, count = (each.ravel() for each in np.meshgrid(np.array(sizes, float), counts))
+    return {"N": size, "P": np.array(count, float)}
+
+
+SMALL = grid(2.0 ** np.arange(10, 17), [1, 2, 4, 8])
+LARGE = grid(2.0 ** np.arange(18, 21), [16, 64])
+
+
+def times_of(law, values):
+    return read_formula(f"({law})*law[0]").columns(values)[0][:, 0]
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        "1e-9*N*log2(N)/P + 1e-5",
+        "2e-5*P + 3e-9*(N/P)*log2(N/P)",
+        "1e-9*(N/P)*log2(N/P) + 5e-9*N*(P - 1)/P + 1e-5*log2(P)",
+        "1e-12*N**2/P + 4e-9*N",
+    ],
+)
+def test_a_law_is_predicted_far_beyond_its_measurements(law):
+    times = times_of(law, SMALL)
+    choice = choose(SMALL, times)
+    predicted = fit(choice.formula, SMALL, times).predict(LARGE)
+    assert predicted == pytest.approx(times_of(law, LARGE), rel=0.05)
+
+
+def test_noise_adds_no_terms():
+    times = times_of("1e-9*N*log2(N)", SMALL | {"P": np.ones(1)})
+    noisy = times * (1 + 0.02 * np.random.default_rng(3).standard_normal(len(times)))
+    choice = choose({"N": SMALL["N"]}, noisy)
+    assert choice.formula == "f[0]*N*log2(N)"
+
+
+def test_of_formulas_that_are_as_good_the_simplest_is_taken():
+    size = 2.0 ** np.arange(4, 12)
+    choice = choose({"N": size}, 3e-9 * size)
+    assert choice.formula == "f[0]*N"
+    assert all(rival.weight >= 2 for rival in choice.rivals)
+
+
+def test_a_difference_is_one_term_whose_coefficient_is_positive():
+    times = times_of("1e-6 + 4e-9*N*(P - 1)/P", SMALL)
+    choice = choose(SMALL, times)
+    fitted = fit(choice.formula, SMALL, times)
+    assert "(P - 1)" in choice.formula
+    assert all(value >= 0 for value in fitted.segments[0].coefficients.values())
+
+
+def test_two_sizes_may_be_multiplied():
+    random = np.random.default_rng(1)
+    rows, columns = 2.0 ** random.integers(4, 10, (2, 30))
+    choice = choose({"rows": rows, "columns": columns}, 1e-9 * rows * columns)
+    assert choice.formula == "f[0]*rows*columns"
+
+
+def test_logarithms_are_not_tried_where_values_are_below_one():
+    terms = library({"x": np.array([0.1, 1, 10])}, None)
+    assert terms
+    assert not [term for term in terms if "log" in term.text]
+
+
+def test_the_number_of_processes_is_known_by_its_name():
+    assert processes_of(["N", "P"]) == "P"
+    assert processes_of(["size", "nprocs"]) == "nprocs"
+    assert processes_of(["N", "M"]) is None
+    assert processes_of(["p", "threads"]) is None  # which of the two is not known
+
+
+def test_a_few_points_are_too_few_to_choose_terms():
+    with pytest.raises(FormulaError, match=r"2 different points are too few .* measure at least 4"):
+        choose({"N": np.array([1.0, 1, 2])}, np.array([1.0, 1, 2]))
+
+
+# -- regions -----------------------------------------------------------------------------------
+
+
+def test_regions_leave_out_the_largest_of_one_variable_or_of_several():
+    found = regions(SMALL, 4)
+    cuts = {(SMALL["N"][inside].max(), SMALL["P"][inside].max()) for inside in found}
+    assert (2.0**16, 4.0) in cuts
+    assert (2.0**15, 8.0) in cuts
+    assert (2.0**14, 4.0) in cuts
+    assert (2.0**16, 8.0) not in cuts  # this is no smaller region
+    assert min(count for _, count in cuts) == 4  # three values of each stay
+
+
+def test_distance_counts_in_widths_of_the_region():
+    region = {"N": np.array([16.0, 256])}
+    away = distance(region, {"N": np.array([4096.0, 256, 64, 8, 16])})
+    assert away == pytest.approx([1, 0, 0, 0.25, 0])
+
+
+def test_what_did_not_vary_in_a_region_is_infinitely_far():
+    region = {"N": np.array([16.0, 256]), "P": np.array([2.0, 2])}
+    away = distance(region, {"N": np.array([256.0, 256]), "P": np.array([2.0, 4])})
+    assert away.tolist() == [0, np.inf]

@@ -1,0 +1,344 @@
+"""``bsp fit`` and its library: tables of times, files of Extra-P, results that can be printed."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from bsplib.cli import main
+from profiler.timings import (
+    Timings,
+    TimingsError,
+    fit_timings,
+    read_timings,
+    write_timings,
+)
+
+GRID = [(size, count) for size in (256, 512, 1024, 2048, 4096) for count in (1, 2, 4, 8)]
+
+
+def time_of(size, count):
+    return 1e-5 * count + 2e-9 * size / count * np.log2(size / count)
+
+
+def table(**more):
+    sizes, counts = (np.array(column, float) for column in zip(*GRID, strict=True))
+    return Timings.of({"N": sizes, "P": counts}, time_of(sizes, counts), time="t", **more)
+
+
+@pytest.fixture
+def csv_file(tmp_path):
+    path = tmp_path / "data.csv"
+    rows = [f"{size},{count},{float(time_of(size, count))!r}" for size, count in GRID]
+    path.write_text("N,P,t\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def bsp(*arguments):
+    return CliRunner().invoke(main, ["fit", *map(str, arguments)])
+
+
+# -- reading -----------------------------------------------------------------------------------
+
+
+def test_a_table_is_read_from_csv(csv_file):
+    timings = read_timings(csv_file, "t")
+    assert list(timings.values) == ["N", "P"]
+    assert len(timings) == len(GRID)
+    assert timings.times.min() == pytest.approx(min(time_of(*point) for point in GRID))
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_columns_may_be_separated_by_commas_semicolons_or_tabs(tmp_path, delimiter):
+    path = tmp_path / "data.txt"
+    path.write_text("# a remark\nN;time\n\n1;2\n3;4\n".replace(";", delimiter))
+    timings = read_timings(path)
+    assert timings.values["N"].tolist() == [1, 3]
+    assert timings.times.tolist() == [2, 4]
+
+
+def test_of_several_times_at_a_point_the_least_counts_unless_asked(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("N,time\n1,5\n1,3\n1,10\n2,7\n")
+    assert read_timings(path).times.tolist() == [3, 7]
+    assert read_timings(path).repeats == 3
+    assert read_timings(path, of_repeats="median").times.tolist() == [5, 7]
+    assert read_timings(path, of_repeats="mean").times.tolist() == [6, 7]
+
+
+def test_columns_that_are_no_variables_are_left_out_by_name(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("host,N,time\na,1,2\nb,3,4\n")
+    assert list(read_timings(path, by=["N"]).values) == ["N"]
+    with pytest.raises(TimingsError, match=r"line 2: host is 'a', which is no number.*with --by"):
+        read_timings(path)
+
+
+def test_a_name_that_cannot_stand_in_a_formula_is_changed(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("matrix size,log,time\n1,1,2\n3,4,4\n")
+    timings = read_timings(path)
+    assert list(timings.values) == ["matrix_size", "log_"]
+    assert timings.renamed == {"matrix size": "matrix_size", "log": "log_"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "is empty"),
+        ("N,t\n1,2\n", r"has no column 'time' with times; name one with --time: N, t"),
+        ("N,time\n", "there are no measurements"),
+        ("N,time\n1,0\n2,0\n", "no time time is greater than 0, so there is nothing to fit"),
+        ("N,time\n1,3\n2,0\n", r"time is 0 at N = 2, .*; leave such rows out"),
+        ("N,time\n1,-3\n2,1\n", r"time is -3 at N = 1"),
+        ("N,time\n1,x\n", r"line 2: time is 'x', which is no number$"),
+        ("N,time\n1,nan\n", r"line 2: time is 'nan', which is no number$"),
+        ("N,time\n1,2,3\n", r"line 2: there are 3 cells under 2 names"),
+        ("N,N,time\n1,2,3\n", r"two columns have the same name"),
+        ('{"params": {"p": 1}}\n', r"line 1 is no measurement .*: 'value' is missing"),
+        ('{"params": {"p": 1}, "value": "x"}\n', r"line 1 is no measurement"),
+        (
+            "PARAMETER p\nPOINTS 1 2\nDATA 1\nDATA 2\nDATA 3\n",
+            r"line 5 .* more than 2 lines of DATA",
+        ),
+        ("PARAMETER p q\nPOINTS (1 2) (3)\n", r"line 2 .* a point has 1 values, not 2"),
+        ("POINTS 1\n", r"line 1 .* PARAMETER comes before POINTS"),
+        ("PARAMETER p\nNONSENSE 1\n", r"line 2 .* it begins with none of METRIC"),
+    ],
+)
+def test_what_is_no_table_is_one_sentence(tmp_path, text, words):
+    path = tmp_path / "data"
+    path.write_text(text)
+    with pytest.raises(TimingsError, match=words) as caught:
+        read_timings(path)
+    assert str(caught.value).startswith(str(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_of_bytes_is_refused(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_bytes(b"\xff\xfe\x00\x01")
+    with pytest.raises(TimingsError, match="is no text in UTF-8"):
+        read_timings(path)
+
+
+# -- Extra-P -----------------------------------------------------------------------------------
+
+EXTRAP_TEXT = """\
+# two regions
+PARAMETER n
+PARAMETER p
+
+POINTS (8 1) (8 2) (16 1) (16 2)
+
+REGION sort
+METRIC time
+DATA 4 5
+DATA 2
+DATA 8
+DATA 4
+
+REGION main->merge
+METRIC time
+DATA 1
+DATA 1
+DATA 1
+DATA 1
+"""
+
+
+def test_the_text_format_of_extrap_is_read(tmp_path):
+    path = tmp_path / "input.txt"
+    path.write_text(EXTRAP_TEXT)
+    timings = read_timings(path, region="sort")
+    assert timings.values["n"].tolist() == [8, 8, 16, 16]
+    assert timings.values["p"].tolist() == [1, 2, 1, 2]
+    assert timings.times.tolist() == [4, 2, 8, 4]
+    assert timings.time == "time"
+
+
+def test_a_region_has_to_be_chosen_among_several(tmp_path):
+    path = tmp_path / "input.txt"
+    path.write_text(EXTRAP_TEXT)
+    with pytest.raises(
+        TimingsError, match=r"2 regions; choose one of sort, main->merge with --reg"
+    ):
+        read_timings(path)
+    with pytest.raises(TimingsError, match=r"no region 'x'; choose one of sort, main->merge"):
+        read_timings(path, region="x")
+
+
+def test_the_json_lines_of_extrap_are_read(tmp_path):
+    path = tmp_path / "input.jsonl"
+    lines = [{"params": {"p": p}, "value": [2.0 * p, 3.0 * p]} for p in (1, 2, 4)]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    timings = read_timings(path)
+    assert timings.values["p"].tolist() == [1, 2, 4]
+    assert timings.times.tolist() == [2, 4, 8]
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.txt"])
+def test_what_is_written_for_extrap_is_read_again(tmp_path, name):
+    path = tmp_path / name
+    write_timings(table(), path)
+    again = read_timings(path, "t")
+    assert again.time == "t"
+    assert again.times.tolist() == table().times.tolist()
+    for variable in "NP":
+        assert again.values[variable].tolist() == table().values[variable].tolist()
+
+
+def test_the_text_format_of_extrap_has_four_variables_at_most(tmp_path):
+    timings = Timings.of({name: [1, 2] for name in "abcde"}, [1, 2])
+    with pytest.raises(TimingsError, match=r"1 to 4 variables, and there are 5; write a .jsonl"):
+        write_timings(timings, tmp_path / "out.txt")
+
+
+# -- fitting -----------------------------------------------------------------------------------
+
+
+def test_a_table_is_predicted_beyond_its_points():
+    model = fit_timings(table())
+    found = model.predict(N=2**16, P=32)
+    assert found.times == pytest.approx(time_of(2**16, 32), rel=0.02)
+    assert found.low[0] <= found.times[0] <= found.high[0]
+    assert found.is_calibrated
+
+
+def test_the_formula_of_a_user_is_fitted():
+    model = fit_timings(table(), "f[0]*P + f[1]*(N/P)*log2(N/P)")
+    (segment,) = model.fit.segments
+    assert segment.coefficients == pytest.approx({"f[0]": 1e-5, "f[1]": 2e-9})
+    assert model.choice is None
+
+
+def test_a_result_can_be_printed():
+    text = str(fit_timings(table(), "f[0]*P + f[1]*(N/P)*log2(N/P)"))
+    assert text.startswith("t = f[0]*P + f[1]*(N/P)*log2(N/P)\n")
+    for word in ("(N/P)*log2(N/P)", "2e-09", "misfit 0.0%", "20 points", "8192", "90% between"):
+        assert word in text
+
+
+def test_a_wrong_formula_is_doubted_in_the_text():
+    assert "Doubt: the errors drift" in str(fit_timings(table(), "f[0] + f[1]*N/P"))
+
+
+def test_a_boundary_is_shown_with_its_coefficients():
+    size = 2.0 ** np.arange(8, 22)
+    times = 1e-9 * size * np.where(size > 2**15, 2, 1)
+    text = str(fit_timings(Timings.of({"N": size}, times), "f[0]*N"))
+    assert "N <= 32768" in text
+    assert "N > 32768" in text
+    assert "1e-09" in text
+    assert "2e-09" in text
+
+
+def test_what_was_not_tried_is_said():
+    one = Timings.of({"N": [1, 2, 3, 4], "P": [2] * 4, "x": [5, 6, 5, 6]}, [1, 2, 3, 4])
+    untried = " ".join(fit_timings(one, "f[0]*N").untried)
+    assert "P is 2 in all measurements" in untried
+    assert "x varies and is not in the formula" in untried
+    three = fit_timings(Timings.of({"N": [1, 2, 3]}, [1, 2.1, 3]), "f[0]*N")
+    assert "the band is not calibrated" in " ".join(three.untried)
+    assert "not calibrated" in str(three)
+    assert "not calibrated" in str(three.predict(N=8))
+
+
+@pytest.mark.parametrize(
+    ("values", "formula", "words"),
+    [
+        ({"N": [7]}, None, "1 different points are too few to choose terms; measure at least 4"),
+        ({"N": [7]}, "f[0] + f[1]*N", "2 parameters need as many measurements, and there are 1"),
+        ({"N": [7]}, "f[0]*M", "M has no value; the variables are N"),
+        ({"N": [7]}, "f(", "is not a valid expression"),
+        ({"N": [7]}, "f[0]*log2(N - 7)", "is not finite at N = 7"),
+    ],
+)
+def test_what_cannot_be_fitted_is_one_sentence(values, formula, words):
+    with pytest.raises(TimingsError, match=words):
+        fit_timings(Timings.of(values, [1.0]), formula)
+
+
+def test_a_single_point_is_enough_for_one_parameter():
+    model = fit_timings(Timings.of({"N": [8]}, [16.0]), "f[0]*N")
+    assert model.predict(N=16).times == pytest.approx(32)
+    assert "N is 8 in all measurements" in " ".join(model.untried)
+
+
+def test_a_prediction_needs_every_variable_and_no_other():
+    model = fit_timings(table(), "f[0]*P + f[1]*N/P")
+    with pytest.raises(TimingsError, match="a prediction needs a value of P"):
+        model.predict(N=8)
+    with pytest.raises(TimingsError, match="there is no variable Q; the variables are N, P"):
+        model.predict(N=8, P=1, Q=1)
+
+
+def test_the_number_of_processes_may_have_any_name():
+    timings = table()
+    renamed = Timings.of({"N": timings.values["N"], "who": timings.values["P"]}, timings.times)
+    model = fit_timings(renamed, processes="who")
+    assert model.predict(N=2**16, who=32).times == pytest.approx(time_of(2**16, 32), rel=0.02)
+    with pytest.raises(TimingsError, match="there is no variable nobody"):
+        fit_timings(renamed, processes="nobody")
+
+
+def test_a_plot_is_drawn(tmp_path):
+    model = fit_timings(table(), "f[0]*P + f[1]*(N/P)*log2(N/P)")
+    model.plot(tmp_path / "fit.png")
+    assert (tmp_path / "fit.png").read_bytes().startswith(b"\x89PNG")
+
+
+# -- on the command line ------------------------------------------------------------------------
+
+
+def test_bsp_fit_prints_the_formula_and_what_it_predicts(csv_file):
+    done = bsp(csv_file, "--time", "t", "--at", "N=2^16,P=32")
+    assert done.exit_code == 0, done.output
+    assert "t = f[0]*P + f[1]*(N/P)*log2(N/P)\n" in done.output
+    assert "65536" in done.output
+
+
+def test_bsp_fit_writes_json_a_plot_and_a_file_for_extrap(csv_file, tmp_path):
+    out = {name: tmp_path / f"o.{name}" for name in ("json", "svg", "jsonl")}
+    formula = "f[0]*P + f[1]*(N/P)*log2(N/P)"
+    done = bsp(
+        *(csv_file, "--time", "t", "--formula", formula, "--json", out["json"]),
+        *("--plot", out["svg"], "--export", out["jsonl"], "--at", "N=65536,P=32"),
+    )
+    assert done.exit_code == 0, done.output
+    found = json.loads(out["json"].read_text())
+    assert found["formula"] == formula
+    assert found["chosen_by"] == "the user"
+    assert found["segments"][0]["coefficients"] == pytest.approx({"f[0]": 1e-5, "f[1]": 2e-9})
+    assert found["predicted"][0]["times"] == pytest.approx([time_of(65536, 32)])
+    assert len(found["measured"]) == len(GRID)
+    assert "<svg" in out["svg"].read_text()
+    assert len(out["jsonl"].read_text().splitlines()) == len(GRID)
+
+
+def test_json_on_the_standard_output_is_alone_there(csv_file):
+    done = bsp(csv_file, "--time", "t", "--formula", "f[0]*P + f[1]*N/P", "--json", "-")
+    assert json.loads(done.stdout)["format"] == "bsp fit"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--time", "x"], "has no column 'x' with times; name one with --time: N, P, t"),
+        (["--time", "t", "--by", "M"], "has no column 'M'; it has N, P, t"),
+        (["--time", "t", "--formula", "f[0]*M"], "M has no value"),
+        (["--time", "t", "--at", "N"], "'N' is no value of a variable: write it as N=2^20"),
+        (["--time", "t", "--at", "N=1e300^9"], "is too large a number"),
+        (["--time", "t", "--formula", "f[0]*N", "--at", "P=3"], "a prediction needs a value of N"),
+        (["--time", "t", "--plot", "x.doc"], "no suffix of a known format"),
+    ],
+)
+def test_errors_of_bsp_fit_are_one_sentence(csv_file, arguments, words):
+    done = bsp(csv_file, *arguments)
+    assert done.exit_code != 0
+    assert words in done.output
+    assert done.output.count("Error: ") == 1
+    assert "Traceback" not in done.output
