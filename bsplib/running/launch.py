@@ -75,7 +75,8 @@ def run(  # noqa: PLR0913  # callers pass the options by keyword
         backend: ``"shm"``: processes of this machine over shared memory;
             ``"sim"``: virtual processors, any number of them inside this process.
             Arguments and results are copied as between real processes, globals of
-            modules are shared.
+            modules are shared. ``"mpi"``: ranks that ``mpiexec`` starts on one host or
+            many, and that stay for the next run; docs/mpi.md says how.
         profile: file to record the run in; a further run of the same program into
             the same file is added to it. It is written when the run ends, in place of
             a regular file of that name; if it is a symbolic link, the file that the link
@@ -103,13 +104,15 @@ def run(  # noqa: PLR0913  # callers pass the options by keyword
         What ``main`` returned, by pid.
 
     Raises:
-        ProcessRangeError: ``nprocs`` is not 1 to 256, on virtual processors 4096.
+        ProcessRangeError: ``nprocs`` is not 1 to 256, on virtual processors and ranks 4096.
         UsageError: there is no such backend, Machine, way to wait or start method; no
             trace can be written at ``profile``; ``main`` cannot take the arguments, would
             not run when called, or has a parameter of the name of a keyword above.
         RunTimeoutError: the run took longer than ``timeout``; the text says where every
             process was.
-        ProcessDiedError: a process exited or was killed.
+        ProcessDiedError: a process exited or was killed, or its host was lost.
+        StartError: the processes cannot be started.
+        MissingExtraError: mpi4py is not installed, for ``backend="mpi"``.
         SyncMismatchError: processes did not end the same supersteps in the same way.
         Exception: what ``main`` raised, in its own type, with the remote traceback
             as its cause; of several errors, the one of the lowest (superstep, pid).

@@ -54,8 +54,13 @@ def _take(nprocs: int, starter: Starter) -> Job | None:
     """Take the job that waits, where it has enough ranks and was started in the same way."""
     with _turn:
         job = _kept.pop() if _kept else None
-    if job is None or (job.fits(nprocs, starter) and job.is_sound()):
+    if job is None:
+        return None
+    sound = job.is_sound()
+    if sound and job.fits(nprocs, starter):
         return job
+    if not sound:  # its ranks cannot leave MPI in peace
+        job.stop()
     job.close()
     return None
 

