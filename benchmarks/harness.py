@@ -45,6 +45,8 @@ class Case:
     """Lines of code of the program, where they are counted."""
     repeats: int | None = None
     """Take only so many samples, in the last turns, since each takes long."""
+    facts: Callable[[], dict[str, Any]] | None = None
+    """Returns what else is known of the case when its samples have been taken."""
 
     def others(self) -> tuple[str, ...]:
         """Return the names of all cases that it is compared with."""
@@ -100,6 +102,8 @@ class _Samples:
             document["peak_bytes"] = case.peak_bytes()
         if case.lines is not None:
             document["lines"] = case.lines
+        if case.facts is not None:
+            document["facts"] = case.facts()
         return document | {"goals": [goal.judge(document) for goal in case.goals]}
 
 
