@@ -140,6 +140,7 @@ def test_a_run_over_hosts_has_the_h_of_the_simulator_and_one_time(execute, hosts
     assert not any(map(hosts.shared_memory_left, range(NPROCS)))
 
 
+@pytest.mark.slow
 def test_the_records_of_processes_that_were_killed_can_be_merged_with_the_others(
     execute, hosts, tmp_path
 ):
