@@ -213,6 +213,8 @@ class Report(NamedTuple):
     """By pid; a process that was killed because another one failed has none."""
     times: Times | None = None
     """None where time is real."""
+    hosts: Mapping[int, str] | None = None
+    """Names of the hosts of the processes, by pid; None where all are on one host."""
 
 
 class TimeIsOver(Exception):  # noqa: N818  # the caller raises an error in its place

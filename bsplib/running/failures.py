@@ -137,11 +137,12 @@ def _portable(error: BaseException) -> BaseException:
 # -- the error that run raises --------------------------------------------------------------
 
 
-def raise_first(outcomes: Mapping[int, Any]) -> None:
+def raise_first(outcomes: Mapping[int, Any], hosts: Mapping[int, str]) -> None:
     """Raise the first of the failures, if there are any.
 
     Args:
         outcomes: by pid, as far as they are known: a Failure, a Halt or a result.
+        hosts: names of hosts by pid, where there are several.
     """
     failures = [outcome for outcome in outcomes.values() if isinstance(outcome, Failure)]
     if not failures:
@@ -151,7 +152,7 @@ def raise_first(outcomes: Mapping[int, Any]) -> None:
     others = sum(f is not first and not isinstance(f.error, SyncMismatchError) for f in failures)
     if isinstance(error, SyncMismatchError):
         _name_lines(error, outcomes)
-    note = _note(first, others)
+    note = _note(first, others, hosts.get(first.pid, ""))
     if note:
         with contextlib.suppress(Exception):  # a foreign __setattr__ may forbid it
             error.add_note(note)
@@ -164,12 +165,15 @@ def _raise(failure: Failure) -> NoReturn:
     raise failure.error
 
 
-def _note(failure: Failure, others: int) -> str:
+def _note(failure: Failure, others: int, host: str) -> str:
     """Return where an error was raised, unless its text says so already."""
     more = f"{others} more process{'es' if others > 1 else ''} failed" if others else ""
     if isinstance(failure.error, BspError) and failure.error.pid is not None:
-        return f"[{more}]" if more else ""
-    at = f"process {failure.pid}, "
+        is_named = not host or f" on host {host}" in str(failure.error)
+        where = "" if is_named else f"process {failure.pid} is on host {host}"
+        parts = "; ".join(filter(None, (where, more)))
+        return f"[{parts}]" if parts else ""
+    at = f"process {failure.pid}{f' on host {host}' if host else ''}, "
     at += call_site.END if failure.superstep == _AFTER_ALL else f"superstep {failure.superstep}"
     if failure.line and failure.superstep != _AFTER_ALL:
         at += f", {failure.line}"

@@ -31,7 +31,7 @@ def report_of(launch: Callable[[], Report], timeout: float | None) -> Report:
         error = cut.interrupt
         error.add_note(interrupted(cut.rows))
     else:
-        raise_first(_with_deaths_as_failures(report.outcomes))
+        raise_first(_with_deaths_as_failures(report.outcomes), report.hosts or {})
         return report
     raise error  # outside the except clause: the backend's exception is not its context
 

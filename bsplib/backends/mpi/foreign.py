@@ -13,6 +13,7 @@ import ctypes
 import os
 import pickle
 import signal
+import socket
 import sys
 import threading
 import time
@@ -84,6 +85,7 @@ class ForeignJob(Job):
 
     def __init__(self, size: int, page: Page, link: Link) -> None:
         super().__init__(size, Starter(()))
+        self._hub.hosts[0] = socket.gethostname()
         self._page = page
         self._link = link
         self._streams = sys.stdout, sys.stderr  # those of the driver, while process 0 has its own
@@ -146,7 +148,7 @@ class ForeignJob(Job):
             self._recover(outcomes)
         if errors:
             raise errors[0]
-        return Report(outcomes)
+        return Report(outcomes, hosts=self._host_names())
 
     def _check(self, nprocs: int) -> None:
         if self._broken:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
+import signal
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -32,8 +34,13 @@ _KILL_S = 1.0
 _PLACE_S = 2.0
 """Seconds to wait until all watchers have said where their ranks are."""
 _DOUBT_S = 0.25
-"""Seconds from the end of a connection until it counts as the reason of a failure. mpiexec may
-end all watchers because of one rank, whose own watcher knows more."""
+"""Seconds from news of a death that may be a consequence until it counts as the reason. Where a
+rank or a host is lost, the MPI of other hosts may end the ranks there, and mpiexec all watchers."""
+_DIED, _LOST, _GIVEN_UP = range(3)
+"""Kinds of evidence, the best first: a watcher saw its rank end; the connection ended; the rank
+ended with a status by which an MPI gives up."""
+_ABORTED = (14, 15, 16, 17, -signal.SIGTERM)
+"""Such statuses: MPI_ERR_UNKNOWN, MPI_ERR_OTHER and MPI_ERR_INTERN of Open MPI and MPICH."""
 
 
 class Job:
@@ -55,7 +62,8 @@ class Job:
         self._run = 0
         self._read: Callable[[bytes, int], Ended]
         self._is_stopping = False
-        self._lost: dict[int, tuple[float, Death]] = {}  # with the time until they are in doubt
+        self._doubtful: list[tuple[int, Death]] = []  # deaths, with the kind of evidence
+        self._doubtful_until = math.inf
         self._places: dict[int, Whereabouts] = {}
         self._said_stopped: set[int] = set()
         self._hub = Hub(size)
@@ -140,7 +148,7 @@ class Job:
                 self.stop()
             else:
                 self.busy = False
-        return Report(outcomes)
+        return Report(outcomes, hosts=self._host_names())
 
     def _send(self, work: Work) -> None:
         """Send some work to the ranks that do it."""
@@ -173,7 +181,7 @@ class Job:
         deadline = time.monotonic() + timeout
         outcomes: dict[int, Ended | Death] = {}
         while not outcomes:
-            until = min([deadline, *(time_s for time_s, _ in self._lost.values())])
+            until = min(deadline, self._doubtful_until)
             for news in self._wait(until - time.monotonic()):
                 if news.rank < self.nprocs and (outcome := self._outcome(news)) is not None:
                     outcomes.setdefault(news.rank, outcome)
@@ -187,15 +195,16 @@ class Job:
         """Return how a rank ended; None where it has not, or something else may be the reason."""
         message, rank, host = news.message, news.rank, self._host(news.rank)
         if message is None:
-            death = Death(rank, news.superstep, None, news.why, host, or_later=True)
-            self._lost[rank] = time.monotonic() + _DOUBT_S, death
-            return None
-        if message.kind == control.REPORT:
+            self._doubt(_LOST, Death(rank, news.superstep, None, news.why, host, or_later=True))
+        elif message.kind == control.REPORT:
             if control.NUMBER.unpack_from(message.content)[0] == self._run:
                 return self._read(message.content[control.NUMBER.size :], rank)
         elif message.kind == control.DIED:
             status, superstep = control.ENDED.unpack(message.content)
-            return Death(rank, superstep, status, host=host)
+            death = Death(rank, superstep, status, host=host)
+            if not host:
+                return death
+            self._doubt(_GIVEN_UP if status in _ABORTED else _DIED, death)
         elif message.kind == control.PLACE:
             superstep, stopped, stack = pickle.loads(message.content)  # from a proved watcher
             how = "stopped by a signal" if stopped else "does not answer"
@@ -203,21 +212,29 @@ class Job:
             self._places[rank] = from_stack(rank, superstep, stack) if stack else here
         return None
 
-    def _no_longer_in_doubt(self) -> dict[int, Death]:
-        """Return the losses of connections for which no other reason has come.
+    def _doubt(self, kind: int, death: Death) -> None:
+        """Keep a death that may be the consequence of another one, which is not known yet."""
+        if not self._doubtful:
+            self._doubtful_until = time.monotonic() + _DOUBT_S
+        self._doubtful.append((kind, death))
 
-        Once the run has failed, there is one.
-        """
-        now = time.monotonic()
-        over = {rank: death for rank, (until, death) in self._lost.items() if until <= now}
-        for rank in over:
-            del self._lost[rank]
-        return {} if self._is_stopping else over
+    def _no_longer_in_doubt(self) -> dict[int, Death]:
+        """Return the death that is the reason of the others; none where the run failed before."""
+        if time.monotonic() < self._doubtful_until:
+            return {}
+        _, death = min(self._doubtful, key=lambda each: each[0])  # the first of the best kind
+        self._doubtful.clear()
+        self._doubtful_until = math.inf
+        return {} if self._is_stopping else {death.pid: death}
+
+    def _host_names(self) -> Mapping[int, str] | None:
+        """Return the names of the hosts of all ranks where there are several."""
+        hosts = self._hub.hosts
+        return hosts if len(set(hosts.values())) > 1 else None
 
     def _host(self, rank: int) -> str:
         """Return the name of the host of a rank where there are several."""
-        hosts = self._hub.hosts
-        return hosts[rank] if len(set(hosts.values())) > 1 else ""
+        return (self._host_names() or {}).get(rank, "")
 
     def tell_to_stop(self) -> None:
         """See :meth:`Observed.tell_to_stop`."""

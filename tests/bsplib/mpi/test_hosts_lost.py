@@ -45,11 +45,15 @@ if __name__ == "__main__":
 
 
 @pytest.fixture(params=ALL, ids=lambda mpi: mpi.distribution)
-def running(request, hosts, tmp_path):
+def mpi(request):
+    if not request.param.is_here():
+        pytest.skip(f"{request.param.title} is not installed: pip install -e '.[dev]'")
+    return request.param
+
+
+@pytest.fixture
+def running(mpi, hosts, tmp_path):
     """A program on four hosts that is in the middle of a run."""
-    mpi = request.param
-    if not mpi.is_here():
-        pytest.skip(f"{mpi.title} is not installed: pip install -e '.[dev]'")
     path = tmp_path / "program.py"
     path.write_text(PROGRAM)
     with subprocess.Popen(
@@ -62,6 +66,29 @@ def running(request, hosts, tmp_path):
         yield process
         process.stdin.close()
         process.kill()
+
+
+FAILING = """
+import os, sys
+import bsplib
+
+def main(bsp, how):
+    bsp.sync()
+    if bsp.pid == 2:
+        {"raise": fail, "abort": lambda: bsp.abort("no more"), "exit": lambda: os._exit(3)}[how]()
+    bsp.sync()
+    bsp.sync()
+
+def fail():
+    raise KeyError("ill")
+
+if __name__ == "__main__":
+    for how in ("raise", "abort", "exit"):
+        try:
+            bsplib.run(main, how, nprocs=4, backend="mpi")
+        except Exception as error:
+            print(error, *getattr(error, "__notes__", ()))
+"""
 
 
 def ranks_left(hosts):
@@ -94,3 +121,15 @@ def test_a_host_that_is_lost_is_named_and_the_next_run_works(running, hosts, how
     running.stdin.write("\n")
     running.stdin.flush()
     assert running.stdout.readline() == "[0, 1, 2, 3]\n"
+
+
+def test_a_process_that_fails_is_named_with_its_host(mpi, hosts, tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(FAILING)
+    line = on_ranks_of(hosts, mpi, 1, sys.executable, path)
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    name = hosts.names[LOST]
+    raised, aborted, ended = done.stdout.splitlines()
+    assert raised.startswith(f"'ill' [process {LOST} on host {name}, superstep 1, ")
+    assert aborted.endswith(f" [process {LOST} is on host {name}]")
+    assert ended == f"process {LOST} on host {name} exited with status 3 in superstep 1"
