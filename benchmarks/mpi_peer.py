@@ -101,16 +101,61 @@ def small_puts(ranks: MPI.Intracomm, count: int, number: int) -> float:
         return seconds
 
 
+def barriers(ranks: MPI.Intracomm, count: int) -> float:
+    """Pass barriers."""
+    return seconds_each(count, ranks.Barrier)
+
+
+def exchanges(ranks: MPI.Intracomm, count: int, nbytes: int) -> float:
+    """Send to the next rank, and receive from the one before."""
+    here, there = np.ones(nbytes, np.uint8), np.zeros(nbytes, np.uint8)
+    right, left = (ranks.rank + 1) % ranks.size, (ranks.rank - 1) % ranks.size
+
+    def exchange() -> None:
+        coming = ranks.Irecv([there, MPI.BYTE], left)
+        MPI.Request.Waitall([coming, ranks.Isend([here, MPI.BYTE], right)])
+
+    seconds = seconds_each(count, exchange)
+    _check_words(there, here)
+    return seconds
+
+
+def exchanges_with_all(
+    ranks: MPI.Intracomm, count: int, nbytes: int, *, sizes: bool = False
+) -> float:
+    """Send to every rank by Alltoallv; with ``sizes`` they are exchanged before, as in a sync."""
+    size = ranks.size
+    here, there = np.ones(size * nbytes, np.uint8), np.zeros(size * nbytes, np.uint8)
+    counts = [nbytes] * size
+    starts = [nbytes * rank for rank in range(size)]
+    own, theirs = np.full(size, nbytes), np.zeros(size, int)
+
+    def exchange() -> None:
+        if sizes:
+            ranks.Alltoall(own, theirs)
+        ranks.Alltoallv([here, counts, starts, MPI.BYTE], [there, counts, starts, MPI.BYTE])
+
+    seconds = seconds_each(count, exchange)
+    _check_words(there, here)
+    return seconds
+
+
 def _check(there: MPI.Win, expected: NDArray[Any]) -> None:
     memory: Any = there.tomemory()
-    found = np.frombuffer(memory, expected.dtype)
+    _check_words(np.frombuffer(memory, expected.dtype), expected)
+
+
+def _check_words(found: NDArray[Any], expected: NDArray[Any]) -> None:
     if not np.array_equal(found, expected):
         raise RuntimeError("the words that were put have not arrived")
 
 
 PROGRAMS: dict[str, Callable[..., float]] = {
     program.__name__: program
-    for program in (fences, puts, puts_that_are_read, small_puts, whole_program)
+    for program in (
+        *(fences, puts, puts_that_are_read, small_puts, whole_program),
+        *(barriers, exchanges, exchanges_with_all),
+    )
 }
 
 

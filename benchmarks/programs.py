@@ -83,6 +83,21 @@ def puts(bsp: bsplib.Group, count: int, nbytes: int, *, unbuffered: bool = False
     return seconds
 
 
+def puts_to_all(bsp: bsplib.Group, count: int, nbytes: int) -> float:
+    """End supersteps in which every process makes one put to each process, itself included."""
+    there = bsp.zeros(bsp.nprocs * nbytes, np.uint8)
+    here = np.ones(nbytes, np.uint8)
+
+    def superstep() -> None:
+        for pid in range(bsp.nprocs):
+            bsp.put(pid, here, there, offset=bsp.pid * nbytes)
+        bsp.sync()
+
+    seconds = seconds_each(count, superstep)
+    _check(there, np.ones(bsp.nprocs * nbytes, np.uint8))
+    return seconds
+
+
 def puts_that_are_read(
     bsp: bsplib.Group, count: int, nbytes: int, *, unbuffered: bool = False
 ) -> float:

@@ -1,0 +1,112 @@
+"""Supersteps over MPI on one host, compared with the same exchange by mpi4py alone.
+
+``python -m benchmarks.bench_mpi`` writes ``benchmarks/results/mpi.json``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+import bsplib
+from benchmarks import programs
+from benchmarks.command import Benchmark, run
+from benchmarks.goals import Goal
+from benchmarks.harness import Case, Section
+from benchmarks.mpi import Ranks
+from tests.mpi_installations import ALL, Mpi
+
+KIB = 2**10
+MIB = 2**20
+_LIBRARY = "MPI4PY_LIBMPI"
+_AS_ROOT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
+
+
+class _Machine:
+    """Processes of bsplib on the ranks of an MPI; they take samples on request."""
+
+    def __init__(self, stack: ExitStack, mpi: Mpi, nprocs: int) -> None:
+        os.environ[_LIBRARY] = str(mpi.file(mpi.library))
+        os.environ.update(dict.fromkeys(_AS_ROOT, "1"))
+        self._pool = stack.enter_context(bsplib.Pool(nprocs, backend="mpi"))
+
+    def sample(self, program: Any, *args: Any, **kwargs: Any) -> float:
+        """Run a program; return the seconds of process 0."""
+        seconds: float = self._pool.run(program, *args, **kwargs)[0]
+        return seconds
+
+
+def _empty(mpi: Mpi, nprocs: int, count: int, stack: ExitStack) -> Sequence[Case]:
+    """Compare a sync that delivers nothing with a barrier."""
+    barrier = f"{mpi.title}, Barrier"
+    ours, theirs = _Machine(stack, mpi, nprocs), stack.enter_context(Ranks(mpi, nprocs))
+    return [
+        Case(barrier, partial(theirs.sample, "barriers", count=count)),
+        Case(
+            "sync",
+            partial(ours.sample, programs.supersteps, count),
+            against=(barrier,),
+            goals=(Goal.seconds(50e-6),) if nprocs == 4 else (),
+        ),
+    ]
+
+
+def _exchange(
+    mpi: Mpi, nbytes: int, count: int, times: tuple[float, float], stack: ExitStack
+) -> Sequence[Case]:
+    """Compare a put to the other process with Isend and Irecv."""
+    raw = f"{mpi.title}, Isend and Irecv"
+    ours, theirs = _Machine(stack, mpi, 2), stack.enter_context(Ranks(mpi, 2))
+    put = partial(ours.sample, programs.puts, count, nbytes)
+    return [
+        Case(raw, partial(theirs.sample, "exchanges", count=count, nbytes=nbytes)),
+        Case("put, sync", put, (raw,), (Goal.times(times[0], raw),)),
+        Case("hpput, sync", partial(put, unbuffered=True), (raw,), (Goal.times(times[1], raw),)),
+    ]
+
+
+def _exchange_with_all(mpi: Mpi, nbytes: int, count: int, stack: ExitStack) -> Sequence[Case]:
+    """Compare a put to every process with Alltoallv, whose sizes are known or not."""
+    known, unknown = f"{mpi.title}, Alltoallv", f"{mpi.title}, sizes and Alltoallv"
+    ours, theirs = _Machine(stack, mpi, 4), stack.enter_context(Ranks(mpi, 4))
+    raw = partial(theirs.sample, "exchanges_with_all", count=count, nbytes=nbytes)
+    put = partial(ours.sample, programs.puts_to_all, count, nbytes)
+    return [
+        Case(known, raw),
+        Case(unknown, partial(raw, sizes=True)),
+        Case("puts, sync", put, (known, unknown)),
+    ]
+
+
+def _sections(mpi: Mpi) -> Sequence[Section]:
+    name = mpi.name
+    return (
+        Section(f"Empty superstep on {name}, p = 2", "superstep", partial(_empty, mpi, 2, 1000)),
+        Section(f"Empty superstep on {name}, p = 4", "superstep", partial(_empty, mpi, 4, 1000)),
+        Section(
+            f"Put of 1 MiB and sync on {name}, p = 2",
+            "superstep",
+            partial(_exchange, mpi, MIB, 300, (2.0, 1.3)),
+        ),
+        Section(
+            f"Put of 16 MiB and sync on {name}, p = 2",
+            "superstep",
+            partial(_exchange, mpi, 16 * MIB, 50, (2.0, 1.1)),
+        ),
+        Section(
+            f"Put of 1 KiB to each process and sync on {name}, p = 4",
+            "superstep",
+            partial(_exchange_with_all, mpi, KIB, 300),
+        ),
+    )
+
+
+SECTIONS = tuple(section for mpi in ALL if mpi.is_here() for section in _sections(mpi))
+
+BENCHMARK = Benchmark("mpi", SECTIONS)
+
+if __name__ == "__main__":
+    run([BENCHMARK])
