@@ -275,7 +275,7 @@ def test_a_host_that_cannot_be_one_is_refused(left_parts, trace, host):
 # -- hosts and their clocks -----------------------------------------------------------------------
 
 
-BOUND_NS = 10**7
+BOUND_NS = 10**8
 
 
 @pytest.fixture
@@ -299,7 +299,7 @@ def test_the_trace_names_the_hosts_and_the_error_of_their_clocks(trace, skewed):
     run(ring, 3, profile=trace)
     (recorded,) = read_trace(trace).runs
     assert recorded.meta["hosts"] == ["a", "b", "a"]
-    assert recorded.meta["clock_bounds_s"] == {"a": 0.0, "b": 0.01}
+    assert recorded.meta["clock_bounds_s"] == {"a": 0.0, "b": 0.1}
     assert recorded.meta["cores"] == 2 * own_cores()
 
 
