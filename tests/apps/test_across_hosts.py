@@ -92,7 +92,7 @@ def test_a_small_application_across_hosts_is_that_of_one_machine(name, across, e
 
 @pytest.mark.lengthy
 @pytest.mark.slow
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", APPLICATIONS)
 def test_an_application_that_moves_much_across_hosts_is_that_of_one_machine(
     name, across, elsewhere, hosts

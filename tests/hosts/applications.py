@@ -113,7 +113,7 @@ def run_across(hosts: Hosts, mpi: Mpi, name: str, size: str, trace: Path) -> Out
     outcome = trace.with_suffix(".json")
     words = sys.executable, "-m", __spec__.name, name, size, "mpi", trace, outcome
     line = on_ranks_of(hosts, mpi, APPLICATIONS[name].nprocs // HOSTS, *words)
-    subprocess.run(line, capture_output=True, text=True, timeout=240, check=True)
+    subprocess.run(line, capture_output=True, text=True, timeout=500, check=True)
     return Outcome(**json.loads(outcome.read_text(encoding="utf-8")))
 
 
