@@ -71,3 +71,20 @@ def test_every_text_can_be_read(open_tab, url, show, theme, palette):
     tab.keyboard.press("m")
     tab.locator(".source [data-bin]").first.wait_for()
     assert tab.evaluate(FAINT, PARTS) == []
+
+
+def test_a_long_name_on_the_critical_path_pushes_no_figure_out_of_the_panel(
+    open_tab, run_maker, frame, served, show
+):
+    maker = run_maker(2)
+    stack = frame("main", 1, 4), frame("a_name_that_does_not_fit_into_the_panel", 6, 9)
+    maker.step(stack, [1e-3, 3e-3])
+    with served(Trace((maker.run(),))) as url:
+        tab = open_tab()
+        show(tab, url)
+        panel = tab.locator("#left").bounding_box()
+        scores = tab.locator("#chain .score").all()
+        assert len(scores) == 3
+        for score in scores:
+            box = score.bounding_box()
+            assert box["x"] + box["width"] <= panel["x"] + panel["width"]
