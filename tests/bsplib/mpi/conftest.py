@@ -19,23 +19,24 @@ DEADLINE_S = 30.0
 _MARK = "BSP_TEST_MARK"
 
 
-@pytest.fixture(params=[MPICH, OPEN_MPI], ids=lambda mpi: mpi.distribution)
-def mpi(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mpi]:
-    """Let the runs of a test be those of an MPI."""
+@pytest.fixture(params=[MPICH, OPEN_MPI], ids=lambda mpi: mpi.distribution, scope="module")
+def mpi(request: pytest.FixtureRequest) -> Iterator[Mpi]:
+    """Let the runs of a test be those of an MPI; ranks stay for the tests of a file."""
     chosen: Mpi = request.param
     if not chosen.is_here():
         pytest.skip(f"{chosen.name} and mpi4py are not installed here: pip install -e '.[dev]'")
-    monkeypatch.setenv(LIBRARY, str(chosen.file(chosen.library)))
-    monkeypatch.delenv("BSP_MPIEXEC", raising=False)
-    for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
-        monkeypatch.setenv(name, "1")
-    yield chosen
-    end_kept()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(LIBRARY, str(chosen.file(chosen.library)))
+        patch.delenv("BSP_MPIEXEC", raising=False)
+        for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
+            patch.setenv(name, "1")
+        yield chosen
+        end_kept()
 
 
 @pytest.fixture
-def marked(mpi: Mpi, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
-    """Return a function that lists the processes which the test has started and which run."""
+def marked(mpi: Mpi, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], list[str]]]:
+    """Provide a function that lists the processes which the test has started and which run."""
     end_kept()  # ranks of an earlier test have no mark
     mark = f"{_MARK}={uuid.uuid4()}"
     monkeypatch.setenv(*mark.split("="))
@@ -43,7 +44,8 @@ def marked(mpi: Mpi, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]
     def living() -> list[str]:
         return [line for process in Path("/proc").glob("[0-9]*") if (line := _line(process, mark))]
 
-    return living
+    yield living
+    end_kept()
 
 
 def _line(process: Path, mark: str) -> str:
