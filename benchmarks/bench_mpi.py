@@ -81,6 +81,20 @@ def _exchange_with_all(mpi: Mpi, nbytes: int, count: int, stack: ExitStack) -> S
     ]
 
 
+def _random_puts(mpi: Mpi, number: int, stack: ExitStack) -> Sequence[Case]:
+    """Compare put_at with a sort by rank and an Alltoallv of the places and of the values."""
+    raw = f"{mpi.title}, argsort and two Alltoallv"
+    ours, theirs = _Machine(stack, mpi, 2), stack.enter_context(Ranks(mpi, 2))
+    return [
+        Case(raw, partial(theirs.sample, "random_puts", count=5, number=number)),
+        Case(
+            "put_at, sync",
+            partial(ours.sample, programs.random_puts, 5, number),
+            goals=(Goal.times(0.6, raw),),
+        ),
+    ]
+
+
 def _sections(mpi: Mpi) -> Sequence[Section]:
     name = mpi.name
     return (
@@ -100,6 +114,11 @@ def _sections(mpi: Mpi) -> Sequence[Section]:
             f"Put of 1 KiB to each process and sync on {name}, p = 4",
             "superstep",
             partial(_exchange_with_all, mpi, KIB, 300),
+        ),
+        Section(
+            f"10^6 puts to random places by each of 2 on {name}",
+            "word",
+            partial(_random_puts, mpi, 10**6),
         ),
     )
 

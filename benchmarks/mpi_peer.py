@@ -140,6 +140,33 @@ def exchanges_with_all(
     return seconds
 
 
+def random_puts(ranks: MPI.Intracomm, count: int, number: int) -> float:
+    """Send words to random places: sort them by rank, then Alltoallv of places and of values.
+
+    Returns:
+        Seconds for each word that a rank sends.
+    """
+    words = np.zeros(number)
+    random = np.random.default_rng(ranks.rank)
+    whose, places = random.integers(ranks.size, size=number), random.integers(number, size=number)
+    values = random.random(number)
+    came = np.zeros(ranks.size, int)
+
+    def exchange() -> None:
+        order = np.argsort(whose, kind="stable")
+        counts = np.bincount(whose, minlength=ranks.size)
+        ranks.Alltoall(counts, came)
+        into, what = np.empty(came.sum(), int), np.empty(came.sum())
+        ranks.Alltoallv([places[order], counts], [into, came])
+        ranks.Alltoallv([values[order], counts], [what, came])
+        words[into] = what
+
+    seconds = seconds_each(count, exchange) / number
+    if not words.any():
+        raise RuntimeError("the words that were sent have not arrived")
+    return seconds
+
+
 def _check(there: MPI.Win, expected: NDArray[Any]) -> None:
     memory: Any = there.tomemory()
     _check_words(np.frombuffer(memory, expected.dtype), expected)
@@ -154,7 +181,7 @@ PROGRAMS: dict[str, Callable[..., float]] = {
     program.__name__: program
     for program in (
         *(fences, puts, puts_that_are_read, small_puts, whole_program),
-        *(barriers, exchanges, exchanges_with_all),
+        *(barriers, exchanges, exchanges_with_all, random_puts),
     )
 }
 
