@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import functools
 import os
 import pickle
 import signal
@@ -128,6 +129,9 @@ class ForeignJob(Job):
         limit = Limit(timeout)
         self._send(work)
         self._link.begin(self._run, nprocs)
+        from bsplib.backends.mpi.port import MpiPort  # noqa: PLC0415  # it imports MPI
+
+        open_root = functools.partial(MpiPort.of_root, self._link)
         interrupter = _Interrupter()
         thread = threading.Thread(
             target=self._attend, args=(limit, outcomes, errors, interrupter), daemon=True
@@ -135,7 +139,7 @@ class ForeignJob(Job):
         with let_through(), interrupter.handling():
             thread.start()
             try:
-                report, _ = work.job_runner.run(work.job(), 0, self._link.open_root)
+                report, _ = work.job_runner.run(work.job(), 0, open_root)
                 self._own.append(report)
             except Stopped:  # it was interrupted after main
                 pass

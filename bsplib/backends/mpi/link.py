@@ -17,7 +17,6 @@ from bsplib.backends.mpi.box import Box
 from bsplib.backends.mpi.buffers import Buffers
 from bsplib.backends.mpi.clocks import Clocks
 from bsplib.backends.mpi.heads import BODY, HEAD_BYTES, MOST_BODY, Head
-from bsplib.backends.mpi.port import MpiPort
 from bsplib.backends.mpi.receiving import Inflow, Payload, Post
 from bsplib.backends.mpi.sending import HEADS, Sends
 from bsplib.backends.mpi.waiting import Patience, polls_of
@@ -129,10 +128,6 @@ class Link:
         early, self._early = self._early, deque()
         for source, data in early:
             self._take(source, data)
-
-    def open_root(self) -> MpiPort:
-        """Return the port of this process to the root group."""
-        return MpiPort(self, self.rank, range(self.nprocs), heads.ROOT, None)
 
     def end(self) -> None:
         """End the run here: send and receive what nobody has waited for."""

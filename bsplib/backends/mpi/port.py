@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,14 +27,12 @@ from bsplib.backends.mismatch import (
 from bsplib.backends.mpi import heads
 from bsplib.backends.mpi.box import Box
 from bsplib.backends.mpi.heads import MEET, MOST_BODY, OBLIVIOUS
+from bsplib.backends.mpi.link import Link
 from bsplib.backends.mpi.receiving import Payload, Post, body_of, flat
 from bsplib.backends.mpi.sending import BODIES, HEADS, PAYLOADS, Sends
 from bsplib.backends.oblivious import NOTHING, Collector
 from bsplib.backends.oblivious import Post as ObliviousPost
 from bsplib.backends.parcels import Parcel, Ticket
-
-if TYPE_CHECKING:
-    from bsplib.backends.mpi.link import Link
 
 _ALIGNMENT = 64
 _MOST_UNSENT_BYTES = 1 << 28
@@ -95,6 +93,11 @@ class MpiPort(Port):
     def align_clocks(self, *, again: bool) -> Alignment:
         """See :meth:`Port.align_clocks`."""
         return self._link.clocks.align(self.nprocs, again=again)
+
+    @classmethod
+    def of_root(cls, link: Link) -> MpiPort:
+        """Return the port of this process to the root group of the run that has begun."""
+        return cls(link, link.rank, range(link.nprocs), heads.ROOT, None)
 
     # -- memory and payloads ----------------------------------------------------------------
 

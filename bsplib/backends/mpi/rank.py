@@ -7,6 +7,7 @@ MPI is loaded.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import pickle
 import signal
@@ -208,7 +209,11 @@ def _do(job: bytes, runner: JobRunner, up: Stream, page: Page, link: Link) -> No
     run, nprocs = control.RUN.unpack_from(job)
     page.begin()
     link.begin(run, nprocs)
-    report, _ = runner.run(job[control.RUN.size :], link.rank, link.open_root)
+    from bsplib.backends.mpi.port import MpiPort  # noqa: PLC0415  # it imports MPI
+
+    report, _ = runner.run(
+        job[control.RUN.size :], link.rank, functools.partial(MpiPort.of_root, link)
+    )
     link.end()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, ValueError):  # there is none, or it is closed
