@@ -55,9 +55,10 @@ def _chittor_goals(found: Report) -> Iterator[Row]:
         ("by the program", settings["by_the_program"]),
         ("program", settings["by_the_user"]),
         ("thesis", settings["by_the_user"]),
+        ("revised", settings["by_the_user"]),
     ):
         errors = found[name]["errors"]
-        title = name if name.startswith("by") else f"by the user, terms of the {name}"
+        title = name if name.startswith("by") else f"by the user, formula {name!r}"
         met = errors["mean"] <= goal["mean"] and errors["greatest"] <= goal["greatest"]
         yield (
             f"Chittor's Table 6, {title}: mean / greatest error",
