@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Values = Mapping[str, NDArray[np.float64]]
     Vector = NDArray[np.float64]
 
-stats = optional_module("scipy.stats")
+special = optional_module("scipy.special")
 
 _LEAST_TRIALS = 5
 """Least number of predicted measurements to calibrate a band."""
@@ -74,7 +74,7 @@ class Band:
         if not 0 < confidence < 1:
             raise ValueError(f"the confidence is {confidence}; it has to be between 0 and 1")
         asked = {name: np.atleast_1d(np.asarray(value, float)) for name, value in values.items()}
-        student = float(stats.t.ppf((1 + confidence) / 2, max(self.freedom, 1)))
+        student = float(special.stdtrit(max(self.freedom, 1), (1 + confidence) / 2))
         least = student * self.noise * math.sqrt(1 + 1 / max(self.freedom, 1))
         count = max((len(column) for column in asked.values()), default=1)
         if not self.is_calibrated:

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float64]
 
-stats = optional_module("scipy.stats")
+# scipy.stats has the same functions, and takes a second to import.
+special = optional_module("scipy.special")
 
 _CHANCE = 0.002
 """Errors drift if they would look so by chance at most so often."""
@@ -81,7 +82,7 @@ def find_drift(data: Data, parts: Sequence[NDArray[np.intp]]) -> Drift | None:
     left, gained = float(rest @ rest), float(without @ without - rest @ rest)
     ratio = (gained / more) / max(left / freedom, 1e-30)
     return Drift(
-        float(stats.f.sf(ratio, more, freedom)),
+        float(special.fdtrc(more, freedom, ratio)),
         information(left, len(wrong), more),
         math.expm1(min(float(np.abs(without - rest).max()), 100.0)),
     )

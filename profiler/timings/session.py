@@ -121,4 +121,5 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
     try:
         yield on_trial
     finally:
-        progress.stop()
+        if progress.live.is_started:  # otherwise it would print an empty line
+            progress.stop()
