@@ -83,13 +83,15 @@ def _exchange_with_all(mpi: Mpi, nbytes: int, count: int, stack: ExitStack) -> S
 
 def _random_puts(mpi: Mpi, number: int, stack: ExitStack) -> Sequence[Case]:
     """Compare put_at with a sort by rank and an Alltoallv of the places and of the values."""
-    raw = f"{mpi.title}, argsort and two Alltoallv"
+    raw, stable = (f"{mpi.title}, {what} and two Alltoallv" for what in ("argsort", "stable sort"))
     ours, theirs = _Machine(stack, mpi, 2), stack.enter_context(Ranks(mpi, 2))
     return [
         Case(raw, partial(theirs.sample, "random_puts", count=5, number=number)),
+        Case(stable, partial(theirs.sample, "random_puts", count=5, number=number, stable=True)),
         Case(
             "put_at, sync",
             partial(ours.sample, programs.random_puts, 5, number),
+            against=(stable,),
             goals=(Goal.times(0.6, raw),),
         ),
     ]

@@ -140,8 +140,10 @@ def exchanges_with_all(
     return seconds
 
 
-def random_puts(ranks: MPI.Intracomm, count: int, number: int) -> float:
+def random_puts(ranks: MPI.Intracomm, count: int, number: int, *, stable: bool = False) -> float:
     """Send words to random places: sort them by rank, then Alltoallv of places and of values.
+
+    With ``stable`` the last of several words for one place stays, as with put_at.
 
     Returns:
         Seconds for each word that a rank sends.
@@ -153,7 +155,7 @@ def random_puts(ranks: MPI.Intracomm, count: int, number: int) -> float:
     came = np.zeros(ranks.size, int)
 
     def exchange() -> None:
-        order = np.argsort(whose, kind="stable")
+        order = np.argsort(whose, kind="stable" if stable else None)
         counts = np.bincount(whose, minlength=ranks.size)
         ranks.Alltoall(counts, came)
         into, what = np.empty(came.sum(), int), np.empty(came.sum())
