@@ -28,9 +28,9 @@ _LOOK_S = 0.2
 _WORDS_S = 0.3
 """Seconds for the last words of mpiexec."""
 _LEAVE_S = 5.0
-"""Seconds for ranks to leave MPI in peace."""
-_KILL_S = 1.0
-"""Seconds for watchers to kill their ranks."""
+"""Seconds for ranks to leave MPI in peace, and then for mpiexec to end."""
+_KILL_S = 0.7
+"""Seconds for watchers to kill their ranks, and then for mpiexec to end."""
 _PLACE_S = 2.0
 """Seconds to wait until all watchers have said where their ranks are."""
 _DOUBT_S = 0.25
@@ -308,7 +308,7 @@ class Job:
             if self._hub.connected():
                 self._launcher.hide()
             self._hub.close()  # so that watchers that are left kill their ranks
-            self._launcher.end()
+            self._launcher.end(seconds)
             self._launcher = None
 
     def forget(self) -> None:

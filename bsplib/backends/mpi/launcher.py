@@ -28,8 +28,8 @@ _KEPT_LINES = 40
 _LAST_LINES = 10
 _RULE = re.compile(r"\W*")
 """A line without a word."""
-_END_S = 1.0
-"""Seconds for mpiexec to end after its ranks, and again after SIGTERM."""
+_TERM_S = 0.5
+"""Seconds for mpiexec to end after SIGTERM."""
 
 
 class Launcher:
@@ -128,17 +128,17 @@ class Launcher:
 
     # -- the end ----------------------------------------------------------------------------
 
-    def end(self) -> None:
+    def end(self, seconds: float) -> None:
         """Wait until it has ended, but not for long; then end it and its whole group.
 
-        Its output is read to the end: where it could not be written, the launcher of MPICH would
-        kill processes that are about to exit.
+        Args:
+            seconds: to wait before it is ended by force.
         """
         for number in (None, signal.SIGTERM, signal.SIGKILL):
             if number is not None:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(self._process.pid, number)
-            if self._has_ended(time.monotonic() + _END_S):
+            if self._has_ended(time.monotonic() + (_TERM_S if number else seconds)):
                 break
         self._close()
 
