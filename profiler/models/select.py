@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 LEAST = 4
 """Least number of different points at which the times are needed to choose terms."""
 _MOST_TERMS = 6
+_FOR_EACH_TERM = 4
+"""So many measurements are needed for each term beyond the second."""
 _BEAM = 12
 _EXCHANGES, _EXCHANGED = 1, 4
 """So often, in so many of the best formulas, each term is exchanged for each other one."""
@@ -102,7 +104,8 @@ class _Search:
         usable = np.flatnonzero(np.isfinite(lengths) & (lengths > 0)).tolist()
         self._terms = [terms[number] for number in usable]
         self._rows = rows[:, usable] / lengths[usable]
-        self._most = max(min(_MOST_TERMS, len(times) // 2 - 1), 1)
+        least = 2 if len(times) > LEAST else 1
+        self._most = max(min(_MOST_TERMS, len(times) // _FOR_EACH_TERM), least)
         self._folds = regions(values, LEAST)
         weights = np.array([inside.mean() ** 2 for inside in self._folds] + [1.0])
         self._weights = weights / weights.sum()
