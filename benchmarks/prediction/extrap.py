@@ -48,4 +48,5 @@ def formula_of(timings: Timings, settings: Mapping[str, Any]) -> str:
 
 def predicted(formula: str, values: Mapping[str, np.ndarray]) -> np.ndarray:
     """Return the values of such a formula."""
-    return read_formula(f"({formula})*extrap[0]").columns(values)[0][:, 0]
+    found = read_formula(f"({formula})*extrap[0]").columns(values)[0][:, 0]
+    return np.broadcast_to(found, np.shape(next(iter(values.values()))))  # it may be constant
