@@ -20,6 +20,7 @@ Source: Gonzalez et al., sections 3 and 4: equation 8, Figure 4, Table 3.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -39,7 +40,7 @@ from bsplib.backends import table as backends
 from bsplib.extras import need
 from bsplib.visible import visible_lines
 from profiler import format as fmt
-from profiler.models.fit import Fit, fit
+from profiler.models.fit import Fit, FitWarning, fit
 from profiler.models.formula import read_formula
 from profiler.models.interval import Calibrated, calibrate
 
@@ -162,7 +163,9 @@ def _fitted(
         times = np.array([getattr(run, part) for run in taken])
         some = times > 0
         values = {name: np.array(column)[some] for name, column in known.items()}
-        fitted = fit(formula, values, times[some], divide_by=("N/P",))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FitWarning)  # printed as a doubt
+            fitted = fit(formula, values, times[some], divide_by=("N/P",))
         found.append(calibrate(fitted, values, times[some], size="N"))
     return found[0], found[1]
 
@@ -205,6 +208,8 @@ def _coefficients(fitted: Fit) -> str:
         values = ", ".join(f"{name} = {value:.3g}" for name, value in segment.coefficients.items())
         bound = "" if segment.high == float("inf") else f" up to N/P = {segment.high:g}"
         lines.append(f"  {values}{bound}; relative errors of {100 * segment.spread:.1f}%")
+    if fitted.doubt:
+        lines.append(f"  doubt: {fitted.doubt}")
     return "\n".join(lines)
 
 

@@ -21,10 +21,11 @@ except ImportError:
 if not cython.compiled:
     from bsplib.core.atomics import cpu_ns, rounded
 
-_PRELUDE_NS = 200_000
+_PRELUDE_NS = 1_000_000
 """CPU time in ns. A process that computes no longer than this before its first charge, and
 neither reads the clock nor ends a superstep before it, is taken to charge from its first line
-on: its CPU time is not counted, so that the virtual time is the same in every run."""
+on: its CPU time is not counted, so that the virtual time is the same in every run. The first
+line of a program takes some 10 us, and several 100 where the caches are cold."""
 _LIMIT_NS = 2.0**62
 """The time that a charge may lead to: integers of 64 bits have room for twice as much."""
 

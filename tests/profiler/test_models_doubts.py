@@ -122,6 +122,7 @@ def by_the_program(values, times):
 
 
 @pytest.mark.lengthy
+@pytest.mark.slow
 def test_bands_hold_far_beyond_the_measurements_in_both_variables():
     values = shape()
     far = {"N": np.array([2.0**17, 2.0**18, 2.0**14]), "P": np.array([16.0, 32, 64])}
