@@ -16,8 +16,8 @@ numbers, starts the processes of every run anew, and draws twice as many example
    parameter meets each value of every other one. Backend and number of processes count as one
    parameter: every value is tried at every number.
 
-4. an MPI, but for tests marked ``mpi``, on 3 processes of one MPI: its processes take half a
-   second to start, and after a test that expects an error they start anew;
+4. an MPI, but for one case of each test marked ``mpi``, on 3 processes of one MPI: these keep
+   both cores busy, and they start anew, in half a second, after a test that expects an error;
 
 5. tests in a browser, beyond one case of each: a browser keeps both cores busy.
 
@@ -65,7 +65,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 def usual(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """Return what ``make test`` runs."""
     kept = [item for item in items if not _is_marked(item, "slow") and _is_usual_mpi(item)]
-    for thin in (_usual_counts, _pairs, _one_in_a_browser):
+    for thin in (_usual_counts, _one_on_an_mpi, _pairs, _one_in_a_browser):
         kept = [item for cases in _grouped(kept, _test).values() for item in thin(cases)]
     return _in_order(items, kept)
 
@@ -124,11 +124,20 @@ def _usual_counts(cases: list[pytest.Item]) -> list[pytest.Item]:
 
 
 def _is_usual_mpi(item: pytest.Item) -> bool:
-    """Tell whether a case is on no MPI, or is one that make test runs."""
-    backend = _backend(item)
-    if backend is None or not backend.startswith("mpi-"):
+    """Tell whether a case is on no MPI, or is one that make test may run."""
+    if not _is_on_an_mpi(item):
         return True
-    return backend == USUAL_MPI and _nprocs(item) == QUICK_COUNT and _is_marked(item, "mpi")
+    is_usual = _backend(item) == USUAL_MPI and _nprocs(item) == QUICK_COUNT
+    return is_usual and _is_marked(item, "mpi")
+
+
+def _is_on_an_mpi(item: pytest.Item) -> bool:
+    return (_backend(item) or "").startswith("mpi-")
+
+
+def _one_on_an_mpi(cases: list[pytest.Item]) -> list[pytest.Item]:
+    further = [item for item in cases if _is_on_an_mpi(item)][1:]
+    return [item for item in cases if item not in further]
 
 
 def _one_in_a_browser(cases: list[pytest.Item]) -> list[pytest.Item]:
