@@ -67,11 +67,11 @@ class Ranks:
         program = (sys.executable, "-m", "benchmarks.mpi_peer", str(address))
         with self._output.open("wb") as output:
             return subprocess.Popen(
-                mpi.command(nprocs, *program),
+                mpi.start(nprocs, *program),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env=mpi.variables(nprocs),
+                env=mpi.whole_environment(nprocs),
             )
 
     def _accept(self, listener: socket.socket, deadline: float) -> socket.socket:

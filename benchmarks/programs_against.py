@@ -167,7 +167,7 @@ def _starts(_: ExitStack) -> Sequence[Case]:
     }
     if OPEN_MPI.is_here():
         rank = (sys.executable, "-c", _EMPTY_RANK)
-        commands[OPEN_MPI.title] = OPEN_MPI.command(NPROCS, *rank), OPEN_MPI.variables(NPROCS)
+        commands[OPEN_MPI.title] = OPEN_MPI.start(NPROCS, *rank), OPEN_MPI.whole_environment(NPROCS)
     others = tuple(title for title in commands if title != OURS)
     return [
         Case(

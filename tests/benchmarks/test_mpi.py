@@ -48,9 +48,9 @@ def test_nothing_is_said_where_both_are(monkeypatch, installed):
 
 @pytest.mark.parametrize("which", ALL)
 def test_each_loads_its_own_library_by_its_own_launcher(which, installed):
-    assert which.command(4, "a", "b")[0] == str(installed / which.launcher)
-    assert which.command(4, "a", "b")[-4:] == ["-n", "4", "a", "b"]
-    assert which.variables(2)["MPI4PY_LIBMPI"] == str(installed / which.library)
+    assert which.start(4, "a", "b")[0] == str(installed / which.launcher)
+    assert which.start(4, "a", "b")[-4:] == ["-n", "4", "a", "b"]
+    assert which.whole_environment(2)["MPI4PY_LIBMPI"] == str(installed / which.library)
 
 
 def test_the_two_share_no_file():
@@ -61,8 +61,8 @@ def test_the_two_share_no_file():
 def test_open_mpi_yields_with_more_ranks_than_cores_and_only_then(installed):
     cores = len(os.sched_getaffinity(0))
     name = "OMPI_MCA_mpi_yield_when_idle"
-    assert name not in OPEN_MPI.variables(cores)
-    assert OPEN_MPI.variables(cores + 1)[name] == "1"
+    assert name not in OPEN_MPI.whole_environment(cores)
+    assert OPEN_MPI.whole_environment(cores + 1)[name] == "1"
 
 
 def test_ranks_that_do_not_start_are_an_error_with_the_launchers_words(launcher):

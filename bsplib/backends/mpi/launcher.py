@@ -60,7 +60,7 @@ class Launcher:
                 )
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
-            raise StartError(f"run: {starter.text()} cannot be started: {reason}") from error
+            raise StartError(f"run: {starter.text()} cannot be started: {reason}") from None
         self._hub: Hub | None = None
         self._pipes: dict[int, IO[bytes]] = {}
         self._decoders = {}
