@@ -108,7 +108,7 @@ class Group(SubGroups):
 
         From the first call on the clock of the process advances by charges alone (and
         by what communication costs). What was measured before stays; only less than
-        0.2 ms before a first call in the first superstep is dropped. A program that
+        1 ms before a first call in the first superstep is dropped. A program that
         charges from its first line on therefore takes the same time in every run. On
         real processes this does nothing.
 
