@@ -16,9 +16,10 @@ class                file in primitives/                      what a program cal
                      have a quick way                         sync
 ``GroupState``       state.py: all private attributes, errors pid, nprocs, machine
 ``Supersteps``       superstep.py: what the end of one does   oblsync
-``Arrays``           arrays.py                                push_reg, pop_reg, zeros, empty,
-                                                              array, scope
-``RemoteAccess``     remote.py: the long way of transfers     hpget, put_at, get_at
+``Arrays``           arrays.py                                push_reg, pop_reg, zeros,
+                                                              zeros_like, full, empty, array,
+                                                              scope
+``RemoteAccess``     remote.py: the long way of transfers     hpget, on, put_at, get_at
 ``Mailbox``          mailbox.py: the long way of messages     qsize, get_tag, move, hpmove,
                                                               set_tagsize
 ``CollectiveMail``   collective_mail.py                       (what the next two share)

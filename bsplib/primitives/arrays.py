@@ -22,6 +22,7 @@ from bsplib.errors import (
 from bsplib.primitives.contracts import shares
 from bsplib.primitives.superstep import Supersteps
 from bsplib.transfers.place import Array
+from bsplib.transfers.target import cast_values
 
 
 def _unsuitable(value: object) -> str:
@@ -126,16 +127,7 @@ class Arrays(Supersteps):
     ) -> Array:
         self._check_usable()
         self._check_dtype(dtype, operation)
-        try:
-            sizes = shape if isinstance(shape, Iterable) else (shape,)
-            size = tuple(operator.index(n) for n in sizes)
-        except TypeError:
-            raise self._error(
-                ShapeError,
-                f"{operation}: shape is {shape!r}; it is an integer, or one for each axis",
-            ) from None
-        if any(n < 0 for n in size):
-            raise self._error(ShapeError, f"{operation}: shape {size} has a negative size")
+        size = self._size(operation, shape)
         try:
             memory = self._port.allocate(prod(size) * dtype.itemsize, zero=zero)
         except BspError as error:
@@ -156,6 +148,75 @@ class Arrays(Supersteps):
         Cost: nothing here; an announcement to all at the next sync, which counts for no h.
         """
         return self._allocate("empty", shape, self._dtype("empty", dtype))
+
+    def zeros_like(self, array: ArrayLike, dtype: DTypeLike | None = None) -> Array:
+        """Allocate zeros in shared memory, in the shape of an array, and register them.
+
+        Collective. It may be named in transfers at once, in this superstep too.
+        Shapes may differ between processes.
+
+        Args:
+            array: has the shape, and the dtype where none is given; registered or not.
+            dtype: any dtype without Python objects; that of ``array`` if None.
+
+        Returns:
+            The array, until ``pop_reg`` frees it at a sync or the group ends.
+
+        Raises:
+            DtypeError: ``dtype`` is no dtype, or holds Python objects.
+            OutOfSharedMemoryError: it does not fit into /dev/shm.
+            PartitionError: the group cannot be used now.
+
+        Cost: nothing here; an announcement to all at the next sync, which counts for no h.
+        """
+        model = array if isinstance(array, np.ndarray) else np.asarray(array)
+        wanted = model.dtype if dtype is None else self._dtype("zeros_like", dtype)
+        return self._allocate("zeros_like", model.shape, wanted, zero=True)
+
+    def full(
+        self, shape: int | Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = None
+    ) -> Array:
+        """Allocate an array of one value in shared memory and register it.
+
+        Collective. It may be named in transfers at once, in this superstep too.
+        Shapes may differ between processes.
+
+        Args:
+            shape: number of elements, or one number for each axis.
+            fill_value: the value of all elements, or an array that broadcasts to ``shape``;
+                cast (same_kind) to the dtype.
+            dtype: of the array, without Python objects; that of the value if None.
+
+        Returns:
+            The array, until ``pop_reg`` frees it at a sync or the group ends.
+
+        Raises:
+            ShapeError: ``shape`` is neither an integer nor several, or one is negative;
+                or ``fill_value`` does not broadcast to it.
+            DtypeError: ``dtype`` is no dtype, or holds Python objects; or ``fill_value``
+                cannot be cast to it.
+            OutOfSharedMemoryError: it does not fit into /dev/shm.
+            PartitionError: the group cannot be used now.
+
+        Cost: nothing here; an announcement to all at the next sync, which counts for no h.
+        """
+        wanted = np.asarray(fill_value).dtype if dtype is None else self._dtype("full", dtype)
+        size = self._size("full", shape)
+        try:
+            values = cast_values("full", fill_value, wanted)
+        except BspError as error:
+            self._fail(error)
+        try:
+            spread = np.broadcast_to(values, size)
+        except ValueError:
+            raise self._error(
+                ShapeError,
+                f"full: fill_value has shape {values.shape}, which does not broadcast to the "
+                f"shape {size}; give one value, or an array of that shape",
+            ) from None
+        made = self._allocate("full", size, wanted)
+        made[...] = spread
+        return made
 
     def array(self, data: ArrayLike, dtype: DTypeLike | None = None) -> Array:
         """Copy data into a new array in shared memory and register it.
@@ -203,6 +264,20 @@ class Arrays(Supersteps):
                 self._registry.pop(registration.handle)
                 if self._watch is not None:
                     registration.freed_by = f"the end of the scope at {call_site.line()}"
+
+    def _size(self, operation: str, shape: int | Sequence[int]) -> tuple[int, ...]:
+        """Return a shape as a tuple."""
+        try:
+            sizes = shape if isinstance(shape, Iterable) else (shape,)
+            size = tuple(operator.index(n) for n in sizes)
+        except TypeError:
+            raise self._error(
+                ShapeError,
+                f"{operation}: shape is {shape!r}; it is an integer, or one for each axis",
+            ) from None
+        if any(n < 0 for n in size):
+            raise self._error(ShapeError, f"{operation}: shape {size} has a negative size")
+        return size
 
     def _dtype(self, operation: str, dtype: DTypeLike) -> np.dtype[Any]:
         try:

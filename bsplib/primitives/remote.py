@@ -15,6 +15,7 @@ from bsplib.errors import (
 )
 from bsplib.primitives.arrays import Arrays
 from bsplib.primitives.contracts import shares
+from bsplib.primitives.remote_array import RemoteArray
 from bsplib.transfers import messages
 from bsplib.transfers.delivery import (
     PendingGet,
@@ -189,6 +190,42 @@ class RemoteAccess(Arrays):
         if there is None or there.shared_address is None or not self._port.is_settled(pid):
             return None
         return self._port.reach(pid, there.shared_address, there.size * target.dtype.itemsize)
+
+    # -- the array of another process -----------------------------------------------------------
+
+    def on(self, pid: int, x: Any) -> RemoteArray:
+        """Return the array ``x`` of process ``pid`` as a place with indices.
+
+        ``bsp.on(2, x)[3:7] = values`` is ``bsp.put(2, values, x, at=numpy.s_[3:7])``, and
+        ``got = bsp.on(2, x)[-1:]`` is ``got = bsp.get(2, x, at=numpy.s_[-1:])``: what is
+        written takes effect, and what is read is valid, after the sync. Indices are basic
+        ones, taken against the shape of the array on ``pid``. To add to elements there,
+        as ``bsp.on(2, x)[i] += v`` might suggest, use :meth:`put_at` with ``op=numpy.add``.
+
+        Args:
+            pid: the other process, ``0 <= pid < nprocs``; may be this one.
+            x: registered array, as a whole.
+
+        Returns:
+            The place, which may be used in later supersteps, too.
+
+        Raises:
+            ProcessRangeError: ``pid`` is no process of this group.
+            RegistrationError: ``x`` is not registered, or not yet effective.
+            PlaceError: ``x`` is a view of a registered array; its uses raise it where the
+                result of a get is assigned before the sync. They also raise what
+                :meth:`put` and :meth:`get` raise.
+            PartitionError: the group cannot be used now.
+
+        Cost: nothing; each use costs what its put or get costs.
+        """
+        self._check_usable("on")
+        there = self._check_pid(pid, "on")
+        try:
+            whole_array("on", self._registry, x)
+        except BspError as error:
+            self._fail(error)
+        return RemoteArray(self, there, x)
 
     def put_at(
         self,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import marshal
 import operator
 import threading
+import weakref
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -28,7 +29,7 @@ from bsplib.transfers import messages
 from bsplib.transfers.delivery import PendingGet
 from bsplib.transfers.irregular import UncheckedWords
 from bsplib.transfers.outgoing import Early, Outgoing
-from bsplib.transfers.place import address
+from bsplib.transfers.place import Array, address
 from bsplib.transfers.registry import Registration, Registry
 from bsplib.transfers.target import Target
 from bsplib.transfers.watch import Quarantine, Watch
@@ -92,6 +93,12 @@ class GroupState(Core):
         self._tickets: list[Ticket] = []
         """Tickets of staged payloads that records name by their position here; only where the
         processes share no memory. Emptied by :meth:`_spill`."""
+
+        self._awaited: dict[int, weakref.ref[Array]] = {}
+        """Results of gets by index, by their ``id()``. Filled and emptied by
+        :mod:`bsplib.primitives.remote_array`."""
+        self._awaited_in = 0
+        """The superstep of these gets."""
 
     def _declare_lasting(self) -> None:
         """Set what lasts from superstep to superstep."""

@@ -15,8 +15,8 @@ from types import CodeType
 from bsplib.transfers.outgoing import Early, Outgoing
 
 _SYNCS = ("sync", "oblsync")
-_PUTS = ("put", "hpput", "put_at")
-_GETS = ("get", "hpget", "get_at")
+_PUTS = ("put", "hpput", "put_at", "on")
+_GETS = ("get", "hpget", "get_at", "on")
 _SENDS = ("send",)
 _LISTED = 5
 

@@ -306,11 +306,18 @@ class Target:
         shape = self._shape_named()
         if shape is None:
             if dst is None:
-                raise PlaceError(
-                    f"{self._operation}: give dst=, whose shape says how many elements to get"
-                )
+                raise PlaceError(f"{self._operation}: {self._lacking_shape()}")
             shape = dst.shape if isinstance(dst, np.ndarray) else np.shape(dst)
         return check_out(self._operation, dst, shape, self.dtype)
+
+    def _lacking_shape(self) -> str:
+        """Return text for a get that does not say how many elements it reads."""
+        if self._index is None:
+            return "give dst=, whose shape says how many elements to get"
+        return (
+            f"the shape of {self._words()} on process {self._pid} is known after the next sync "
+            f"only, since the array was made in this superstep; sync first, or give dst="
+        )
 
     def _shape_named(self) -> tuple[int, ...] | None:
         """Return the shape that is named; None if the destination determines it."""

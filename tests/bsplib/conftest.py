@@ -31,7 +31,7 @@ WITHOUT_SHARED_MEMORY = ("test_put", "test_get", "test_messages", "test_partitio
 OF_THE_CORE = frozenset(
     f"test_{what}"
     for what in (
-        *("put", "get", "messages", "sync", "oblsync", "places", "registration", "irregular"),
+        *("put", "get", "messages", "sync", "oblsync", "places", "registration", "irregular", "on"),
         *("again", "delivery", "fences", "lone_put", "operations", "run_ahead", "values"),
         *("waiting", "recorder", "sync_stacks", "virtual", "virtual_time", "random_programs"),
     )

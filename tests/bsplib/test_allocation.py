@@ -292,3 +292,73 @@ def test_a_program_may_go_on_after_memory_was_refused(run, small_shared_memory):
 
     small_shared_memory(1 << 20)
     assert run(main)[0] == 10
+
+
+# -- zeros_like and full ------------------------------------------------------------------------
+
+
+@pytest.mark.procs(1, 3)
+@pytest.mark.parametrize("dtype", [None, np.int16], ids=["its dtype", "another one"])
+def test_zeros_like_has_the_shape_and_dtype_of_an_array(run, dtype):
+    def main(bsp):
+        model = np.ones((bsp.pid + 1, 2), np.float32)
+        x = bsp.zeros_like(model, dtype)
+        bsp.put(bsp.nprocs - 1, bsp.pid + 1, x, at=np.s_[bsp.pid, 0])  # registered at once
+        bsp.sync()
+        return x.tolist(), x.dtype.name
+
+    *others, last = run(main)
+    name = "float32" if dtype is None else "int16"
+    assert others == [([[0, 0]] * (pid + 1), name) for pid in range(len(others))]
+    assert last == ([[pid + 1, 0] for pid in range(len(others) + 1)], name)
+
+
+@pytest.mark.procs(1)
+def test_zeros_like_takes_what_numpy_makes_an_array_of(run):
+    assert run(lambda bsp: bsp.zeros_like([[1, 2, 3]]).tolist()) == [[[0, 0, 0]]]
+
+
+@pytest.mark.procs(1, 3)
+@pytest.mark.parametrize(
+    ("shape", "value", "dtype", "expected"),
+    [
+        (3, 7, None, np.full(3, 7)),
+        ((2, 3), 1.5, None, np.full((2, 3), 1.5)),
+        ((2, 3), [1, 2, 3], float, np.array([[1.0, 2, 3]] * 2)),
+        (2, "ab", None, np.array(["ab", "ab"])),
+        (2, 3, np.uint8, np.full(2, 3, np.uint8)),
+        (0, True, None, np.full(0, True)),
+    ],
+)
+def test_full_has_one_value_everywhere(run, shape, value, dtype, expected):
+    def main(bsp):
+        x = bsp.full(shape, value, dtype)
+        got = bsp.get(0, x)
+        bsp.sync()
+        return bool((got == expected).all()), x.shape == expected.shape, x.dtype == expected.dtype
+
+    assert set(run(main)) == {(True, True, True)}
+
+
+@pytest.mark.procs(1, 3)
+@pytest.mark.parametrize(
+    ("arguments", "kind", "words"),
+    [
+        ((3, [1, 2]), bsplib.ShapeError, r"full: fill_value has shape \(2,\).*shape \(3,\)"),
+        ((3.5, 1), bsplib.ShapeError, "full: shape is 3.5; it is an integer"),
+        ((-1, 1), bsplib.ShapeError, "full: shape .* negative"),
+        ((3, 1.5, int), bsplib.DtypeError, "full: values of dtype float64 cannot be cast to"),
+        ((3, "abc", "U2"), bsplib.DtypeError, "full: .* would be cut"),
+        ((3, None), bsplib.DtypeError, "full: dtype object holds Python objects"),
+        ((3, 1, "nothing"), bsplib.DtypeError, "full: 'nothing' is no dtype"),
+    ],
+)
+def test_full_says_what_is_wrong(run, arguments, kind, words):
+    with pytest.raises(kind, match=words):
+        run(lambda bsp: bsp.full(*arguments))
+
+
+@pytest.mark.procs(1, 3)
+def test_zeros_like_of_objects_is_an_error(run):
+    with pytest.raises(bsplib.DtypeError, match="zeros_like: dtype object holds Python objects"):
+        run(lambda bsp: bsp.zeros_like(np.array([None])))

@@ -1,0 +1,238 @@
+"""The array of another process as a place with indices: bsp.on(pid, x)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bsplib
+
+INDICES = {
+    "a part": np.s_[1:3],
+    "a single element": 2,
+    "one of numpy's integers": np.int32(3),
+    "the last elements": np.s_[-2:],
+    "all": np.s_[:],
+    "all by Ellipsis": ...,
+    "backwards": np.s_[::-2],
+    "a column": np.s_[:, -1],
+    "a block": np.s_[1:4, 1:3],
+    "an element of both axes": np.s_[3, 2],
+}
+
+
+def matrix():
+    return np.arange(20, dtype=np.int64).reshape(5, 4)
+
+
+def right(bsp):
+    return (bsp.pid + 1) % bsp.nprocs
+
+
+@pytest.mark.procs(1, 2, 3)
+@pytest.mark.parametrize("index", INDICES.values(), ids=INDICES)
+def test_an_assignment_is_a_put_at_these_indices_there(run, index):
+    values = -1 - np.arange(matrix()[index].size).reshape(matrix()[index].shape)
+
+    def main(bsp):
+        x = bsp.array(matrix())
+        bsp.sync()
+        bsp.on(right(bsp), x)[index] = values
+        before = x.tolist()
+        bsp.sync()
+        return before, x.tolist()
+
+    expected = matrix()
+    expected[index] = values
+    assert all(result == (matrix().tolist(), expected.tolist()) for result in run(main))
+
+
+@pytest.mark.procs(1, 2, 3)
+@pytest.mark.parametrize("index", INDICES.values(), ids=INDICES)
+def test_an_index_is_a_get_whose_result_is_there_after_the_sync(run, index):
+    def main(bsp):
+        x = bsp.array(matrix() + 100 * bsp.pid)
+        bsp.sync()
+        got = bsp.on(right(bsp), x)[index]
+        bsp.sync()
+        return type(got) is np.ndarray, got.tolist()
+
+    for pid, result in enumerate(expected := run(main)):
+        there = matrix() + 100 * ((pid + 1) % len(expected))
+        assert result == (True, there[index].tolist())
+
+
+def test_indices_are_those_of_the_array_there(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros(bsp.pid + 1, int)
+        bsp.sync()
+        bsp.on(right(bsp), x)[-1:] = 5 + bsp.pid
+        bsp.sync()
+        got = bsp.on(right(bsp), x)[:]
+        bsp.sync()
+        return x.tolist(), got.tolist()
+
+    arrays = [[0] * pid + [5 + (pid - 1) % nprocs] for pid in range(nprocs)]
+    assert run(main) == [(arrays[pid], arrays[(pid + 1) % nprocs]) for pid in range(nprocs)]
+
+
+@pytest.mark.procs(1, 3)
+def test_values_are_broadcast_to_what_the_index_selects(run):
+    def main(bsp):
+        x = bsp.zeros((3, 4), int)
+        bsp.on(right(bsp), x)[1] = 7
+        bsp.on(right(bsp), x)[:, 2:3] = [[1], [2], [3]]
+        bsp.sync()
+        return x.tolist()
+
+    assert set(map(str, run(main))) == {str([[0, 0, 1, 0], [7, 7, 2, 7], [0, 0, 3, 0]])}
+
+
+@pytest.mark.procs(1, 3)
+def test_a_place_can_be_kept_for_later_supersteps(run):
+    def main(bsp):
+        x = bsp.zeros(4, int)
+        there = bsp.on(right(bsp), x)
+        for step in range(3):
+            there[step] = step + 1
+            bsp.sync()
+        got = there[1:]
+        bsp.sync()
+        return x.tolist(), got.tolist()
+
+    assert all(result == ([1, 2, 3, 0], [2, 3, 0]) for result in run(main))
+
+
+@pytest.mark.procs(2, 3)
+def test_an_array_may_be_missing_here_and_not_there(run):
+    def main(bsp):
+        x = np.arange(4) if bsp.pid == 0 else None
+        x = bsp.push_reg(x)
+        bsp.sync()
+        got = bsp.on(0, x)[2:]
+        if bsp.pid == 1:
+            bsp.on(0, x)[:2] = [8, 9]
+        bsp.sync()
+        return got.tolist(), x.tolist() if bsp.pid == 0 else None
+
+    results = run(main)
+    assert results[0] == ([2, 3], [8, 9, 2, 3])
+    assert all(result == ([2, 3], None) for result in results[1:])
+
+
+@pytest.mark.procs(1, 3)
+@pytest.mark.parametrize("check", [False, True], ids=["unchecked", "checked"])
+def test_adding_in_place_is_an_error_that_names_put_at(run, check):
+    def main(bsp):
+        x = bsp.zeros(4)
+        bsp.sync()
+        bsp.on(right(bsp), x)[1:3] += 1
+
+    kind = bsplib.OverlapError if check else bsplib.PlaceError
+    words = r"before the sync" if check else r"put_at\(pid, i, v, x, op=numpy.add\)"
+    with pytest.raises(kind, match=words):
+        run(main, check=check)
+
+
+@pytest.mark.procs(1, 3)
+@pytest.mark.parametrize("part", [np.s_[:], np.s_[1:]], ids=["the result", "a view of it"])
+def test_assigning_a_result_before_the_sync_is_an_error(run, part):
+    def main(bsp):
+        x = bsp.zeros(4)
+        bsp.sync()
+        got = bsp.on(right(bsp), x)[1:3]
+        bsp.on(0, x)[0:1] = got[part]
+
+    with pytest.raises(bsplib.PlaceError, match="complete after the sync only"):
+        run(main)
+
+
+@pytest.mark.procs(1, 3)
+def test_a_result_can_be_assigned_after_the_sync(run):
+    def main(bsp):
+        x = bsp.array([1.0, 2.0])
+        bsp.sync()
+        got = bsp.on(right(bsp), x)[:1]
+        bsp.sync()
+        got += 10
+        bsp.on(right(bsp), x)[1:] = got
+        bsp.sync()
+        return x.tolist()
+
+    assert all(result == [1.0, 11.0] for result in run(main))
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize(
+    ("use", "kind", "words"),
+    [
+        (lambda bsp, x: bsp.on(2, x), "ProcessRange", "on: there is no process 2 among 2"),
+        (lambda bsp, x: bsp.on("1", x), "ProcessRange", "on: '1' is no process"),
+        (lambda bsp, x: bsp.on(1, x[1:]), "Place", r"on: .* not a view of shape \(3,\)"),
+        (lambda bsp, x: bsp.on(1, x + 1), "Registration", "on: the array is not registered"),
+        (lambda bsp, x: bsp.on(1, 3), "Registration", "on: the array is not registered"),
+        (lambda bsp, x: bsp.on(1, x)[4], "Bounds", r"get: at= does not index 'x' .*process 1"),
+        (lambda bsp, x: bsp.on(1, x)[[0, 2]], "Place", "get: at=.* is no basic index"),
+        (lambda bsp, x: np.asarray(bsp.on(1, x)), "Place", r"on process 1; write .*on\(pid, x\)"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and value.isalpha() else "",
+)
+def test_a_wrong_use_is_an_error(run, use, kind, words):
+    def main(bsp):
+        x = bsp.zeros(4)
+        bsp.sync()
+        use(bsp, x)
+
+    with pytest.raises(getattr(bsplib, f"{kind}Error"), match=words):
+        run(main)
+
+
+@pytest.mark.procs(2)
+def test_a_put_of_another_shape_is_an_error(run):
+    def main(bsp):
+        x = bsp.zeros(4)
+        bsp.sync()
+        bsp.on(1, x)[1:3] = [1, 2, 3]
+
+    with pytest.raises(bsplib.BoundsError, match=r"put: values of shape \(3,\) do not fit"):
+        run(main)
+
+
+@pytest.mark.procs(1, 3)
+def test_a_get_needs_the_shape_there_which_is_known_after_a_sync(run):
+    def main(bsp):
+        x = bsp.zeros(4)
+        bsp.on(right(bsp), x)[1:]
+
+    with pytest.raises(bsplib.PlaceError, match="known after the next sync only"):
+        run(main)
+
+
+@pytest.mark.procs(1, 3)
+def test_a_loop_over_it_is_an_error(run):
+    def main(bsp):
+        x = bsp.zeros(4)
+        for _ in bsp.on(right(bsp), x):
+            pass
+
+    with pytest.raises(TypeError, match="not iterable"):
+        run(main)
+
+
+@pytest.mark.procs(1)
+def test_it_says_where_the_array_is(run):
+    def main(bsp):
+        return repr(bsp.on(0, bsp.zeros((2, 3))))
+
+    assert run(main) == ["<array of shape (2, 3) here, on process 0>"]
+
+
+@pytest.mark.procs(2)
+def test_a_transfer_that_no_sync_ends_is_named_by_its_line(run):
+    def main(bsp):
+        x = bsp.zeros(4)
+        bsp.sync()
+        bsp.on(1, x)[0] = 1
+
+    with pytest.raises(bsplib.PendingTransferError, match=r"calls on at test_on.py:\d+"):
+        run(main)
