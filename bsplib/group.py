@@ -25,7 +25,7 @@ class                file in primitives/                      what a program cal
 ``CollectiveMail``   collective_mail.py                       (what the next two share)
 ``Exchanges``        exchanges.py                             broadcast, gather, allgather,
                                                               scatter, alltoall
-``Combinations``     combinations.py                          reduce, allreduce, scan
+``Combinations``     combinations.py                          reduce, allreduce, scan, exscan
 ``SubGroups``        subgroups.py                             partition, split, done
 ``Group``            this one                                 time, rng, charge, abort
 ==================== ======================================== ================================

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from bsplib.backends.members import named
 from bsplib.core.queue import Message
 from bsplib.errors import ShapeError, UsageError
+from bsplib.primitives.blocks import by_process
 from bsplib.primitives.collective_mail import header_of, tag_of
 from bsplib.primitives.contracts import shares
 from bsplib.primitives.exchanges import Exchanges
@@ -22,7 +22,7 @@ _WORD = 8
 
 
 class Combinations(Exchanges):
-    """Reduce, allreduce and scan."""
+    """Reduce, allreduce, scan and exscan."""
 
     def reduce(self, x: Any, op: Op | str = np.add, root: int = 0) -> Any:
         """Return ``x_0 op x_1 op ... op x_(p-1)`` on process ``root``.
@@ -155,12 +155,67 @@ class Combinations(Exchanges):
         if not job.cut:
             return self._combine(job.fold, self._operands(job, everyone[: self.pid + 1]))
         prefixes = self._combine(job.prefixes, self._operands(job, everyone))
+        return self._exchange_prefixes(job, prefixes, everyone)
+
+    @shares("Args", of=allreduce)
+    def exscan(self, x: Any, op: Op | str = np.add) -> Any:
+        """Return ``x_0 op ... op x_(pid-1)`` on each process: the exclusive prefix.
+
+        Order, arguments and choice between two ways are those of :meth:`scan`. With the
+        number of elements on each process as ``x``, the result is the position of the
+        first element of this process among all.
+
+        Returns:
+            The combination of the values of the processes before this one. On process 0
+            the identity of ``op`` in the form of ``x`` (zeros for a sum, ones for a
+            product, an empty string for a sum of strings); None where ``op`` has no
+            identity, as a minimum or a function.
+
+        Raises:
+            UsageError: ``op`` cannot be called, or is a ufunc of other than two values.
+            ShapeError: with a ufunc, the shapes differ.
+            MessageError: ``x`` cannot be pickled.
+            SyncMismatchError: a process is in no exscan.
+            OutOfSharedMemoryError: there is no room for the copy of a value.
+            PartitionError: the group cannot be used now.
+
+        Supersteps: 1 or 2.
+        Cost: (p - 1) n g + l and (p - 2) n of computation in one;
+        2 (p - 1)/p n g + 2 l and (p - 1)/p n of computation in two.
+        """
+        self._check_usable()
+        job = self._combination("exscan", x, op)
+        everyone = range(self.nprocs)
+        self._send_operand(job, everyone if job.cut else everyone[self.pid + 1 :])
+        self.sync()
+        operands = self._operands(job, everyone if job.cut else everyone[: self.pid])
+        if self.pid == 1 and job.elementwise:
+            operands[0] = operands[0].copy()  # the result, which is memory of the message as yet
+        if not job.cut:
+            return self._combine(job.fold, operands) if operands else job.identity()
+        prefixes = self._combine(job.prefixes, operands)
+        result = self._exchange_prefixes(job, [prefixes[0], *prefixes[:-1]], everyone[1:])
+        return job.identity() if self.pid == 0 else result
+
+    def _exchange_prefixes(
+        self, job: _Combination, prefixes: list[Any], receivers: Sequence[int]
+    ) -> Any:
+        """Send others the pieces of their prefixes; return the whole prefix of this process.
+
+        Args:
+            job: scan or exscan.
+            prefixes: by pid; the pieces of them that this process has combined.
+            receivers: the processes that have a prefix; on others None is returned.
+        """
         for pid in self._others():
-            self.send(pid, prefixes[pid], tag_of("scan"))
+            if pid in receivers:
+                self.send(pid, prefixes[pid], tag_of(job.operation))
         kept = self._queue.take_left(self._port.fetch)
         self.sync()
-        arrived = self._arrived("scan", everyone, kept)
-        return self._joined(job, arrived, prefixes[self.pid])
+        receives = self.pid in receivers
+        sources = range(self.nprocs) if receives else []
+        arrived = self._arrived(job.operation, sources, kept)
+        return self._joined(job, arrived, prefixes[self.pid]) if receives else None
 
     # -- what these have in common ----------------------------------------------------------------
 
@@ -193,9 +248,9 @@ class Combinations(Exchanges):
         scalar = operations.scalar_of(x)
         if scalar is not None:
             combine, payload = operations.on_scalars(op), operations.to_wire(scalar)
-            return _Scalars(operation, combine, scalar, payload, "()")
+            return _Scalars(operation, combine, scalar, payload, "()", op)
         values = np.asarray(x)
-        job = _Combination(operation, op, values, values, str(values.shape), elementwise=True)
+        job = _Combination(operation, op, values, values, str(values.shape), op, elementwise=True)
         job.cut = self.machine.two_stages_pay(values.size * _WORD, self._nprocs)
         return job
 
@@ -234,10 +289,7 @@ class Combinations(Exchanges):
             # run raises the error of the lowest superstep: this process waits for the next.
             self.sync()
         if len(set(shapes.values())) > 1:
-            pids: dict[str, list[int]] = {}
-            for pid in sorted(shapes):
-                pids.setdefault(shapes[pid], []).append(pid)
-            words = "; ".join(f"{shape} on {named(pids[shape])}" for shape in pids)
+            words = by_process(shapes)
             raise self._error(ShapeError, f"{job.operation}: the shapes of x differ: {words}")
 
     def _combine(self, function: Callable[[list[Any]], Any], operands: list[Any]) -> Any:
@@ -263,7 +315,7 @@ def _are_alike(shape: str, arrived: dict[int, Message]) -> bool:
 
 @dataclass(eq=False)
 class _Combination:
-    """One process's part in a reduce, allreduce or scan."""
+    """One process's part in a reduce, allreduce, scan or exscan."""
 
     operation: str
     """The name of the collective."""
@@ -275,6 +327,8 @@ class _Combination:
     """The same in the form in which it is sent."""
     shape: str
     """In words, the shape that the values of all processes must have."""
+    ufunc: np.ufunc | None = None
+    """What ``op`` is or stands for; None if it is another function."""
     elementwise: bool = False
     """``op`` is a ufunc, and the values are arrays of one shape."""
     cut: bool = False
@@ -294,6 +348,10 @@ class _Combination:
         for value in operands[2:]:
             total = self._onto(total, value)
         return total
+
+    def identity(self) -> Any:
+        """Return the identity of the operation in the form of the value; None if it has none."""
+        return None if self.ufunc is None else operations.identity(self.ufunc, self.given)
 
     def prefixes(self, operands: list[Any]) -> list[Any]:
         """Combine values from the left, and return every step."""

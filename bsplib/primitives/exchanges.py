@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.core.queue import Message
-from bsplib.errors import UsageError
+from bsplib.errors import BspError, UsageError
+from bsplib.primitives import blocks
 from bsplib.primitives.collective_mail import CollectiveMail, copied, header_of, tag_of, unpack
 from bsplib.transfers.registry import DtypeCode, decode_dtype, encode_dtype
 
@@ -75,18 +76,24 @@ class Exchanges(CollectiveMail):
             pieces.flat[self._piece(pid, pieces.flat.size)] = self._unwrap(message, copy=False)
         return pieces.whole()
 
-    def gather(self, x: Any, root: int = 0) -> list[Any] | None:
-        """Return the ``x`` of all processes on process ``root``.
+    def gather(self, x: Any, root: int = 0, *, axis: int | None = None) -> Any:
+        """Return the ``x`` of all processes on process ``root``, as a list or joined.
 
         Args:
             x: an array, a number, bytes or any picklable object; of any size.
             root: process that receives them.
+            axis: along which arrays are joined, in the order of the pids, as by
+                ``numpy.concatenate``; None for the list of the values.
 
         Returns:
-            The values by pid on the root; None on the others.
+            The values by pid on the root, or with ``axis`` one array; None on the others.
 
         Raises:
             ProcessRangeError: ``root`` is no process of this group.
+            UsageError: ``axis`` is no integer.
+            ShapeError: an array has no such axis, or they differ along another one.
+            DtypeError: with ``axis``, there is no dtype for all of them, or one holds
+                Python objects.
             MessageError: ``x`` cannot be pickled.
             SyncMismatchError: a process is in no gather, or in one to elsewhere.
             OutOfSharedMemoryError: there is no room for the copy of a value.
@@ -97,21 +104,31 @@ class Exchanges(CollectiveMail):
         (p - 1) n.
         """
         receiver = self._check_call("gather", root)
-        own = self._send_or_own("gather", receiver, x)
+        own = self._send_or_own("gather", receiver, self._block("gather", x, axis))
         self.sync()
-        arrived = self._arrived("gather", range(self.nprocs) if self.pid == receiver else [])
-        return self._by_pid(arrived, own) if self.pid == receiver else None
+        if self.pid != receiver:
+            self._arrived("gather", [])
+            return None
+        return self._listed_or_joined(
+            "gather", self._arrived("gather", range(self.nprocs)), own, axis
+        )
 
-    def allgather(self, x: Any) -> list[Any]:
-        """Return the ``x`` of all processes on every process.
+    def allgather(self, x: Any, *, axis: int | None = None) -> Any:
+        """Return the ``x`` of all processes on every process, as a list or joined.
 
         Args:
             x: an array, a number, bytes or any picklable object; of any size.
+            axis: along which arrays are joined, in the order of the pids, as by
+                ``numpy.concatenate``; None for the list of the values.
 
         Returns:
-            The values by pid.
+            The values by pid, or with ``axis`` one array.
 
         Raises:
+            UsageError: ``axis`` is no integer.
+            ShapeError: an array has no such axis, or they differ along another one.
+            DtypeError: with ``axis``, there is no dtype for all of them, or one holds
+                Python objects.
             MessageError: ``x`` cannot be pickled.
             SyncMismatchError: a process is in no allgather.
             OutOfSharedMemoryError: there is no room for the copy of a value.
@@ -122,24 +139,33 @@ class Exchanges(CollectiveMail):
         the largest and the sum of all but the smallest.
         """
         self._check_usable()
-        return self._exchange("allgather", x)
+        return self._exchange("allgather", self._block("allgather", x, axis), axis)
 
     # -- parts ----------------------------------------------------------------------------
 
-    def scatter(self, parts: Sequence[Any] | None, root: int = 0) -> Any:
+    def scatter(
+        self, parts: Sequence[Any] | None, root: int = 0, *, axis: int | None = None
+    ) -> Any:
         """Return part ``pid`` of process ``root``'s parts on each process.
 
         Args:
-            parts: one part for each process, by pid, of any sizes; an array is cut
-                along its first axis. Ignored on processes other than the root.
+            parts: one part for each process, by pid, of any sizes: a list, or an array
+                whose first axis has an index for each process; with ``axis`` an array
+                of any shape. Ignored on processes other than the root.
             root: process that has them.
+            axis: along which the array is cut into a block for each process, as by
+                ``numpy.array_split``: the first blocks are longer by one element where
+                they cannot be equal. What the root says counts.
 
         Returns:
-            The part.
+            The part, or the block.
 
         Raises:
             ProcessRangeError: ``root`` is no process of this group.
-            UsageError: there are more or fewer parts than processes.
+            UsageError: there are more or fewer parts than processes, or ``axis`` is no
+                integer.
+            ShapeError: the array has no such axis.
+            DtypeError: with ``axis``, the array holds Python objects.
             MessageError: a part cannot be pickled.
             SyncMismatchError: the root is in no scatter, or in one from elsewhere.
             OutOfSharedMemoryError: there is no room for the copy of a value.
@@ -150,24 +176,35 @@ class Exchanges(CollectiveMail):
         (p - 1) n.
         """
         source = self._check_call("scatter", root)
-        own = self._send_parts("scatter", parts) if self.pid == source else None
+        own = None
+        if self.pid == source:
+            own = self._send_parts("scatter", self._blocks("scatter", parts, axis))
         self.sync()
         arrived = self._arrived("scatter", [source])
         return own if self.pid == source else self._unwrap(arrived[source])
 
-    def alltoall(self, parts: Sequence[Any]) -> list[Any]:
+    def alltoall(self, parts: Sequence[Any], *, axis: int | tuple[int, int] | None = None) -> Any:
         """Send part i to process i, and return what the processes sent here.
 
         Args:
-            parts: one part for each process, by pid, of any sizes; an array is cut
-                along its first axis. None where there is nothing for a process.
+            parts: one part for each process, by pid, of any sizes: a list, or an array
+                whose first axis has an index for each process; with ``axis`` an array
+                of any shape. None where there is nothing for a process.
+            axis: along which the array is cut into a block for each process, as by
+                ``numpy.array_split``, and the blocks that come are joined. With two
+                axes it is cut along the first and joined along the second one: a matrix
+                in blocks of rows becomes one in blocks of columns by ``axis=(1, 0)``.
 
         Returns:
             By pid, the part that each process had for this one; None from a process
-            that had nothing.
+            that had nothing. With ``axis`` one array.
 
         Raises:
-            UsageError: there are more or fewer parts than processes.
+            UsageError: there are more or fewer parts than processes, or ``axis`` is
+                neither an integer nor two.
+            ShapeError: the array has no such axis, or blocks differ along another one.
+            DtypeError: with ``axis``, there is no dtype for all blocks, or the array
+                holds Python objects.
             MessageError: a part cannot be pickled.
             SyncMismatchError: a process is in another collective.
             OutOfSharedMemoryError: there is no room for the copy of a value.
@@ -178,13 +215,16 @@ class Exchanges(CollectiveMail):
         process, its part for itself apart. None is not sent and costs nothing.
         """
         self._check_usable()
-        own = self._send_parts("alltoall", parts)
+        two = isinstance(axis, tuple) and len(axis) == 2 and None not in axis
+        along, joined = axis if two else (axis, axis)
+        self._block("alltoall", parts, joined)
+        own = self._send_parts("alltoall", self._blocks("alltoall", parts, along))
         self.sync()
-        return self._by_pid(self._taken("alltoall"), own)
+        return self._listed_or_joined("alltoall", self._taken("alltoall"), own, joined)
 
     # -- what these have in common --------------------------------------------------------------
 
-    def _exchange(self, operation: str, x: Any) -> list[Any]:
+    def _exchange(self, operation: str, x: Any, axis: int | None = None) -> Any:
         """Exchange one value of each process with all: allgather, and the choices of a split."""
         data, pickled = self._pack(operation, x)
         tag = tag_of(operation, pickled)
@@ -192,7 +232,38 @@ class Exchanges(CollectiveMail):
             self.send(pid, data, tag)
         own = unpack(copied(data), pickled=pickled)
         self.sync()
-        return self._by_pid(self._arrived(operation, range(self.nprocs)), own)
+        arrived = self._arrived(operation, range(self.nprocs))
+        return self._listed_or_joined(operation, arrived, own, axis)
+
+    def _block(self, operation: str, x: Any, axis: int | None) -> Any:
+        """Return a value, or the array that it is where the result is joined along an axis."""
+        if axis is None:
+            return x
+        try:
+            return blocks.block(operation, self._to_read(operation, x), axis)
+        except BspError as error:
+            self._fail(error)
+
+    def _blocks(self, operation: str, parts: Any, axis: int | None) -> Any:
+        """Return parts, or the blocks of an array that is cut along an axis."""
+        if axis is None:
+            return parts
+        try:
+            return blocks.cut(operation, self._to_read(operation, parts), self._nprocs, axis)
+        except BspError as error:
+            self._fail(error)
+
+    def _listed_or_joined(
+        self, operation: str, arrived: dict[int, Message], own: Any, axis: int | None
+    ) -> Any:
+        """Return the values of all processes as a list, or joined along an axis."""
+        values = self._by_pid(arrived, own, copy=axis is None)
+        if axis is None:
+            return values
+        try:
+            return blocks.join(operation, values, axis)
+        except BspError as error:
+            self._fail(error)
 
     def _check_parts(self, operation: str, parts: Any) -> None:
         try:
@@ -210,11 +281,14 @@ class Exchanges(CollectiveMail):
                 f"process has one",
             )
 
-    def _by_pid(self, arrived: dict[int, Message], own: Any) -> list[Any]:
-        """Return the values that arrived, by source; None where a process sent nothing."""
+    def _by_pid(self, arrived: dict[int, Message], own: Any, *, copy: bool = True) -> list[Any]:
+        """Return the values that arrived, by source; None where a process sent nothing.
+
+        Without ``copy`` arrays are views until the sync.
+        """
         values = [None] * self.nprocs
         for pid, message in arrived.items():
-            values[pid] = self._unwrap(message)
+            values[pid] = self._unwrap(message, copy=copy)
         values[self.pid] = own
         return values
 

@@ -72,6 +72,30 @@ def on_scalars(ufunc: np.ufunc) -> Op:
     return combine
 
 
+def identity(ufunc: np.ufunc, value: Any) -> Any:
+    """Return what a ufunc combines with any value to that value, in the form of a value.
+
+    Args:
+        ufunc: combines two values.
+        value: scalar of Python or of numpy, or array.
+
+    Returns:
+        A scalar or an array like the result for two such values; None if there is no identity.
+    """
+    if isinstance(value, str | bytes) and not isinstance(value, np.generic):
+        return type(value)() if ufunc is np.add else None
+    if type(value) in _NUMBERS:
+        one = type(value)(1)
+        kind = type(on_scalars(ufunc)(one, one))
+        return None if ufunc.identity is None else kind(ufunc.identity)
+    empty = np.empty(0, np.asarray(value).dtype)
+    if empty.dtype.kind in "SU":
+        return np.zeros(np.shape(value), empty.dtype)[()] if ufunc is np.add else None
+    if ufunc.identity is None:
+        return None
+    return np.full(np.shape(value), ufunc.identity).astype(ufunc(empty, empty).dtype)[()]
+
+
 def _has_nan(a: Any, b: Any) -> bool:
     """Tell whether a value is NaN, which numpy's minimum and maximum return."""
     return bool(a != a or b != b)  # noqa: PLR0124  # NaN differs from itself

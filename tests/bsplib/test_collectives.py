@@ -462,7 +462,7 @@ def test_the_result_of_a_combination_is_the_callers_own(run, nprocs, machine):
 
 @pytest.mark.procs(least=2)
 @BOTH
-@pytest.mark.parametrize("operation", ["reduce", "allreduce", "scan"])
+@pytest.mark.parametrize("operation", ["reduce", "allreduce", "scan", "exscan"])
 def test_shapes_that_differ_are_named_with_their_processes(run, nprocs, machine, operation):
     def main(bsp):
         getattr(bsp, operation)(np.ones(4 if bsp.pid == 1 else 3))
@@ -475,7 +475,7 @@ def test_shapes_that_differ_are_named_with_their_processes(run, nprocs, machine,
 
 
 @pytest.mark.procs(least=3)
-@pytest.mark.parametrize("operation", ["reduce", "allreduce", "scan"])
+@pytest.mark.parametrize("operation", ["reduce", "allreduce", "scan", "exscan"])
 @pytest.mark.parametrize("odd", ["first", "last"])
 def test_shapes_are_named_where_they_lead_to_different_ways(run, nprocs, operation, odd):
     which = 0 if odd == "first" else nprocs - 1
@@ -494,7 +494,7 @@ def test_shapes_are_named_where_they_lead_to_different_ways(run, nprocs, operati
 
 
 @pytest.mark.procs(1, 2)
-@pytest.mark.parametrize("operation", ["reduce", "allreduce", "scan"])
+@pytest.mark.parametrize("operation", ["reduce", "allreduce", "scan", "exscan"])
 @pytest.mark.parametrize(
     ("op", "words"),
     [
@@ -525,6 +525,7 @@ UNROOTED = {
     "alltoall": lambda bsp: bsp.alltoall([1] * bsp.nprocs),
     "allreduce": lambda bsp: bsp.allreduce(1),
     "scan": lambda bsp: bsp.scan(1),
+    "exscan": lambda bsp: bsp.exscan(1),
 }
 
 
@@ -583,6 +584,7 @@ def test_a_process_in_another_collective_is_a_mismatch(run, operation):
         lambda bsp, x: bsp.reduce(x, max),
         lambda bsp, x: bsp.allreduce(x, max),
         lambda bsp, x: bsp.scan(x, max),
+        lambda bsp, x: bsp.exscan(x, max),
     ],
 )
 def test_a_value_that_cannot_be_pickled_is_an_error_at_any_number_of_processes(run, call):
@@ -622,6 +624,7 @@ EVERY = {
     "reduce": lambda bsp: bsp.reduce(np.arange(9)),
     "allreduce": lambda bsp: bsp.allreduce(np.arange(9)),
     "scan": lambda bsp: bsp.scan(np.arange(9)),
+    "exscan": lambda bsp: bsp.exscan(np.arange(9)),
 }
 
 
@@ -785,6 +788,7 @@ def test_moving_values_costs_what_is_promised(run, nprocs, tmp_path, call, stage
         lambda bsp, x: bsp.reduce(x, root=bsp.nprocs - 1),
         lambda bsp, x: bsp.allreduce(x),
         lambda bsp, x: bsp.scan(x),
+        lambda bsp, x: bsp.exscan(x),
     ],
 )
 def test_combining_costs_what_is_promised(run, nprocs, tmp_path, machine, call):

@@ -1,0 +1,84 @@
+"""Arrays that collectives cut into blocks along an axis, or join from blocks."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bsplib.backends.members import named
+from bsplib.errors import DtypeError, ShapeError, UsageError
+from bsplib.transfers.place import Array
+
+
+def block(operation: str, x: Any, axis: Any) -> Array:
+    """Return a value as an array that has an axis.
+
+    Args:
+        operation: the collective.
+        x: what ``numpy.asarray`` takes.
+        axis: of the array; a negative one counts from the last.
+
+    Raises:
+        UsageError: ``axis`` is no integer.
+        ShapeError: the array has no such axis.
+        DtypeError: the array holds Python objects.
+    """
+    values = np.asarray(x)
+    try:
+        number = operator.index(axis)
+    except TypeError:
+        raise UsageError(f"{operation}: axis is {axis!r}; it is an integer, or None") from None
+    if values.dtype.hasobject:
+        raise DtypeError(
+            f"{operation}: x is no array of numbers or strings (its dtype is {values.dtype}); "
+            f"leave out axis={axis}, which is for arrays"
+        )
+    if not -values.ndim <= number < values.ndim:
+        raise ShapeError(f"{operation}: an array of shape {values.shape} has no axis {axis}")
+    return values
+
+
+def cut(operation: str, x: Any, nprocs: int, axis: Any) -> list[Array]:
+    """Return the blocks of an array: as ``numpy.array_split``, the first ones are longer by one.
+
+    Raises:
+        Exception: what :func:`block` raises.
+    """
+    return np.array_split(block(operation, x, axis), nprocs, axis=axis)
+
+
+def join(operation: str, blocks: Sequence[Array], axis: int) -> Array:
+    """Return the array that blocks make along an axis.
+
+    Args:
+        operation: the collective.
+        blocks: by pid.
+        axis: that all of them have.
+
+    Raises:
+        ShapeError: they differ along another axis.
+        DtypeError: they have no common dtype.
+    """
+    try:
+        return np.concatenate(blocks, axis)
+    except ValueError:
+        shapes = by_process({pid: np.shape(each) for pid, each in enumerate(blocks)})
+        raise ShapeError(
+            f"{operation}: blocks of these shapes cannot be joined along axis {axis}: {shapes}"
+        ) from None
+    except TypeError:
+        dtypes = by_process({pid: np.asarray(each).dtype for pid, each in enumerate(blocks)})
+        raise DtypeError(
+            f"{operation}: blocks of these dtypes cannot be joined: {dtypes}"
+        ) from None
+
+
+def by_process(properties: Mapping[int, Any]) -> str:
+    """Return in words each property that values have, and the processes whose value has it."""
+    pids: dict[str, list[int]] = {}
+    for pid in sorted(properties):
+        pids.setdefault(str(properties[pid]), []).append(pid)
+    return "; ".join(f"{words} on {named(pids[words])}" for words in pids)
