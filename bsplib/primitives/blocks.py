@@ -41,6 +41,13 @@ def block(operation: str, x: Any, axis: Any) -> Array:
     return values
 
 
+def two_axes(axis: Any) -> tuple[Any, Any]:
+    """Return the axis along which an array is cut, and that along which blocks are joined."""
+    if isinstance(axis, tuple) and len(axis) == 2 and None not in axis:
+        return axis
+    return axis, axis
+
+
 def cut(operation: str, x: Any, nprocs: int, axis: Any) -> list[Array]:
     """Return the blocks of an array: as ``numpy.array_split``, the first ones are longer by one.
 

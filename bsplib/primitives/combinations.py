@@ -186,7 +186,7 @@ class Combinations(Exchanges):
         self._check_usable()
         job = self._combination("exscan", x, op)
         everyone = range(self.nprocs)
-        self._send_operand(job, everyone if job.cut else everyone[self.pid + 1 :])
+        self._send_operand(job, everyone if job.cut else everyone[self.pid :])
         self.sync()
         operands = self._operands(job, everyone if job.cut else everyone[: self.pid])
         if self.pid == 1 and job.elementwise:

@@ -215,8 +215,7 @@ class Exchanges(CollectiveMail):
         process, its part for itself apart. None is not sent and costs nothing.
         """
         self._check_usable()
-        two = isinstance(axis, tuple) and len(axis) == 2 and None not in axis
-        along, joined = axis if two else (axis, axis)
+        along, joined = blocks.two_axes(axis)
         self._block("alltoall", parts, joined)
         own = self._send_parts("alltoall", self._blocks("alltoall", parts, along))
         self.sync()

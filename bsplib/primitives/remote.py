@@ -17,6 +17,7 @@ from bsplib.primitives.arrays import Arrays
 from bsplib.primitives.contracts import shares
 from bsplib.primitives.remote_array import RemoteArray
 from bsplib.transfers import messages
+from bsplib.transfers.coordinates import elements
 from bsplib.transfers.delivery import (
     PendingGet,
 )
@@ -230,7 +231,7 @@ class RemoteAccess(Arrays):
     def put_at(
         self,
         pids: ArrayLike,
-        indices: ArrayLike,
+        indices: ArrayLike | tuple[ArrayLike, ...],
         values: ArrayLike,
         dst: Any,
         op: np.ufunc | str | None = None,
@@ -243,8 +244,11 @@ class RemoteAccess(Arrays):
 
         Args:
             pids: receiving processes, broadcast against the other two.
-            indices: elements of the array there in C order, none negative.
-            values: cast (same_kind) to the dtype of ``dst``.
+            indices: elements of the array there in C order, none negative; or a tuple of
+                index arrays, one for each axis there. With fewer than axes whole
+                sub-arrays are written: ``(rows,)`` names rows of a matrix.
+            values: cast (same_kind) to the dtype of ``dst``; for sub-arrays, their axes
+                come last.
             dst: registered array, as a whole.
             op: binary ufunc such as ``numpy.add``, or its name, as for ``reduce``;
                 None to write.
@@ -271,8 +275,9 @@ class RemoteAccess(Arrays):
             code = encode_op("put_at", op, dtype)
             if self._watch is not None:
                 values = self._watch.source(values, "put_at")
-            to, at, what = broadcast("put_at", pids, indices, cast_values("put_at", values, dtype))
-            words = self._words("put_at", registration, to, at)
+            named = elements("put_at", registration, pids, indices, self.nprocs)
+            to, at, what = broadcast("put_at", *named[:2], cast_values("put_at", values, dtype))
+            words = self._words("put_at", registration, to, at, named.inner)
             for pid, where, payload in words.deal(what.reshape(-1), self._port.stage):
                 outgoing = self._outgoing(pid)
                 outgoing.add_words(WordsPut(registration.slot, code, 1), where, payload)
@@ -282,7 +287,11 @@ class RemoteAccess(Arrays):
             self._fail(error)
 
     def get_at(
-        self, pids: ArrayLike, indices: ArrayLike, src: Any, out: Array | None = None
+        self,
+        pids: ArrayLike,
+        indices: ArrayLike | tuple[ArrayLike, ...],
+        src: Any,
+        out: Array | None = None,
     ) -> Array:
         """Read single words of ``src`` on many processes at the end of the superstep.
 
@@ -290,7 +299,9 @@ class RemoteAccess(Arrays):
 
         Args:
             pids: processes to read from, broadcast against ``indices``.
-            indices: elements of the array there in C order, none negative.
+            indices: elements of the array there in C order, none negative; or a tuple of
+                index arrays, one for each axis there. With fewer than axes whole
+                sub-arrays are read, whose axes come last: ``(rows,)`` names rows.
             src: registered array, as a whole.
             out: writable array of the broadcast shape; a new one if None.
 
@@ -314,9 +325,10 @@ class RemoteAccess(Arrays):
         try:
             registration = whole_array("get_at", self._registry, src)
             dtype = dtype_there("get_at", registration)
-            of, at = broadcast("get_at", pids, indices)
+            named = elements("get_at", registration, pids, indices, self.nprocs)
+            of, at = broadcast("get_at", *named[:2])
             destination = check_out("get_at", out, at.shape, dtype)
-            words = self._words("get_at", registration, of, at)
+            words = self._words("get_at", registration, of, at, named.inner)
             for pid, where, positions in words.deal_positions(self._port.stage):
                 nbytes = words.numbers[pid] * dtype.itemsize
                 outgoing = self._outgoing_of_get(pid)
@@ -332,13 +344,18 @@ class RemoteAccess(Arrays):
         return destination
 
     def _words(
-        self, operation: str, registration: Registration, pids: Array, indices: Array
+        self,
+        operation: str,
+        registration: Registration,
+        pids: Array,
+        indices: Array,
+        inner: tuple[int, ...] | None,
     ) -> Words:
         """Sort the words of a call by process, with every check that is possible now."""
         words = sort_by_process(operation, pids, indices, self.nprocs)
         check_there(operation, registration, words)
         if registration.extents is None and words.numbers:
-            self._unresolved.append(UncheckedWords(operation, registration, words))
+            self._unresolved.append(UncheckedWords(operation, registration, words, inner))
         return words
 
 

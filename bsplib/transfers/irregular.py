@@ -144,16 +144,42 @@ class _Room:
 
 
 class UncheckedWords:
-    """Words of one call whose bounds can only be checked at the sync."""
+    """Words of one call whose bounds can only be checked at the sync.
 
-    def __init__(self, operation: str, registration: Registration, words: Words) -> None:
+    Args:
+        operation: the primitive.
+        registration: the array.
+        words: the words of the call.
+        inner: shape, without the first axis, for which indices along axes were converted;
+            None where they were given in C order.
+    """
+
+    def __init__(
+        self,
+        operation: str,
+        registration: Registration,
+        words: Words,
+        inner: tuple[int, ...] | None = None,
+    ) -> None:
         self._operation = operation
         self._registration = registration
         self._words = words.copied()
+        self._inner = inner
 
     def resolve(self) -> None:
         """Raise if a word lies outside the array there."""
         check_there(self._operation, self._registration, self._words)
+        extents = self._registration.extents
+        if self._inner is None or extents is None:
+            return
+        for pid in self._words.numbers:
+            extent = extents[pid]
+            if extent is not None and extent.shape[1:] != self._inner:
+                raise BoundsError(
+                    f"{self._operation}: the array made in this superstep has shape "
+                    f"{extent.shape} on process {pid}, and another one here; sync before you name "
+                    f"its elements by several indices"
+                )
 
 
 def whole_array(operation: str, registry: Registry, place: Any) -> Registration:
@@ -238,14 +264,19 @@ def sort_by_process(operation: str, pids: Array, indices: Array, nprocs: int) ->
         to = _numbers(pids)
         numbers, highest = _count(to, flat, nprocs)
     if numbers is None:
-        raise ProcessRangeError(
-            f"{operation}: there is no process {_wrong(pids)} among {nprocs} (0 to {nprocs - 1})"
-        )
+        raise no_process(operation, pids, nprocs)
     if highest >= _NEGATIVE:
         wrong = _wrong(indices)
         what = "is negative" if wrong < 0 else "is larger than any array"
         raise BoundsError(f"{operation}: index {wrong} {what}")
     return Words(numbers, to, flat, highest)
+
+
+def no_process(operation: str, pids: Array, nprocs: int) -> ProcessRangeError:
+    """Return the error for pids of which one is no process."""
+    return ProcessRangeError(
+        f"{operation}: there is no process {_wrong(pids)} among {nprocs} (0 to {nprocs - 1})"
+    )
 
 
 def _count(pids: Indices, indices: Indices, nprocs: int) -> tuple[dict[int, int] | None, int]:

@@ -701,3 +701,191 @@ def test_scopes_nest_and_let_pop_reg_and_errors_pass(run):
         return first
 
     assert set(run(main)) == {1}
+
+
+# -- index arrays for axes, and whole rows ---------------------------------------------------------
+
+
+def grid():
+    return np.arange(12, dtype=np.int64).reshape(4, 3)
+
+
+@pytest.mark.procs(1, 2, 3)
+def test_a_tuple_of_index_arrays_names_elements_by_their_axes(run, nprocs):
+    pids = np.arange(4) % nprocs
+    rows, columns = np.array([3, 0, 1, 2]), np.array([0, 2, 1, 0])
+
+    def main(bsp):
+        x = bsp.array(grid() + 100 * bsp.pid)
+        bsp.sync()
+        got = bsp.get_at(pids, (rows, columns), x)
+        if bsp.pid == 0:
+            bsp.put_at(pids, (rows, columns), [-1, -2, -3, -4], x)
+        bsp.sync()
+        return got.tolist(), x.tolist()
+
+    expected = [grid() + 100 * pid for pid in range(nprocs)]
+    got = [
+        int(expected[pid][row, column])
+        for pid, row, column in zip(pids, rows, columns, strict=True)
+    ]
+    for value, pid, row, column in zip((-1, -2, -3, -4), pids, rows, columns, strict=True):
+        expected[pid][row, column] = value
+    assert run(main) == [(got, expected[pid].tolist()) for pid in range(nprocs)]
+
+
+@pytest.mark.procs(1, 2, 3)
+@pytest.mark.parametrize("one", [False, True], ids=["many processes", "one process"])
+def test_fewer_index_arrays_than_axes_name_whole_rows(run, nprocs, one):
+    rows = np.array([2, 0, 3])
+    pids = nprocs - 1 if one else np.arange(3) % nprocs
+
+    def main(bsp):
+        x = bsp.array(grid() + 100 * bsp.pid)
+        bsp.sync()
+        got = bsp.get_at(pids, (rows,), x)
+        if bsp.pid == 0:
+            bsp.put_at(pids, (rows,), -np.arange(9).reshape(3, 3), x)
+        bsp.sync()
+        return got.tolist(), x.tolist()
+
+    there = np.broadcast_to(pids, 3)
+    expected = [grid() + 100 * pid for pid in range(nprocs)]
+    got = [expected[pid][row].tolist() for pid, row in zip(there, rows, strict=True)]
+    for number, (pid, row) in enumerate(zip(there, rows, strict=True)):
+        expected[pid][row] = -np.arange(3 * number, 3 * number + 3)
+    assert run(main) == [(got, expected[pid].tolist()) for pid in range(nprocs)]
+
+
+@pytest.mark.procs(1, 3)
+def test_a_single_row_and_a_single_value_are_broadcast(run):
+    def main(bsp):
+        x = bsp.zeros((2, 3), int)
+        y = bsp.zeros((2, 3), int)
+        if bsp.pid == 0:
+            bsp.put_at(range(bsp.nprocs), (1,), [4, 5, 6], x)
+            bsp.put_at(0, ([0, 1],), 7, y, op="sum")
+        bsp.sync()
+        got = bsp.get_at(0, (1,), x)
+        bsp.sync()
+        return x.tolist(), got.tolist(), int(y.sum()) if bsp.pid == 0 else 42
+
+    assert set(map(str, run(main))) == {str(([[0, 0, 0], [4, 5, 6]], [4, 5, 6], 42))}
+
+
+@pytest.mark.procs(1, 3)
+def test_rows_are_combined_with_an_op_in_the_order_of_the_processes(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros((3, 2), int)
+        bsp.sync()
+        bsp.put_at(0, ([1, 1, 2],), [[1, 10], [2, 20], [3, 30]], x, op=np.add)
+        bsp.sync()
+        return x.tolist()
+
+    assert run(main)[0] == [[0, 0], [3 * nprocs, 30 * nprocs], [3 * nprocs, 30 * nprocs]]
+
+
+@pytest.mark.procs(2, 3)
+def test_index_arrays_count_in_the_shape_there(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros((2, 2 + bsp.pid), int)
+        bsp.sync()
+        everyone = np.arange(bsp.nprocs)
+        if bsp.pid == 0:
+            bsp.put_at(everyone, (1, everyone + 1), everyone + 5, x)
+        bsp.sync()
+        got = bsp.get_at(everyone, (1, everyone + 1), x)
+        bsp.sync()
+        return x[1, -1], x.sum(), got.tolist()
+
+    assert run(main) == [
+        (5 + pid, 5 + pid, [5 + k for k in range(nprocs)]) for pid in range(nprocs)
+    ]
+
+
+@pytest.mark.procs(2, 3)
+def test_rows_of_one_length_may_be_many_or_few_on_a_process(run, nprocs):
+    def main(bsp):
+        x = bsp.zeros((bsp.pid + 1, 2), int)
+        bsp.sync()
+        everyone = np.arange(bsp.nprocs)
+        bsp.put_at(everyone, (everyone,), [3, 4], x)
+        bsp.sync()
+        return x[-1].tolist(), int(x.sum())
+
+    assert run(main) == [([3, 4], 7)] * nprocs
+
+
+@pytest.mark.procs(1, 3)
+def test_index_arrays_may_name_arrays_made_in_this_superstep(run):
+    def main(bsp):
+        x = bsp.zeros((2, 3), int)
+        bsp.put_at(0, ([0, 1], [2, 1]), [5, 6], x)
+        bsp.sync()
+        return x.tolist()
+
+    assert run(main)[0] == [[0, 0, 5], [0, 6, 0]]
+
+
+@pytest.mark.procs(2, 3)
+def test_an_array_made_in_this_superstep_with_another_shape_there_is_an_error(run):
+    def main(bsp):
+        x = bsp.zeros((2, 3 + bsp.pid), int)
+        if bsp.pid == 0:
+            bsp.put_at(1, (0, 1), 5, x)
+        bsp.sync()
+
+    with pytest.raises(bsplib.BoundsError, match=r"shape \(2, 4\) on process 1, .* sync before"):
+        run(main)
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize(
+    ("indices", "kind", "words"),
+    [
+        (((), ()), "Place", None),
+        ((), "Place", "empty tuple; it has an index for each axis"),
+        ((0, 0, 0), "Place", "3 index arrays are given for an array of 2 axes"),
+        ((slice(2), 0), "Place", r"integers or arrays of them, not slice\(None, 2, None\)"),
+        (([0.5], 0), "Place", "not an array of float64"),
+        (([0, 1], [0, 1, 2]), "Place", r"shapes .* do not go together"),
+        ((-1, 0), "Bounds", "index -1 on axis 0 is negative"),
+        (([0, 4, 5], 0), "Bounds", r"2 of 3 .*process 1 \(index 4 on axis 0, size 4\)"),
+        ((0, [0, 3]), "Bounds", r"1 of 2 .*process 1 \(index 3 on axis 1, size 3\)"),
+        (([4],), "Bounds", r"index 4 on axis 0, size 4"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("alike", [True, False])
+def test_wrong_indices_of_axes_are_errors(run, indices, kind, words, alike):
+    def main(bsp):
+        x = bsp.zeros((4, 3) if alike or bsp.pid else (9, 9))
+        bsp.sync()
+        bsp.get_at(1, indices, x)
+        bsp.sync()
+
+    if words is None:  # no elements
+        run(main)
+        return
+    with pytest.raises(getattr(bsplib, f"{kind}Error"), match=f"get_at: .*{words}"):
+        run(main)
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize(
+    ("pids", "kind", "words"),
+    [
+        (2, "ProcessRange", "no process 2 among 2"),
+        ([0, 5], "ProcessRange", "no process 5 among 2"),
+        (0.5, "Place", "pids are integers"),
+        ([0, 1], "Place", r"sub-arrays of shapes \[\(3,\), \(9,\)\] cannot be named in one call"),
+    ],
+)
+def test_wrong_processes_of_rows_are_errors(run, pids, kind, words):
+    def main(bsp):
+        x = bsp.zeros((4, 3) if bsp.pid else (9, 9))
+        bsp.sync()
+        bsp.get_at(pids, (0,), x)
+
+    with pytest.raises(getattr(bsplib, f"{kind}Error"), match=words):
+        run(main)
