@@ -15,15 +15,15 @@ from threadpoolctl import LibController, ThreadpoolController
 _VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def _is_set_by_user() -> bool:
-    """Tell whether the user has set the number of threads."""
-    return any(name in os.environ for name in _VARIABLES)
+def set_by_user() -> dict[str, str]:
+    """Return the variables by which the user has set the number of threads, with their values."""
+    return {name: os.environ[name] for name in _VARIABLES if name in os.environ}
 
 
 @contextlib.contextmanager
 def one_thread_where_loaded() -> Iterator[None]:
     """Let processes that start in the block load BLAS with one thread, unless the user set more."""
-    if _is_set_by_user():
+    if set_by_user():
         yield
         return
     os.environ.update(dict.fromkeys(_VARIABLES, "1"))
@@ -45,7 +45,7 @@ def one_thread_where_forked() -> Iterator[None]:
     not allow the threads, OpenBLAS raises SIGINT: end the processes before, or make sure that
     the threads can be started.
     """
-    if _is_set_by_user():
+    if set_by_user():
         yield
         return
     counts = _counts(len(sys.modules))
@@ -95,7 +95,7 @@ def _count_of(pool: LibController) -> ctypes.c_int | None:
 
 def threads_to_come() -> int:
     """Return the greatest number of threads that BLAS starts after a fork."""
-    if _is_set_by_user():
+    if set_by_user():
         return 0
     pools = _thread_pools(len(sys.modules)).lib_controllers
     return sum(pool.num_threads - 1 for pool in pools)

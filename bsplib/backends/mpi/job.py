@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TextIO
 from weakref import WeakSet
 
+from bsplib.backends import blas
 from bsplib.backends.launching import Death, Ended, JobRunner, Report, Work
 from bsplib.backends.mpi import control, streams
 from bsplib.backends.mpi.hub import Hub, News
@@ -54,7 +55,7 @@ class Job:
     def __init__(self, size: int, starter: Starter) -> None:
         self.size = self.nprocs = size
         self.starter = starter
-        self._library = _library(starter)
+        self._loads = _loads(starter)
         self.busy = False
         self.started = False
         self._ended = False
@@ -82,7 +83,7 @@ class Job:
 
     def fits(self, nprocs: int, starter: Starter) -> bool:
         """Tell whether a run of so many processes, started in some way, can have its ranks."""
-        same = (self.starter.command, self._library) == (starter.command, _library(starter))
+        same = (self.starter.command, self._loads) == (starter.command, _loads(starter))
         return self.size >= nprocs and same
 
     def is_sound(self) -> bool:
@@ -322,8 +323,10 @@ class Job:
         self._launcher, self._ended = None, True
 
 
-def _library(starter: Starter) -> str | None:
-    return dict(starter.variables).get(LIBRARY, os.environ.get(LIBRARY))
+def _loads(starter: Starter) -> tuple[str | None, dict[str, str]]:
+    """Return what decides how ranks load libraries: that of MPI, and the threads of BLAS."""
+    library = dict(starter.variables).get(LIBRARY, os.environ.get(LIBRARY))
+    return library, blas.set_by_user()
 
 
 _open: WeakSet[Job] = WeakSet()
