@@ -288,6 +288,8 @@ class Link:
         ready: Callable[[], object],
         suspect: Callable[[], None],
         ask: Callable[[], None] = _nothing,
+        *,
+        for_heads: bool = False,
     ) -> None:
         """Return as soon as ``ready()``.
 
@@ -295,13 +297,15 @@ class Link:
             ready: what heads, sends or receives make true for good.
             suspect: called from time to time; raises if that can never happen.
             ask: called less often, before ``suspect``: asks others where they are.
+            for_heads: it waits for heads, and receives nothing large meanwhile.
 
         Raises:
             Stopped: the run ends.
         """
         if ready():
             return
-        patience = Patience(self.stop, self._polls)
+        only_waits = for_heads and not self.unsent
+        patience = Patience(self.stop, self._polls, only_waits=only_waits)
         while True:
             self.pump()
             if ready():

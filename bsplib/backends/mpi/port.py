@@ -260,6 +260,7 @@ class MpiPort(Port):
             lambda: len(posts) == nothers,
             lambda: self._suspect(posts),
             lambda: self._ask(rank for rank in self._ranks if rank not in posts),
+            for_heads=True,
         )
 
     def _arrivals(
@@ -482,7 +483,12 @@ class MpiPort(Port):
                     why = ENDED_BY_SYNC
                 self._raise_if(why, "oblsync", pid)
 
-        self._link.wait(lambda: not ranks.isdisjoint(came), suspect, lambda: self._ask(ranks))
+        self._link.wait(
+            lambda: not ranks.isdisjoint(came),
+            suspect,
+            lambda: self._ask(ranks),
+            for_heads=not self._sends,
+        )
 
     def _look_at_late(self) -> None:
         self._collector.read_late()

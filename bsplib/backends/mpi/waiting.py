@@ -22,6 +22,10 @@ _YIELDS = 100
 """Pauses in which a rank only gives way, before it naps."""
 _NAP_S = 2e-5
 """A nap takes 50 µs more where the system groups its timers."""
+_SHARE = 1 / 50
+"""A nap of a rank that only waits for others is such a part of the time that it has waited: so
+it uses next to no processor, and comes so much later than it could."""
+_MOST_NAP_S = 2e-3
 LOOK_S = 0.02
 """A rank that waits asks itself so often whether it waits in vain."""
 ASK_S = 0.2
@@ -48,13 +52,17 @@ class Patience:
     Args:
         stop: a byte that is 1 once the run has to stop.
         polls: looks before the first pause; see :func:`polls_of`.
+        only_waits: MPI has nothing to do for this rank meanwhile, which would take more looks.
     """
 
-    __slots__ = ("_ask_at", "_look_at", "_looks", "_stop")
+    __slots__ = ("_ask_at", "_began", "_look_at", "_looks", "_nap_s", "_only_waits", "_stop")
 
-    def __init__(self, stop: memoryview, polls: int) -> None:
+    def __init__(self, stop: memoryview, polls: int, *, only_waits: bool = False) -> None:
         self._stop = stop
         self._looks = -polls
+        self._only_waits = only_waits
+        self._nap_s = _NAP_S
+        self._began = 0.0
         self._look_at = 0.0
         self._ask_at = 0.0
 
@@ -75,10 +83,13 @@ class Patience:
         if self._looks <= _YIELDS:
             _sched_yield()
             return False
-        _sleep(_NAP_S)
+        _sleep(self._nap_s)
         now = _now()
         if not self._look_at:
+            self._began = now
             self._look_at, self._ask_at = now + LOOK_S, now + ASK_S
+        if self._only_waits:
+            self._nap_s = min(max(_NAP_S, (now - self._began) * _SHARE), _MOST_NAP_S)
         if now < self._look_at:
             return False
         self._look_at = now + LOOK_S
