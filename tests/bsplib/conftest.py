@@ -69,6 +69,9 @@ def pytest_configure(config: pytest.Config) -> None:
         "forked: the program uses what only processes inherit that are forked from this one",
     )
     config.addinivalue_line(
+        "markers", "not_on_mpi(why): there is nothing to test on an MPI; why says the reason"
+    )
+    config.addinivalue_line(
         "markers", "fresh: each run of the test has processes of its own, in make test, too"
     )
 
@@ -81,7 +84,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             function = item if isinstance(item, pytest.Function) else None
             if item.path.stem in OF_AN_MPI and _mpi_of(item) and function and may_stay(function):
                 item.add_marker("mpi")
-    items.sort(key=_mpi_of)  # its ranks are kept for the next run, if that is on the same MPI
+    items.sort(key=_order)
+
+
+def _order(item: pytest.Item) -> tuple[str, bool, bool, int]:
+    """Return the sort key of a test: ranks are kept for the next run that takes no more of them.
+
+    They are of one MPI, and are ended by an error. Hundreds of them are not kept.
+    """
+    mpi = _mpi_of(item)
+    if not mpi or not isinstance(item, pytest.Function):
+        return mpi, False, False, 0
+    nprocs = item.callspec.params.get("nprocs", 0)
+    return mpi, not may_stay(item), nprocs > max(COUNTS), -nprocs
 
 
 def _mpi_of(item: pytest.Item) -> str:
@@ -99,7 +114,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         names = REAL if real else BACKENDS
         if Path(metafunc.module.__file__ or "").stem in WITHOUT_SHARED_MEMORY:
             names = (*names, PIPES.name)
-        if metafunc.definition.get_closest_marker("forked") is None:
+        if not any(map(metafunc.definition.get_closest_marker, ("forked", "not_on_mpi"))):
             names = (*names, *MPIS)
         metafunc.parametrize("backend", names, indirect=True)
 

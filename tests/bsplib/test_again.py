@@ -273,20 +273,25 @@ def test_a_get_brings_the_same_however_it_and_its_place_are_given(
 @pytest.mark.parametrize(
     ("dst", "arguments", "kind", "words"),
     [
-        (np.zeros(2), {"offset": 7}, bsplib.BoundsError, r"1 of 2 elements fall outside"),
-        (np.zeros(1), {"offset": -1}, bsplib.BoundsError, "offset -1 is negative"),
-        (np.zeros(1), {"offset": "1"}, bsplib.PlaceError, "offset '1' is no integer"),
-        (np.zeros(2), {}, bsplib.PlaceError, r"shape \(2,\), what is named has shape \(8,\)"),
-        (np.zeros(2, np.int64), {"offset": 0}, bsplib.DtypeError, "cannot be cast"),
-        (np.broadcast_to(0.0, 2), {"offset": 0}, bsplib.PlaceError, "no writable array"),
-        ([0.0], {"offset": 0}, bsplib.PlaceError, "no writable array"),
+        (lambda: np.zeros(2), {"offset": 7}, bsplib.BoundsError, r"1 of 2 elements fall outside"),
+        (lambda: np.zeros(1), {"offset": -1}, bsplib.BoundsError, "offset -1 is negative"),
+        (lambda: np.zeros(1), {"offset": "1"}, bsplib.PlaceError, "offset '1' is no integer"),
+        (
+            lambda: np.zeros(2),
+            {},
+            bsplib.PlaceError,
+            r"shape \(2,\), what is named has shape \(8,\)",
+        ),
+        (lambda: np.zeros(2, np.int64), {"offset": 0}, bsplib.DtypeError, "cannot be cast"),
+        (lambda: np.broadcast_to(0.0, 2), {"offset": 0}, bsplib.PlaceError, "no writable array"),
+        (lambda: [0.0], {"offset": 0}, bsplib.PlaceError, "no writable array"),
     ],
 )
 def test_a_get_that_cannot_be_is_an_error_the_second_time_too(run, dst, arguments, kind, words):
     def main(bsp):
         x = opened(bsp)
         bsp.get(right(bsp), x, np.zeros(8))
-        bsp.get(right(bsp), x, dst, **arguments)
+        bsp.get(right(bsp), x, dst(), **arguments)
 
     with pytest.raises(kind, match=words):
         run(main)

@@ -207,7 +207,7 @@ def test_run_takes_as_many_processes_as_there_are_cores(backend):
     assert results == [len(os.sched_getaffinity(0))] * len(results)
 
 
-MOST = {"shm": 256, "sim": 4096}
+MOST = {"shm": 256, "sim": 4096, "mpi": 4096}
 
 
 @pytest.mark.parametrize("which", ["-1", "0", "last + 1"])

@@ -97,7 +97,9 @@ def test_a_process_that_will_never_come_is_found_however_they_wait(run, wait):
         bsp.sync()
 
     with pytest.raises(
-        bsplib.SyncMismatchError, match="process 0 waits for process 1, which has left the sub-gr"
+        bsplib.SyncMismatchError,
+        # On an MPI, process 0 may learn first that process 1 is at the next sync.
+        match=r"process 0 waits for process 1, which (has left|is at a sync outside) the sub-group",
     ):
         run(main, wait=wait)
 
@@ -261,6 +263,7 @@ def test_the_caller_of_a_run_uses_next_to_no_processor(run):
 
 
 @pytest.mark.procs(3)
+@pytest.mark.not_on_mpi("there the caller says it, once: see mpi/test_faults.py")
 @pytest.mark.parametrize(
     ("meet", "wait"),
     [
