@@ -16,6 +16,7 @@ import pytest
 import bsplib
 from bsplib.backends import table
 from bsplib.backends.mpi.installations import LIBRARY, MPICH, OPEN_MPI
+from bsplib.backends.mpi.launch import end_kept
 from bsplib.recording.records import Run
 from bsplib.recording.trace import read_trace
 
@@ -134,10 +135,11 @@ def nprocs(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture
-def backend(request: pytest.FixtureRequest) -> str:
+def backend(request: pytest.FixtureRequest) -> Iterator[str]:
     name: str = request.param
     if name not in MPIS:
-        return name
+        yield name
+        return
     mpi = MPIS[name]
     if not mpi.is_here():
         pytest.skip(f"{mpi.name} and mpi4py are not installed here: pip install -e '.[dev]'")
@@ -145,7 +147,9 @@ def backend(request: pytest.FixtureRequest) -> str:
     monkeypatch.setenv(LIBRARY, str(mpi.file(mpi.library)))
     for name in AS_ROOT:
         monkeypatch.setenv(name, "1")
-    return "mpi"
+    yield "mpi"
+    if not may_stay(request.node):
+        end_kept()
 
 
 @pytest.fixture(scope="module")

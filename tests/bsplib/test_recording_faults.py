@@ -127,6 +127,7 @@ def fill_up(bsp):
 
 @pytest.mark.procs(1, 3)
 @pytest.mark.real_processes
+@pytest.mark.fresh
 def test_a_disk_that_gets_full_ends_the_recording_and_not_the_program(run, nprocs, tmp_path):
     many = 5 * spool.ROWS_AT_FIRST // 2
     with pytest.warns(bsplib.TraceWarning) as caught:
