@@ -136,7 +136,14 @@ class Core(Delivering):
                 self._end_call(began)
 
     def get(
-        self, pid: int, src: Any, dst: Any = None, *, offset: Any = None, at: Any = None
+        self,
+        pid: int,
+        src: Any,
+        dst: Any = None,
+        *,
+        offset: Any = None,
+        at: Any = None,
+        count: Any = None,
     ) -> Any:
         """Read ``src`` on process ``pid`` into ``dst`` at the end of the superstep.
 
@@ -150,8 +157,9 @@ class Core(Delivering):
             dst: writable array or view, registered or not, of the shape of what is
                 named; a new array if None.
             offset: first element there, in C order of the whole array; as many as
-                ``dst`` has, which must be given.
+                ``dst`` has, or ``count``.
             at: basic index against the shape of the array on ``pid``.
+            count: number of elements from ``offset`` on, for a new array.
 
         Returns:
             ``dst``, whose content is valid after the sync.
@@ -161,8 +169,9 @@ class Core(Delivering):
             RegistrationError: ``src`` is not registered, not yet effective, or None
                 on ``pid``.
             PlaceError: ``src`` is a number, ``at`` is no basic index, both ``offset`` and
-                ``at`` are given, or ``dst`` is missing beside ``offset``, cannot be
-                written or has another shape.
+                ``at`` are given, ``dst`` and ``count`` are missing beside ``offset``,
+                ``count`` is negative or has no ``offset``, or ``dst`` cannot be written
+                or has another shape.
             BoundsError: the read would leave the array on ``pid``; raised at the sync
                 where that array was made in this superstep.
             DtypeError: ``dst`` cannot take the values, or the array has another dtype
@@ -174,13 +183,13 @@ class Core(Delivering):
         """
         began = self._begin_call() if self._timed else 0
         try:
-            if at is None:
+            if at is None and count is None:
                 into = dst
                 if dst is None and offset is None and is_array(src):
                     into = new_like(src)
                 if into is not None and self._get_quickly(pid, src, into, offset):
                     return into
-            return self._get_slowly("get", pid, src, dst, offset, at)
+            return self._get_slowly("get", pid, src, dst, offset, at, count)
         except BspError as error:
             self._fail(error)
         finally:

@@ -212,7 +212,7 @@ class QuickState:
         raise NotImplementedError
 
     def _get_slowly(
-        self, operation: str, pid: Any, src: Any, dst: Any, offset: Any, at: Any
+        self, operation: str, pid: Any, src: Any, dst: Any, offset: Any, at: Any, count: Any
     ) -> Any:
         raise NotImplementedError
 

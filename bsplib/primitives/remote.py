@@ -128,7 +128,14 @@ class RemoteAccess(Arrays):
 
     @shares("Args", "Returns", "Raises", of=Arrays.get)
     def hpget(
-        self, pid: int, src: Any, dst: Array | None = None, *, offset: Offset = None, at: Any = None
+        self,
+        pid: int,
+        src: Any,
+        dst: Array | None = None,
+        *,
+        offset: Offset = None,
+        at: Any = None,
+        count: int | None = None,
     ) -> Array:
         """Read ``src`` on process ``pid`` into ``dst`` at any time in the superstep.
 
@@ -141,17 +148,24 @@ class RemoteAccess(Arrays):
         Source: Hill et al. 1998, bsp_hpget.
         """
         try:
-            return self._get_slowly("hpget", pid, src, dst, offset, at)
+            return self._get_slowly("hpget", pid, src, dst, offset, at, count)
         except BspError as error:
             self._fail(error)
 
     def _get_slowly(
-        self, operation: str, pid: int, src: Any, dst: Array | None, offset: Offset, at: Any
+        self,
+        operation: str,
+        pid: int,
+        src: Any,
+        dst: Array | None,
+        offset: Offset,
+        at: Any,
+        count: Any,
     ) -> Array:
         self._check_usable(operation)
         sender = self._check_pid(pid, operation)
         target = target_of(operation, self._registry, sender, src, offset, at)
-        destination = target.destination(dst)
+        destination = target.destination(dst, count)
         if destination.size == 0:
             return destination
         get = target.for_get(destination)

@@ -296,24 +296,50 @@ class Target:
             values = self.rearranged.gather(values)
         destination[...] = values.reshape(destination.shape)
 
-    def destination(self, dst: Array | None) -> Array:
+    def destination(self, dst: Array | None, count: Any = None) -> Array:
         """Return the array for the values of a get: ``dst``, or a new one.
 
+        Args:
+            dst: given by the program, or None.
+            count: number of elements from an offset on; None if ``dst`` says it.
+
         Raises:
-            PlaceError: ``dst`` cannot be written, or has another shape.
+            PlaceError: ``dst`` cannot be written, or has another shape; or nothing says how
+                many elements there are, or both do.
             DtypeError: ``dst`` cannot take the values.
         """
-        shape = self._shape_named()
+        shape = self._shape_named() if count is None else self._shape_counted(dst, count)
         if shape is None:
             if dst is None:
                 raise PlaceError(f"{self._operation}: {self._lacking_shape()}")
             shape = dst.shape if isinstance(dst, np.ndarray) else np.shape(dst)
         return check_out(self._operation, dst, shape, self.dtype)
 
+    def _shape_counted(self, dst: Array | None, count: Any) -> tuple[int, ...]:
+        """Return the shape of the destination where the program gives a number of elements."""
+        try:
+            number = operator.index(count)
+        except TypeError:
+            number = -1
+        if number < 0:
+            raise PlaceError(
+                f"{self._operation}: count is {count!r}; it is a number of elements, 0 or more"
+            )
+        if self._offset is None:
+            raise PlaceError(
+                f"{self._operation}: count={count} goes with offset=; a view, or at=, says itself "
+                f"how many elements there are"
+            )
+        if dst is not None:
+            raise PlaceError(
+                f"{self._operation}: give count={count}, or dst= with as many elements, not both"
+            )
+        return (number,)
+
     def _lacking_shape(self) -> str:
         """Return text for a get that does not say how many elements it reads."""
         if self._index is None:
-            return "give dst=, whose shape says how many elements to get"
+            return "give dst=, whose shape says how many elements to get, or count="
         return (
             f"the shape of {self._words()} on process {self._pid} is known after the next sync "
             f"only, since the array was made in this superstep; sync first, or give dst="

@@ -332,3 +332,46 @@ def test_nothing_is_written_where_a_put_of_the_superstep_is_out_of_bounds(run, t
     with pytest.raises(bsplib.BoundsError, match=r"put: 1 of 1 elements fall outside 'new'"):
         run(main)
     assert {np.fromfile(file, np.int64)[0] for file in tmp_path.iterdir()} == {0}
+
+
+# -- a number of elements from an offset on -------------------------------------------------------
+
+
+@pytest.mark.parametrize("primitive", ["get", "hpget"])
+def test_a_get_of_a_count_from_an_offset_makes_the_destination(run, nprocs, primitive):
+    def main(bsp):
+        x = bsp.array(np.arange(6).reshape(2, 3) + 10 * bsp.pid)
+        bsp.sync()
+        get = getattr(bsp, primitive)
+        right = (bsp.pid + 1) % bsp.nprocs
+        got = [get(right, x, offset=2, count=3), get(right, x, offset=5, count=1)]
+        none = get(right, x, offset=6, count=0)
+        bsp.sync()
+        return [each.tolist() for each in got], none.shape, got[0].dtype == x.dtype
+
+    there = [10 * ((pid + 1) % nprocs) for pid in range(nprocs)]
+    assert run(main) == [([[2 + k, 3 + k, 4 + k], [5 + k]], (0,), True) for k in there]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "words"),
+    [
+        ({"count": 2}, bsplib.PlaceError, "count=2 goes with offset="),
+        ({"at": np.s_[1:], "count": 2}, bsplib.PlaceError, "count=2 goes with offset="),
+        ({"offset": 1, "count": -1}, bsplib.PlaceError, "count is -1; it is a number of elements"),
+        ({"offset": 1, "count": 1.5}, bsplib.PlaceError, "count is 1.5; it is a number"),
+        ({"offset": 1, "count": 2, "dst": np.empty(2)}, bsplib.PlaceError, "give count=2, or dst="),
+        ({"offset": 1, "count": 3}, bsplib.BoundsError, r"1 of 3 elements .*offset 1 \+ 3 > size"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("primitive", ["get", "hpget"])
+@pytest.mark.procs(1, 3)
+def test_a_wrong_count_is_an_error(run, primitive, arguments, kind, words):
+    def main(bsp):
+        x = bsp.zeros(3)
+        bsp.sync()
+        getattr(bsp, primitive)(0, x, **arguments)
+
+    with pytest.raises(kind, match=f"^{primitive}: .*{words}"):
+        run(main)
