@@ -99,29 +99,53 @@ class InsideWork(Protocol):
         """
 
 
+class Moved(NamedTuple):
+    """What one process moves in a superstep."""
+
+    h_in: int
+    """Bytes that come to it."""
+    h_out: int
+    """Bytes that leave it."""
+    calls: int = 0
+    """Its puts, gets and messages; 0 where the prices do not ask for them."""
+    cold: int = 0
+    """How many of the bytes that leave it go through memory new to it."""
+
+
 class Prices(Protocol):
     """What communication costs in virtual time."""
 
-    def empty(self) -> float:
-        """Return the seconds of a superstep in which nothing is communicated."""
+    @property
+    def asks_for_calls(self) -> bool:
+        """Whether the prices depend on the number of calls."""
 
-    def superstep(
-        self, h_in: Sequence[int], h_out: Sequence[int], links: Iterable[tuple[int, int]]
-    ) -> float:
+    def empty(self, nprocs: int) -> float:
+        """Return the seconds of a superstep in which a group communicates nothing."""
+
+    def cold(self, pid: int, sent_bytes: int) -> int:
+        """Return how many of the bytes that a process sends go through memory new to it.
+
+        It is called once for each superstep of a process in which something is communicated.
+
+        Args:
+            pid: of the process in the root group.
+            sent_bytes: bytes that leave it in this superstep.
+        """
+
+    def superstep(self, moved: Sequence[Moved], links: Iterable[tuple[int, int]]) -> float:
         """Return the seconds of a superstep of a whole group.
 
         Args:
-            h_in: bytes that come to each process, by pid.
-            h_out: bytes that leave each process, by pid.
+            moved: of all processes, by pid.
             links: (sender, receiver) pairs.
         """
 
-    def oblivious(self, relations: Iterable[tuple[int, int]]) -> float:
+    def oblivious(self, moved: Iterable[Moved], nprocs: int) -> float:
         """Return the seconds of an oblivious superstep of one process.
 
         Args:
-            relations: (bytes that come, bytes that leave) of the process, and of each process
-                that has sent to it.
+            moved: of the process, and of each process that has sent to it.
+            nprocs: number of processes of the group.
         """
 
 

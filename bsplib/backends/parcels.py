@@ -227,6 +227,24 @@ def traffic_of(parcel: Parcel) -> Traffic:
     return Traffic(sent, asked)
 
 
+def calls_of(parcel: Parcel) -> int:
+    """Return the number of puts, gets and messages of a parcel, as a recorder counts them."""
+    puts, gets, messages, *_ = parcel
+    count = 0 if messages is None else len(messages.contents)
+    if puts is not None:
+        count += len(puts.slots) + sum(map(_puts_in, puts.others))
+    if gets is not None:
+        others = (len(get.slots) if isinstance(get, StretchGets) else 1 for get in gets.others)
+        count += len(gets.slots) + sum(others)
+    return count
+
+
+def _puts_in(put: OtherPut) -> int:
+    if isinstance(put, StretchPuts):
+        return len(put.slots)
+    return put.number if isinstance(put, WordsPut) else 1
+
+
 def size_of(payload: Payload) -> int:
     """Return the bytes of a payload."""
     return len(payload) if payload.__class__ is bytes else payload[2]

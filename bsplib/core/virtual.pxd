@@ -66,5 +66,13 @@ cdef class VirtualMeeting(Meeting):
     @cython.locals(to=int, chunk=word, nbytes=word)
     cdef void _add_box(self, list amounts, int source, word table) except *
 
+    @cython.locals(source=int, kind=word, head=word, nprocs=int)
+    cpdef void add_calls(self, list calls) except *
+    @cython.locals(to=int, chunk=word, count=long)
+    cdef long _records_in_box(self, int source, word table) except -1
+
+@cython.locals(count=long, head=word, kind=word, nbytes=word)
+cdef long _records_between(word at, word stop) noexcept
+
 @cython.locals(total=word, head=word, kind=word, nbytes=word)
 cdef word _bytes_between(word at, word stop) noexcept

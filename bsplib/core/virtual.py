@@ -274,6 +274,32 @@ class VirtualMeeting(Meeting):
             h_out[source] += nbytes
             h_in[to] += nbytes
 
+    def add_calls(self, calls: list[int]) -> None:
+        """Add the quick puts, gets and messages of each process, by pid."""
+        nprocs = self._gathering.nprocs
+        for source in range(nprocs):
+            head = self.head_of(source)
+            kind = head >> KIND_SHIFT
+            if kind == ON_CARD:
+                calls[source] += 1
+            elif kind == IN_BOX:
+                calls[source] += self._records_in_box(source, head & BYTE_MASK)
+        for receiver, gets in self._gathering._gets.items():
+            for get in gets:
+                if get[3] != receiver:
+                    calls[receiver] += 1
+
+    def _records_in_box(self, source: int, table: int) -> int:
+        """Return how many records the box of a process has for others."""
+        count = 0
+        for to in range(self._gathering.nprocs):
+            chunk = peek(table + 8 * to)
+            if chunk and to != source:
+                while chunk:
+                    count += _records_between(chunk + HEAD_BYTES, chunk + peek(chunk + 8))
+                    chunk = peek(chunk)
+        return count
+
     def links(self) -> list[tuple[int, int]]:
         """Return (sender, receiver) pairs of the quick transfers of this meeting."""
         return [(source, to) for source, to, _ in self._amounts()]
@@ -306,6 +332,20 @@ class VirtualMeeting(Meeting):
                     nbytes += _bytes_between(chunk + HEAD_BYTES, chunk + peek(chunk + 8))
                     chunk = peek(chunk)
                 amounts.append((source, to, nbytes))
+
+
+def _records_between(at: int, stop: int) -> int:
+    """Return how many records there are between two addresses."""
+    count = 0
+    while at < stop:
+        head = peek(at)
+        kind, nbytes = head >> KIND_SHIFT, head & SIZE_MASK
+        count += 1
+        if kind in (MESSAGE, STAGED_MESSAGE):
+            at += (peek(at + 8) + 7) & ~7
+        at += HEAD_BYTES
+        at += (nbytes + 7) & ~7 if kind in (PUT, MESSAGE) else 8
+    return count
 
 
 def _bytes_between(at: int, stop: int) -> int:

@@ -19,7 +19,9 @@ from typing import Any, Self
 import numpy as np
 
 from bsplib.errors import UsageError
+from bsplib.machine import measured as measuring
 from bsplib.machine import text as machine_text
+from bsplib.machine.measured import Curve, Measured, Relation
 from bsplib.machine.text import PATTERNS
 from bsplib.visible import visible
 
@@ -91,6 +93,13 @@ class Machine:
     """g and l inside a host; None where the Machine has one level."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """Sources of single figures, by their names; the other figures are from ``source``."""
+    host: str = ""
+    """Name of the host that was measured; empty where it is not known."""
+    cores: int | None = None
+    """How many cores the processes could use, where they were measured."""
+    measured: tuple[Measured, ...] = ()
+    """What a probe measured, by number of processes in ascending order; then it prices
+    supersteps in place of g and l."""
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
@@ -104,7 +113,8 @@ class Machine:
         patterns = {name: Pattern(**costs) for name, costs in checked.pop("patterns").items()}
         inside = checked.pop("inside")
         level = None if inside is None else Level(**inside)
-        return cls(**checked, patterns=patterns, inside=level)
+        measured = tuple(_measured(entry) for entry in checked.pop("measured"))
+        return cls(**checked, patterns=patterns, inside=level, measured=measured)
 
     def text(self) -> str:
         """Return the Machine as the text of a file; :func:`load_machine` reads it."""
@@ -159,7 +169,11 @@ class Machine:
         Its h is still one of bytes between hosts, of which a byte inside a host is
         :meth:`share_inside`.
         """
-        return self if self.inside is None else replace(self, l=self.inside.l, patterns={})
+        return (
+            self
+            if self.inside is None
+            else replace(self, l=self.inside.l, patterns={}, measured=())
+        )
 
     def costs(self, pattern: str | None = None) -> tuple[float, float]:
         """Return g and l of the Machine, or g and L of a pattern.
@@ -179,8 +193,7 @@ class Machine:
     def parts(self, h: Any, pattern: str | None = None) -> tuple[Any, float]:
         """Return the seconds of a superstep for communication and for synchronisation.
 
-        This is the only definition of the price of a superstep: virtual processors and
-        all cost models that replay a trace use it.
+        This is their definition by g and l. What a probe measured is not used.
 
         Args:
             h: bytes of the h-relation by the Machine's rule; a number, or an array.
@@ -192,12 +205,40 @@ class Machine:
         g, latency = self.costs(pattern)
         return g * h, latency
 
+    def parts_of(self, relation: Relation, pattern: str | None, nprocs: int) -> tuple[Any, float]:
+        """Return the seconds of a superstep for communication and for synchronisation.
+
+        This is the only definition of the price of a superstep: virtual processors and
+        all cost models that replay a trace use it. Where a probe has measured the Machine, its
+        times count (:mod:`bsplib.machine.measured`), otherwise :meth:`parts`.
+
+        Args:
+            relation: what is moved; numbers, or arrays.
+            pattern: pattern of the superstep; None if it is not known.
+            nprocs: number of processes of the group.
+
+        Raises:
+            UsageError: l is a gap, or the Machine does not have the pattern.
+        """
+        if self.measured:
+            return measuring.price_parts(self.measured, relation, pattern, nprocs)
+        return self.parts(relation.h, pattern)
+
+    def slowdown(self, nprocs: int) -> float:
+        """Return the time of a computation in one of so many processes, divided by that alone.
+
+        It is 1 where no probe measured it.
+        """
+        return measuring.slowdown(self.measured, nprocs) if self.measured else 1.0
+
     def price(self, h: int, pattern: str | None = None) -> float:
         """Return the seconds of a superstep without computation: the sum of :meth:`parts`."""
         return float(sum(self.parts(h, pattern)))
 
     def pattern_priced(self, pattern: str | None) -> str | None:
-        """Return the pattern if this Machine has its g and L, otherwise None."""
+        """Return the pattern if this Machine has its price, otherwise None."""
+        if any(pattern in entry.patterns for entry in self.measured):
+            return pattern
         known = self.patterns.get(pattern) if pattern is not None else None
         return pattern if known is not None and known.l is not None and known.l >= 0 else None
 
@@ -214,6 +255,13 @@ class Machine:
         Source: Jarvis et al. 2002, equation 8: n > l / (p g - 2 g).
         """
         return nprocs > 2 and nbytes * (nprocs * self.g - 2 * self.g) > self.need("l")
+
+
+def _measured(entry: Mapping[str, Any]) -> Measured:
+    """Return what was measured, from checked values."""
+    curves = {name: Curve(**curve) for name, curve in entry["patterns"].items()}
+    cold = None if entry["cold"] is None else Curve(**entry["cold"])
+    return Measured(**{**entry, "patterns": curves, "cold": cold})
 
 
 def known_machines() -> list[str]:
@@ -273,6 +321,8 @@ def _with_figures(machine: Machine, figures: str, where: str) -> Machine:
             raise UsageError(f"machine: {where}: {error}") from None
     given = dict.fromkeys(values, "given after its name")
     sources = {**machine.sources, **given}
+    if "g" in values or "l" in values:  # they price supersteps in place of what was measured
+        machine = replace(machine, measured=())
     return replace(machine, **values, sources=sources)  # type: ignore[arg-type]
 
 

@@ -8,6 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+PATTERNS = (
+    "exchange",
+    "ping-pong",
+    "one-to-all",
+    "personalised-one-to-all",
+    "all-to-one",
+    "all-to-all",
+)
+"""The patterns of Roda et al. 1999, section 3, each with its own g and L."""
+
 
 def pattern_of(links: Iterable[tuple[int, int]]) -> str | None:
     """Return the pattern that is most similar, one of ``PATTERNS``.

@@ -2,6 +2,7 @@
 
 ::
 
+    version = 2                       # of this format; a file without it has version 1
     name = "four boards"
     source = "measured by hand"       # source of all figures that [sources] does not name
     p = 4                             # number of processes with which it was measured
@@ -22,7 +23,32 @@
     [sources]
     speed = "its data sheet"
 
-Name, source and g are required; a figure that is missing is a gap. Other entries are errors.
+A probe adds what it measured, from version 2 on; then these times price a superstep in place of
+g and l (:mod:`bsplib.machine.measured`)::
+
+    host = "node7"                    # that was measured
+    cores = 2                         # that the processes could use
+
+    [[measured]]                      # one table for each number of processes, ascending
+    p = 2
+    empty_s = 5e-7                    # a superstep in which nothing is communicated
+    call_s = 1e-7                     # each further put of 8 bytes in a superstep
+    start_s = 2e-2                    # a run that does nothing
+    recording_s = 4e-7                # what recording adds to a superstep
+    slowdown = 1.05                   # of a computation, compared with its time alone
+    misfit = 0.03                     # greatest relative error between the knots of the curves
+    spread = 0.02                     # mean relative difference of two halves of the rounds
+
+    [measured.patterns.exchange]      # knots: bytes of the h-relation, seconds of a superstep
+    bytes = [64, 1048576]
+    seconds = [1.7e-6, 7e-5]
+
+    [measured.cold]                   # additional seconds of bytes that a process sends through
+    bytes = [0, 1048576]              # memory that it touches for the first time
+    seconds = [0.0, 4e-4]
+
+Name, source and g are required; a figure that is missing is a gap; of an entry of ``measured``
+p and empty_s are required. Other entries are errors, and so is a later version.
 """
 
 from __future__ import annotations
@@ -34,15 +60,11 @@ from typing import Any
 
 import tomlkit
 
-PATTERNS = (
-    "exchange",
-    "ping-pong",
-    "one-to-all",
-    "personalised-one-to-all",
-    "all-to-one",
-    "all-to-all",
-)
-"""The patterns of Roda et al. 1999, section 3, each with its own g and L."""
+from bsplib.machine import measured_text
+from bsplib.machine.checks import check_names, number_of, table_in, text_of_value, whole_of
+from bsplib.machine.pattern import PATTERNS
+
+__all__ = ["PATTERNS"]
 
 RULES = ("max", "sum")
 
@@ -51,7 +73,11 @@ _G = ("g_s_per_byte", "g_s_per_word")
 _TOP = (
     *("name", "source", "p", "h", "word_bytes", "speed_flop_per_s"),
     *(*_G, "l_s", "patterns", "inside", "sources"),
+    *("version", "host", "cores", "measured"),
 )
+
+VERSION = 2
+"""Version of the format. Version 1 has no ``version``, ``host``, ``cores`` and ``measured``."""
 
 Values = dict[str, Any]
 """The fields of a Machine by name; ``patterns`` maps names to g and l, in a dictionary each, and
@@ -67,15 +93,16 @@ def parse(text: str) -> Values:
         KeyError: an entry is missing; the argument of the error is its name.
     """
     entries = tomllib.loads(text)
-    _check_names("entry", entries, _TOP)
-    word = _whole("word_bytes", entries.get("word_bytes", 8), 64)
-    patterns, sources = _table("patterns", entries), _table("sources", entries)
-    _check_names("pattern", patterns, PATTERNS)
-    _check_names("figure", sources, _SOURCES)
+    _check_version(entries.get("version", 1))
+    check_names("entry", entries, _TOP)
+    word = whole_of("word_bytes", entries.get("word_bytes", 8), 64)
+    patterns, sources = table_in("patterns", entries), table_in("sources", entries)
+    check_names("pattern", patterns, PATTERNS)
+    check_names("figure", sources, _SOURCES)
     return check(
         {
-            "name": _text("name", entries["name"]),
-            "source": _text("source", entries["source"]),
+            "name": text_of_value("name", entries["name"]),
+            "source": text_of_value("source", entries["source"]),
             "p": entries.get("p"),
             "h": entries.get("h", "max"),
             "word_bytes": word,
@@ -85,8 +112,18 @@ def parse(text: str) -> Values:
             "patterns": {name: _pattern(name, patterns, word) for name in patterns},
             "inside": _inside(entries, word),
             "sources": sources,
+            "host": entries.get("host", ""),
+            "cores": entries.get("cores"),
+            "measured": measured_text.parse(entries.get("measured", [])),
         }
     )
+
+
+def _check_version(version: object) -> None:
+    if whole_of("version", version, 2**31) > VERSION:
+        raise ValueError(
+            f"the file has version {version} of the format; this bsplib reads up to {VERSION}"
+        )
 
 
 def check(values: Mapping[str, Any]) -> Values:
@@ -103,20 +140,23 @@ def check(values: Mapping[str, Any]) -> Values:
     if h not in RULES:
         raise ValueError(f"h is {h!r}; it has to be 'max' or 'sum'")
     p, speed = values.get("p"), values.get("speed")
-    patterns, sources = _table("patterns", values), _table("sources", values)
-    _check_names("pattern", patterns, PATTERNS)
+    patterns, sources = table_in("patterns", values), table_in("sources", values)
+    check_names("pattern", patterns, PATTERNS)
     return {
-        "name": _text("name", values["name"]),
-        "source": _text("source", values["source"]),
-        "p": None if p is None else _whole("p", p, 2**31),
+        "name": text_of_value("name", values["name"]),
+        "source": text_of_value("source", values["source"]),
+        "p": None if p is None else whole_of("p", p, 2**31),
         "h": h,
-        "word_bytes": _whole("word_bytes", values.get("word_bytes", 8), 64),
+        "word_bytes": whole_of("word_bytes", values.get("word_bytes", 8), 64),
         "speed": None if speed is None else check_speed(speed),
         "g": check_time("g", values["g"]),
         "l": _latency("l", values.get("l")),
         "patterns": {name: _checked_pattern(name, patterns) for name in patterns},
         "inside": _checked_inside(values),
-        "sources": {name: _text(name, source) for name, source in sources.items()},
+        "sources": {name: text_of_value(name, source) for name, source in sources.items()},
+        "host": text_of_value("host", values.get("host", "")),
+        "cores": None if values.get("cores") is None else whole_of("cores", values["cores"], 2**31),
+        "measured": measured_text.check(values.get("measured", ())),
     }
 
 
@@ -126,7 +166,7 @@ def check_time(what: str, value: object) -> float:
     Raises:
         ValueError: the value is not a number from 0 to 1.
     """
-    number = _number(what, value)
+    number = number_of(what, value)
     if not 0 <= number < 1:
         raise ValueError(f"{what} is {number}; it has to be from 0 to 1 second")
     return number
@@ -138,7 +178,7 @@ def check_speed(value: object) -> float:
     Raises:
         ValueError: the value is not a finite number greater than 0.
     """
-    number = _number("speed", value)
+    number = number_of("speed", value)
     if not 0 < number < math.inf:
         raise ValueError(f"speed is {number}; it has to be a number of flop/s greater than 0")
     return number
@@ -147,10 +187,7 @@ def check_speed(value: object) -> float:
 def text_of(values: Values) -> str:
     """Return the text of a file for values that :func:`check` returned; gaps are left out."""
     document = tomlkit.document()
-    for name in ("name", "source"):
-        document.add(name, values[name])
-    if values["p"] is not None:
-        document.add("p", values["p"])
+    _add_head(document, values)
     document.add("h", values["h"])
     document.add("word_bytes", values["word_bytes"])
     if values["speed"] is not None:
@@ -167,7 +204,17 @@ def text_of(values: Values) -> str:
         document.add("inside", inside)
     if values["sources"]:
         document.add("sources", tomlkit.item(dict(values["sources"])))
+    if values["measured"]:
+        document.add("measured", measured_text.table_of(values["measured"]))
     return tomlkit.dumps(document)
+
+
+def _add_head(document: Any, values: Values) -> None:
+    if values["measured"] or values["host"] or values["cores"] is not None:
+        document.add("version", VERSION)
+    for name in ("name", "source", "host", "cores", "p"):
+        if values[name] not in (None, "") or name in ("name", "source"):
+            document.add(name, values[name])
 
 
 def _add_costs(table: Any, values: Mapping[str, Any], latency: str) -> None:
@@ -182,13 +229,13 @@ def _rounded(value: float) -> Any:
 
 
 def _pattern(name: str, patterns: Values, word: int) -> Values:
-    entries = _table(name, patterns)
-    _check_names("entry", entries, (*_G, "L_s"))
+    entries = table_in(name, patterns)
+    check_names("entry", entries, (*_G, "L_s"))
     return {"g": _g(entries, word), "l": entries.get("L_s")}
 
 
 def _checked_pattern(name: str, patterns: Values) -> Values:
-    costs = _table(name, patterns)
+    costs = table_in(name, patterns)
     return {
         "g": check_time(f"g of {name}", costs["g"]),
         "l": _latency(f"L of {name}", costs.get("l")),
@@ -198,8 +245,8 @@ def _checked_pattern(name: str, patterns: Values) -> Values:
 def _inside(entries: Values, word: int) -> Values | None:
     if "inside" not in entries:
         return None
-    inside = _table("inside", entries)
-    _check_names("entry", inside, (*_G, "l_s"))
+    inside = table_in("inside", entries)
+    check_names("entry", inside, (*_G, "l_s"))
     if "l_s" not in inside or not set(_G).intersection(inside):
         raise ValueError("inside needs both g_s_per_byte and l_s")
     return {"g": _g(inside, word), "l": inside["l_s"]}
@@ -208,7 +255,7 @@ def _inside(entries: Values, word: int) -> Values | None:
 def _checked_inside(values: Mapping[str, Any]) -> Values | None:
     if values.get("inside") is None:
         return None
-    inside = _table("inside", values)
+    inside = table_in("inside", values)
     g = check_time("g inside a host", inside["g"])
     if g > 0 and values["g"] == 0:
         raise ValueError("g is 0 between hosts; then it has to be 0 inside a host, too")
@@ -222,7 +269,7 @@ def _g(entries: Values, word: int) -> float:
         raise KeyError(_G[0])
     if len(given) > 1:
         raise ValueError(f"it has both {_G[0]} and {_G[1]}; give only one of them")
-    number = _number("g", entries[given[0]])
+    number = number_of("g", entries[given[0]])
     return number / word if given[0] == _G[1] else number
 
 
@@ -230,36 +277,5 @@ def _latency(what: str, value: object) -> float | None:
     """Check an l and return it; a fitted value may be below zero."""
     if value is None:
         return None
-    number = _number(what, value)
+    number = number_of(what, value)
     return number if -1 < number < 0 else check_time(what, number)
-
-
-def _number(what: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{what} is {value!r}; it has to be a number")  # noqa: TRY004  # as all here
-    return float(value)
-
-
-def _whole(what: str, value: object, most: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise ValueError(f"{what} is {value!r}; it has to be a whole number from 1 to {most}")
-    return value
-
-
-def _text(what: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"{what} is {value!r}; it has to be a text")  # noqa: TRY004  # as all here
-    return value
-
-
-def _table(what: str, entries: Mapping[str, Any]) -> Values:
-    value = entries.get(what, {})
-    if not isinstance(value, Mapping):
-        raise ValueError(f"{what} is {value!r}; it has to be a table")  # noqa: TRY004  # as all here
-    return dict(value)
-
-
-def _check_names(what: str, entries: Mapping[str, Any], known: tuple[str, ...]) -> None:
-    for name in entries:
-        if name not in known:
-            raise ValueError(f"there is no {what} {name!r}; choose one of {', '.join(known)}")

@@ -2,38 +2,55 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from bsplib.backends.launching import Moved
 from bsplib.machine import Machine
+from bsplib.machine.measured import Relation, Touched
 from bsplib.machine.pattern import pattern_of
 
 
 class MachinePrices:
-    """Prices by g and l, or by g and L of the pattern; see :class:`Prices`.
+    """Prices by what a probe measured, otherwise by g and l or those of the pattern.
+
+    See :class:`Prices`.
 
     Args:
-        machine: its g, l and patterns give the prices.
+        machine: gives the prices.
     """
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
+        self._touched = defaultdict[int, Touched](Touched)
+        self.asks_for_calls = bool(machine.measured)
+        """See :attr:`Prices.asks_for_calls`."""
 
-    def empty(self) -> float:
+    def empty(self, nprocs: int) -> float:
         """See :meth:`Prices.empty`."""
-        return self._machine.price(0)
+        return float(sum(self._machine.parts_of(Relation(0), None, nprocs)))
 
-    def superstep(
-        self, h_in: Sequence[int], h_out: Sequence[int], links: Iterable[tuple[int, int]]
-    ) -> float:
+    def cold(self, pid: int, sent_bytes: int) -> int:
+        """See :meth:`Prices.cold`."""
+        return self._touched[pid].cold(sent_bytes) if self._machine.measured else 0
+
+    def superstep(self, moved: Sequence[Moved], links: Iterable[tuple[int, int]]) -> float:
         """See :meth:`Prices.superstep`."""
         machine = self._machine
-        h = int(machine.relation(np.array(h_in), np.array(h_out)).max())
-        pattern = pattern_of(links) if machine.patterns else None
-        return machine.price(h, machine.pattern_priced(pattern))
+        priced_by_pattern = machine.patterns or machine.measured
+        pattern = machine.pattern_priced(pattern_of(links)) if priced_by_pattern else None
+        return self._price(moved, pattern, len(moved))
 
-    def oblivious(self, relations: Iterable[tuple[int, int]]) -> float:
+    def oblivious(self, moved: Iterable[Moved], nprocs: int) -> float:
         """See :meth:`Prices.oblivious`."""
+        return self._price(list(moved), None, nprocs)
+
+    def _price(self, moved: Sequence[Moved], pattern: str | None, nprocs: int) -> float:
+        """Return the price for the greatest h, the most calls and the most new memory."""
         machine = self._machine
-        return machine.price(max(int(machine.relation(*relation)) for relation in relations))
+        h_in, h_out, calls, cold = np.array(moved, np.int64).T
+        h = int(machine.relation(h_in, h_out).max())
+        relation = Relation(h, int(calls.max()), int(cold.max()))
+        return float(sum(machine.parts_of(relation, pattern, nprocs)))

@@ -25,12 +25,16 @@ def speed_of(bsp: Group) -> float:
     return axpy_flops(bsp.time)
 
 
-def superstep_s(bsp: Group, communicate: Callable[[], None]) -> float:
-    """Return the seconds of a superstep, from a batch of them.
+def superstep_s(
+    bsp: Group, communicate: Callable[[], None], batch_s: float = _BATCH_S, batches: int = 1
+) -> float:
+    """Return the seconds of a superstep: the least over some batches of them.
 
     Args:
         bsp: the group whose processes measure together.
         communicate: makes the transfers of this process in one superstep.
+        batch_s: about how long a batch takes.
+        batches: number of batches.
     """
 
     def batch(count: int) -> float:
@@ -43,4 +47,5 @@ def superstep_s(bsp: Group, communicate: Callable[[], None]) -> float:
 
     # All processes need the same number: they take the largest of their estimates.
     estimate = bsp.allreduce(batch(2), np.maximum)
-    return batch(min(max(2, int(_BATCH_S / estimate)), _MOST_SUPERSTEPS))
+    count = min(max(2, int(batch_s / estimate)), _MOST_SUPERSTEPS)
+    return min(batch(count) for _ in range(batches))

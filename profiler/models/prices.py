@@ -9,6 +9,7 @@ import numpy as np
 
 from bsplib.errors import UsageError
 from bsplib.machine import PATTERNS, Machine
+from bsplib.machine.measured import Relation
 from bsplib.machine.pattern import pattern_of
 from bsplib.sync_kinds import Kind
 
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     Bytes = NDArray[np.float64]
 
 RECOGNISE = "auto"
-"""Given instead of a pattern: recognise the pattern of each superstep."""
+"""Given instead of a pattern: recognise the pattern of each superstep; if the Machine does not
+know it, its own g and l are used."""
+OWN = "none"
+"""Given instead of a pattern: use the Machine's own g and l, and nothing else of it."""
 VIRTUAL = "as in virtual time"
 """Given instead of a pattern: use the prices of virtual processors. Under every model, a
 superstep that ends with a sync has the price of its pattern if the Machine has one."""
@@ -35,8 +39,8 @@ class Prices:
     ratio: float = 1.0
     """Time of a computation on the Machine, divided by the recorded time."""
     pattern: str | None = None
-    """The pattern whose g and L are used for BSPWB, MPM and OBSP* (one of ``PATTERNS``, or
-    ``RECOGNISE``); or ``VIRTUAL``; if None, the Machine's own g and l are used."""
+    """The pattern whose g and L are used for BSPWB, MPM and OBSP* (one of ``PATTERNS``);
+    ``RECOGNISE`` or ``VIRTUAL``, for all models; if None, the Machine's own g and l are used."""
 
     def relation(self, timeline: Timeline) -> NDArray[np.float64]:
         """Return the h of each record by the Machine's rule: in @ out in Roda et al. 1999, eq. 6.
@@ -50,6 +54,10 @@ class Prices:
         apart = timeline.h_in - inside.h_in, timeline.h_out - inside.h_out
         near = machine.relation(inside.h_in, inside.h_out)
         return machine.relation(*apart) + machine.share_inside() * near  # type: ignore[no-any-return]
+
+    def moved(self, timeline: Timeline) -> Relation:
+        """Return what each record moves, as the Machine prices it."""
+        return Relation(self.relation(timeline), timeline.calls, timeline.cold)
 
     def machines(self, timeline: Timeline) -> list[Machine]:
         """Return the Machine whose g and l hold for each group of a run."""
@@ -74,7 +82,7 @@ class Prices:
             found = [self.pattern] * len(steps)
         machines = self.machines(timeline)
         found = [
-            pattern if machines[step.group] is self.machine else None
+            pattern if machines[step.group] is self.machine else None  # inside a host: own l
             for step, pattern in zip(steps, found, strict=True)
         ]
         for pattern in set(found):
@@ -83,6 +91,8 @@ class Prices:
 
     def _check(self, pattern: str | None) -> None:
         """Raise UsageError if g or L of a pattern, or of the Machine, is not known."""
+        if self.machine.measured:
+            return
         if pattern is None:
             self.machine.need("l", "as in --{figure} {example}")
         else:
@@ -94,7 +104,7 @@ class Prices:
         return self.machine.pattern_priced(recognise(timeline, step))
 
     def _known(self, pattern: str | None) -> str | None:
-        return pattern if pattern in self.machine.patterns else None
+        return self.machine.pattern_priced(pattern)
 
 
 def recognise(timeline: Timeline, step: Step) -> str | None:
@@ -135,19 +145,40 @@ def choose_prices(
     Raises:
         UsageError: the trace names no Machine, the speed or the pattern is not valid, or
             a figure of the Machine is missing.
+
+    By default the pattern of each superstep is recognised, if the Machine knows any.
     """
     recorded = recorded_machine(run)
     chosen = machine or recorded
+    ratio = None if speed is not None else _ratio_here(run, recorded, machine)
     if chosen is None:
         raise UsageError("predict: the trace does not name the Machine of the run; give one")
-    if pattern is not None and pattern not in (*PATTERNS, RECOGNISE):
-        known = ", ".join((RECOGNISE, *PATTERNS))
+    if pattern is not None and pattern not in (*PATTERNS, RECOGNISE, OWN):
+        known = ", ".join((RECOGNISE, OWN, *PATTERNS))
         raise UsageError(f"predict: there is no pattern {pattern!r}; choose one of {known}")
     if latency_s is not None:
         chosen = replace(chosen, l=latency_s)
-    if pattern is None and chosen.patterns and chosen == recorded and _is_virtual(run):
-        pattern = VIRTUAL
-    return Prices(chosen, _ratio(recorded, chosen, speed), pattern)
+    if pattern is None and (chosen.patterns or chosen.measured):
+        pattern = VIRTUAL if chosen == recorded and _is_virtual(run) else RECOGNISE
+    elif pattern == OWN:
+        chosen, pattern = replace(chosen, measured=()), None
+    if latency_s is not None:
+        chosen = replace(chosen, measured=())
+    if ratio is None:
+        ratio = _ratio(recorded, chosen, speed)
+    return Prices(chosen, ratio, pattern)
+
+
+def is_of(machine: Machine, run: Run) -> bool:
+    """Tell whether a Machine is that of the host on which a run was recorded, in real time."""
+    return bool(machine.host) and machine.host == run.meta.get("host") and not _is_virtual(run)
+
+
+def _ratio_here(run: Run, recorded: Machine | None, machine: Machine | None) -> float | None:
+    """Return 1 if the Machine is that of the host that recorded the run; None if not."""
+    if machine is None or machine == recorded:
+        return None
+    return 1.0 if is_of(machine, run) else None
 
 
 def _is_virtual(run: Run) -> bool:

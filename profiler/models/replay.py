@@ -11,9 +11,13 @@ OBSP*   MPM with Omega_i = all processes at a global sync (Gonzalez et al., 1-3)
 ======= ======================================================================
 
 The h of a process is in @ out, where @ is the Machine's rule, max or sum, since its g was
-fitted to h by this rule. On a Machine of two levels, where the trace names the hosts, bytes
+fitted to h by this rule. Where a probe has measured the Machine, g h + L is the measured time
+of a superstep of this pattern, h, number of calls and bytes in new memory
+(:mod:`bsplib.machine.measured`): of the greatest of each over the group (BSP, and OBSP* at a
+global sync), of each process (BSPWB), of the greatest of each over Omega_i (MPM and OBSP*).
+On a Machine of two levels, where the trace names the hosts, bytes
 inside a host have a g of their own, and so has the l of a group on one host. The price of a
-superstep is :meth:`bsplib.machine.Machine.parts`, which virtual processors use, too. The time
+superstep is :meth:`bsplib.machine.Machine.parts_of`, which virtual processors use, too. The time
 of a sub-group counts as computation of the superstep of its parent that contains it. BSP and
 BSPWB price a sub-group separately, as if its processes entered together, and add its price to
 the w of each of them; in MPM and OBSP* every process enters and leaves at its own time (xi_i).
@@ -32,8 +36,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bsplib.machine.measured import Relation
 from bsplib.sync_kinds import Kind
-from profiler.models.prices import VIRTUAL
+from profiler.models.prices import RECOGNISE, VIRTUAL
 from profiler.models.timeline import Step, Timeline
 
 if TYPE_CHECKING:
@@ -144,9 +149,10 @@ class _Barriers:
         self._timeline = timeline
         self._groups = timeline.run.groups
         self._w_s = timeline.w_s * prices.ratio
-        self._h = prices.relation(timeline)
+        self._moved = prices.moved(timeline)
+        self._each = model == "BSPWB"
         self._machines = prices.machines(timeline)
-        own = model == "BSP" and prices.pattern != VIRTUAL
+        own = model == "BSP" and prices.pattern not in (VIRTUAL, RECOGNISE)
         chosen = replace(prices, pattern=None) if own else prices
         self._pattern = chosen.patterns_of(timeline)
         self._books = _Books(timeline, prices.ratio)
@@ -185,9 +191,21 @@ class _Barriers:
         self._deciding.append((process, record))
         self._totals[step.group] += longest
         if step.kind != Kind.END:
-            machine = self._machines[step.group]
-            price = machine.parts(self._h[rows].max(), self._pattern[number])
-            self._totals[step.group] += sum(price)
+            self._totals[step.group] += sum(self._price(number, step)[1])
+
+    def _price(self, number: int, step: Step) -> tuple[int, tuple[float, float]]:
+        """Return the record to which the communication of a superstep is booked, and its price."""
+        rows = slice(step.start, step.stop)
+        moved = Relation(*(amount[rows] for amount in self._moved))
+        machine, pattern = self._machines[step.group], self._pattern[number]
+        size = self._groups[step.group].size
+        if self._each:
+            transfer_s, sync_s = machine.parts_of(moved, pattern, size)
+            greatest = int(np.argmax(transfer_s))
+            return step.start + greatest, (float(transfer_s[greatest]), sync_s)
+        most = Relation(*(amount.max() for amount in moved))
+        transfer_s, sync_s = machine.parts_of(most, pattern, size)
+        return step.start + int(np.argmax(moved.h)), (float(transfer_s), sync_s)
 
     def _book(self, number: int, step: Step, on_path: NDArray[np.bool_]) -> None:
         """Book the costs that determined when a superstep ended; mark sub-groups on the path."""
@@ -197,9 +215,7 @@ class _Barriers:
         for child in step.opened:
             on_path[child] = process in self._groups[child].members
         if step.kind != Kind.END:
-            record = step.start + int(np.argmax(self._h[step.start : step.stop]))
-            machine = self._machines[step.group]
-            price = machine.parts(self._h[record], self._pattern[number])
+            record, price = self._price(number, step)
             self._books.communicated(record, *price)
 
 
@@ -212,7 +228,7 @@ class _Messages:
     def __init__(self, timeline: Timeline, model: str, prices: Prices) -> None:
         self._timeline = timeline
         self._ahead_s = timeline.ahead_s * prices.ratio
-        self._h = prices.relation(timeline)
+        self._moved = prices.moved(timeline)
         self._barriers = model == "OBSP*"
         self._machines = prices.machines(timeline)
         self._pattern = prices.patterns_of(timeline)
@@ -221,8 +237,8 @@ class _Messages:
         count = len(timeline.position)
         self._cause = np.arange(count)
         """For each record, the record for whose arrival it waited."""
-        self._relation = np.zeros(count)
-        """For each record, the greatest h among the records for which it waited."""
+        self._price = np.zeros((2, count))
+        """For each record, the seconds of its communication and synchronisation."""
         self._last = np.full(timeline.run.nprocs, -1)
 
     def booking(self) -> Booking:
@@ -245,30 +261,36 @@ class _Messages:
         if step.kind == Kind.SYNC and self._barriers:
             latest = int(np.argmax(arrive))
             self._cause[rows] = step.start + latest
-            self._relation[rows] = self._h[rows].max()
+            moved = Relation(*(amount[rows].max() for amount in self._moved))
             arrive[:] = arrive[latest]
         else:
-            arrive = self._wait_for_senders(step, arrive)
-        machine = self._machines[step.group]
-        transfer_s, sync_s = machine.parts(self._relation[rows], self._pattern[number])
+            arrive, moved = self._wait_for_senders(step, arrive)
+        machine, size = self._machines[step.group], self._timeline.run.groups[step.group].size
+        transfer_s, sync_s = machine.parts_of(moved, self._pattern[number], size)
+        self._price[0, rows] = transfer_s
+        self._price[1, rows] = sync_s
         self._clock[pid] = arrive + transfer_s + sync_s
 
-    def _wait_for_senders(self, step: Step, arrive: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the times at which each process has received everything sent to it."""
+    def _wait_for_senders(
+        self, step: Step, arrive: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], Relation]:
+        """Return when each process has received everything, and the greatest that was moved."""
         links = slice(step.link_start, step.link_stop)
         sender, receiver = (
             ends[links] - step.start for ends in (self._timeline.link_from, self._timeline.link_to)
         )
         rows = slice(step.start, step.stop)
-        h = self._h[rows].copy()
-        np.maximum.at(h, receiver, self._h[rows][sender])
-        self._relation[rows] = h
+        greatest = []
+        for amount in self._moved:
+            most = amount[rows].copy()
+            np.maximum.at(most, receiver, amount[rows][sender])
+            greatest.append(most)
         complete = arrive.copy()
         np.maximum.at(complete, receiver, arrive[sender])
         late = arrive[sender] == complete[receiver]
         late &= arrive[receiver] < complete[receiver]
         self._cause[step.start + receiver[late]] = step.start + sender[late]
-        return complete
+        return complete, Relation(*greatest)
 
     def _book(self, record: int) -> None:
         """Book the costs on the path of waits that leads to a record."""
@@ -276,9 +298,7 @@ class _Messages:
             number = self._timeline.step[record]
             step = self._timeline.steps[number]
             if step.kind != Kind.END:
-                machine = self._machines[step.group]
-                price = machine.parts(self._relation[record], self._pattern[number])
-                self._books.communicated(record, *price)
+                self._books.communicated(record, *self._price[:, record].tolist())
             record = int(self._cause[record])
             self._books.came_to(record)
             record = int(self._timeline.before[record])

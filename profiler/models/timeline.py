@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from bsplib.machine.measured import Touched
 from bsplib.recording.records import Direction, Run
 from bsplib.sync_kinds import Kind
 from profiler.costs import (
@@ -74,6 +75,10 @@ class Timeline:
     """Computation of the process since its previous record, of whatever group that was."""
     h_in: NDArray[np.float64]
     h_out: NDArray[np.float64]
+    calls: NDArray[np.int64]
+    """Calls of put, get and send, those to the process itself left out."""
+    cold: NDArray[np.int64]
+    """How many of the bytes of ``h_out`` went through memory that was new to the process."""
     inside: Inside | None
     """What was communicated inside hosts; None where the trace names no hosts."""
     link_from: NDArray[np.int64]
@@ -136,6 +141,8 @@ def lay_out(run: Run) -> Timeline:
     pieces = _pieces(run, steps, records[position], before, spent_s)
     pieces = _on_a_core(pieces, w_s, spent_s)
     h_out, h_in = h_relation(run, numbers)
+    traffic = run.traffic
+    calls = np.bincount(traffic["record"], traffic["messages"], len(records)).astype(np.int64)
     return Timeline(
         run=run,
         steps=tuple(steps),
@@ -147,11 +154,27 @@ def lay_out(run: Run) -> Timeline:
         ahead_s=np.bincount(pieces.before, pieces.comp_s, len(records)).astype(np.float64),
         h_in=h_in[position],
         h_out=h_out[position],
+        calls=calls[position],
+        cold=_cold(run, h_out)[position],
         inside=_inside(run, numbers, position),
         link_from=link_from,
         link_to=link_to,
         pieces=pieces,
     )
+
+
+def _cold(run: Run, h_out: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return for each record how many of its bytes were sent through memory new to the process.
+
+    The records of a process are in the order in which they ended.
+    """
+    cold = np.zeros(len(run.records), np.int64)
+    touched = defaultdict[int, Touched](Touched)
+    sent = np.flatnonzero(h_out)
+    pids = run.records["pid"][sent].tolist()
+    for record, pid, nbytes in zip(sent.tolist(), pids, h_out[sent].tolist(), strict=True):
+        cold[record] = touched[pid].cold(int(nbytes))
+    return cold
 
 
 def _inside(run: Run, numbers: NDArray[np.int64], position: NDArray[np.intp]) -> Inside | None:

@@ -179,7 +179,7 @@ def test_an_l_can_be_said_where_it_is_a_gap(broadcasts):
         (
             THERE,
             {"pattern": "ring"},
-            "predict: there is no pattern 'ring'; choose one of auto, exchange,",
+            "predict: there is no pattern 'ring'; choose one of auto, none, exchange,",
         ),
     ],
 )

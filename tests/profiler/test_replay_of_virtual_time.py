@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import bsplib
 from bsplib.machine import Machine, Pattern
+from bsplib.machine.measured import Curve, Measured, Relation
 from bsplib.recording.trace import read_trace
 from bsplib.running import launch
 from profiler.models.prices import VIRTUAL, Prices, choose_prices
@@ -27,9 +28,28 @@ PATTERNS = {
 }
 
 
-def machine(rule, *, patterns=False):
+PROBED = (
+    Measured(1, empty=30.1e-9),
+    Measured(
+        2,
+        empty=50.3e-9,
+        call=7.3e-9,
+        patterns={
+            "exchange": Curve((8, 64), (90.4e-9, 300.7e-9)),
+            "all-to-all": Curve((0, 16, 100), (70.2e-9, 111.1e-9, 600.9e-9)),
+        },
+        cold=Curve((0, 50, 200), (0.0, 80.6e-9, 120.2e-9)),
+    ),
+    Measured(5, empty=90.9e-9, patterns={"all-to-all": Curve((8, 64), (110.5e-9, 400.2e-9))}),
+)
+
+
+def machine(rule, *, patterns=False, probed=False):
     known = PATTERNS if patterns else {}
-    return Machine("by hand", "made up", g=3.1e-9, l=50.3e-9, h=rule, patterns=known)
+    measured = PROBED if probed else ()
+    return Machine(
+        "by hand", "made up", g=3.1e-9, l=50.3e-9, h=rule, patterns=known, measured=measured
+    )
 
 
 @pytest.fixture
@@ -108,9 +128,11 @@ def check(run, parallel_ns, model, own):
     """The total is that of the trace, within 1 ns a superstep; the end of main has an l more."""
     again_ns = replay(lay_out(run), model, choose_prices(run)).total_s * 1e9
     supersteps = len(run.records)
-    assert choose_prices(run) == Prices(own, pattern=VIRTUAL if own.patterns else None)
+    by_pattern = own.patterns or own.measured
+    assert choose_prices(run) == Prices(own, pattern=VIRTUAL if by_pattern else None)
     assert again_ns == pytest.approx(int(run.records["end"].max()), abs=supersteps)
-    assert again_ns + own.l * 1e9 == pytest.approx(parallel_ns, abs=supersteps + 1)
+    empty_ns = sum(own.parts_of(Relation(0), None, run.nprocs)) * 1e9
+    assert again_ns + empty_ns == pytest.approx(parallel_ns, abs=supersteps + 1)
 
 
 ALIKE = examples(12, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -125,12 +147,12 @@ RULES = st.sampled_from(["max", "sum"])
     seed=st.integers(0, 99),
     nprocs=PROCESSES,
     rule=RULES,
-    patterns=st.booleans(),
+    known=st.sampled_from([{}, {"patterns": True}, {"probed": True}]),
 )
 def test_any_program_takes_the_same_time_under_obsp(
-    simulate, how, rounds, seed, nprocs, rule, patterns
+    simulate, how, rounds, seed, nprocs, rule, known
 ):
-    own = machine(rule, patterns=patterns)
+    own = machine(rule, **known)
     run, parallel_ns = simulate(start, rounds, seed, how, nprocs=nprocs, machine=own, sim_seed=seed)
     check(run, parallel_ns, "OBSP*", own)
     timeline = lay_out(run)
@@ -144,12 +166,12 @@ def test_any_program_takes_the_same_time_under_obsp(
     seed=st.integers(0, 99),
     nprocs=PROCESSES,
     rule=RULES,
-    patterns=st.booleans(),
+    known=st.sampled_from([{}, {"patterns": True}, {"probed": True}]),
 )
 def test_a_program_with_global_syncs_only_takes_the_same_time_under_bsp(
-    simulate, how, rounds, seed, nprocs, rule, patterns
+    simulate, how, rounds, seed, nprocs, rule, known
 ):
-    own = machine(rule, patterns=patterns)
+    own = machine(rule, **known)
     run, parallel_ns = simulate(start, rounds, seed, how, nprocs=nprocs, machine=own)
     check(run, parallel_ns, "BSP", own)
 

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from bsplib import call_site
 from bsplib.backends.base import Arrivals, Arrived, Port, Room
-from bsplib.backends.launching import Prices
+from bsplib.backends.launching import Moved, Prices
 from bsplib.backends.members import Members, as_members, named
 from bsplib.backends.mismatch import are_apart
 from bsplib.backends.oblivious import NOTHING, Collector, Post
-from bsplib.backends.parcels import Parcel, Ticket, traffic_of
+from bsplib.backends.parcels import Parcel, Ticket, calls_of, traffic_of
 from bsplib.backends.sim.world import Process, World
 from bsplib.core.box import Block, PrivateMemory
 from bsplib.core.clock import Clock
@@ -60,6 +60,7 @@ class _Oblivious:
     """One oblivious superstep of a group."""
 
     prices: Prices
+    members: Members
     posts: dict[int, _ObliviousPost] = field(default_factory=dict)
     """By pid, of the processes that have come to its end."""
     sources: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
@@ -68,6 +69,8 @@ class _Oblivious:
     """By receiver: messages that have come for it."""
     h_in: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     h_out: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    calls: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    cold: dict[int, int] = field(default_factory=lambda: defaultdict(int))
 
     def add(self, pid: int, post: _ObliviousPost) -> None:
         """Add the post of a process that comes to the end of the superstep."""
@@ -78,6 +81,8 @@ class _Oblivious:
             self.count[receiver] += count
             self.h_in[receiver] += nbytes
             self.h_out[pid] += nbytes
+            self.calls[pid] += count
+        self.cold[pid] = self.prices.cold(self.members[pid], self.h_out[pid])
 
     def is_complete(self, pid: int) -> bool:
         """Tell whether all messages that a process waits for have come."""
@@ -90,7 +95,11 @@ class _Oblivious:
     def price(self, pid: int) -> float:
         """Return the price of the superstep for a process, from its h and that of its sources."""
         pids = (pid, *self.sources[pid])
-        return self.prices.oblivious((self.h_in[each], self.h_out[each]) for each in pids)
+        moved = (
+            Moved(self.h_in[each], self.h_out[each], self.calls[each], self.cold[each])
+            for each in pids
+        )
+        return self.prices.oblivious(moved, len(self.members))
 
 
 @dataclass
@@ -290,8 +299,8 @@ class SimPort(Port):
 
     def price(self) -> int:
         """Return the price of a superstep in ns, by the prices of the run."""
-        h_in, h_out = [0] * self.nprocs, [0] * self.nprocs
-        posts = self._gathering.posts
+        prices, posts = self._world.prices, self._gathering.posts
+        h_in, h_out, calls = ([0] * self.nprocs for _ in range(3))
         for pid, post in posts.items():
             for partner, parcel in post.parcels.items():
                 traffic = traffic_of(parcel)
@@ -299,8 +308,14 @@ class SimPort(Port):
                 h_in[partner] += traffic.sent_bytes
                 h_in[pid] += traffic.asked_bytes
                 h_out[partner] += traffic.asked_bytes
+                if partner != pid:
+                    calls[pid] += calls_of(parcel)
         self._meeting.add_traffic(h_in, h_out)
-        return _ns(self._world.prices.superstep(h_in, h_out, self._links()))
+        if prices.asks_for_calls:
+            self._meeting.add_calls(calls)
+        cold = map(prices.cold, self.members, h_out)
+        moved = list(map(Moved, h_in, h_out, calls, cold))
+        return _ns(prices.superstep(moved, self._links()))
 
     def _links(self) -> Iterator[tuple[int, int]]:
         """Yield (sender, receiver) pairs; the values of a get are sent by their owner."""
@@ -314,7 +329,7 @@ class SimPort(Port):
 
     def price_of_nothing(self) -> int:
         """Return the price in ns of a superstep in which nothing is transferred."""
-        return _ns(self._world.prices.empty())
+        return _ns(self._world.prices.empty(self.nprocs))
 
     def after_posts(self) -> None:
         """Look again at groups whose other processes may have posted by now."""
@@ -337,7 +352,7 @@ class SimPort(Port):
         self.try_to_release()
         group, collector = self._group, self._collector
         number, stamp = collector.ended, stamp or self.now()
-        superstep = group.oblivious.setdefault(number, _Oblivious(self._world.prices))
+        superstep = group.oblivious.setdefault(number, _Oblivious(self._world.prices, self.members))
         full = {pid: parcel for pid, parcel in parcels.items() if parcel[0]}
         superstep.add(self.pid, _ObliviousPost(full, stamp, expected))
         collector.end_superstep(stamp)

@@ -1,0 +1,163 @@
+"""What a probe measured with one number of processes, and the price of a superstep from it.
+
+A superstep costs::
+
+    T(h) + (calls - calls of the pattern) c + C(cold)
+
+with T the measured time of its pattern by the bytes of the h-relation, c the time of one more
+call, and C the additional time of memory that is touched for the first time. A superstep
+without communication costs what an empty sync takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["Curve", "Measured", "Relation", "Touched", "price_parts", "slowdown"]
+
+
+class Relation(NamedTuple):
+    """What a superstep moves: numbers, or arrays with one element for each superstep."""
+
+    h: Any
+    """Bytes of the h-relation, by the rule of the Machine."""
+    calls: Any = 0
+    """Calls of put, get and send of the process that made most; an empty superstep has 0."""
+    cold: Any = 0
+    """Bytes that a process sends through memory that it touches for the first time."""
+
+
+class Touched:
+    """Finds out how many bytes a process sends through memory that is new to it.
+
+    A process lays out what it sends in shared memory, and uses this memory again when the next
+    superstep has ended. So it holds the bytes of two supersteps at once, and memory is new as
+    far as these are more than ever before in the run. Supersteps in which the process sends
+    nothing do not count.
+    """
+
+    def __init__(self) -> None:
+        self._last = 0
+        self._most = 0
+
+    def cold(self, sent_bytes: int) -> int:
+        """Return how many of the bytes sent in the next superstep go through new memory.
+
+        Args:
+            sent_bytes: bytes that leave the process in its next superstep, of whatever group.
+        """
+        if not sent_bytes:
+            return 0
+        held, self._last = self._last + sent_bytes, sent_bytes
+        cold = held - self._most
+        if cold <= 0:
+            return 0
+        self._most = held
+        return min(cold, sent_bytes)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Seconds by bytes, as lines between knots; behind the last knot the last line goes on."""
+
+    nbytes: tuple[int, ...]
+    """Of each knot, ascending; at least two."""
+    seconds: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.nbytes) != len(self.seconds) or len(self.nbytes) < 2:  # a line
+            raise ValueError("a curve has at least two knots, each with its bytes and seconds")
+        if any(one >= two for one, two in pairwise(self.nbytes)) or self.nbytes[0] < 0:
+            raise ValueError("the bytes of a curve have to ascend from 0 or more")
+
+    def at(self, nbytes: Any) -> Any:
+        """Return the seconds for a number of bytes, or for an array of them."""
+        wanted = np.asarray(nbytes, float)
+        inside = np.interp(wanted, self.nbytes, self.seconds)
+        (x, last), (y, top) = self.nbytes[-2:], self.seconds[-2:]
+        slope = max((top - y) / (last - x), 0.0)
+        return inside + np.maximum(wanted - last, 0.0) * slope
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a probe measured with one number of processes; times are in seconds."""
+
+    p: int
+    """Number of processes."""
+    empty: float
+    """A superstep in which nothing is communicated."""
+    call: float = 0.0
+    """Each put that a process makes beyond those of the pattern, of 8 bytes."""
+    start: float | None = None
+    """From the call of ``run`` to its return, where processes do nothing."""
+    recording: float | None = None
+    """What recording adds to a superstep."""
+    slowdown: float = 1.0
+    """Time of a computation while all processes compute, divided by its time alone."""
+    patterns: Mapping[str, Curve] = field(default_factory=dict)
+    """Seconds of a superstep by the bytes of its h-relation, in memory in use, by pattern."""
+    cold: Curve | None = None
+    """Additional seconds by the bytes that a process sends through new memory."""
+    misfit: float | None = None
+    """Greatest relative error of the curves at sizes between their knots."""
+    spread: float | None = None
+    """Mean relative difference of the times of one half of the rounds and the other half."""
+
+    def seconds(self, relation: Relation, pattern: str) -> Any:
+        """Return the seconds of a superstep, of which :attr:`empty` is the sync alone."""
+        h, calls, cold = relation
+        curve = self.patterns.get(pattern)
+        moved = self.empty if curve is None else np.maximum(curve.at(h), self.empty)
+        more = np.maximum(np.asarray(calls) - self._own_calls(pattern), 0) * self.call
+        found = moved + more + (0.0 if self.cold is None else self.cold.at(cold))
+        return np.where((np.asarray(calls) > 0) | (np.asarray(h) > 0), found, self.empty)
+
+    def _own_calls(self, pattern: str) -> int:
+        return 1 if pattern in ("exchange", "ping-pong", "all-to-one") else max(self.p - 1, 1)
+
+
+_DEFAULT = "all-to-all"
+"""Pattern of a superstep of which none is known."""
+
+
+def price_parts(
+    measured: Sequence[Measured], relation: Relation, pattern: str | None, nprocs: int
+) -> tuple[Any, float]:
+    """Return the seconds of a superstep for communication, and those of an empty one.
+
+    Between two numbers of processes that were measured, times are interpolated; outside of
+    them the nearest one holds.
+
+    Args:
+        measured: at least one, in order of p.
+        relation: what the superstep moves; numbers or arrays.
+        pattern: pattern of the superstep; None if it is not known.
+        nprocs: number of processes of the group.
+    """
+    empty = 0.0
+    total: Any = 0.0
+    for part, share in _around(measured, nprocs):
+        total = total + share * part.seconds(relation, pattern or _DEFAULT)
+        empty += share * part.empty
+    return total - empty, empty
+
+
+def slowdown(measured: Sequence[Measured], nprocs: int) -> float:
+    """Return the time of a computation with so many processes, divided by its time alone."""
+    return sum(share * part.slowdown for part, share in _around(measured, nprocs))
+
+
+def _around(measured: Sequence[Measured], nprocs: int) -> Iterable[tuple[Measured, float]]:
+    """Return the entries of the nearest numbers of processes, with their shares."""
+    for one, two in pairwise(measured):
+        if one.p <= nprocs < two.p:
+            share = (nprocs - one.p) / (two.p - one.p)
+            return [(one, 1 - share), (two, share)] if share else [(one, 1.0)]
+    nearest = measured[0] if nprocs < measured[0].p else measured[-1]
+    return [(nearest, 1.0)]

@@ -1,0 +1,150 @@
+"""The entries ``measured`` of a Machine's file: see :mod:`bsplib.machine.text`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import tomlkit
+
+from bsplib.machine.checks import check_names, number_of, table_in, whole_of
+from bsplib.machine.pattern import PATTERNS
+
+_TIMES = ("empty", "call", "start", "recording")
+"""Times in seconds; their entries in a file end in ``_s``."""
+_RATIOS = ("slowdown", "misfit", "spread")
+_ENTRIES = ("p", *(f"{name}_s" for name in _TIMES), *_RATIOS, "patterns", "cold")
+_MOST_S = 1000.0
+_MOST_KNOTS = 1000
+
+Values = dict[str, Any]
+
+
+def parse(entries: object) -> list[Values]:
+    """Return the fields of what was measured, from a file; :func:`check` checks them."""
+    found = []
+    for entry in _list("measured", entries):
+        check_names("entry", entry, _ENTRIES)
+        times = {name: entry[f"{name}_s"] for name in _TIMES if f"{name}_s" in entry}
+        others = {name: entry[name] for name in ("p", *_RATIOS) if name in entry}
+        curves = {name: _parsed(name, curve) for name, curve in table_in("patterns", entry).items()}
+        cold = _parsed("cold", entry["cold"]) if "cold" in entry else None
+        found.append(others | times | {"patterns": curves, "cold": cold})
+    return found
+
+
+def check(entries: object) -> list[Values]:
+    """Check what was measured, and return it with all fields.
+
+    Args:
+        entries: as :func:`parse` returns them, or as a trace contains them.
+
+    Raises:
+        ValueError: a value is not valid; the text of the error is one sentence.
+        KeyError: p or empty is missing.
+    """
+    found = [_checked(entry) for entry in _list("measured", entries)]
+    if any(one["p"] >= two["p"] for one, two in pairwise(found)):
+        raise ValueError("the entries of measured have to be in ascending order of p")
+    return found
+
+
+def table_of(entries: Sequence[Values]) -> Any:
+    """Return the tables of a file for values that :func:`check` returned."""
+    tables = tomlkit.aot()
+    for entry in entries:
+        table = tomlkit.table()
+        table.add("p", entry["p"])
+        for name in (*_TIMES, *_RATIOS):
+            if entry[name] is not None:
+                table.add(f"{name}_s" if name in _TIMES else name, _rounded(entry[name]))
+        if entry["patterns"]:
+            patterns = tomlkit.table(is_super_table=True)
+            for name, curve in entry["patterns"].items():
+                patterns.add(name, _written(curve))
+            table.add("patterns", patterns)
+        if entry["cold"] is not None:
+            table.add("cold", _written(entry["cold"]))
+        tables.append(table)
+    return tables
+
+
+def _checked(entry: Values) -> Values:
+    check_names("field", entry, ("p", *_TIMES, *_RATIOS, "patterns", "cold"))
+    defaults: Values = {"call": 0.0, "slowdown": 1.0}
+    found: Values = {"p": whole_of("p of measured", entry["p"], 2**31)}
+    for name in (*_TIMES, *_RATIOS):
+        value = entry["empty"] if name == "empty" else entry.get(name, defaults.get(name))
+        found[name] = None if value is None else _not_negative(name, value)
+    if found["slowdown"] <= 0:
+        raise ValueError("slowdown is 0; it has to be greater")
+    patterns = table_in("patterns", entry)
+    check_names("pattern", patterns, PATTERNS)
+    found["patterns"] = {name: _curve(name, curve) for name, curve in patterns.items()}
+    cold = entry.get("cold")
+    found["cold"] = None if cold is None else _curve("cold", cold)
+    return found
+
+
+def _not_negative(name: str, value: object) -> float:
+    number = number_of(name, value)
+    if not 0 <= number < _MOST_S:
+        raise ValueError(f"{name} is {number}; it has to be from 0 to {_MOST_S:g}")
+    return number
+
+
+def _parsed(name: str, curve: object) -> Values:
+    table = _table(name, curve)
+    check_names("entry", table, ("bytes", "seconds"))
+    return {"nbytes": table["bytes"], "seconds": table["seconds"]}
+
+
+def _curve(name: str, curve: object) -> Values:
+    table = _table(name, curve)
+    check_names("entry", table, ("nbytes", "seconds"))
+    nbytes, seconds = _knots(name, table["nbytes"]), _knots(name, table["seconds"])
+    if len(nbytes) != len(seconds) or len(nbytes) < 2:  # a line
+        raise ValueError(f"{name} needs two knots or more, each with its bytes and seconds")
+    if any(one >= two for one, two in pairwise(nbytes)):
+        raise ValueError(f"the bytes of {name} have to ascend")
+    if max(seconds) >= _MOST_S or not all(value.is_integer() for value in nbytes):
+        raise ValueError(f"{name} has bytes that are not whole, or seconds of {_MOST_S:g} or more")
+    return {"nbytes": tuple(int(value) for value in nbytes), "seconds": tuple(seconds)}
+
+
+def _knots(name: str, values: object) -> list[float]:
+    if not isinstance(values, Sequence) or isinstance(values, str) or len(values) > _MOST_KNOTS:
+        raise ValueError(f"{name} needs lists of at most {_MOST_KNOTS} numbers")
+    numbers = [number_of(name, value) for value in values]
+    if not all(0 <= number < math.inf for number in numbers):
+        raise ValueError(f"{name} has a number below 0, or one that is not finite")
+    return numbers
+
+
+def _list(name: str, entries: object) -> list[Values]:
+    if not isinstance(entries, Sequence) or isinstance(entries, str):
+        raise ValueError(f"{name} is {entries!r}; it has to be a list of tables")  # noqa: TRY004  # as all here
+    return [_table(name, entry) for entry in entries]
+
+
+def _table(name: str, value: object) -> Values:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{name} is {value!r}; it has to be a table")  # noqa: TRY004  # as all here
+    return dict(value)
+
+
+def _written(curve: Values) -> Any:
+    table = tomlkit.table()
+    table.add("bytes", list(curve["nbytes"]))
+    seconds = tomlkit.array()
+    for value in curve["seconds"]:
+        seconds.append(_rounded(value))
+    table.add("seconds", seconds)
+    return table
+
+
+def _rounded(value: float) -> Any:
+    """Return a value with four digits."""
+    return tomlkit.float_(f"{value:.3e}")
