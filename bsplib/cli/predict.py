@@ -57,8 +57,9 @@ def command(
     by options, or after the name, as in cray-t3e-mpi:l=1e-5,speed=3e8.
 
     The patterns of communication are exchange, ping-pong, one-to-all,
-    personalised-one-to-all, all-to-one and all-to-all; auto recognises the pattern of
-    each superstep.
+    personalised-one-to-all, all-to-one and all-to-all. By default, and with auto, the
+    pattern of each superstep is recognised where the Machine knows any; with none, the
+    Machine's own g and l price all supersteps, and what a probe measured is not used.
     """
     from profiler.models.prices import choose_prices  # noqa: PLC0415  # imported late
     from profiler.models.replay import MODELS  # noqa: PLC0415

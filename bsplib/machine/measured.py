@@ -99,7 +99,8 @@ class Measured:
     recording: float | None = None
     """What recording adds to a superstep."""
     slowdown: float = 1.0
-    """Time of a computation while all processes compute, divided by its time alone."""
+    """Time of a computation while all processes compute, divided by its time alone. Where
+    processes share cores, this includes waiting for a core."""
     patterns: Mapping[str, Curve] = field(default_factory=dict)
     """Seconds of a superstep by the bytes of its h-relation, in memory in use, by pattern."""
     cold: Curve | None = None

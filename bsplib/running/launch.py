@@ -165,7 +165,8 @@ def _options(setting: Setting, *, virtual: bool) -> Options:
     if not virtual:
         return options
     machine = setting.machine
-    return replace(options, scale=time_scale(machine), prices=MachinePrices(machine))
+    scale = time_scale(machine, setting.nprocs)
+    return replace(options, scale=scale, prices=MachinePrices(machine))
 
 
 def _run_recorded(task: Task, setting: Setting, path: Path) -> list[Any]:
@@ -186,7 +187,7 @@ def _run_recorded(task: Task, setting: Setting, path: Path) -> list[Any]:
 def _meta(task: Task, setting: Setting) -> dict[str, Any]:
     cores = backends.own_cores()
     is_virtual = backends.find(setting.backend).is_virtual
-    scaling = {"virtual_time": _scaling(setting.machine)} if is_virtual else {}
+    scaling = {"virtual_time": _scaling(setting.machine, setting.nprocs)} if is_virtual else {}
     return scaling | {
         "program": _program(),
         "main": getattr(task.main, "__qualname__", repr(task.main)),
@@ -224,11 +225,11 @@ def _folder() -> str:
         return ""
 
 
-def _scaling(machine: Machine) -> dict[str, Any]:
+def _scaling(machine: Machine, nprocs: int) -> dict[str, Any]:
     """Return the factors by which CPU time of this computer becomes virtual time."""
     known = machine.speed is not None
     return {
-        "seconds_per_cpu_second": time_scale(machine),
+        "seconds_per_cpu_second": time_scale(machine, nprocs),
         "speed_here": own_speed() if known else None,
         "speed_there": machine.speed,
     }

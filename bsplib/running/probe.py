@@ -1,12 +1,12 @@
-"""Measures the parameters of this computer: speed, g, l, and g and L of six patterns.
+"""Measures the parameters of this computer: what a Machine says of it.
 
-Every pattern is a superstep of puts into shared memory with its sync, for h from 64
-bytes to 1 MiB: l and L hold for supersteps that communicate; an empty one takes less. All
-patterns and sizes are measured once in each of several rounds, so that other work of the
-computer disturbs them equally; the first decile over the rounds is taken. g and L are
-fitted by least squares on the relative error. g and l of the Machine are those of the
-all-to-all, as in the Oxford BSP library. Where the processes are on several hosts, two levels
-are measured in place of patterns (:mod:`bsplib.running.probe_levels`).
+With several numbers of processes it measures an empty sync, small puts, messages of the six
+patterns by size, memory that is touched for the first time, the start of a run, and what
+recording adds (:mod:`bsplib.running.probe_curves`). These times price supersteps. Beside them
+stand the figures of the models: g and L of each pattern, fitted by least squares on the relative
+error with L not below zero; g and l of the Machine are those of the all-to-all, as in the Oxford
+BSP library. Where the processes are on several hosts, two levels are measured instead
+(:mod:`bsplib.running.probe_levels`).
 
 Source: Roda et al. 1999, section 3: the patterns, and the sizes of equation 4 with
 @ = max; there without syncs.
@@ -17,19 +17,19 @@ from __future__ import annotations
 import functools
 import platform
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends import table as backends
-from bsplib.machine import PATTERNS, Level, Machine, Pattern
+from bsplib.machine import Level, Machine, Pattern
 from bsplib.running.pool import Pool
+from bsplib.running.probe_curves import MOST_ROUNDS, Times, measure_times, measured_of
 from bsplib.running.probe_levels import (
     BETWEEN,
     INSIDE,
@@ -37,13 +37,13 @@ from bsplib.running.probe_levels import (
     measure_levels,
     relations_of_levels,
 )
-from bsplib.running.probe_supersteps import RELATIONS, speed_of, superstep_s
 from bsplib.running.speed import VECTOR
 
-if TYPE_CHECKING:
-    from bsplib.group import Group
-
-ROUNDS = 25
+ROUNDS = MOST_ROUNDS
+BUDGET_S = 40.0
+"""Seconds for the rounds of all numbers of processes together."""
+_UNSTEADY = 0.05
+"""Spread of the rounds from which on a probe says that the computer was busy."""
 
 
 @dataclass(frozen=True)
@@ -64,55 +64,110 @@ class Probed:
     fits: dict[str, Fit]
     """By pattern, or by level."""
 
+    @property
+    def doubt(self) -> str:
+        """A sentence if the times scattered; otherwise empty."""
+        spreads = [entry.spread for entry in self.machine.measured if entry.spread is not None]
+        if not spreads or max(spreads) <= _UNSTEADY:
+            return ""
+        return (
+            f"The times scatter: those of one half of the rounds differ from the others by "
+            f"{100 * max(spreads):.0f}%. Other programs may have used the cores; probe again when "
+            f"the computer is idle."
+        )
+
+
+def counts_of(nprocs: int | None) -> list[int]:
+    """Return the numbers of processes to measure.
+
+    Args:
+        nprocs: the number for which g and l hold; None: the cores, and also twice as many.
+    """
+    cores = backends.own_cores()
+    if nprocs is None:
+        return sorted({1, 2, max(2, cores), 2 * max(2, cores)})
+    return sorted({1, 2, nprocs})
+
 
 def probe(
     nprocs: int,
     name: str,
     *,
+    counts: Sequence[int] = (),
     backend: str = backends.DEFAULT,
     rounds: int = ROUNDS,
-    progress: Callable[[], object] = lambda: None,
+    budget_s: float = BUDGET_S,
+    progress: Callable[[float], object] = lambda _: None,
 ) -> Probed:
     """Measure the computer, or the hosts, on which a backend runs a number of processes.
 
     Args:
-        nprocs: 2 or more: with one nothing is communicated.
+        nprocs: 2 or more: with one nothing is communicated. For it g and l hold.
         name: name of the Machine.
+        counts: further numbers of processes that are measured, on one host.
         backend: one that has pools.
-        rounds: how often everything is measured.
-        progress: called after each round.
+        rounds: how often everything is measured at most.
+        budget_s: seconds after which no more rounds are made.
+        progress: called with the part that is done, from 0 to 1.
 
     Raises:
         ValueError: there are fewer than 2 processes, or no rounds.
         ProcessRangeError: there are more than the backend can have.
-        OutOfSharedMemoryError: 1 MiB for each process does not fit.
+        OutOfSharedMemoryError: the messages do not fit.
     """
     if nprocs < 2 or rounds < 1:
         raise ValueError(f"{nprocs} processes in {rounds} rounds measure no communication")
-    speeds, seconds = [], []
     with Pool(nprocs, backend=backend) as pool:
         hosts = pool.run(host_of)
-        levels = len(set(hosts)) > 1
-        measure = functools.partial(measure_levels, hosts=hosts) if levels else measure_round
-        for _ in range(rounds):
-            results = pool.run(measure)
-            speeds.append(min(speed for speed, _ in results))
-            seconds.append(np.max([times for _, times in results], axis=0))
-            progress()
-    relations = relations_of_levels(hosts) if levels else _relations_of_patterns(nprocs)
-    typical = np.quantile(seconds, 0.1, axis=0)
+        if len(set(hosts)) > 1:
+            return _probe_levels(pool, hosts, name, backend, rounds, progress)
+    every = sorted({1, nprocs, *counts})
+    found: dict[int, Times] = {}
+    for number, count in enumerate(every):
+        found[count] = measure_times(
+            count,
+            backend,
+            budget_s=budget_s / len(every),
+            most_rounds=rounds,
+            progress=lambda part, number=number: progress((number + part) / len(every)),  # type: ignore[misc]
+        )
+    cores = backends.own_cores()
+    alone_s = min(found[1].work_s)
+    measured = tuple(measured_of(times, alone_s, cores, backend) for times in found.values())
+    (chosen,) = (entry for entry in measured if entry.p == nprocs)
     fits = {
-        what: fit_line(np.array(h), times)
-        for (what, h), times in zip(relations.items(), typical, strict=True)
-        if len(h)
+        pattern: fit_line(np.array(curve.nbytes), np.array(curve.seconds))
+        for pattern, curve in chosen.patterns.items()
     }
-    figures = _of_levels(fits) if levels else _of_patterns(fits)
-    speed = float(np.quantile(speeds, 0.9))
+    speed = max(found[nprocs].speed)
+    figures = _of_patterns(fits) | {"measured": measured, "host": hosts[0], "cores": cores}
     return Probed(_machine(name, backend, hosts, speed, figures), fits)
 
 
-def _relations_of_patterns(nprocs: int) -> dict[str, list[int]]:
-    return {pattern: [relation(pattern, h, nprocs) for h in RELATIONS] for pattern in PATTERNS}
+def _probe_levels(
+    pool: Pool,
+    hosts: list[str],
+    name: str,
+    backend: str,
+    rounds: int,
+    progress: Callable[[float], object],
+) -> Probed:
+    """Measure the levels of several hosts."""
+    speeds, seconds = [], []
+    measure = functools.partial(measure_levels, hosts=hosts)
+    for number in range(1, rounds + 1):
+        results = pool.run(measure)
+        speeds.append(min(speed for speed, _ in results))
+        seconds.append(np.max([times for _, times in results], axis=0))
+        progress(number / rounds)
+    typical = np.quantile(seconds, 0.1, axis=0)
+    fits = {
+        what: fit_line(np.array(h), times)
+        for (what, h), times in zip(relations_of_levels(hosts).items(), typical, strict=True)
+        if len(h)
+    }
+    speed = float(np.quantile(speeds, 0.9))
+    return Probed(_machine(name, backend, hosts, speed, _of_levels(fits)), fits)
 
 
 def fit_line(h: NDArray[Any], seconds: NDArray[np.float64]) -> Fit:
@@ -123,77 +178,16 @@ def fit_line(h: NDArray[Any], seconds: NDArray[np.float64]) -> Fit:
         seconds: the time for each h, greater than 0.
 
     Returns:
-        The line; g is not negative, and l may be below zero.
+        The line; neither g nor l is below zero.
     """
     columns = np.stack([h, np.ones(len(h))], axis=1) / seconds[:, None]
     g, latency = np.linalg.lstsq(columns, np.ones(len(h)), rcond=None)[0]
     if g < 0:
         g, latency = 0.0, float((1 / seconds).sum() / (1 / seconds**2).sum())
+    elif latency < 0:
+        g, latency = float((h / seconds).sum() / ((h / seconds) ** 2).sum()), 0.0
     errors = np.abs((g * h + latency) / seconds - 1)
     return Fit(float(g), float(latency), float(errors.max()))
-
-
-# -- in the processes -------------------------------------------------------------------------
-
-
-def measure_round(bsp: Group) -> tuple[float, NDArray[np.float64]]:
-    """Measure every pattern with every h once, in a process of the pool.
-
-    Returns:
-        flop/s of this process, and the seconds of a superstep by pattern and h.
-    """
-    destination = bsp.zeros(RELATIONS[-1], np.uint8)
-    source = np.ones(RELATIONS[-1], np.uint8)
-    speed = speed_of(bsp)
-    seconds = [
-        superstep_s(bsp, functools.partial(_communicate, bsp, pattern, source, destination, h))
-        for pattern, h in product(PATTERNS, RELATIONS)
-    ]
-    return speed, np.reshape(seconds, (len(PATTERNS), len(RELATIONS)))
-
-
-def message_bytes(pattern: str, h: int, nprocs: int) -> int:
-    """Return the bytes of each message with which a pattern is an h-relation.
-
-    Source: Roda et al. 1999, equation 4 with @ = max.
-    """
-    return h if pattern in ("exchange", "ping-pong") else h // (nprocs - 1)
-
-
-def relation(pattern: str, h: int, nprocs: int) -> int:
-    """Return the h of a pattern whose messages have :func:`message_bytes`: h rounded down."""
-    size = message_bytes(pattern, h, nprocs)
-    return size if pattern in ("exchange", "ping-pong") else size * (nprocs - 1)
-
-
-def _communicate(
-    bsp: Group, pattern: str, source: NDArray[np.uint8], destination: NDArray[np.uint8], h: int
-) -> None:
-    """Make the puts of this process in a superstep of a pattern."""
-    size = message_bytes(pattern, h, bsp.nprocs)
-    if size == 0:
-        return
-    for pid in receivers(pattern, bsp.pid, bsp.nprocs):
-        start = size * (pid - 1) if pattern == "personalised-one-to-all" else 0
-        rank = bsp.pid - (bsp.pid > pid) if pattern in ("all-to-one", "all-to-all") else 0
-        bsp.put(pid, source[start : start + size], destination, offset=rank * size)
-
-
-def receivers(pattern: str, pid: int, nprocs: int) -> list[int]:
-    """Return the processes to which a process sends in a superstep of a pattern.
-
-    Source: Roda et al. 1999, section 1.
-    """
-    others = [other for other in range(nprocs) if other != pid]
-    partner = [pid ^ 1] if pid ^ 1 < nprocs else []
-    return {
-        "exchange": partner,
-        "ping-pong": partner if pid % 2 == 0 else [],
-        "one-to-all": others if pid == 0 else [],
-        "personalised-one-to-all": others if pid == 0 else [],
-        "all-to-one": [0] if pid else [],
-        "all-to-all": others,
-    }[pattern]
 
 
 # -- the Machine --------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ where the Machine has a speed: the time of their computation is scaled by the ra
 from __future__ import annotations
 
 import functools
+import platform
 import time
 from collections.abc import Callable
 
@@ -36,10 +37,21 @@ def own_speed() -> float:
     return max(axpy_flops(time.thread_time) for _ in range(_ROUNDS))
 
 
-def time_scale(machine: Machine) -> float:
-    """Return the seconds that a computation takes on a Machine for each second here.
+def time_scale(machine: Machine, nprocs: int) -> float:
+    """Return the seconds of a computation on a Machine for each second of one process here.
+
+    Where a probe has measured it, this includes that processes slow each other down. On the
+    host that was measured no other figure is needed.
+
+    Args:
+        machine: the Machine.
+        nprocs: number of processes that compute there.
 
     Returns:
         1 where the Machine has no speed.
     """
-    return 1.0 if machine.speed is None else own_speed() / machine.speed
+    slower = machine.slowdown(nprocs)
+    if machine.speed is None or (machine.measured and machine.host == platform.node()):
+        return slower
+    measured_with = nprocs if machine.p is None else machine.p
+    return own_speed() / machine.speed * slower / machine.slowdown(measured_with)

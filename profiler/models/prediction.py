@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from profiler.callgraph import CallGraph, build
-from profiler.models.prices import recorded_machine
+from profiler.models.prices import is_of, recorded_machine
 from profiler.models.replay import MODELS, Booking, measured, replay
 from profiler.models.timeline import lay_out
 
@@ -38,6 +38,18 @@ class Parts:
         """The sum of the parts."""
         return self.comp_s + self.comm_s + self.sync_s + self.waiting_s
 
+    @property
+    def exchange_s(self) -> float:
+        """Communication and synchronisation."""
+        return self.comm_s + self.sync_s
+
+
+class PartErrors(NamedTuple):
+    """100 (measured - predicted) / measured, by part."""
+
+    computation: float | None
+    communication: float | None
+
 
 @dataclass(frozen=True)
 class Prediction:
@@ -55,8 +67,29 @@ class Prediction:
     @property
     def is_elsewhere(self) -> bool:
         """Whether the prediction is for another Machine than the one that was measured."""
-        recorded = recorded_machine(self.callgraph.run)
-        return self.prices.machine != recorded or self.prices.ratio != 1
+        run, machine = self.callgraph.run, self.prices.machine
+        here = machine == recorded_machine(run) or is_of(machine, run)
+        return not here or self.prices.ratio != 1
+
+    def part_errors(self, model: str, node: str | None = None) -> PartErrors:
+        """Return the errors of computation and of communication, with synchronisation.
+
+        Args:
+            model: name of the model.
+            node: id of a node; None for the whole run.
+
+        Returns:
+            The errors as of :meth:`error_percent`, each None under the same conditions.
+        """
+        if node is None:
+            took, found = self.totals[MEASURED], self.totals[model]
+        else:
+            took, found = self.nodes[MEASURED][node], self.nodes[model][node]
+        pairs = (took.comp_s, found.comp_s), (took.exchange_s, found.exchange_s)
+        return PartErrors(*(self._percent(*pair) for pair in pairs))
+
+    def _percent(self, took_s: float, found_s: float) -> float | None:
+        return None if self.is_elsewhere or not took_s else 100 * (took_s - found_s) / took_s
 
     def error_percent(self, model: str) -> float | None:
         """Return 100 (measured - predicted) / measured.
@@ -67,10 +100,7 @@ class Prediction:
 
         Source: Roda et al. 1999, equation 18.
         """
-        took = self.totals[MEASURED].total_s
-        if self.is_elsewhere or not took:
-            return None
-        return 100 * (took - self.totals[model].total_s) / took
+        return self._percent(self.totals[MEASURED].total_s, self.totals[model].total_s)
 
 
 def predict(

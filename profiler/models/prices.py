@@ -39,8 +39,9 @@ class Prices:
     ratio: float = 1.0
     """Time of a computation on the Machine, divided by the recorded time."""
     pattern: str | None = None
-    """The pattern whose g and L are used for BSPWB, MPM and OBSP* (one of ``PATTERNS``);
-    ``RECOGNISE`` or ``VIRTUAL``, for all models; if None, the Machine's own g and l are used."""
+    """The pattern whose g and L are used for BSPWB, MPM and OBSP* (one of ``PATTERNS``, or
+    ``RECOGNISE``); or ``VIRTUAL``; if None, the Machine's own g and l are used. BSP has one g
+    and l, except with ``VIRTUAL``, and on a Machine that a probe has measured."""
 
     def relation(self, timeline: Timeline) -> NDArray[np.float64]:
         """Return the h of each record by the Machine's rule: in @ out in Roda et al. 1999, eq. 6.
@@ -175,10 +176,19 @@ def is_of(machine: Machine, run: Run) -> bool:
 
 
 def _ratio_here(run: Run, recorded: Machine | None, machine: Machine | None) -> float | None:
-    """Return 1 if the Machine is that of the host that recorded the run; None if not."""
-    if machine is None or machine == recorded:
+    """Return the ratio of times if the Machine is that of the host that recorded the run.
+
+    Returns:
+        1 where the run took real time. In virtual time that was not scaled to another Machine,
+        one process computed at a time: then the factor by which several slow each other down.
+        None in all other cases.
+    """
+    if machine is None or machine == recorded or machine.host != run.meta.get("host"):
         return None
-    return 1.0 if is_of(machine, run) else None
+    if is_of(machine, run):
+        return 1.0
+    scaled = recorded is None or recorded.speed is not None or recorded.measured
+    return None if scaled or not machine.host else machine.slowdown(run.nprocs)
 
 
 def _is_virtual(run: Run) -> bool:

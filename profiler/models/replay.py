@@ -38,7 +38,7 @@ import numpy as np
 
 from bsplib.machine.measured import Relation
 from bsplib.sync_kinds import Kind
-from profiler.models.prices import RECOGNISE, VIRTUAL
+from profiler.models.prices import VIRTUAL
 from profiler.models.timeline import Step, Timeline
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class _Barriers:
         self._moved = prices.moved(timeline)
         self._each = model == "BSPWB"
         self._machines = prices.machines(timeline)
-        own = model == "BSP" and prices.pattern not in (VIRTUAL, RECOGNISE)
+        own = model == "BSP" and not (prices.pattern == VIRTUAL or prices.machine.measured)
         chosen = replace(prices, pattern=None) if own else prices
         self._pattern = chosen.patterns_of(timeline)
         self._books = _Books(timeline, prices.ratio)

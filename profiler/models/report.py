@@ -16,11 +16,15 @@ from profiler.models.prediction import MEASURED, Parts, Prediction, predict
 from profiler.models.replay import MODELS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from bsplib.recording.records import Run
     from profiler.models.prices import Prices
 
+_PARTS_TITLE = (
+    "computation, and communication with synchronisation, under {model}; in brackets the error, "
+    "(measured - predicted) / measured:"
+)
 _PARTS = ("computation", "communication", "synchronisation")
 
 
@@ -60,6 +64,9 @@ def print_predictions(
             console.print(Text(f"{waiting} (part of the measured total only)"), soft_wrap=True)
         console.print(_totals(prediction))
         console.print(_nodes(prediction))
+        if not prediction.is_elsewhere and (model := _shown_model(prediction)):
+            console.print(Text(_PARTS_TITLE.format(model=model)), soft_wrap=True)
+            console.print(_parts_of_nodes(prediction, model))
 
 
 def _title(position: int, prediction: Prediction) -> Text:
@@ -72,12 +79,16 @@ def _title(position: int, prediction: Prediction) -> Text:
     if prices.pattern is None:
         latency = fmt.seconds(machine.need("l"))
         parts.append(f"g {fmt.seconds(machine.g * machine.word_bytes)} per word, l {latency}")
+    elif machine.measured:
+        parts.append("supersteps cost what a probe measured, by pattern, size and new memory")
     else:
         parts.append(f"g and L by pattern: {prices.pattern}")
     if prices.ratio != 1:
         parts.append(f"computation takes {prices.ratio:.3g} times as long as recorded")
-    if machine.p is not None and machine.p != run.nprocs:
-        parts.append(f"figures measured with {machine.p} processes")
+    counts = [entry.p for entry in machine.measured]
+    if machine.p is not None and run.nprocs not in (counts or [machine.p]):
+        text = ", ".join(map(str, counts or [machine.p]))
+        parts.append(f"figures measured with {text} processes")
     if not run.complete:
         parts.append("the run did not end normally")
     return Text(", ".join(parts), style="bold")
@@ -92,9 +103,45 @@ def _totals(prediction: Prediction) -> Table:
         table.add_column(title, justify="right")
     for name, parts in prediction.totals.items():
         cells = _texts(name, parts)
-        if name != MEASURED and (error := prediction.error_percent(name)) is not None:
-            cells.append(f"{error:.1f}%")
+        if name != MEASURED and errors:
+            comp, comm = prediction.part_errors(name)
+            cells[1:3] = _with_error(cells[1], comp), _with_error(cells[2], comm)
+            cells.append(_error(prediction.error_percent(name)))
         table.add_row(name, *cells)
+    return table
+
+
+def _error(error: float | None) -> str:
+    return "" if error is None else f"{error:.1f}%"
+
+
+def _with_error(text: str, error: float | None) -> str:
+    return text if error is None else f"{text} ({error:.1f}%)"
+
+
+def _shown_model(prediction: Prediction) -> str:
+    """Return the model whose parts are shown by node: OBSP*, or the last one that was asked for."""
+    names = [name for name in prediction.totals if name != MEASURED]
+    return names[-1] if names else ""
+
+
+def _parts_of_nodes(prediction: Prediction, model: str) -> Table:
+    """Return a table of computation and communication by node, each with its error."""
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("function or\ncost centre", overflow="fold")
+    for part in ("computation", "communication"):
+        for title in ("measured", "predicted"):
+            table.add_column(f"{part}\n{title}", justify="right", no_wrap=True)
+    took, found = prediction.nodes[MEASURED], prediction.nodes[model]
+    for node, label in _labels(prediction):
+        computation, communication = prediction.part_errors(model, node)
+        table.add_row(
+            label,
+            fmt.seconds(took[node].comp_s),
+            _with_error(fmt.seconds(found[node].comp_s), computation),
+            fmt.seconds(took[node].exchange_s),
+            _with_error(fmt.seconds(found[node].exchange_s), communication),
+        )
     return table
 
 
@@ -110,12 +157,17 @@ def _nodes(prediction: Prediction) -> Table:
     table.add_column("function or\ncost centre", overflow="fold")
     for name in prediction.nodes:
         table.add_column(name, justify="right", no_wrap=True)
+    for node, label in _labels(prediction):
+        costs = [fmt.seconds(parts[node].total_s) for parts in prediction.nodes.values()]
+        table.add_row(label, *costs)
+    return table
+
+
+def _labels(prediction: Prediction) -> Iterator[tuple[str, Text]]:
+    """Yield the nodes in call-tree order, with their indented labels."""
     graph, root = prediction.callgraph.graph, prediction.callgraph.root
     depth = {root: 0}
     for caller, node in networkx.dfs_edges(graph, root):
         depth[node] = depth[caller] + 1
     for node, indent in depth.items():
-        label = Text("  " * indent + fmt.label(graph.nodes[node]["node"]))
-        costs = [fmt.seconds(parts[node].total_s) for parts in prediction.nodes.values()]
-        table.add_row(label, *costs)
-    return table
+        yield node, Text("  " * indent + fmt.label(graph.nodes[node]["node"]))

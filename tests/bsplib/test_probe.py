@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -9,15 +11,19 @@ from click.testing import CliRunner
 import bsplib
 from bsplib import cli
 from bsplib.machine import PATTERNS, load_machine
+from bsplib.machine.measured import Curve
 from bsplib.recording.trace import read_trace
-from bsplib.running import probe_table
-from bsplib.running.probe import (
-    _communicate,
-    fit_line,
+from bsplib.running import probe_curves, probe_table
+from bsplib.running.probe import counts_of, fit_line, probe
+from bsplib.running.probe_curves import (
+    SIZES,
+    Times,
+    communicate,
     message_bytes,
-    probe,
+    misfit_of,
     receivers,
     relation,
+    spread_of,
 )
 from bsplib.running.probe_levels import BETWEEN, INSIDE, measure_levels, relations_of_levels
 from bsplib.running.probe_supersteps import RELATIONS
@@ -27,12 +33,11 @@ SMALL = 840  # divided by 1, 2, 3, 6 and 7
 
 
 def pattern_of(bsp, pattern):
-    room = bsp.zeros(SMALL, np.uint8)
     bsp.sync()
-    source = np.full(SMALL, bsp.pid + 1, np.uint8)
-    _communicate(bsp, pattern, source, room, SMALL)
+    source = np.repeat(np.arange(SMALL // 120, dtype=np.uint8), 120)
+    communicate(bsp, pattern, source, SMALL)
     bsp.sync()
-    return room.copy()
+    return [(pid, payload) for pid, _, payload in bsp.messages()]
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
@@ -40,15 +45,27 @@ def pattern_of(bsp, pattern):
 def test_a_pattern_is_the_h_relation_that_it_should_be(pattern, count, tmp_path):
     """Roda et al. 1999, equation 4 with the greater of in and out."""
     path = tmp_path / "pattern.bsp"
-    rooms = bsplib.run(pattern_of, pattern, nprocs=count, backend="sim", profile=path)
+    mails = bsplib.run(pattern_of, pattern, nprocs=count, backend="sim", profile=path)
     (run,) = read_trace(path).runs
     h = np.maximum(*h_relation(run))[run.records["superstep"] == 1]
     assert h.max() == relation(pattern, SMALL, count)
-    for pid, room in enumerate(rooms):
+    for pid, mail in enumerate(mails):
         senders = [other for other in range(count) if pid in receivers(pattern, other, count)]
         size = message_bytes(pattern, SMALL, count)
-        arrived = np.bincount(room, minlength=count + 1)[1:]
-        assert arrived.tolist() == [size if other in senders else 0 for other in range(count)]
+        assert [(source, len(payload)) for source, payload in mail] == [
+            (source, size) for source in senders
+        ]
+
+
+def test_each_receiver_gets_something_else_only_where_it_is_personalised():
+    def parts(pattern):
+        mails = bsplib.run(pattern_of, pattern, nprocs=3, backend="sim")
+        return [mail[0][1].tolist() for mail in mails[1:]]
+
+    one, other = parts("one-to-all")
+    assert one == other
+    one, other = parts("personalised-one-to-all")
+    assert one != other
 
 
 @pytest.mark.parametrize(
@@ -93,6 +110,13 @@ def test_errors_count_in_proportion_to_the_time():
     assert fit.misfit == pytest.approx(0.05, rel=0.5)
 
 
+def test_l_is_never_fitted_below_zero():
+    """A published L below zero is of no use, and asks for another one at every use."""
+    fit = fit_line(np.array([1000, 10_000, 100_000]), np.array([1e-8, 2e-7, 5e-6]))
+    assert fit.l == 0
+    assert 1e-11 < fit.g < 5e-11
+
+
 def test_g_is_never_fitted_below_zero():
     fit = fit_line(np.array([10, 1000]), np.array([2e-6, 1e-6]))
     assert fit.g == 0
@@ -105,24 +129,96 @@ def test_nothing_is_measured_of_nothing(count, rounds):
         probe(count, "m", rounds=rounds)
 
 
+FEW = (64, 96, 128, 2048, 3072, 4096)
+
+
+@pytest.fixture
+def few_sizes(monkeypatch):
+    """Measure few and small messages, so that a probe takes a second."""
+    monkeypatch.setattr(probe_curves, "sizes_that_fit", lambda _: FEW)
+    monkeypatch.setattr(probe_curves, "_COLD_RUNS", 1)
+    monkeypatch.setattr(probe_curves, "_STARTS", 1)
+    monkeypatch.setattr(probe_curves, "_COLD_SIZES", (1024, 4096))
+
+
 @pytest.mark.parametrize("count", [2, 3])
-def test_a_probe_finds_every_figure(count, tmp_path):
+def test_a_probe_finds_every_figure(count, tmp_path, few_sizes):
     told = []
-    probed = probe(count, "here", rounds=2, progress=lambda: told.append(1))
+    probed = probe(count, "here", rounds=2, progress=told.append)
     machine = probed.machine
-    assert len(told) == 2
+    assert told == [0.25, 0.5, 0.75, 1.0]  # two rounds of 1 process, and two of the others
     assert (machine.name, machine.p, machine.h) == ("here", count, "max")
     assert machine.source.startswith("measured by bsp probe on 20")
     assert f"{count} processes" in machine.source
     assert machine.speed > 1e6
+    assert machine.host
+    assert machine.cores > 0
     assert tuple(machine.patterns) == PATTERNS
     assert all(0 <= pattern.g < 1e-5 for pattern in machine.patterns.values())
     assert (machine.g, machine.l) == (probed.fits["all-to-all"].g, probed.fits["all-to-all"].l)
+    alone, together = machine.measured
+    assert (alone.p, together.p) == (1, count)
+    assert not alone.patterns
+    assert tuple(together.patterns) == PATTERNS
+    assert together.patterns["exchange"].nbytes == (64, 128, 2048, 4096)
+    assert together.cold.nbytes == (0, 1024, 4096)
+    assert alone.slowdown == 1
+    assert together.slowdown >= 1
+    for entry in machine.measured:
+        assert entry.empty > 0
+        assert entry.start > entry.empty
+        assert entry.spread >= 0
     path = tmp_path / "here.toml"
     path.write_text(machine.text())
     again = load_machine(str(path))
     assert again.speed == pytest.approx(machine.speed, rel=1e-3)
     assert again.patterns["exchange"].g == pytest.approx(machine.patterns["exchange"].g, rel=1e-3)
+    assert again.measured[1].empty == pytest.approx(together.empty, rel=1e-3)
+
+
+def test_a_probe_of_one_round_knows_no_spread(few_sizes):
+    probed = probe(2, "here", rounds=1)
+    assert [entry.spread for entry in probed.machine.measured] == [None, None]
+    assert not probed.doubt
+
+
+def test_which_numbers_of_processes_are_measured(monkeypatch):
+    monkeypatch.setattr("bsplib.running.probe.backends.own_cores", lambda: 8)
+    assert [counts_of(given) for given in (None, 2, 3)] == [[1, 2, 8, 16], [1, 2], [1, 2, 3]]
+
+
+def times_of(rounds):
+    """Return the times of rounds in which a pattern takes as long as said, and twice that."""
+    count = len(rounds)
+    patterns = [np.array([[each, 2 * each]]) for each in rounds]
+    calls = [(0.0, 0.0)] * count
+    return Times(2, (64, 128), [1e9] * count, [1.0] * count, list(rounds), calls, patterns)
+
+
+def least(values):
+    return np.min(values, axis=0)
+
+
+def test_the_spread_compares_the_even_rounds_with_the_odd_ones():
+    assert spread_of(times_of([5.0, 4.0, 2.0, 3.0]), least) == pytest.approx((3 - 2) / 2)
+    assert spread_of(times_of([2.0, 2.0, 7.0]), least) == 0
+    assert spread_of(times_of([2.0]), least) is None
+
+
+def test_the_misfit_is_that_between_the_knots():
+    curve = Curve((64, 128), (64.0, 128.0))
+    seconds = np.array([[64.0, 120.0, 128.0]])
+    assert misfit_of({"exchange": curve}, (64, 96, 128), seconds) == pytest.approx(1 - 96 / 120)
+
+
+def test_a_computer_with_little_shared_memory_is_probed_with_less(monkeypatch):
+    usage = shutil.disk_usage("/")
+    monkeypatch.setattr(
+        probe_curves.shutil, "disk_usage", lambda _: usage._replace(free=64 * 2**20)
+    )
+    assert probe_curves.sizes_that_fit(4)[-1] == 2**22
+    assert probe_curves.sizes_that_fit(64)[-1] == 2**20
+    assert max(SIZES) == 2**24
 
 
 # -- several hosts --------------------------------------------------------------------------------
@@ -176,9 +272,8 @@ def test_of_hosts_with_one_process_each_there_is_one_level(monkeypatch):
 
 
 @pytest.fixture
-def quick(monkeypatch):
+def quick(monkeypatch, few_sizes):
     monkeypatch.setattr(probe_table, "ROUNDS", 1)
-    monkeypatch.setattr(probe_table, "probe", lambda *args, **more: probe(*args, rounds=1, **more))
 
 
 def test_the_command_writes_a_machine_and_prints_its_figures(quick, tmp_path, monkeypatch):
@@ -186,7 +281,8 @@ def test_the_command_writes_a_machine_and_prints_its_figures(quick, tmp_path, mo
     done = CliRunner().invoke(cli.main, ["probe", "-n", "2", "--name", "My Box, 2"])
     assert done.exit_code == 0, done.output
     assert "wrote my-box-2.toml: bsp predict --machine my-box-2.toml TRACE" in done.output
-    for word in ("My Box, 2: speed", "pattern", "misfit", *PATTERNS):
+    words = ("My Box, 2: speed", "pattern", "misfit of g h + L", "exchange", "slower", "spread")
+    for word in words:
         assert word in done.output
     machine = load_machine("my-box-2.toml")
     assert (machine.name, machine.p) == ("My Box, 2", 2)

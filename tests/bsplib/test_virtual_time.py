@@ -217,8 +217,8 @@ def test_charges_are_seconds_of_the_machine_and_not_scaled(simulate, fast):
 def test_the_speed_of_this_computer_is_measured_once():
     assert speed.own_speed() == speed.own_speed() > 1e6
     there = Machine("m", "made up", g=0.0, l=0.0, speed=speed.own_speed() / 3)
-    assert speed.time_scale(there) == pytest.approx(3)
-    assert speed.time_scale(FREE) == 1
+    assert speed.time_scale(there, 4) == pytest.approx(3)
+    assert speed.time_scale(FREE, 4) == 1
 
 
 # -- charges --------------------------------------------------------------------------------------

@@ -1,0 +1,351 @@
+"""Measures the times of a Machine with one number of processes: see :class:`Measured`.
+
+Everything is measured once in each of several rounds, so that other work of the computer
+disturbs all of it equally; the least time over the rounds is taken. Where there are more
+processes than cores, processes wait for a core in every run, and the median is taken.
+
+The six patterns are supersteps of messages, as in Roda et al. 1999, section 3, whose receivers
+read them in place. The curve of a pattern has a knot at each power of two; some sizes between
+them tell its misfit.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsplib.machine.measured import Curve, Measured
+from bsplib.machine.pattern import PATTERNS
+from bsplib.running.launch import run
+from bsplib.running.pool import Pool
+from bsplib.running.probe_supersteps import speed_of, superstep_s
+
+if TYPE_CHECKING:
+    from bsplib.group import Group
+
+SIZES = tuple(2**power for power in range(6, 25))
+"""h in bytes, at the knots of the curves."""
+BETWEEN = tuple(3 * 2**power for power in range(5, 23, 3))
+"""h in bytes, between knots, to find out how well the curves fit there."""
+LEAST_ROUNDS, MOST_ROUNDS = 4, 25
+_COLD_SIZES = (2**14, 2**16, 2**18, 2**20, 2**22, 2**24)
+_COLD_SUPERSTEPS = 6
+_COLD_RUNS = 4
+_STARTS = 4
+_SYNCS = 2000
+_BATCH_S = 5e-4
+_CALLS = 65
+_SHARE_OF_MEMORY = 4
+"""Of the free shared memory, the largest messages need at most this part of it."""
+
+
+class Round(NamedTuple):
+    """What one round measures in a process."""
+
+    speed: float
+    """flop/s."""
+    work_s: float
+    """CPU time of a computation, to compare with that of other numbers of processes."""
+    empty_s: float
+    calls_s: tuple[float, float]
+    """Seconds of supersteps with one small put, and with several."""
+    patterns_s: NDArray[np.float64]
+    """Seconds of a superstep by pattern and size; empty for one process."""
+
+
+class Times(NamedTuple):
+    """What was measured with one number of processes, by round: the slowest process counts."""
+
+    nprocs: int
+    sizes: tuple[int, ...]
+    speed: list[float]
+    work_s: list[float]
+    empty_s: list[float]
+    calls_s: list[tuple[float, float]]
+    patterns_s: list[NDArray[np.float64]]
+
+
+def measure_times(
+    nprocs: int,
+    backend: str,
+    *,
+    budget_s: float,
+    most_rounds: int = MOST_ROUNDS,
+    progress: Callable[[float], object] = lambda _: None,
+) -> Times:
+    """Measure in rounds, until the budget is spent or there have been enough of them.
+
+    Args:
+        nprocs: number of processes.
+        backend: one that has pools.
+        budget_s: seconds; at least a few rounds are made.
+        most_rounds: the rounds that are enough.
+        progress: called after each round with the part that is done, from 0 to 1.
+    """
+    sizes = sizes_that_fit(nprocs)
+    times = Times(nprocs, sizes, [], [], [], [], [])
+    began = time.monotonic()
+    with Pool(nprocs, backend=backend) as pool:
+        for number in range(1, most_rounds + 1):
+            results: list[Round] = pool.run(measure_round, sizes)
+            _add(times, results)
+            spent = time.monotonic() - began
+            progress(min(1.0, max(number / most_rounds, spent / budget_s)))
+            if spent > budget_s and number >= LEAST_ROUNDS:
+                break
+    return times
+
+
+def sizes_that_fit(nprocs: int) -> tuple[int, ...]:
+    """Return the sizes for which there is enough shared memory, but at least up to 1 MiB."""
+    try:
+        free = shutil.disk_usage("/dev/shm").free
+    except OSError:  # no such folder: the system has another kind of shared memory
+        free = 0
+    most = max(free // (_SHARE_OF_MEMORY * nprocs), 2**20)
+    return tuple(size for size in sorted(SIZES + BETWEEN) if size <= most)
+
+
+def _add(times: Times, results: list[Round]) -> None:
+    times.speed.append(min(each.speed for each in results))
+    times.work_s.append(max(each.work_s for each in results))
+    times.empty_s.append(max(each.empty_s for each in results))
+    one, several = np.max([each.calls_s for each in results], axis=0).tolist()
+    times.calls_s.append((one, several))
+    times.patterns_s.append(np.max([each.patterns_s for each in results], axis=0))
+
+
+# -- from times to what a Machine says ----------------------------------------------------------
+
+
+def measured_of(times: Times, alone_s: float, cores: int, backend: str) -> Measured:
+    """Return what a Machine says of one number of processes; measures what needs new processes.
+
+    Args:
+        times: of the rounds.
+        alone_s: seconds of the computation of a process that is alone.
+        cores: how many there are for the processes.
+        backend: starts processes.
+    """
+    shared = times.nprocs > cores
+    typical = partial(np.median, axis=0) if shared else partial(np.min, axis=0)
+    one, several = typical(times.calls_s)
+    seconds = typical(times.patterns_s)
+    knots = [place for place, size in enumerate(times.sizes) if size in SIZES]
+    sizes = tuple(times.sizes[place] for place in knots)
+    curves = {
+        pattern: Curve(sizes, tuple(row[knots].tolist()))
+        for pattern, row in zip(PATTERNS, seconds, strict=False)
+    }
+    return Measured(
+        p=times.nprocs,
+        empty=float(typical(times.empty_s)),
+        call=max(float(several - one), 0.0) / (_CALLS - 1),
+        start=start_s(times.nprocs, backend),
+        recording=recording_s(times.nprocs, backend),
+        slowdown=max(min(times.work_s) / alone_s, 1.0) * max(times.nprocs / cores, 1.0),
+        patterns=curves,
+        cold=cold_curve(times.nprocs, backend, times.sizes[-1]) if curves else None,
+        misfit=misfit_of(curves, times.sizes, seconds) if len(seconds) else None,
+        spread=spread_of(times, typical),
+    )
+
+
+def misfit_of(
+    curves: dict[str, Curve], sizes: tuple[int, ...], seconds: NDArray[np.float64]
+) -> float:
+    """Return the greatest relative error of the curves at the sizes between their knots."""
+    places = [place for place, size in enumerate(sizes) if size in BETWEEN]
+    between = np.array([sizes[place] for place in places])
+    errors = [
+        np.abs(curve.at(between) / row[places] - 1)
+        for curve, row in zip(curves.values(), seconds, strict=True)
+    ]
+    return float(np.max(errors))
+
+
+def spread_of(times: Times, typical: Callable[..., NDArray[np.float64]]) -> float | None:
+    """Return the mean relative difference between one half of the rounds and the other.
+
+    Returns:
+        None if there was one round only.
+    """
+    if len(times.empty_s) < 2:  # halves
+        return None
+    values = np.array(
+        [
+            [empty, *np.ravel(patterns)]
+            for empty, patterns in zip(times.empty_s, times.patterns_s, strict=True)
+        ]
+    )
+    one, other = typical(values[::2]), typical(values[1::2])
+    return float(np.mean(np.abs(one - other) / np.minimum(one, other)))
+
+
+def start_s(nprocs: int, backend: str) -> float:
+    """Return the seconds of a run that does nothing."""
+    seconds = []
+    for _ in range(_STARTS):
+        began = time.perf_counter()
+        run(_nothing, nprocs=nprocs, backend=backend)
+        seconds.append(time.perf_counter() - began)
+    return min(seconds)
+
+
+def recording_s(nprocs: int, backend: str) -> float:
+    """Return what recording adds to a superstep."""
+    with tempfile.TemporaryDirectory(prefix="bsp-probe-") as folder:
+        path = Path(folder, "probe.bsp")
+        plain, recorded = (
+            min(
+                float(max(run(_syncs, nprocs=nprocs, backend=backend, profile=profile)))
+                for _ in range(2)
+            )
+            for profile in (None, path)
+        )
+    return max(recorded - plain, 0.0)
+
+
+def cold_curve(nprocs: int, backend: str, most: int) -> Curve:
+    """Return what memory costs additionally that a process touches for the first time."""
+    sizes = [size for size in _COLD_SIZES if size <= most]
+    seconds = []
+    for size in sizes:
+        runs = [
+            np.max(run(_send_anew, size, nprocs=nprocs, backend=backend), axis=0)
+            for _ in range(_COLD_RUNS)
+        ]
+        first, warm = np.min(runs, axis=0)[:2].mean(), np.min([each[2:].min() for each in runs])
+        seconds.append(max(float(first - warm), 0.0))
+    return Curve((0, *sizes), (0.0, *np.maximum.accumulate(seconds).tolist()))
+
+
+# -- in the processes ---------------------------------------------------------------------------
+
+
+def _nothing(_: Group) -> None:
+    """Return at once."""
+
+
+def _syncs(bsp: Group) -> float:
+    """Return the seconds of a superstep in which nothing is done."""
+    best = []
+    for _ in range(4):
+        bsp.sync()
+        began = bsp.time()
+        for _ in range(_SYNCS // 4):
+            bsp.sync()
+        best.append((bsp.time() - began) / (_SYNCS // 4))
+    return min(best)
+
+
+def _send_anew(bsp: Group, nbytes: int) -> NDArray[np.float64]:
+    """Return the seconds of the first supersteps of a run in which all send so many bytes."""
+    source = np.ones(nbytes, np.uint8)
+    seconds = np.zeros(_COLD_SUPERSTEPS)
+    bsp.sync()
+    for number in range(_COLD_SUPERSTEPS):
+        began = bsp.time()
+        bsp.send((bsp.pid + 1) % bsp.nprocs, source)
+        bsp.sync()
+        bsp.hpmove()
+        seconds[number] = bsp.time() - began
+    return seconds
+
+
+def measure_round(bsp: Group, sizes: tuple[int, ...]) -> Round:
+    """Measure everything once, in a process of the pool."""
+    speed = speed_of(bsp)
+    work = _work_s(bsp)
+    empty = superstep_s(bsp, _do_nothing, _BATCH_S, batches=3)
+    calls = _puts_s(bsp, 1), _puts_s(bsp, _CALLS)
+    if bsp.nprocs == 1:
+        return Round(speed, work, empty, calls, np.zeros((0, 0)))
+    source = np.ones(sizes[-1], np.uint8)
+    seconds = [
+        superstep_s(bsp, partial(communicate, bsp, pattern, source, h), _BATCH_S, batches=2)
+        for pattern, h in product(PATTERNS, sizes)
+    ]
+    return Round(speed, work, empty, calls, np.reshape(seconds, (len(PATTERNS), len(sizes))))
+
+
+def _do_nothing() -> None:
+    """Communicate nothing."""
+
+
+def _work_s(bsp: Group) -> float:
+    """Return the CPU time of a sort and a sum outside of the caches of a core."""
+    keys = np.random.default_rng(1).random(2**17)
+    block = np.ones(2**19)
+    bsp.sync()
+    began = time.thread_time()
+    for _ in range(2):
+        np.sort(keys)
+        np.add(block, 1.0, out=block)
+    return time.thread_time() - began
+
+
+def _puts_s(bsp: Group, count: int) -> float:
+    """Return the seconds of a superstep with a number of puts of 8 bytes."""
+    there = bsp.zeros(count)
+    right = (bsp.pid + 1) % bsp.nprocs
+    bsp.sync()
+
+    def communicate() -> None:
+        for place in range(count):
+            bsp.put(right, 1.0, there, offset=place)
+
+    seconds = superstep_s(bsp, communicate, _BATCH_S, batches=2)
+    bsp.pop_reg(there)
+    bsp.sync()
+    return seconds
+
+
+def message_bytes(pattern: str, h: int, nprocs: int) -> int:
+    """Return the bytes of each message with which a pattern is an h-relation.
+
+    Source: Roda et al. 1999, equation 4 with @ = max.
+    """
+    return h if pattern in ("exchange", "ping-pong") else h // (nprocs - 1)
+
+
+def relation(pattern: str, h: int, nprocs: int) -> int:
+    """Return the h of a pattern whose messages have :func:`message_bytes`: h rounded down."""
+    size = message_bytes(pattern, h, nprocs)
+    return size if pattern in ("exchange", "ping-pong") else size * (nprocs - 1)
+
+
+def communicate(bsp: Group, pattern: str, source: NDArray[np.uint8], h: int) -> None:
+    """Read the messages of the last superstep in place, and send those of a pattern."""
+    while bsp.hpmove() is not None:
+        pass
+    size = message_bytes(pattern, h, bsp.nprocs)
+    for pid in receivers(pattern, bsp.pid, bsp.nprocs) if size else ():
+        start = size * (pid - 1) if pattern == "personalised-one-to-all" else 0
+        bsp.send(pid, source[start : start + size])
+
+
+def receivers(pattern: str, pid: int, nprocs: int) -> list[int]:
+    """Return the processes to which a process sends in a superstep of a pattern.
+
+    Source: Roda et al. 1999, section 1.
+    """
+    others = [other for other in range(nprocs) if other != pid]
+    partner = [pid ^ 1] if pid ^ 1 < nprocs else []
+    return {
+        "exchange": partner,
+        "ping-pong": partner if pid % 2 == 0 else [],
+        "one-to-all": others if pid == 0 else [],
+        "personalised-one-to-all": others if pid == 0 else [],
+        "all-to-one": [0] if pid else [],
+        "all-to-all": others,
+    }[pattern]

@@ -1,0 +1,165 @@
+"""What a probe measured: its curves, its prices by hand, its text in a file."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+
+import bsplib
+from bsplib.machine import Machine, load_machine
+from bsplib.machine.measured import Curve, Measured, Relation, Touched
+
+LINE = Curve((100, 200, 400), (10.0, 20.0, 60.0))
+
+
+@pytest.mark.parametrize(
+    ("nbytes", "seconds"),
+    [(0, 10), (100, 10), (150, 15), (200, 20), (300, 40), (400, 60), (500, 80)],
+)
+def test_a_curve_has_lines_between_its_knots_and_goes_on_behind_the_last(nbytes, seconds):
+    assert LINE.at(nbytes) == pytest.approx(seconds)
+
+
+def test_a_curve_takes_arrays():
+    assert LINE.at(np.array([150, 500])) == pytest.approx([15, 80])
+
+
+@pytest.mark.parametrize(
+    ("nbytes", "seconds"),
+    [((1,), (1.0,)), ((1, 1), (1.0, 2.0)), ((1, 2), (1.0,)), ((-1, 2), (0, 1))],
+)
+def test_what_is_no_curve_is_refused(nbytes, seconds):
+    with pytest.raises(ValueError, match=r"curve"):
+        Curve(nbytes, seconds)
+
+
+def test_memory_is_new_as_far_as_two_supersteps_hold_more_than_ever_before():
+    touched = Touched()
+    sent = [100, 100, 100, 150, 0, 40, 300, 100]
+    #       100  +100  200  250     190  340  400 bytes are held
+    assert [touched.cold(nbytes) for nbytes in sent] == [100, 100, 0, 50, 0, 0, 90, 60]
+
+
+TWO = Measured(
+    2,
+    empty=1.0,
+    call=0.5,
+    slowdown=1.2,
+    patterns={"exchange": LINE, "all-to-all": Curve((0, 100), (2.0, 32.0))},
+    cold=Curve((0, 1000), (0.0, 100.0)),
+)
+FOUR = Measured(4, empty=3.0, slowdown=2.0, patterns={"all-to-all": Curve((0, 100), (10.0, 70.0))})
+PROBED = Machine("m", "x", g=1e-9, l=1e-6, measured=(Measured(1, empty=0.25), TWO, FOUR))
+
+
+def parts(relation, pattern=None, nprocs=2):
+    transfer_s, sync_s = PROBED.parts_of(relation, pattern, nprocs)
+    return float(transfer_s), sync_s
+
+
+def test_a_superstep_costs_the_time_of_its_pattern_and_further_calls_and_new_memory():
+    assert parts(Relation(0, 0, 0)) == (0, 1)
+    assert parts(Relation(150, 1, 0), "exchange") == (15 - 1, 1)
+    assert parts(Relation(150, 5, 0), "exchange") == (15 + 4 * 0.5 - 1, 1)
+    assert parts(Relation(150, 1, 50), "exchange") == (15 + 5 - 1, 1)
+    assert parts(Relation(10, 1, 0), None) == (5 - 1, 1)
+    assert parts(Relation(10, 0, 0), None) == (5 - 1, 1)  # of a process that only receives
+
+
+def test_times_between_measured_numbers_of_processes_are_interpolated():
+    assert parts(Relation(0), nprocs=1) == (0, 0.25)
+    assert parts(Relation(0), nprocs=3) == (0, 2)
+    assert parts(Relation(100, 1), nprocs=3) == ((32 + 70) / 2 - 2, 2)
+    assert parts(Relation(100, 1), nprocs=9) == (70 - 3, 3)  # the nearest
+    slowdowns = [PROBED.slowdown(count) for count in (1, 2, 3, 4, 9)]
+    assert slowdowns == pytest.approx([1, 1.2, 1.6, 2, 2])
+
+
+def test_all_calls_of_an_all_to_all_are_in_its_time():
+    four = Measured(4, empty=0.0, call=1.0, patterns={"all-to-all": Curve((0, 100), (10.0, 70.0))})
+    assert float(four.seconds(Relation(100, 3), "all-to-all")) == 70
+    assert float(four.seconds(Relation(100, 5), "all-to-all")) == 72
+
+
+def test_a_machine_without_measured_times_costs_g_h_and_l():
+    plain = Machine("m", "x", g=2.0, l=3.0)
+    assert plain.parts_of(Relation(10, 4, 5), None, 7) == (20, 3)
+    assert plain.slowdown(7) == 1
+
+
+def test_g_or_l_given_after_the_name_replace_what_was_measured(tmp_path):
+    path = tmp_path / "m.toml"
+    path.write_text(PROBED.text())
+    assert load_machine(f"{path}").measured
+    assert load_machine(f"{path}:speed=1e9").measured
+    assert not load_machine(f"{path}:l=1e-5").measured
+
+
+def test_what_was_measured_is_read_again_from_a_file_and_from_a_trace(tmp_path):
+    path = tmp_path / "m.toml"
+    here = Machine(*("m", "x", 1e-9, 1e-6), host="node7", cores=2, measured=PROBED.measured)
+    path.write_text(here.text())
+    assert path.read_text().startswith("version = 2\n")
+    assert load_machine(str(path)) == here
+    assert Machine.of(json.loads(json.dumps(asdict(here)))) == here
+
+
+def test_a_file_of_version_1_has_no_version_and_is_read():
+    assert "version" not in load_machine("utp-lan-pvm").text()
+
+
+GOOD = """
+name = "m"
+source = "x"
+g_s_per_byte = 0
+
+[[measured]]
+p = 2
+empty_s = 1e-6
+cold = { bytes = [0, 8], seconds = [0.0, 1e-6] }
+"""
+
+
+CURVE = "{bytes = [0, 1], seconds = [0, 0]}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            "name",
+            "version = 3\nname",
+            "the file has version 3 of the format; this bsplib reads",
+        ),
+        ("p = 2", "p = 0", "p of measured is 0; it has to be a whole number"),
+        ("p = 2", "q = 2", "there is no entry 'q'"),
+        ("p = 2\n", "", "has no entry 'p'"),
+        ("empty_s = 1e-6", "", "has no entry 'empty'"),
+        ("empty_s = 1e-6", "empty_s = -1.0", "empty is -1.0; it has to be from 0 to 1000"),
+        ("empty_s = 1e-6", "empty_s = nan", "empty is nan; it has to be"),
+        ("[0, 8]", "[8, 8]", "the bytes of cold have to ascend"),
+        ("[0, 8]", "[8]", "cold needs two knots or more"),
+        ("[0, 8]", '"08"', "cold needs lists"),
+        ("[0, 8]", "[0, 8.5]", "cold has bytes that are not whole"),
+        ("[0, 8]", "[0, inf]", "cold has a number below 0, or one that is not finite"),
+        ("[[measured]]", "[measured]", "measured is .* has to be a list of tables"),
+        ("p = 2", "p = 2\nslowdown = 0", "slowdown is 0; it has to be greater"),
+        (
+            "p = 2",
+            "p = 2\npatterns = {ring = {bytes = [0, 1], seconds = [0, 0]}}",
+            "there is no pattern 'ring'",
+        ),
+        ("p = 2", "p = 2\nempty_s = 1.0\n[[measured]]\np = 1", "in ascending order of p"),
+    ],
+)
+def test_a_wrong_entry_is_one_sentence(tmp_path, old, new, words):
+    path = tmp_path / "m.toml"
+    path.write_text(GOOD)
+    assert load_machine(str(path)).measured[0].p == 2
+    path.write_text(GOOD.replace(old, new, 1))
+    with pytest.raises(bsplib.UsageError, match=rf"^machine: {re.escape(str(path))}:? .*{words}"):
+        load_machine(str(path))

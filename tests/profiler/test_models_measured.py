@@ -1,0 +1,165 @@
+"""Replays on a Machine that a probe measured, with totals that were computed by hand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+
+import pytest
+from rich.console import Console
+
+from bsplib.errors import UsageError
+from bsplib.machine import Machine, load_machine
+from bsplib.machine.measured import Curve, Measured
+from bsplib.sync_kinds import Kind
+from profiler.models.prediction import predict
+from profiler.models.prices import Prices, choose_prices
+from profiler.models.replay import MODELS, replay
+from profiler.models.report import print_predictions
+from profiler.models.timeline import lay_out
+
+NS = 1e-9
+THREE = Measured(
+    3,
+    empty=5 * NS,
+    call=10 * NS,
+    slowdown=1.5,
+    patterns={
+        "ping-pong": Curve((0, 100), (10 * NS, 110 * NS)),
+        "personalised-one-to-all": Curve((0, 100), (20 * NS, 220 * NS)),
+        "all-to-all": Curve((0, 100), (30 * NS, 330 * NS)),
+    },
+    cold=Curve((0, 1000), (0.0, 2000 * NS)),
+)
+PROBED = Machine(
+    *("here", "made up", NS, 7 * NS), speed=1e9, host="node7", cores=2, p=3, measured=(THREE,)
+)
+
+
+def times(run, machine=PROBED, pattern="auto"):
+    timeline, prices = lay_out(run), Prices(machine, pattern=pattern)
+    return {model: pytest.approx(replay(timeline, model, prices).total_s * 1e9) for model in MODELS}
+
+
+def alike(value):
+    return dict.fromkeys(MODELS, value)
+
+
+def test_a_superstep_costs_its_pattern_and_size_and_cold_memory(script):
+    program = script(3)
+    program.step("main", w=[1, 2, 3], puts=[(0, 1, 50)])  # 60 ns, 50 B of new memory: 100 ns
+    program.step("main", puts=[(0, 1, 50)])  # the memory of the other superstep: new, too
+    program.step("main", puts=[(0, 1, 50)])  # no new memory
+    program.step("main")  # an empty sync: 5 ns
+    assert times(program.run()) == alike(3 + 160 + 160 + 60 + 5) | {"MPM": 2 + 160 + 160 + 60 + 5}
+
+
+def test_further_calls_cost_more_than_those_of_the_pattern(script):
+    program = script(3)
+    program.step("main", puts=[(0, 1, 0)] * 4)  # four calls of nothing, of which one is counted
+    assert times(program.run()) == alike(10 + 3 * 10)
+
+
+def test_without_new_memory_patterns_and_calls_the_machine_costs_g_h_and_l(script):
+    program = script(3)
+    program.step("main", puts=[(0, 1, 50), (0, 2, 50)])
+    run = program.run(meta={"machine": asdict(PROBED), "host": "node7", "backend": "shm"})
+    prices = choose_prices(run, PROBED, pattern="none")
+    assert replay(lay_out(run), "BSP", prices).total_s * 1e9 == pytest.approx(100 + 7)
+
+
+def test_the_models_differ_in_whose_bytes_calls_and_new_memory_they_count(script):
+    """Process 0 makes three calls of 10 B to 1; process 2 moves 100 B to 0, in used memory.
+
+    The pattern of each is ``all-to-all``, with two calls; h is 100 of 0 and 2, 30 of 1.
+    Before, 2 sends 100 B to 0 twice, so that its memory is not new any more.
+    """
+    program = script(3)
+    program.step("main", puts=[(2, 0, 100)])
+    program.step("main", puts=[(2, 0, 100)])
+    before = 2 * (110 + 200)
+    program.step("main", puts=[(0, 1, 10)] * 3 + [(2, 0, 100), (1, 0, 0)])
+    found = times(program.run())
+    # The greatest of each: h = 100, 3 calls, 30 B of new memory of process 0.
+    assert found["BSP"] == before + 330 + 10 + 60
+    assert found["OBSP*"] == before + 330 + 10 + 60
+    # Of one process: 0 has h = 100, 3 calls and 30 B of new memory.
+    assert found["BSPWB"] == before + 330 + 10 + 60
+
+
+def test_bspwb_takes_the_greatest_sum_and_bsp_the_sum_of_the_greatest(script):
+    """Process 0 makes five calls of nothing to 1; process 2 sends 100 B to 1 in one call."""
+    program = script(3)
+    program.step("main", puts=[(0, 1, 0)] * 5 + [(2, 1, 100)])
+    found = times(program.run())
+    machine = replace(PROBED, measured=(replace(THREE, cold=None),))
+    found = times(program.run(), machine)
+    # all-to-one is not known: it costs as an all-to-all, which has two calls.
+    assert found["BSP"] == found["OBSP*"] == 330 + 3 * 10
+    assert found["BSPWB"] == 330  # process 0 alone: 30 + 3 * 10
+    assert found["MPM"] == 330 + 3 * 10  # process 1 waits for both
+
+
+def test_an_oblivious_superstep_is_priced_by_whom_a_process_waits_for(script):
+    program = script(3)
+    puts = [(0, 1, 50)]
+    program.step("main", w=[4, 1, 9], puts=puts, kind=Kind.OBLSYNC, waits=[0, 3, 0])
+    found = times(program.run())
+    assert found["MPM"] == found["OBSP*"] == 4 + 60 + 100
+    assert found["BSP"] == 9 + 60 + 100
+
+
+# -- the same host ----------------------------------------------------------------------------
+
+
+def recorded(script, **meta):
+    program = script(3)
+    program.step("main", w=[1000, 1000, 1000], puts=[(0, 1, 100)], waits=[0, 0, 0], transfer=50)
+    default = asdict(load_machine("shared-memory"))
+    known = {"machine": default, "host": "node7", "backend": "shm", "program": "x.py"}
+    return program.run(meta=known | meta)
+
+
+def test_the_machine_of_the_host_of_a_run_needs_no_speed(script):
+    prices = choose_prices(recorded(script), PROBED)
+    assert (prices.ratio, prices.pattern) == (1, "auto")
+    with pytest.raises(UsageError, match="does not have the speed of the computer"):
+        choose_prices(recorded(script, host="node8"), PROBED)
+    assert choose_prices(recorded(script), PROBED, speed="2x").ratio == 0.5
+
+
+def test_virtual_processes_of_that_host_did_not_slow_each_other_down(script):
+    prices = choose_prices(recorded(script, backend="sim"), PROBED)
+    assert prices.ratio == 1.5
+    scaled = asdict(load_machine("shared-memory:speed=2e9"))
+    prices = choose_prices(recorded(script, backend="sim", machine=scaled), PROBED)
+    assert prices.ratio == 2
+
+
+def test_errors_are_told_by_part_and_node_on_the_machine_of_the_host(script):
+    run = recorded(script)
+    prediction = predict(run, choose_prices(run, PROBED))
+    assert not prediction.is_elsewhere
+    took, found = prediction.totals["measured"], prediction.totals["BSP"]
+    errors = prediction.part_errors("BSP")
+    assert errors.computation == pytest.approx(100 * (took.comp_s - found.comp_s) / took.comp_s)
+    expected = 100 * (took.exchange_s - found.exchange_s) / took.exchange_s
+    assert errors.communication == pytest.approx(expected)
+    root = prediction.callgraph.root
+    assert prediction.part_errors("BSP", root) == errors
+    elsewhere = predict(run, choose_prices(run, PROBED, speed="2x"))
+    assert elsewhere.part_errors("BSP") == (None, None)
+
+
+def test_the_tables_show_the_errors_of_both_parts(script):
+    run = recorded(script)
+    console = Console(width=100, record=True, quiet=True)
+    print_predictions([predict(run, choose_prices(run, PROBED))], console=console)
+    text = console.export_text()
+    assert "supersteps cost what a probe measured" in text
+    assert "under OBSP*; in brackets the error" in text
+    assert text.count("%)") >= 4 * 2 + 2
+
+
+def test_a_trace_with_a_measured_machine_can_be_written_as_json():
+    assert Machine.of(json.loads(json.dumps(asdict(PROBED)))) == PROBED
