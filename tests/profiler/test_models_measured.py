@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import asdict, replace
 
@@ -153,9 +154,10 @@ def test_errors_are_told_by_part_and_node_on_the_machine_of_the_host(script):
 
 def test_the_tables_show_the_errors_of_both_parts(script):
     run = recorded(script)
-    console = Console(width=100, record=True, quiet=True)
-    print_predictions([predict(run, choose_prices(run, PROBED))], console=console)
-    text = console.export_text()
+    file = io.StringIO()
+    prediction = predict(run, choose_prices(run, PROBED))
+    print_predictions([prediction], console=Console(width=100, file=file))
+    text = file.getvalue()
     assert "supersteps cost what a probe measured" in text
     assert "under OBSP*; in brackets the error" in text
     assert text.count("%)") >= 4 * 2 + 2
