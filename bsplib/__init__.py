@@ -39,6 +39,7 @@ from bsplib.group import Group
 from bsplib.machine import Machine
 from bsplib.running.launch import run
 from bsplib.running.pool import Pool
+from bsplib.running.shared import shared
 from bsplib.version import __version__
 
 __all__ = [
@@ -70,4 +71,5 @@ __all__ = [
     "UsageError",
     "__version__",
     "run",
+    "shared",
 ]

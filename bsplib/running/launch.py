@@ -148,7 +148,8 @@ def run(  # noqa: PLR0913  # callers pass the options by keyword
 def _launch(task: Task, setting: Setting) -> list[Any]:
     backend = backends.find(setting.backend)
     options = _options(setting, virtual=backend.is_virtual)
-    report = report_of(lambda: backend.launch(TaskWork(task), options), setting.timeout)
+    work = TaskWork(task, spread=backend.is_spread)
+    report = report_of(lambda: backend.launch(work, options), setting.timeout)
     if report.times is not None and overrides.report_times is not None:
         overrides.report_times(report.times)
     return values(report)

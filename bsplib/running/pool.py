@@ -62,7 +62,9 @@ class Pool:
             wait=wait,
             start_method=start_method,
         )
-        if backends.find(backend).keep is None:
+        found = backends.find(backend)
+        self._spread = found.is_spread
+        if found.keep is None:
             raise UsageError(f"Pool: the backend {backend} has no pools; use bsplib.run")
         self._conditions = Conditions(self._setting.machine, check)
         self._processes: KeptProcesses | None = None
@@ -104,7 +106,8 @@ class Pool:
             self._thread = threading.get_ident()
             try:
                 processes = self._ready()
-                report = report_of(lambda: processes.run(TaskWork(task), seconds), seconds)
+                work = TaskWork(task, spread=self._spread)
+                report = report_of(lambda: processes.run(work, seconds), seconds)
             except BaseException as error:
                 self._end()
                 trim(error)

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, NamedTuple
 
-import cloudpickle
 import numpy as np
 
 from bsplib.backends.base import Port, Stopped
 from bsplib.backends.launching import Ended, OpenPort
 from bsplib.group import Group
 from bsplib.recording.parts import received, with_part
+from bsplib.running import shared
 from bsplib.running.failures import Failure, Halt, halt_of, read_outcome, unpicklable_result
 from bsplib.running.labels import CurrentPid, whole_lines
 from bsplib.running.seeds import seed_generators
@@ -43,10 +43,12 @@ class TaskWork:
 
     Args:
         task: program and arguments.
+        spread: the processes may be on several hosts, which share no memory.
     """
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, *, spread: bool = False) -> None:
         self._task = task
+        self._spread = spread
 
     @property
     def job_runner(self) -> TaskRunner:
@@ -65,9 +67,8 @@ class TaskWork:
         values = (*task.args, *task.kwargs.values())
         if is_named and all(isinstance(value, _PLAIN) for value in values):
             with contextlib.suppress(pickle.PicklingError, AttributeError):  # a nested function
-                return pickle.dumps(job, 5)
-        by_value: bytes = cloudpickle.dumps(job)
-        return by_value
+                return shared.pickled_by_name(job, by_value=self._spread)
+        return shared.pickled(job, by_value=self._spread)
 
     def alone(self, pid: int, open_port: OpenPort) -> bytes:
         """See :meth:`Work.alone`."""
@@ -168,7 +169,7 @@ class InsideTask:
 
     def __init__(self, task: Task) -> None:
         self._task = task
-        self._arguments = cloudpickle.dumps((task.args, task.kwargs))
+        self._arguments = shared.pickled((task.args, task.kwargs), by_value=False)
 
     def run(self, pid: int, open_port: OpenPort) -> Ended:
         """See :meth:`InsideWork.run`."""

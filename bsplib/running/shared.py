@@ -1,0 +1,242 @@
+"""Read-only input of runs in memory that all processes of this host map.
+
+:func:`shared` copies an array into a file that has no name and lives in memory. Forked
+processes inherit its mapping. To all others the job of a run brings a handle instead of the
+values, by which they open the file of the calling process, and map it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import mmap
+import os
+import pickle
+import weakref
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import cloudpickle
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bsplib.errors import DtypeError, OutOfSharedMemoryError, StartError
+
+_Array = NDArray[Any]
+
+
+class _Handle(NamedTuple):
+    """What another process of this host needs to open the file."""
+
+    process: int
+    """Number in the system of the process that has made the file, and keeps it open."""
+    descriptor: int
+    """Of the file in that process."""
+    identity: tuple[int, int]
+    """Device and inode, by which the file is told from one that is opened there later."""
+    nbytes: int
+
+
+class _Memory(mmap.mmap):
+    """The file, mapped for reading."""
+
+    handle: _Handle
+
+
+_mapped: weakref.WeakValueDictionary[tuple[int, int], _Memory] = weakref.WeakValueDictionary()
+"""All files that this process has mapped, by their identity."""
+
+
+def shared(array: ArrayLike) -> _Array:
+    """Return an array in shared memory, as read-only input of runs.
+
+    Give the result to ``run`` or to a pool as an argument, and drop the original: the values
+    are copied here, once, and no run copies them again, however its processes are started.
+    Views of the result are shared in the same way. Its memory is that of the system, not that
+    of /dev/shm, and is freed when no process uses it any more. Ranks of MPI have a copy each.
+
+    Args:
+        array: what ``numpy.asarray`` takes, of any dtype without Python objects. What is in
+            shared memory already is returned as it is.
+
+    Returns:
+        A read-only array with the same values.
+
+    Raises:
+        DtypeError: the dtype holds Python objects.
+        OutOfSharedMemoryError: there is no memory for the copy.
+    """
+    values = np.asarray(array)
+    if values.dtype.hasobject:
+        raise DtypeError(
+            f"shared: dtype {values.dtype} holds Python objects, which processes cannot share; "
+            f"pass them as an ordinary argument"
+        )
+    if _memory_of(values) is not None:
+        return values
+    memory = _filled(values)
+    return np.ndarray(values.shape, values.dtype, memory)
+
+
+def _filled(values: _Array) -> _Memory:
+    """Copy values into a new file, in C order."""
+    nbytes = max(values.nbytes, 1)
+    descriptor = os.memfd_create("bsplib-shared", os.MFD_CLOEXEC)
+    try:
+        _reserve(descriptor, nbytes)
+        with mmap.mmap(descriptor, nbytes) as writable:
+            np.ndarray(values.shape, values.dtype, writable)[...] = values
+        stat = os.fstat(descriptor)
+        identity = stat.st_dev, stat.st_ino
+        memory = _map(descriptor, _Handle(os.getpid(), descriptor, identity, nbytes))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    weakref.finalize(memory, os.close, descriptor)  # others open it as long as it is used here
+    return memory
+
+
+def _reserve(descriptor: int, nbytes: int) -> None:
+    """Give a file its pages, so that a lack of memory is an error and not a signal."""
+    free = _available()
+    if nbytes <= free:  # or the system would end processes, this one perhaps, to find memory
+        with contextlib.suppress(OSError):
+            os.posix_fallocate(descriptor, 0, nbytes)
+            return
+    raise OutOfSharedMemoryError(
+        f"shared: {nbytes} bytes are needed and the system has {free} free; share a smaller "
+        f"array, or let each process read its part from a file (numpy.memmap)"
+    )
+
+
+def _available() -> int:
+    """Return the number of bytes that the system can give without swapping."""
+    with open("/proc/meminfo", encoding="ascii") as file:
+        lines = dict(line.split(":", 1) for line in file)
+    return int(lines["MemAvailable"].split()[0]) << 10
+
+
+def _map(descriptor: int, handle: _Handle) -> _Memory:
+    memory = _Memory(descriptor, handle.nbytes, access=mmap.ACCESS_READ)
+    memory.handle = handle
+    _mapped[handle.identity] = memory
+    return memory
+
+
+def _memory_of(array: _Array) -> _Memory | None:
+    """Return the memory of a shared array or of a view of one; None for all others."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return base if isinstance(base, _Memory) else None
+
+
+# -- the way to other processes -----------------------------------------------------------------
+
+
+def pickled(value: Any, *, by_value: bool) -> bytes:
+    """Pickle a job, or arguments, as cloudpickle does, but shared arrays by their handles.
+
+    Args:
+        value: what is pickled.
+        by_value: the values of shared arrays, too: not all processes are on this host.
+    """
+    if not _mapped:
+        data: bytes = cloudpickle.dumps(value)
+        return data
+    return _dumped(_CloudPickler, value, by_value=by_value)
+
+
+def pickled_by_name(value: Any, *, by_value: bool) -> bytes:
+    """Pickle a job as the module pickle does, but shared arrays by their handles."""
+    if not _mapped:
+        return pickle.dumps(value, 5)
+    return _dumped(_Pickler, value, by_value=by_value)
+
+
+def _dumped(kind: Callable[[io.BytesIO], Any], value: Any, *, by_value: bool) -> bytes:
+    file = io.BytesIO()
+    pickler = kind(file)
+    pickler.by_value = by_value
+    pickler.dump(value)
+    return file.getvalue()
+
+
+def _reduced(array: _Array, *, by_value: bool) -> Any:
+    """Return how a shared array is pickled; ``NotImplemented`` for all others."""
+    memory = _memory_of(array)
+    if memory is None:
+        return NotImplemented
+    if by_value:
+        packed = np.ascontiguousarray(array)
+        data = pickle.PickleBuffer(packed.reshape(-1).view(np.uint8).data)
+        return _read_only, (data, array.shape, array.dtype)
+    first = np.frombuffer(memory, np.uint8).__array_interface__["data"][0]
+    offset = array.__array_interface__["data"][0] - first
+    return _found, (memory.handle, array.shape, array.dtype, offset, array.strides)
+
+
+class _Pickler(pickle.Pickler):
+    """Pickles shared arrays by their handles."""
+
+    by_value = False
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file, 5)
+
+    def reducer_override(self, value: Any) -> Any:
+        """See the module pickle."""
+        if type(value) is np.ndarray:
+            return _reduced(value, by_value=self.by_value)
+        return NotImplemented
+
+
+class _CloudPickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
+    """The same for what cloudpickle can pickle."""
+
+    by_value = False
+
+    def reducer_override(self, value: Any) -> Any:
+        """See the module pickle."""
+        if type(value) is np.ndarray:
+            return _reduced(value, by_value=self.by_value)
+        return super().reducer_override(value)
+
+
+def _read_only(data: bytes, shape: tuple[int, ...], dtype: np.dtype[Any]) -> _Array:
+    """Return the array of values that came with the job."""
+    return np.ndarray(shape, dtype, bytes(data))
+
+
+def _found(
+    handle: _Handle,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    offset: int,
+    strides: tuple[int, ...],
+) -> _Array:
+    """Return the array that a handle stands for."""
+    memory = _mapped.get(handle.identity) or _opened(handle)
+    return np.ndarray(shape, dtype, memory, offset, strides)
+
+
+def _opened(handle: _Handle) -> _Memory:
+    """Map the file of another process."""
+    try:
+        descriptor = os.open(f"/proc/{handle.process}/fd/{handle.descriptor}", os.O_RDONLY)
+    except OSError as error:
+        raise StartError(
+            f"shared: process {os.getpid()} cannot open the memory of a shared array of process "
+            f"{handle.process} ({error.strerror}); keep the array until the run has ended, or pass "
+            f"it without bsplib.shared"
+        ) from None
+    try:
+        stat = os.fstat(descriptor)
+        if (stat.st_dev, stat.st_ino) != handle.identity:
+            raise StartError(
+                f"shared: the memory of a shared array of process {handle.process} was freed "
+                f"before this process used it; keep the array until the run has ended"
+            )
+        return _map(descriptor, handle)
+    finally:
+        os.close(descriptor)
