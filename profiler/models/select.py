@@ -1,18 +1,25 @@
 """Terms chosen by the program: those by which the larger measurements are predicted best.
 
-The library (:mod:`profiler.models.terms`) has about a hundred terms. A formula is built up
+The library (:mod:`profiler.models.terms`) has some dozens of terms. A formula is built up
 term by term; the most promising formulas of each length are kept. A formula is judged by
 folds that leave out the largest: it is fitted inside a region (:mod:`profiler.models.nested`)
-and predicts the measurements outside. Its score is the mean over the folds of the root mean
+and predicts the measurements outside. Its error is the mean over the folds of the root mean
 square of log(predicted / measured), where the misfit to all measurements counts as one fold.
 A fold counts by the square of the part of the measurements that are inside: formulas with
 more terms need more measurements, and the last prediction has all of them.
-Among formulas that are as good as the best, up to one standard error of the difference, the
-simplest is taken.
+The score is the error times exp(``_PENALTY`` times the weight of the terms): a complicated or
+unusual formula has to predict better than a simple one.
+
+Among formulas that are nearly as good as the best, the one is taken whose predictions beyond
+the measurements are nearest to the median of all of them. A formula counts in the median by
+(its score / the least score) to the power of minus half the number of measurements.
+The mean of these formulas was tried, too, and predicted worse: one that grows too fast
+spoils it. So did a fit in which the larger measurements count more.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -34,13 +41,22 @@ if TYPE_CHECKING:
 
 LEAST = 4
 """Least number of different points at which the times are needed to choose terms."""
-_MOST_TERMS = 6
-_FOR_EACH_TERM = 4
+_MOST_TERMS = 8
+_FOR_EACH_TERM = 3
 """So many measurements are needed for each term beyond the second."""
 _BEAM = 12
 _EXCHANGES, _EXCHANGED = 1, 4
 """So often, in so many of the best formulas, each term is exchanged for each other one."""
-_AS_GOOD = 1.05
+_PENALTY = 0.15
+"""How much less the error has to be for each unit of weight, as a logarithm."""
+_EXACT = 1e-4
+"""Errors below this do not make a formula better."""
+_AS_GOOD = 0.05
+"""A formula is nearly as good if it counts at least so much beside the best one."""
+_MOST_AS_GOOD = 40
+_BEYOND = (1.0, 2.0, 4.0, 8.0, 16.0)
+"""Formulas are compared at so many times the greatest value of each variable."""
+_MOST_POINTS = 1000
 _FAR_OFF = 1e-6
 """A prediction that is less than this times the measured time counts as this."""
 
@@ -51,9 +67,9 @@ class Rival:
 
     formula: str
     score: float
-    """Mean over the folds of the root mean square of log(predicted / measured)."""
-    weight: int
-    """How complicated it is."""
+    """The error of its predictions, times the penalty for its terms."""
+    weight: float
+    """How complicated and how unusual its terms are."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +81,7 @@ class Choice:
     score: float
     """As in :class:`Rival`."""
     rivals: tuple[Rival, ...]
-    """Other formulas that are as good as the best, the better first."""
+    """Other formulas that are nearly as good as the best, the better first."""
     considered: int
     """Number of formulas that were tried."""
     folds: int
@@ -102,42 +118,64 @@ class _Search:
         rows = np.stack(columns, axis=1) / times[:, None]
         lengths = np.linalg.norm(rows, axis=0)
         usable = np.flatnonzero(np.isfinite(lengths) & (lengths > 0)).tolist()
+        self._values = values
         self._terms = [terms[number] for number in usable]
-        self._rows = rows[:, usable] / lengths[usable]
+        self._lengths = lengths[usable]
+        self._rows = rows[:, usable] / self._lengths
+        self._weights = np.array([term.weight for term in self._terms])
         least = 2 if len(times) > LEAST else 1
         self._most = max(min(_MOST_TERMS, len(times) // _FOR_EACH_TERM), least)
         self._folds = regions(values, LEAST)
-        weights = np.array([inside.mean() ** 2 for inside in self._folds] + [1.0])
-        self._weights = weights / weights.sum()
+        parts = np.array([inside.mean() ** 2 for inside in self._folds] + [1.0])
+        self._parts = parts / parts.sum()
 
     def choice(self) -> Choice:
         """Search, and return the choice."""
         found = self._search()
-        best = min(found, key=lambda chosen: self._mean(found[chosen]))
-        limit, lead = self._mean(found[best]) * _AS_GOOD, found[best]
-        as_good = [
-            chosen
-            for chosen, folds in found.items()
-            if self._mean(folds) <= limit + self._standard_error(folds - lead)
-        ]
-        taken = min(as_good, key=lambda each: (self._weight(each), self._mean(found[each])))
-        rivals = sorted(
-            (each for each in as_good if each != taken), key=lambda c: self._mean(found[c])
-        )
+        ordered = sorted(found, key=found.__getitem__)[:_MOST_AS_GOOD]
+        scores = np.array([found[each] for each in ordered])
+        counts = (scores / scores[0]) ** (-len(self._rows) / 2)
+        taken = ordered[self._in_the_middle(ordered, counts)]
+        as_good = [each for each, count in zip(ordered, counts, strict=True) if count >= _AS_GOOD]
         return Choice(
             self._formula(taken),
-            self._mean(found[taken]),
+            found[taken],
             tuple(
-                Rival(self._formula(each), self._mean(found[each]), self._weight(each))
-                for each in rivals
+                Rival(self._formula(each), found[each], self._weight(each))
+                for each in as_good
+                if each != taken
             ),
             len(self._seen),
             len(self._folds),
         )
 
-    def _search(self) -> dict[tuple[int, ...], Vector]:
-        """Return the most promising formulas of each length, with their errors by fold."""
-        found: dict[tuple[int, ...], Vector] = {}
+    def _in_the_middle(self, formulas: Sequence[tuple[int, ...]], counts: Vector) -> int:
+        """Return which of the best formulas predicts what is nearest to the median of all.
+
+        Args:
+            formulas: the formulas, the best first.
+            counts: how much each counts.
+        """
+        points = _points_beyond(self._values)
+        shape = next(iter(points.values()), np.empty(0)).shape
+        columns = np.stack(
+            [np.broadcast_to(term.column(points), shape) for term in self._terms], axis=1
+        )
+        columns = columns[(columns >= 0).all(axis=1)]
+        if not len(columns):
+            return 0
+        predicted = np.empty((len(columns), len(formulas)))
+        for number, chosen in enumerate(formulas):
+            places = list(chosen)
+            (found,) = _solve(self._rows, np.array([places]))
+            predicted[:, number] = columns[:, places] @ (found / self._lengths[places])
+        logs = np.log(np.maximum(predicted, np.finfo(float).tiny))
+        away = np.sqrt(((logs - _medians(logs, counts)[:, None]) ** 2).mean(axis=0))
+        return int(np.argmin(np.where(counts >= _AS_GOOD, away, np.inf)))
+
+    def _search(self) -> dict[tuple[int, ...], float]:
+        """Return the most promising formulas of each length, with their scores."""
+        found: dict[tuple[int, ...], float] = {}
         front: list[tuple[int, ...]] = [()]
         self._seen: set[tuple[int, ...]] = set()
         everything = range(len(self._terms))
@@ -168,38 +206,31 @@ class _Search:
     def _best(
         self,
         formulas: set[tuple[int, ...]],
-        known: Mapping[tuple[int, ...], Vector] = MappingProxyType({}),
-    ) -> dict[tuple[int, ...], Vector]:
-        """Return the best of some formulas and of known ones, with their errors; best first."""
+        known: Mapping[tuple[int, ...], float] = MappingProxyType({}),
+    ) -> dict[tuple[int, ...], float]:
+        """Return the best of some formulas and of known ones, with their scores; best first."""
         kept = dict(known)
         if formulas:
             ordered = sorted(formulas)
             self._seen |= formulas
-            errors, all_used = self._errors(np.array(ordered))
-            means = np.where(all_used, errors @ self._weights, np.inf)
-            best = np.argsort(means, kind="stable")[:_BEAM].tolist()
-            kept |= {ordered[number]: errors[number] for number in best if all_used[number]}
-        return dict(sorted(kept.items(), key=lambda item: self._mean(item[1]))[:_BEAM])
+            scores = self._scores(np.array(ordered))
+            best = np.argsort(scores, kind="stable")[:_BEAM].tolist()
+            kept |= {ordered[each]: float(scores[each]) for each in best if scores[each] < np.inf}
+        return dict(sorted(kept.items(), key=lambda item: item[1])[:_BEAM])
 
-    def _mean(self, errors: Vector) -> float:
-        return float(errors @ self._weights)
-
-    def _standard_error(self, differences: Vector) -> float:
-        """Return the standard error of the mean of the differences between two formulas."""
-        spread = self._weights @ (differences - self._mean(differences)) ** 2
-        return float(np.sqrt(spread / max(len(differences) - 1, 1)))
-
-    def _errors(self, subsets: Subsets) -> tuple[Matrix, NDArray[np.bool_]]:
-        """Return the error of each formula in each fold, and whether it uses all its terms."""
+    def _scores(self, subsets: Subsets) -> Vector:
+        """Return the score of each formula; infinite if it does not use all its terms."""
         errors = []
         for inside in self._folds:
             found = _solve(self._rows[inside], subsets)
             errors.append(_misfit(self._rows[~inside], subsets, found))
         found = _solve(self._rows, subsets)
         errors.append(_misfit(self._rows, subsets, found))
-        return np.stack(errors, axis=1), np.asarray((found > 0).all(axis=1))
+        error = np.stack(errors, axis=1) @ self._parts
+        scores = (error + _EXACT) * np.exp(_PENALTY * self._weights[subsets].sum(axis=1))
+        return np.where((found > 0).all(axis=1), scores, np.inf)
 
-    def _weight(self, chosen: tuple[int, ...]) -> int:
+    def _weight(self, chosen: tuple[int, ...]) -> float:
         return sum(self._terms[number].weight for number in chosen)
 
     def _formula(self, chosen: tuple[int, ...]) -> str:
@@ -209,6 +240,33 @@ class _Search:
             f"f[{place}]" if text == "1" else f"f[{place}]*{text}"
             for place, text in enumerate(texts)
         )
+
+
+def _points_beyond(values: Mapping[str, Vector]) -> dict[str, Vector]:
+    """Return points of which at least one variable is greater than all that were measured."""
+    axes, lengths = [], []
+    for column in values.values():
+        ordered, factors = np.sort(column), np.array(_BEYOND)
+        middle = ordered[len(ordered) // 2]
+        axes.append(np.unique([middle, *(ordered[-1] * factors)]))
+        lengths.append(len(axes[-1]))
+    every = np.arange(math.prod(lengths))
+    every = every[:: -(-len(every) // _MOST_POINTS)]
+    places = np.unravel_index(every, lengths) if lengths else ()
+    points = {name: axis[at] for name, axis, at in zip(values, axes, places, strict=True)}
+    beyond = np.zeros(len(every), bool)
+    for name, column in points.items():
+        beyond |= column > values[name].max()
+    return {name: column[beyond] for name, column in points.items()}
+
+
+def _medians(rows: Matrix, counts: Vector) -> Vector:
+    """Return the median of each row, in which each column counts so much."""
+    order = np.argsort(rows, axis=1)
+    sums = np.cumsum(counts[order], axis=1)
+    middle = (sums < sums[:, -1:] / 2).sum(axis=1)
+    each = np.arange(len(rows))
+    return np.asarray(rows[each, order[each, middle]])
 
 
 def _solve(rows: Matrix, subsets: Subsets) -> Matrix:

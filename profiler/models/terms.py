@@ -1,11 +1,13 @@
 """The terms that a formula may be chosen from: what parallel algorithms usually cost.
 
 A library is made for the variables of the measurements. One of them may be the number of
-processes P; the others are sizes. In a size N there are powers times powers of log2(N),
-shared by the processes in the ways that algorithms share work and data: N/P for all, N/P
-with the logarithm of the own part, N (P-1)/P for what is not sent to oneself, times log2(P)
-for stages. A difference such as P - 1 is one term: so its parts need no negative
-coefficients, and the whole is never negative.
+processes P; the others are sizes. Each term has a weight: the terms that every
+bulk-synchronous program has are light. These are computations that are shared by the
+processes, N/P f(N) or (N/P) f(N/P), communications such as N (P-1)/P, which leaves out what
+is sent to oneself, or N/P log2(P), in stages, and what grows with P alone: starts, barriers.
+Broken powers are heavy: they follow a time that grows more steeply where caches end.
+A difference such as P - 1 is one term: so its parts need no negative coefficients, and the
+whole is never negative.
 """
 
 from __future__ import annotations
@@ -27,9 +29,21 @@ if TYPE_CHECKING:
 PROCESSES = ("p", "np", "nproc", "nprocs", "procs", "processes", "ranks", "nranks", "threads")
 """Names by which a variable is taken for the number of processes, in any case of letters."""
 
-_GROWTHS = ((0.5, 0), (1, 0), (1, 1), (1, 2), (1.5, 0), (1.5, 1), (2, 0), (2, 1), (3, 0))
-"""Powers of a size, and of its logarithm."""
-_POWERS = {0.5: "sqrt({0})", 1: "{0}", 1.5: "{0}**1.5", 2: "{0}**2", 3: "{0}**3"}
+_GROWTHS = (
+    (1, 0, 1.5),
+    (1, 1, 2.0),
+    (2, 0, 2.0),
+    (3, 0, 2.5),
+    (1, 2, 3.0),
+    (0.5, 0, 3.0),
+    (1.5, 0, 3.0),
+    (0.75, 0, 3.5),
+    (1.25, 0, 3.5),
+    (2, 1, 4.0),
+    (0.75, 1, 4.5),
+    (1.25, 1, 4.5),
+)
+"""Powers of a size and of its logarithm, and how unusual such a computation is."""
 _LOGS = ("", "log2({0})", "log2({0})**2")
 
 
@@ -39,8 +53,8 @@ class Term:
 
     text: str
     """In the syntax of :mod:`profiler.models.formula`, without a parameter."""
-    weight: int
-    """How complicated it is; the constant has 1."""
+    weight: float
+    """How complicated and how unusual it is; the constant has 1."""
 
     def column(self, values: Mapping[str, Vector]) -> Vector:
         """Return its value for each measurement.
@@ -70,77 +84,78 @@ def library(values: Mapping[str, Vector], processes: str | None) -> list[Term]:
     logs = [name for name in varied if values[name].min() >= 1]
     sizes = [name for name in varied if name != processes]
     terms = [Term("1", 1)]
+    shared = processes in varied and processes in logs
     for name in sizes:
-        terms += _growth(name, name in logs)
+        if shared:
+            assert processes is not None
+            terms += _shared(name, processes, name in logs)
+        else:
+            terms += _alone(name, name in logs)
     for one, other in itertools.combinations(sizes, 2):
-        terms += _products(one, other, logs)
-    if processes in varied and processes in logs:
+        products = list(_products(one, other, logs))
+        terms += products
+        if shared:
+            terms += [Term(f"{product.text}/{processes}", product.weight) for product in products]
+    if shared:
         assert processes is not None
         terms += _of_processes(processes)
-        for name in sizes:
-            terms += _shared(name, processes, name in logs)
-        for one, other in itertools.combinations(sizes, 2):
-            terms += [Term(f"{one}*{other}/{processes}", 4)]
     return list({term.text: term for term in terms}.values())
 
 
-def _growth(name: str, logs: bool) -> Iterator[Term]:
-    """Yield powers of a size, times powers of its logarithm."""
-    if logs:
-        yield Term(f"log2({name})", 2)
-        yield Term(f"log2({name})**2", 3)
-    for power, log in _growths(logs):
-        yield Term(_grown(name, power, log), _weight(power) + log)
-
-
-def _growths(logs: bool) -> list[tuple[float, int]]:
-    return [(power, log) for power, log in _GROWTHS if logs or not log]
+def _growths(logs: bool) -> list[tuple[float, int, float]]:
+    return [growth for growth in _GROWTHS if logs or not growth[1]]
 
 
 def _grown(of: str, power: float, log: int) -> str:
     """Return a power of an expression times a power of its logarithm."""
-    factor = _POWERS[power].format(of)
+    factor = {0.5: f"sqrt({of})", 1: of}.get(power, f"{of}**{power:g}")
     inner = of[1:-1] if of.startswith("(") else of
     return f"{factor}*{_LOGS[log].format(inner)}" if log else factor
 
 
+def _alone(name: str, logs: bool) -> Iterator[Term]:
+    """Yield how a computation grows with a size, by one process or by each of them."""
+    if logs:
+        yield Term(f"log2({name})", 3)
+    for power, log, weight in _growths(logs):
+        yield Term(_grown(name, power, log), weight)
+
+
 def _products(one: str, other: str, logs: Sequence[str]) -> Iterator[Term]:
-    yield Term(f"{one}*{other}", 3)
+    yield Term(f"{one}*{other}", 2)
     for first, second in ((one, other), (other, one)):
-        yield Term(f"{first}**2*{second}", 4)
+        yield Term(f"{first}**2*{second}", 3)
         if second in logs:
-            yield Term(f"{first}*log2({second})", 4)
-            yield Term(f"{first}*{second}*log2({second})", 5)
+            yield Term(f"{first}*log2({second})", 3)
+            yield Term(f"{first}*{second}*log2({second})", 3)
 
 
 def _of_processes(p: str) -> Iterator[Term]:
-    """Yield what grows with the number of processes alone."""
-    yield Term(f"log2({p})", 2)
-    yield Term(f"log2({p})**2", 3)
-    yield Term(f"{p}", 2)
-    yield Term(f"({p} - 1)", 2)
-    yield Term(f"{p}*log2({p})", 3)
-    yield Term(f"{p}*log2({p})**2", 4)
-    yield Term(f"{p}**2", 3)
-    yield Term(f"1/{p}", 3)
+    """Yield what grows with the number of processes alone: starts, barriers, stages."""
+    yield Term(f"log2({p})", 1.5)
+    yield Term(f"log2({p})**2", 2)
+    yield Term(f"{p}", 1.5)
+    yield Term(f"({p} - 1)", 1.5)
+    yield Term(f"{p}*log2({p})", 2)
+    yield Term(f"{p}**2", 4)
 
 
 def _shared(n: str, p: str, logs: bool) -> Iterator[Term]:
-    """Yield how processes share what grows with a size."""
-    for power, log in _growths(logs):
-        whole, own = _grown(n, power, log), _grown(f"({n}/{p})", power, log)
-        weight = _weight(power) + log
-        yield Term(f"{whole}/{p}", weight + 1)
-        if (power, log) != (1, 0):
-            yield Term(own, weight + 1)
-        if power >= 1:
-            yield Term(f"{whole}*({p} - 1)/{p}", weight + 2)
-            yield Term(f"{whole}/sqrt({p})", weight + 2)
-        if power == 1:
-            yield Term(f"{own}*log2({p})", weight + 2)
-            yield Term(f"{own}*log2({p})**2", weight + 3)
-            yield Term(f"{whole}*log2({p})", weight + 2)
-
-
-def _weight(power: float) -> int:
-    return 2 if power == 1 else 3
+    """Yield how processes share the work and the communication that grow with a size."""
+    for power, log, weight in _growths(logs):
+        yield Term(_grown(f"({n}/{p})", power, log), weight)
+        if (power > 1 or log) and power >= 1:
+            yield Term(f"{_grown(n, power, log)}/{p}", weight + 0.5)
+    # What is communicated: to all others, in stages, in a square of processes, by everyone.
+    yield Term(f"{n}*({p} - 1)/{p}", 2)
+    yield Term(f"{n}*({p} - 1)/{p}**2", 3)
+    yield Term(f"{n}**2*({p} - 1)/{p}", 3)
+    yield Term(f"({n}/{p})*log2({p})", 2)
+    yield Term(f"({n}/{p})*log2({p})**2", 2.5)
+    yield Term(f"{n}/sqrt({p})", 3.5)
+    yield Term(f"{n}*log2({p})", 3.5)
+    # What all processes compute.
+    yield Term(f"{n}", 2.5)
+    if logs:
+        yield Term(f"({n}/{p})*log2({n}/{p})*log2({p})", 3)
+        yield Term(f"{n}*log2({n})", 4)
