@@ -1,25 +1,34 @@
 """Bands around predictions, calibrated by trials on nested regions in all variables.
 
 A trial fits inside a region (:mod:`profiler.models.nested`) as the whole fit was made, terms
-chosen anew included, and predicts the measurements outside. Its errors are counted in
-``sqrt(noise^2 + growth^2 distance^2)``: the noise is the misfit inside, the distance that of
-the measurement from the region. The band is so many of these as would have covered the
-required part of the errors (split conformal prediction), and at least what Student's t says
-of the noise. Where no trial was possible, it is the latter alone, and not calibrated.
+chosen anew included, and predicts the measurements outside. Its errors are counted in units,
+whose square is the sum of the squares of
+
+- the misfit inside,
+- ``growth`` times the distance of the measurement from the region, in widths of the region:
+  the growth is such that these units explain the errors of all trials,
+- ``_EXPONENT`` times the same distance as a logarithm: no growth is known more exactly,
+- the spread, at this point, of the formulas that are nearly as good as the one taken.
+
+The band is so many units as would have covered the required part of the errors (split
+conformal prediction). Predictions of one trial are alike, though, and trials are few: so the
+band is at least the root mean square of the errors times Student's t for so many trials, and
+at least what the normal distribution says. Where no trial was possible, it is the latter
+alone, and not calibrated.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from bsplib.extras import optional_module
 from profiler.models.formula import FormulaError
-from profiler.models.nested import distance, regions
+from profiler.models.nested import distance, efolds, regions
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -31,16 +40,28 @@ if TYPE_CHECKING:
 
 special = optional_module("scipy.special")
 
-_LEAST_TRIALS = 5
+_LEAST_PREDICTIONS = 5
 """Least number of predicted measurements to calibrate a band."""
+_EXPONENT = 0.05
+"""By so much, at least, the power of a size may be off with which the time grows."""
 _MOST_REGIONS = 8
 _FAR_OFF = 1e-6
+_LEAST_UNIT = 1e-9
+
+
+class Attempt(NamedTuple):
+    """A fit, and others that are nearly as good."""
+
+    fit: Fit
+    rivals: Sequence[Fit] = ()
 
 
 @dataclass(frozen=True)
 class Band:
     """How far predictions may be off."""
 
+    attempt: Attempt
+    """What predicts."""
     noise: float
     """Standard deviation of log(predicted / measured) of the fit."""
     freedom: int
@@ -49,8 +70,10 @@ class Band:
     """How the error grows with the distance."""
     misses: Vector
     """Absolute errors of the predictions in trials, in their units."""
+    mean_square: float
+    """Mean over the trials of the mean square of the misses."""
     errors: Vector
-    """The same as log(predicted / measured)."""
+    """Absolute errors of the predictions in trials, as log(predicted / measured)."""
     regions: int
     """Number of regions from which predictions were tried."""
     measured: Values
@@ -59,13 +82,14 @@ class Band:
     @property
     def is_calibrated(self) -> bool:
         """Whether predictions were tried."""
-        return len(self.misses) >= _LEAST_TRIALS
+        return len(self.misses) >= _LEAST_PREDICTIONS
 
     def reach(self, values: Mapping[str, ArrayLike], confidence: float) -> Vector:
         """Return how far log(predicted / true) may be off at some points.
 
         Args:
-            values: values of the variables; numbers, or arrays of equal length.
+            values: values of the variables; numbers, or arrays of equal length. The distance
+                counts in those that are given.
             confidence: the part of the true times that has to be inside, between 0 and 1.
 
         Raises:
@@ -74,56 +98,147 @@ class Band:
         if not 0 < confidence < 1:
             raise ValueError(f"the confidence is {confidence}; it has to be between 0 and 1")
         asked = {name: np.atleast_1d(np.asarray(value, float)) for name, value in values.items()}
-        student = float(special.stdtrit(max(self.freedom, 1), (1 + confidence) / 2))
+        student = _student(self.freedom, confidence)
         least = student * self.noise * math.sqrt(1 + 1 / max(self.freedom, 1))
-        count = max((len(column) for column in asked.values()), default=1)
+        region = {name: column for name, column in self.measured.items() if name in asked}
+        points = _Points.of(self.attempt, region, asked)
+        unit = points.unit(self.noise, self.growth)
+        return np.maximum(least, self._factor(confidence) * unit)
+
+    def _factor(self, confidence: float) -> float:
+        """Return the number of units."""
+        normal = float(special.ndtri((1 + confidence) / 2))
         if not self.is_calibrated:
-            return np.full(count, least)
-        away = distance(self.measured, asked) if self.measured else np.zeros(count)
+            return normal
         number = len(self.misses)
         level = min(math.ceil(confidence * (number + 1)) / number, 1.0)
-        factor = float(np.quantile(self.misses, level, method="higher"))
-        return np.maximum(least, factor * _unit(self.noise, self.growth, away))
+        conformal = float(np.quantile(self.misses, level, method="higher"))
+        alike = _student(self.regions, confidence) * math.sqrt(self.mean_square)
+        return max(normal, conformal, alike)
+
+
+@dataclass(frozen=True)
+class _Points:
+    """Points outside a region."""
+
+    away: Vector
+    """In widths of the region."""
+    efolds: Vector
+    """As a logarithm."""
+    spread: Vector
+    """Root mean square of log(rival / predicted)."""
+
+    @classmethod
+    def of(cls, attempt: Attempt, region: Values, asked: Values) -> _Points:
+        count = max((len(column) for column in asked.values()), default=1)
+        if not region:
+            return cls(np.zeros(count), np.zeros(count), np.zeros(count))
+        spread = _spread(attempt, asked, count)
+        return cls(distance(region, asked), efolds(region, asked), spread)
+
+    def unit(self, noise: float, growth: float) -> Vector:
+        """Return the units in which errors count."""
+        squares = noise**2 + (_EXPONENT * self.efolds) ** 2 + self.spread**2
+        known = np.isfinite(self.away)
+        squares += np.where(known, (growth * np.where(known, self.away, 0)) ** 2, np.inf)
+        return np.maximum(np.sqrt(squares), _LEAST_UNIT)
+
+
+def _spread(attempt: Attempt, asked: Values, count: int) -> Vector:
+    """Return the root mean square of log(rival / predicted) at some points."""
+    taken = np.broadcast_to(np.log(np.maximum(attempt.fit.predict(asked), _TINY)), (count,))
+    squares = [np.zeros(count)]
+    for rival in attempt.rivals:
+        try:
+            other = rival.predict(asked)
+        except FormulaError:  # it has a variable that the formula lacks and nobody gave
+            continue
+        squares.append((np.log(np.maximum(other, _TINY)) - taken) ** 2)
+    return np.asarray(np.sqrt(np.mean(squares, axis=0)))
+
+
+_TINY = np.finfo(float).tiny
 
 
 def calibrate_jointly(
-    fitted: Fit, values: Values, times: Vector, refit: Callable[[Values, Vector], Fit]
+    attempt: Attempt,
+    values: Values,
+    times: Vector,
+    refit: Callable[[Values, Vector], Attempt],
+    least: int = 0,
 ) -> Band:
     """Try predictions from nested regions.
 
     Args:
-        fitted: the fit to all measurements.
+        attempt: the fit to all measurements, with its rivals.
         values: values of the variables, one element for each measurement.
         times: the measured times.
         refit: fits the measurements of a region as all were fitted; may raise FormulaError.
+        least: least number of measurements in a region; default: two more than the formula
+            has parameters.
     """
-    inside = np.log(np.maximum(fitted.predict(values) / times, _FAR_OFF))
-    freedom = max(sum(segment.freedom for segment in fitted.segments), 0)
-    noise = math.sqrt(float(inside @ inside) / max(freedom, 1))
-    least = len(fitted.formula.parameters) + 2
-    errors, distances, tried = [np.empty(0)], [np.empty(0)], 0
+    fitted = attempt.fit
+    noise, freedom = _noise(fitted, values, times)
     varied = {name: column for name, column in values.items() if np.ptp(column) > 0}
-    for region in _spread(regions(varied, least) if varied else []):
+    found = regions(varied, least or len(fitted.formula.parameters) + 2) if varied else []
+    trials = []
+    for region in _some(found):
+        try:
+            trials.append(_Trial.of(values, times, region, refit))
+        except FormulaError:
+            continue
+    trials = [trial for trial in trials if np.isfinite(trial.points.away).all()]
+    growth = _growth(trials)
+    misses = [trial.errors / trial.points.unit(trial.noise, growth) for trial in trials]
+    return Band(
+        attempt,
+        noise,
+        freedom,
+        growth,
+        np.concatenate([np.empty(0), *misses]),
+        float(np.mean([np.mean(each**2) for each in misses])) if misses else 0.0,
+        np.concatenate([np.empty(0), *(trial.errors for trial in trials)]),
+        len(trials),
+        varied,
+    )
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """Predictions from one region."""
+
+    errors: Vector
+    """Absolute values of log(predicted / measured)."""
+    noise: float
+    points: _Points
+
+    @classmethod
+    def of(
+        cls,
+        values: Values,
+        times: Vector,
+        region: NDArray[np.bool_],
+        refit: Callable[[Values, Vector], Attempt],
+    ) -> _Trial:
         lesser, greater = (
             {name: column[mask] for name, column in values.items()} for mask in (region, ~region)
         )
-        try:
-            predicted = refit(lesser, times[region]).predict(greater)
-        except FormulaError:
-            continue
-        away = distance({name: lesser[name] for name in varied}, greater)
-        known = np.isfinite(away)
-        found = np.log(np.maximum(predicted / times[~region], _FAR_OFF))
-        errors.append(np.abs(found[known]))
-        distances.append(away[known])
-        tried += 1
-    missed, away = np.concatenate(errors), np.concatenate(distances)
-    growth = _growth(missed, away, noise)
-    unit = np.maximum(_unit(noise, growth, away), 1e-9)
-    return Band(noise, freedom, growth, missed / unit, missed, tried, varied)
+        attempt = refit(lesser, times[region])
+        predicted = attempt.fit.predict(greater)
+        errors = np.abs(np.log(np.maximum(predicted / times[~region], _FAR_OFF)))
+        varied = {name: each for name, each in lesser.items() if np.ptp(values[name]) > 0}
+        noise, _ = _noise(attempt.fit, lesser, times[region])
+        return cls(errors, noise, _Points.of(attempt, varied, greater))
 
 
-def _spread(found: list[NDArray[np.bool_]]) -> list[NDArray[np.bool_]]:
+def _noise(fitted: Fit, values: Values, times: Vector) -> tuple[float, int]:
+    """Return the standard deviation of log(predicted / measured), and its degrees of freedom."""
+    inside = np.log(np.maximum(fitted.predict(values) / times, _FAR_OFF))
+    freedom = max(sum(segment.freedom for segment in fitted.segments), 0)
+    return math.sqrt(float(inside @ inside) / max(freedom, 1)), freedom
+
+
+def _some(found: list[NDArray[np.bool_]]) -> list[NDArray[np.bool_]]:
     """Return some of the regions, from the largest to the smallest."""
     if len(found) <= _MOST_REGIONS:
         return found
@@ -131,13 +246,16 @@ def _spread(found: list[NDArray[np.bool_]]) -> list[NDArray[np.bool_]]:
     return [found[number] for number in chosen]
 
 
-def _growth(missed: Vector, away: Vector, noise: float) -> float:
-    """Return by how much errors exceed the noise, for each width of the region."""
-    if not len(missed):
+def _growth(trials: Sequence[_Trial]) -> float:
+    """Return by how much errors exceed the rest of their units, for each width of the region."""
+    if not trials:
         return 0.0
-    more = np.maximum(missed**2 - noise**2, 0)
-    return math.sqrt(float(more.mean() / max((away**2).mean(), 1e-12)))
+    errors = np.concatenate([trial.errors for trial in trials])
+    rest = np.concatenate([trial.points.unit(trial.noise, 0.0) for trial in trials])
+    away = np.concatenate([trial.points.away for trial in trials])
+    more = max(float((errors**2 - rest**2).mean()), 0.0)
+    return math.sqrt(more / max(float((away**2).mean()), 1e-12))
 
 
-def _unit(noise: float, growth: float, away: Vector) -> Vector:
-    return np.sqrt(noise**2 + (growth * away) ** 2)
+def _student(freedom: int, confidence: float) -> float:
+    return float(special.stdtrit(max(freedom, 1), (1 + confidence) / 2))

@@ -69,6 +69,25 @@ def distance(region: Mapping[str, Vector], asked: Mapping[str, Vector]) -> Vecto
     return np.sqrt(squares)
 
 
+def efolds(region: Mapping[str, Vector], asked: Mapping[str, Vector]) -> Vector:
+    """Return how far each point is outside a region, as natural logarithms of ratios.
+
+    Over the variables, it is the root of the sum of the squares. A variable that is not
+    always greater than 0 counts by its widths instead.
+    """
+    count = max(len(column) for column in asked.values())
+    squares = np.zeros(count)
+    for name, column in region.items():
+        points = np.broadcast_to(asked[name], (count,))
+        low, high = float(column.min()), float(column.max())
+        if low > 0:
+            safe = np.maximum(points, np.finfo(float).tiny)
+            squares += np.maximum(np.maximum(np.log(safe / high), np.log(low / safe)), 0) ** 2
+        elif high > low:
+            squares += _widths(column, points) ** 2
+    return np.sqrt(squares)
+
+
 def _widths(column: Vector, asked: Vector) -> Vector:
     low, high = float(column.min()), float(column.max())
     if low <= 0:  # no ratio: count in differences

@@ -49,6 +49,10 @@ _EXCHANGES, _EXCHANGED = 1, 4
 """So often, in so many of the best formulas, each term is exchanged for each other one."""
 _PENALTY = 0.15
 """How much less the error has to be for each unit of weight, as a logarithm."""
+_LEAST_PART = 1e-6
+"""A term is used if it is at least so much of the times."""
+_DIGITS = 4
+"""Formulas whose predictions are equal in so many digits are equally near to the median."""
 _EXACT = 1e-4
 """Errors below this do not make a formula better."""
 _AS_GOOD = 0.05
@@ -171,7 +175,7 @@ class _Search:
             predicted[:, number] = columns[:, places] @ (found / self._lengths[places])
         logs = np.log(np.maximum(predicted, np.finfo(float).tiny))
         away = np.sqrt(((logs - _medians(logs, counts)[:, None]) ** 2).mean(axis=0))
-        return int(np.argmin(np.where(counts >= _AS_GOOD, away, np.inf)))
+        return int(np.argmin(np.where(counts >= _AS_GOOD, away.round(_DIGITS), np.inf)))
 
     def _search(self) -> dict[tuple[int, ...], float]:
         """Return the most promising formulas of each length, with their scores."""
@@ -228,7 +232,7 @@ class _Search:
         errors.append(_misfit(self._rows, subsets, found))
         error = np.stack(errors, axis=1) @ self._parts
         scores = (error + _EXACT) * np.exp(_PENALTY * self._weights[subsets].sum(axis=1))
-        return np.where((found > 0).all(axis=1), scores, np.inf)
+        return np.where((found > _LEAST_PART).all(axis=1), scores, np.inf)
 
     def _weight(self, chosen: tuple[int, ...]) -> float:
         return sum(self._terms[number].weight for number in chosen)

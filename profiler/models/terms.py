@@ -143,7 +143,8 @@ def _of_processes(p: str) -> Iterator[Term]:
 def _shared(n: str, p: str, logs: bool) -> Iterator[Term]:
     """Yield how processes share the work and the communication that grow with a size."""
     for power, log, weight in _growths(logs):
-        yield Term(_grown(f"({n}/{p})", power, log), weight)
+        own = f"({n}/{p})" if log or power > 1 or power < 1 else f"{n}/{p}"
+        yield Term(_grown(own, power, log), weight)
         if (power > 1 or log) and power >= 1:
             yield Term(f"{_grown(n, power, log)}/{p}", weight + 0.5)
     # What is communicated: to all others, in stages, in a square of processes, by everyone.

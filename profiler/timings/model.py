@@ -5,16 +5,16 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
 
-from profiler.models.band import Band, calibrate_jointly
+from profiler.models.band import Attempt, Band, calibrate_jointly
 from profiler.models.fit import Fit, FitWarning, fit, fit_once
 from profiler.models.formula import FormulaError, read_formula
-from profiler.models.select import Choice, choose
+from profiler.models.select import LEAST, Choice, choose
 from profiler.models.terms import processes_of
 from profiler.timings.table import Timings, TimingsError
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
 
 CONFIDENCE = 0.9
-_RIVALS = 10
-"""So many formulas that are as good are asked how far their predictions differ."""
+_RIVALS = 15
+"""So many formulas that are nearly as good are asked how far their predictions differ."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Predicted:
     high: Vector
     confidence: float
     is_calibrated: bool
-    """Whether the limits come from trials; otherwise they cover the noise alone."""
+    """Whether the limits come from trials; otherwise they cover little more than the noise."""
 
     def __str__(self) -> str:
         rows = zip(self.times, self.low, self.high, strict=True)
@@ -101,8 +101,7 @@ class TimingModel:
         except FormulaError as error:
             raise TimingsError(str(error)) from None
         # A variable that is not in the formula may be left out: it is where it was measured.
-        known = {name: column for name, column in self.band.measured.items() if name in asked}
-        reach = replace(self.band, measured=known).reach(asked, confidence)
+        reach = self.band.reach(asked, confidence)
         times = np.broadcast_to(times, reach.shape)
         return Predicted(
             asked,
@@ -133,10 +132,9 @@ class TimingModel:
     def rivals_at(self, point: Mapping[str, float]) -> tuple[float, float] | None:
         """Return the least and greatest time that formulas as good as this one predict."""
         found = []
-        for rival in (self.choice.rivals if self.choice else ())[:_RIVALS]:
+        for rival in self.band.attempt.rivals:
             try:
-                other = fit_once(read_formula(rival.formula), *_of(self.timings))
-                found.append(float(other.predict(point)[0]))
+                found.append(float(rival.predict(point)[0]))
             except FormulaError:
                 continue
         return (min(found), max(found)) if found else None
@@ -204,19 +202,33 @@ def fit_timings(
         found = _fitted(choice.formula if choice else formula or "", values, times, negative)
         done = iter(range(1, 100))
 
-        def again(lesser: Values, taken: Vector) -> Fit:
+        def again(lesser: Values, taken: Vector) -> Attempt:
             on_trial(next(done), 9)
-            chosen = (
-                found.formula
-                if choice is None
-                else read_formula(choose(lesser, taken, count).formula)
+            if choice is None:
+                return Attempt(fit_once(found.formula, lesser, taken, negative=negative))
+            other = choose(lesser, taken, count)
+            return Attempt(
+                fit_once(read_formula(other.formula), lesser, taken),
+                _rivals(other, lesser, taken),
             )
-            return fit_once(chosen, lesser, taken, negative=negative)
 
-        band = calibrate_jointly(found, *_last_segment(found, values, times), again)
+        last = _last_segment(found, values, times)
+        attempt = Attempt(found, _rivals(choice, *last) if choice else ())
+        band = calibrate_jointly(attempt, *last, again, LEAST if choice else 0)
     except FormulaError as error:
         raise TimingsError(_with_way_out(str(error), timings)) from None
     return TimingModel(timings, found, band, choice)
+
+
+def _rivals(choice: Choice, values: Values, times: Vector) -> list[Fit]:
+    """Fit the formulas that are nearly as good."""
+    found = []
+    for rival in choice.rivals[:_RIVALS]:
+        try:
+            found.append(fit_once(read_formula(rival.formula), values, times))
+        except FormulaError:  # a segment may have fewer measurements than it has parameters
+            continue
+    return found
 
 
 def _of(timings: Timings) -> tuple[dict[str, Vector], Vector]:
@@ -269,7 +281,7 @@ def _untried(model: TimingModel) -> list[str]:
     if not model.band.is_calibrated:
         found.append(
             "no smaller region has enough measurements to try predictions from: the band is not "
-            "calibrated, and covers the noise alone"
+            "calibrated, and covers no more than the noise and formulas that are as good"
         )
     if not model.fit.is_tested:
         found.append("there are too few measurements to see whether the errors drift")

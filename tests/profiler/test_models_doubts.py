@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 
-from profiler.models.band import calibrate_jointly
+from profiler.models.band import Attempt, calibrate_jointly
 from profiler.models.fit import FitWarning, fit, fit_once
 from profiler.models.formula import read_formula
 from profiler.models.select import choose
@@ -118,7 +118,11 @@ def test_a_size_alone_makes_no_term_negative():
 
 
 def by_the_program(values, times):
-    return fit_once(read_formula(choose(values, times).formula), values, times)
+    return Attempt(fit_once(read_formula(choose(values, times).formula), values, times))
+
+
+def given(formula, values, times):
+    return Attempt(fit_once(read_formula(formula), values, times))
 
 
 @pytest.mark.lengthy
@@ -137,7 +141,7 @@ def test_bands_hold_far_beyond_the_measurements_in_both_variables():
         model = by_the_program(values, times)
         band = calibrate_jointly(model, values, times, by_the_program)
         assert band.is_calibrated
-        held += list(np.abs(np.log(model.predict(far) / law(far))) <= band.reach(far, 0.9))
+        held += list(np.abs(np.log(model.fit.predict(far) / law(far))) <= band.reach(far, 0.9))
     assert np.mean(held) >= 0.8
 
 
@@ -152,18 +156,49 @@ def test_a_band_widens_with_the_distance():
     assert reach[-1] > reach[0]
 
 
+def test_a_band_allows_for_a_growth_that_is_a_little_off():
+    values, times = {"N": SIZES}, 1e-9 * SIZES
+    band = calibrate_jointly(
+        given("f[0]*N", values, times), values, times, lambda *some: given("f[0]*N", *some)
+    )
+    at = {"N": SIZES[-1] * np.array([1.0, 16])}
+    near, far = band.reach(at, 0.9)
+    assert near < 1e-3  # the formula is exact
+    assert far > math.log(16**0.05)
+
+
+def test_a_band_is_wider_where_other_formulas_predict_something_else():
+    values, times = {"N": SIZES[:6]}, noisy(1e-9 * SIZES[:6], 2)
+    alone = given("f[0]*N", values, times)
+    both = alone._replace(rivals=[given("f[0] + f[1]*N**1.25", values, times).fit])
+    at = {"N": SIZES[-1]}
+    refit = lambda *some: given("f[0]*N", *some)  # noqa: E731
+    narrow, wide = (calibrate_jointly(each, values, times, refit) for each in (alone, both))
+    assert wide.reach(at, 0.9) > narrow.reach(at, 0.9) + 0.3
+
+
+def test_what_did_not_vary_is_not_known_elsewhere():
+    values = {"N": SIZES, "P": np.full(len(SIZES), 2.0)}
+    times = noisy(1e-9 * SIZES, 3)
+    band = calibrate_jointly(
+        given("f[0]*N", values, times), values, times, lambda *some: given("f[0]*N", *some)
+    )
+    assert list(band.measured) == ["N"]
+    assert np.isfinite(band.reach({"N": SIZES[-1] * 2}, 0.9)).all()
+
+
 def test_without_a_trial_a_band_is_not_calibrated():
-    values = {"N": np.array([4.0, 8, 16])}
-    model = fit_once(read_formula("f[0]*N"), values, np.array([4.0, 8.1, 16]))
-    band = calibrate_jointly(model, values, np.array([4.0, 8.1, 16]), lambda _v, _t: model)
+    values, times = {"N": np.array([4.0, 8, 16])}, np.array([4.0, 8.1, 16])
+    attempt = given("f[0]*N", values, times)
+    band = calibrate_jointly(attempt, values, times, lambda _v, _t: attempt)
     assert not band.is_calibrated
     assert (band.reach({"N": 32}, 0.9) > 0).all()
 
 
 @pytest.mark.parametrize("confidence", [0, 1, math.nan])
 def test_a_band_has_a_confidence_between_0_and_1(confidence):
-    values = {"N": np.array([4.0, 8, 16])}
-    model = fit_once(read_formula("f[0]*N"), values, np.array([4.0, 8.1, 16]))
-    band = calibrate_jointly(model, values, np.array([4.0, 8.1, 16]), lambda _v, _t: model)
+    values, times = {"N": np.array([4.0, 8, 16])}, np.array([4.0, 8.1, 16])
+    attempt = given("f[0]*N", values, times)
+    band = calibrate_jointly(attempt, values, times, lambda _v, _t: attempt)
     with pytest.raises(ValueError, match="between 0 and 1"):
         band.reach({"N": 32}, confidence)

@@ -70,6 +70,34 @@ def test_two_sizes_may_be_multiplied():
     assert choice.formula == "f[0]*rows*columns"
 
 
+def test_an_unusual_term_has_to_predict_much_better_than_a_usual_one():
+    size = 2.0 ** np.arange(10, 18)
+    noisy = 1e-9 * size * (1 + 0.01 * np.random.default_rng(5).standard_normal(len(size)))
+    assert choose({"N": size}, noisy).formula == "f[0]*N"
+    bent = 1e-9 * size**1.25
+    assert choose({"N": size}, bent).formula == "f[0]*N**1.25"
+
+
+def test_a_rich_law_without_noise_is_found_from_few_processes():
+    law = "300 + 20*P + 90*log2(P) + 12*(N/P)*log2(N/P) + 15*N/P + 6*N*(P - 1)/P + 9*(N/P)*log2(P)"
+    values = grid(2.0 ** np.arange(4, 10), [1, 2, 4, 8])
+    times = times_of(law, values)
+    predicted = fit(choose(values, times).formula, values, times).predict(LARGE)
+    assert predicted == pytest.approx(times_of(law, LARGE), rel=0.1)
+
+
+def test_of_formulas_that_are_nearly_as_good_the_one_in_the_middle_is_taken():
+    random = np.random.default_rng(8)
+    size = 2.0 ** np.arange(10, 18)
+    times = 1e-9 * size**1.1 * (1 + 0.05 * random.standard_normal(len(size)))
+    choice = choose({"N": size}, times)
+    formulas = [choice.formula, *(rival.formula for rival in choice.rivals)]
+    assert len(formulas) >= 5
+    far = {"N": np.array([2.0**21])}
+    predicted = [float(fit(each, {"N": size}, times).predict(far)[0]) for each in formulas]
+    assert np.quantile(predicted, 0.2) <= predicted[0] <= np.quantile(predicted, 0.8)
+
+
 def test_logarithms_are_not_tried_where_values_are_below_one():
     terms = library({"x": np.array([0.1, 1, 10])}, None)
     assert terms
