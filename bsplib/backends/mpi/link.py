@@ -6,12 +6,13 @@ boxes of their groups, and waits. PROTOCOL.md argues why that is right.
 
 from __future__ import annotations
 
+import contextlib
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from mpi4py import MPI
 
-from bsplib.backends.base import LeftGroup, Room
+from bsplib.backends.base import LeftGroup, Room, Stopped
 from bsplib.backends.mpi import heads
 from bsplib.backends.mpi.box import Box
 from bsplib.backends.mpi.buffers import Buffers
@@ -133,11 +134,10 @@ class Link:
         """End the run here: send and receive what nobody has waited for."""
         patience = Patience(self.stop, self._polls)
         deadline = MPI.Wtime() + _END_S
-        while not self._is_done():
-            self.pump()
-            if self.stop[0] or MPI.Wtime() > deadline:
-                break
-            patience.pause()
+        with contextlib.suppress(Stopped):
+            while not self._is_done() and MPI.Wtime() < deadline:
+                self.pump()
+                patience.pause()
 
     def _is_done(self) -> bool:
         sent = self.unsent.all_sent()

@@ -211,10 +211,11 @@ def _do(job: bytes, runner: JobRunner, up: Stream, page: Page, link: Link) -> No
     link.begin(run, nprocs)
     from bsplib.backends.mpi.port import MpiPort  # noqa: PLC0415  # it imports MPI
 
-    report, _ = runner.run(
+    report, failed = runner.run(
         job[control.RUN.size :], link.rank, functools.partial(MpiPort.of_root, link)
     )
-    link.end()
+    if not failed:  # else nobody may be there to take what is left, and the caller has to know
+        link.end()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, ValueError):  # there is none, or it is closed
             stream.flush()

@@ -12,6 +12,8 @@ import time
 import pytest
 
 import bsplib
+from bsplib.backends.base import Stopped
+from bsplib.backends.mpi.launch import end_kept
 from bsplib.backends.mpi.segments import mapped_by
 from bsplib.errors import ProcessDiedError, RunTimeoutError, SyncMismatchError
 
@@ -200,3 +202,20 @@ def test_a_stopped_host_is_named(failing):
         bsp.sync()
 
     failing(ProcessDiedError, "process 1 was lost .its host has not answered for 5 s", main)
+
+
+def test_a_stop_that_comes_when_a_process_has_ended_main_does_not_kill_it(mpi):
+    def main(bsp):
+        from bsplib.backends.mpi.link import Link  # noqa: PLC0415  # it imports MPI
+        from bsplib.backends.mpi.waiting import Patience  # noqa: PLC0415
+
+        def stop(_):
+            raise Stopped
+
+        Link._is_done = lambda link: False  # in the rank: something is never taken
+        Patience.pause = stop
+
+    try:
+        assert bsplib.run(main, nprocs=1, backend="mpi") == [None]
+    finally:
+        end_kept()
