@@ -63,7 +63,7 @@ def random_programs(count: int, first: int) -> dict[str, Any]:
                 try:
                     (check if what == "right" else check_fault)(program, name, seed)
                 except Exception as error:  # noqa: BLE001  # whatever it is, it counts
-                    wrong.append(f"{what} program of seed {seed}: {error!r:.200}")
+                    wrong.append(f"{what} program of seed {seed}: {error!r:.2000}")
             kinds[str(faulty.fault)] += 1
         outcome[backend] = {"different": wrong, "faults": dict(kinds)}
     return outcome

@@ -20,10 +20,12 @@ from .program import main
 from .steps import Program
 
 LIMIT_S = 30
+START_S = 60
+"""Ranks of an MPI take half a minute to start where the computer is busy; see job.START_S."""
 
 
 class HangError(Exception):
-    """A program does not end."""
+    """A program does not end; the text says where its processes were, if that is known."""
 
 
 @contextlib.contextmanager
@@ -43,8 +45,15 @@ def within(seconds: float) -> Iterator[None]:
 
 
 def run(program: Program, backend: str, body: Any = main, **more: Any) -> list[Any]:
-    with within(LIMIT_S):
-        return bsplib.run(body, program, nprocs=program.nprocs, backend=backend, **more)
+    if backend != "mpi":
+        with within(LIMIT_S):
+            return bsplib.run(body, program, nprocs=program.nprocs, backend=backend, **more)
+    limited = {"timeout": LIMIT_S, **more}
+    with within(START_S + 2 * LIMIT_S):
+        try:
+            return bsplib.run(body, program, nprocs=program.nprocs, backend=backend, **limited)
+        except bsplib.RunTimeoutError as error:
+            raise HangError(str(error)) from None
 
 
 def record(program: Program, backend: str, body: Any = main, **more: Any) -> tuple[list[Any], Run]:
@@ -86,6 +95,8 @@ def check_fault(program: Program, backend: str, seed: int) -> None:
     caught: Exception | None = None
     try:
         run(program, backend, sim_seed=seed)
+    except HangError:
+        raise
     except Exception as error:  # noqa: BLE001  # any error is what is looked for
         caught = error
     assert type(caught).__name__ == program.fault
