@@ -13,17 +13,17 @@ from typing import Any
 import click
 
 
-def factor_of(oversampling: int | str, size: int, nprocs: int) -> int:
-    """Return s as a number.
+def factor_of(oversampling: float | str, size: int, nprocs: int) -> float:
+    """Return s as a number; a fraction if it is not whole.
 
     Raises:
         ValueError: the value is neither a positive number nor ``"theory"``.
     """
     if oversampling == "theory":
         return theoretical_oversampling(size, nprocs)
-    if isinstance(oversampling, str) or oversampling < 1:
-        raise ValueError(f"oversampling is {oversampling!r}; it is 1 or more, or 'theory'")
-    return int(oversampling)
+    if isinstance(oversampling, str) or not 0 < oversampling < math.inf:
+        raise ValueError(f"oversampling is {oversampling!r}; it is a number above 0, or 'theory'")
+    return oversampling
 
 
 def theoretical_oversampling(
@@ -50,29 +50,35 @@ def theoretical_oversampling(
     return math.ceil(math.log(max(size, 1) / risk) / exponent / nprocs)
 
 
-def sample_sizes(sizes: Sequence[int], factor: int, nprocs: int) -> list[int]:
+def sample_sizes(sizes: Sequence[int], factor: float, nprocs: int) -> list[int]:
     """Return how many records each process samples.
 
     Args:
         sizes: lengths of the blocks.
-        factor: s.
+        factor: s; below 1/p each process still samples one record.
         nprocs: p.
     """
-    total, size = factor * nprocs**2, sum(sizes)
+    if nprocs == 1:
+        return [0]  # there is no pivot to choose
+    total, size = max(math.ceil(factor * nprocs**2), 1), sum(sizes)
     return [min(length, -(-length * total // size)) for length in sizes]
 
 
 class Factor(click.ParamType):
-    """An oversampling factor: a positive number, or ``theory``."""
+    """An oversampling factor: a number above 0, such as 64 or 0.25, or ``theory``."""
 
     name = "factor"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | str:
-        """Return the number, or ``theory``."""
+    ) -> float | str:
+        """Return the number, whole where it can be, or ``theory``."""
         if value == "theory":
             return "theory"
-        if not str(value).isdecimal() or int(value) < 1:
-            self.fail(f"{value!r} is neither 1 or more nor 'theory'", param, ctx)
-        return int(value)
+        try:
+            factor = float(value)
+        except ValueError:
+            factor = math.nan
+        if not 0 < factor < math.inf:
+            self.fail(f"{value!r} is neither a number above 0 nor 'theory'", param, ctx)
+        return int(factor) if factor.is_integer() else factor

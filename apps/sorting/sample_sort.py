@@ -117,7 +117,7 @@ def sort_blocks(  # noqa: PLR0913  # each has a name at the call
     *,
     key: str | Sequence[str] | None = None,
     stable: bool = False,
-    oversampling: int | str = OVERSAMPLING,
+    oversampling: float | str = OVERSAMPLING,
     sample_sort: str = "one",
     partition_first: bool = False,
     seed: int = 0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,17 +16,19 @@ import bsplib
 from apps.command import Place, Programs, place_options
 from apps.progress import drawn
 from apps.sorting.oversampling import Factor
-from apps.sql import show, story_table
+from apps.sql import show, story_table, table1_view
 from apps.sql.arrow import pa
 from apps.sql.errors import QueryError
 from apps.sql.files import FORMATS, to_arrow, write_tables
-from apps.sql.generate import PAPER_SIZE, Generator
+from apps.sql.generate import PAPER_SIZE, TRAN_PER_ITEM, Generator
+from apps.sql.paper import TABLE_1
 from apps.sql.plan import EXPERIMENTAL, PLANS, STAGES
 from apps.sql.program import Source, files_in, main
 from apps.sql.queries import INPUTS, SQL
 from apps.sql.reference import difference, reference
 from apps.sql.scan import BLOCK
-from apps.sql.story import Setting, tell
+from apps.sql.story import STORY_SEED, STORY_SIZE, Setting, tell
+from apps.sql.table1 import TABLE_SIZE, measure
 from bsplib.extras import need
 from bsplib.machine import load_machine
 from bsplib.visible import visible_lines
@@ -45,47 +47,71 @@ def _one_sentence() -> Iterator[None]:
         raise click.ClickException(visible_lines(str(error))) from None
 
 
-def generator_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a :class:`Generator`, which the command receives as ``generator``."""
+def generator_options(
+    *, size: int = PAPER_SIZE, seed: int = 0, skew: float = 1.3, per_item: int = TRAN_PER_ITEM
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that adds the options of a :class:`Generator`, with these defaults.
 
-    @functools.wraps(command)
-    def with_generator(
-        size: int, seed: int, skew: float, items: int | None, nulls: float, **more: Any
-    ) -> Any:
-        return command(generator=Generator(size, seed, skew, items, nulls), **more)
+    The command receives it as ``generator``.
 
-    for option in reversed(_GENERATOR_OPTIONS):
-        with_generator = option(with_generator)
-    return with_generator
+    Args:
+        size: rows of TRAN.
+        seed: of all random values.
+        skew: exponent of the Zipf distribution.
+        per_item: rows of TRAN for each row of ITEM.
+    """
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def with_generator(
+            size: int, seed: int, skew: float, items: int | None, nulls: float, **more: Any
+        ) -> Any:
+            items = items or max(size // per_item, 1)
+            return command(generator=Generator(size, seed, skew, items, nulls), **more)
+
+        for option in reversed(_generator_options(size, seed, skew, per_item)):
+            with_generator = option(with_generator)
+        return with_generator
+
+    return decorate
 
 
-_GENERATOR_OPTIONS = (
-    click.option(
-        "--size",
-        default=PAPER_SIZE,
-        show_default=True,
-        type=click.IntRange(1),
-        help="Rows of TRAN.",
-    ),
-    click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of all."),
-    click.option(
-        "--skew",
-        default=1.3,
-        show_default=True,
-        type=click.FloatRange(0),
-        help="Exponent of the Zipf distribution of items in TRAN; 0 for an even one.",
-    ),
-    click.option(
-        "--items", type=click.IntRange(1), help="Rows of ITEM.  [default: a twentieth of --size]"
-    ),
-    click.option(
-        "--nulls",
-        default=0.0,
-        show_default=True,
-        type=click.FloatRange(0, 1),
-        help="Fraction of units and prices that are NULL.",
-    ),
-)
+def _generator_options(
+    size: int, seed: int, skew: float, per_item: int
+) -> Sequence[Callable[..., Any]]:
+    return (
+        click.option(
+            "--size",
+            default=size,
+            show_default=True,
+            type=click.IntRange(1),
+            help="Rows of TRAN.",
+        ),
+        click.option(
+            "--seed", default=seed, show_default=True, type=click.IntRange(0), help="Of all."
+        ),
+        click.option(
+            "--skew",
+            default=skew,
+            show_default=True,
+            type=click.FloatRange(0),
+            help="Exponent of the Zipf distribution of items in TRAN; 0 for an even one.",
+        ),
+        click.option(
+            "--items",
+            type=click.IntRange(1),
+            help=f"Rows of ITEM.  [default: --size divided by {per_item}]",
+        ),
+        click.option(
+            "--nulls",
+            default=0.0,
+            show_default=True,
+            type=click.FloatRange(0, 1),
+            help="Fraction of units and prices that are NULL.",
+        ),
+    )
+
+
 _GENERATED = ("size", "seed", "skew", "items", "nulls")
 
 
@@ -96,7 +122,7 @@ def cli() -> None:
 
 @cli.command()
 @click.argument("folder", type=_FOLDER)
-@generator_options
+@generator_options()
 @click.option(
     "--format",
     "form",
@@ -130,7 +156,7 @@ def _write(generator: Generator, name: str, folder: Path, form: str) -> int:
 
 @cli.command()
 @click.argument("folder", type=_FOLDER, required=False)
-@generator_options
+@generator_options()
 @click.option(
     "--stage",
     default="owner",
@@ -226,8 +252,8 @@ def schema() -> None:
 
 
 @cli.command()
-@generator_options
-@click.option("-n", "--nprocs", default=16, show_default=True, type=click.IntRange(2))
+@generator_options(size=STORY_SIZE, seed=STORY_SEED, skew=0.0, per_item=4)
+@click.option("-n", "--nprocs", default=16, show_default=True, type=click.IntRange(1))
 @click.option(
     "--machine",
     default="shared-memory",
@@ -244,23 +270,55 @@ def schema() -> None:
     "--oversampling",
     default=EXPERIMENTAL,
     show_default=True,
-    type=click.IntRange(1),
+    type=Factor(),
     help="Oversampling factor of the first two stages, found by experiment.",
 )
 @click.option(
     "--out", default=Path("out"), show_default=True, type=_FOLDER, help="Folder for the traces."
 )
 def story(generator: Generator, out: Path, block: int | None, machine: str, **how: Any) -> None:
-    """Repeat the four stages of the paper, and compare them with the paper's figures."""
+    """Repeat the four stages of the paper, and compare them with the paper's figures.
+
+    By default there are a hundred times as many records as in the paper's Table 1, so that
+    the sample of the theoretical factor is a part of the rows, and not all of them.
+    """
     need("pyarrow")
     block = block or -(-BLOCK * generator.size // PAPER_SIZE)
-    try:
+    with _one_sentence_for_a_machine():
         setting = Setting(generator=generator, block=block, machine=load_machine(machine), **how)
         setting.machine.need("l")
-    except bsplib.UsageError as error:
-        raise click.ClickException(visible_lines(str(error))) from None
     with _one_sentence(), drawn("running four stages") as told:
         _make(out)
         done = itertools.count(1)
         figures = tell(setting, out, lambda: told(next(done) / len(STAGES)))
     story_table.show(setting, figures)
+
+
+@cli.command()
+@generator_options(size=TABLE_SIZE, seed=STORY_SEED, skew=0.0, per_item=4)
+@click.option(
+    "-p",
+    "--procs",
+    default=tuple(TABLE_1["Cray T3E"]),
+    show_default=True,
+    multiple=True,
+    type=click.IntRange(1),
+    help="Numbers of processors; 1 is always among them.",
+)
+def table1(generator: Generator, procs: tuple[int, ...]) -> None:
+    """Price the first and the last stage on three Machines, as in the paper's Table 1."""
+    need("pyarrow")
+    counts = sorted({1, *procs})
+    block = -(-BLOCK * generator.size // PAPER_SIZE)
+    with _one_sentence(), drawn("running both stages") as told:
+        done = itertools.count(1)
+        rows = measure(generator, block, counts, lambda: told(next(done) / len(counts)))
+    table1_view.show(generator, rows)
+
+
+@contextmanager
+def _one_sentence_for_a_machine() -> Iterator[None]:
+    try:
+        yield
+    except bsplib.UsageError as error:
+        raise click.ClickException(visible_lines(str(error))) from None

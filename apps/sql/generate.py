@@ -22,7 +22,7 @@ Places = NDArray[np.int64]
 
 PAPER_SIZE = 12_000
 """Records of the input relations of Jarvis et al., Table 1."""
-_TRAN_PER_ITEM = 20
+TRAN_PER_ITEM = 20
 _FIRST_DAY = np.datetime64("2001-01-01", "D")
 _DAYS = 365
 _MOST_UNITS = 99
@@ -64,7 +64,7 @@ class Generator:
     @property
     def rows(self) -> dict[str, int]:
         """Number of rows of each relation."""
-        items = self.items or max(self.size // _TRAN_PER_ITEM, 1)
+        items = self.items or max(self.size // TRAN_PER_ITEM, 1)
         return {"ITEM": items, "QNT": math.isqrt(items), "TRAN": self.size}
 
     def relation(self, name: str, places: Places | None = None) -> Relation:

@@ -42,7 +42,7 @@ def main(  # each has a name at the call
     source: Source,
     *,
     stage: str = "owner",
-    oversampling: int | str | None = None,
+    oversampling: float | str | None = None,
     block: int = BLOCK,
     seed: int = 0,
     keep: tuple[str, ...] = tuple(SQL),
@@ -57,7 +57,7 @@ def main(  # each has a name at the call
             :data:`apps.sql.plan.PLANS`.
         oversampling: oversampling factor of the sorts, instead of that of the stage.
         block: rows of a block: block i of a relation goes to process i mod p.
-        seed: seed of relations that are generated.
+        seed: seed of relations that are generated, and of the samples of the sorts.
         keep: names of the relations to return, from TEMP1 to TEMP6.
         progress: whether to show a progress bar.
 
@@ -71,8 +71,8 @@ def main(  # each has a name at the call
     Cost: of :func:`apps.sql.queries.sql_process`.
     Source: Jarvis et al. 2002, section 4.
     """
-    plan = _planned(stage, oversampling)
-    inputs = read_inputs(bsp, source, block=block, seed=seed)
+    plan = _planned(stage, oversampling, seed)
+    inputs = read_inputs(bsp, source, block=block, seed=seed, whole=plan.whole_rows)
     if plan.balance:
         inputs = balance_inputs(bsp, inputs)
     began: list[tuple[str, float]] = []
@@ -92,18 +92,35 @@ def main(  # each has a name at the call
 
 
 def read_inputs(
-    bsp: bsplib.Group, source: Source, *, block: int = BLOCK, seed: int = 0
+    bsp: bsplib.Group,
+    source: Source,
+    *,
+    block: int = BLOCK,
+    seed: int = 0,
+    whole: bool = False,
 ) -> dict[str, Relation]:
-    """Read or make the blocks of ITEM, QNT and TRAN that fall to this process."""
+    """Read or make the blocks of ITEM, QNT and TRAN that fall to this process.
+
+    Args:
+        bsp: the group.
+        source: where they come from, as for :func:`main`.
+        block: rows of a block.
+        seed: seed of relations that are generated.
+        whole: whether to keep all columns, or only those of ``INPUTS``.
+    """
     bsp.charge(0.0)  # from here on virtual time counts rows
     if isinstance(source, int):
         source = Generator(source, seed)
     if isinstance(source, Generator):
-        return {name: _made(bsp, source, name, block) for name in INPUTS}
+        made = {name: _made(bsp, source, name, block) for name in INPUTS}
+        return made if whole else {name: made[name].only(INPUTS[name]) for name in INPUTS}
     missing = [name for name in INPUTS if name not in source]
     if missing:
         raise QueryError(f"there is no relation {missing[0]}; the queries read {', '.join(INPUTS)}")
-    return {name: scan(bsp, source[name], columns, block=block) for name, columns in INPUTS.items()}
+    return {
+        name: scan(bsp, source[name], None if whole else columns, block=block)
+        for name, columns in INPUTS.items()
+    }
 
 
 def balance_inputs(bsp: bsplib.Group, inputs: Mapping[str, Relation]) -> dict[str, Relation]:
@@ -132,13 +149,14 @@ def files_in(folder: Path) -> dict[str, Path]:
     return found
 
 
-def _planned(stage: str, oversampling: int | str | None) -> Plan:
+def _planned(stage: str, oversampling: float | str | None, seed: int) -> Plan:
     plan = plan_of(stage)
-    if oversampling is None:
-        return plan
     if plan.sort is None:
-        raise QueryError(f"stage {stage!r} sorts nothing, and has no oversampling factor")
-    return replace(plan, sort=replace(plan.sort, oversampling=oversampling))
+        if oversampling is not None:
+            raise QueryError(f"stage {stage!r} sorts nothing, and has no oversampling factor")
+        return plan
+    factor = plan.sort.oversampling if oversampling is None else oversampling
+    return replace(plan, sort=replace(plan.sort, oversampling=factor, seed=seed))
 
 
 def _made(bsp: bsplib.Group, generator: Generator, name: str, block: int) -> Relation:
@@ -146,6 +164,6 @@ def _made(bsp: bsplib.Group, generator: Generator, name: str, block: int) -> Rel
         raise QueryError(f"a block cannot have {block} rows; it has 1 or more")
     places = np.arange(generator.rows[name])
     mine = places[places // block % bsp.nprocs == bsp.pid]
-    relation = generator.relation(name, mine).only(INPUTS[name])
+    relation = generator.relation(name, mine)
     charge_values(bsp, relation.values)
     return relation

@@ -18,6 +18,7 @@ from apps.sql.plan import Plan
 from apps.sql.project import project
 from apps.sql.relation import Relation
 from apps.sql.sorted_join import sorted_join
+from apps.sql.sorting import SampleSort
 from apps.work import charge_values
 
 INPUTS = {
@@ -61,7 +62,10 @@ def sql_process(
     Cost: TEMP1 reads the rows of TRAN and dominates; the others are linear in ITEM, as
         long as few items are dearer than a floor.
     """
-    item, qnt, tran = (inputs[name].only(columns) for name, columns in INPUTS.items())
+    item, qnt, tran = (
+        inputs[name] if plan.whole_rows else inputs[name].only(columns)
+        for name, columns in INPUTS.items()
+    )
     begin("TEMP1")
     made1 = temp1(bsp, tran, plan)
     begin("TEMP2")
@@ -79,12 +83,12 @@ def sql_process(
 
 def temp1(bsp: bsplib.Group, tran: Relation, plan: Plan) -> Relation:
     """Add up the units of each item: an aggregate sum and a group-by of TRAN."""
-    return group_by(bsp, tran, ["item"], sort=plan.sort, units=total("units"))
+    return group_by(bsp, tran, ["item"], sort=plan.sort_of(1), units=total("units"))
 
 
 def temp2(bsp: bsplib.Group, temp1: Relation, item: Relation, plan: Plan) -> Relation:
     """Find class and price of each: an equality-join of TEMP1 and ITEM."""
-    joined = _join(bsp, temp1, item, "item", plan)
+    joined = _join(bsp, temp1, item, "item", plan.sort_of(2))
     charge_values(bsp, joined.rows)
     return project(joined, "item", "class", "units", value=col("units") * col("price"))
 
@@ -92,12 +96,12 @@ def temp2(bsp: bsplib.Group, temp1: Relation, item: Relation, plan: Plan) -> Rel
 def temp3(bsp: bsplib.Group, temp2: Relation, plan: Plan) -> Relation:
     """Add up the units and values of each class: an aggregate sum and a group-by of TEMP2."""
     sums = {name: total(name) for name in ("units", "value")}
-    return group_by(bsp, temp2, ["class"], sort=plan.sort, **sums)
+    return group_by(bsp, temp2, ["class"], sort=plan.sort_of(3), **sums)
 
 
 def temp4(bsp: bsplib.Group, temp3: Relation, qnt: Relation, plan: Plan) -> Relation:
     """Find stock and floor of each class: an equality-join of TEMP3 and QNT."""
-    return _join(bsp, temp3, qnt, "class", plan)
+    return _join(bsp, temp3, qnt, "class", plan.sort_of(4))
 
 
 def temp5(bsp: bsplib.Group, temp4: Relation, item: Relation) -> Relation:
@@ -114,7 +118,9 @@ def temp6(bsp: bsplib.Group, temp5: Relation) -> Relation:
     return lowest(bsp, temp5, "gap")
 
 
-def _join(bsp: bsplib.Group, left: Relation, right: Relation, name: str, plan: Plan) -> Relation:
-    if plan.sort is None:
+def _join(
+    bsp: bsplib.Group, left: Relation, right: Relation, name: str, sort: SampleSort | None
+) -> Relation:
+    if sort is None:
         return equi_join(bsp, left, right, [name])
-    return sorted_join(bsp, left, right, [name], plan.sort)
+    return sorted_join(bsp, left, right, [name], sort)

@@ -26,9 +26,10 @@ def sorted_groups(
 
     Supersteps: 4, and those of the sample sort.
     Cost: h of the sample sort, with records of the key and the columns that are
-        aggregated; then p groups.
+        aggregated, or of whole rows; then p groups.
     """
-    needed = relation.only([part.column for part in parts if part.column is not None])
+    aggregated = [part.column for part in parts if part.column is not None]
+    needed = relation if how.whole_rows else relation.only(aggregated)
     keys = groups.encoding.keys(relation.among(groups.names))
     keys, rows = sort_rows(bsp, keys, needed, how)
     return settle(bsp, groups, groups.of_runs(bsp, keys, rows, parts), parts)

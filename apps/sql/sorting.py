@@ -16,11 +16,13 @@ from apps.work import charge_values
 
 @dataclass(frozen=True)
 class SampleSort:
-    """Options of a sort: arguments of :func:`apps.sorting.sample_sort.sort_blocks`."""
+    """Options of a sort: those of ``sort_blocks`` of the sample sort, and what it moves."""
 
-    oversampling: int | str = OVERSAMPLING
+    oversampling: float | str = OVERSAMPLING
     sample_sort: str = "one"
     seed: int = 0
+    whole_rows: bool = False
+    """Whether a group-by sorts whole rows, as in the paper, or only what it aggregates."""
 
 
 def sort_rows(

@@ -9,7 +9,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from apps.sql.paper import IMBALANCE_LESS, PAPER, WHOLE, Balance
+from apps.sql.paper import (
+    IMBALANCE_LESS,
+    PAPER,
+    PAPER_NPROCS,
+    TABLE_1,
+    Balance,
+    total_gain,
+)
 from apps.sql.plan import STAGES
 from apps.sql.story import Figures, Setting
 from profiler import format as fmt
@@ -20,8 +27,9 @@ def show(setting: Setting, figures: Sequence[Figures]) -> None:
     console = Console()
     console.print(_title(setting, figures))
     console.print(balance_table(figures))
+    console.print(relation_table(figures))
     console.print(cost_table(setting, figures))
-    console.print(_footer(figures))
+    console.print(_footer(setting, figures))
     for found in figures:
         console.print(f"  bsp view {found.trace}", soft_wrap=True)
 
@@ -36,18 +44,40 @@ def balance_table(figures: Sequence[Figures]) -> Table:
         table.add_row(STAGES[found.stage].title, *(_pair(each.percentages()) for each in ours))
         paper = PAPER[found.stage]
         theirs = (paper.sql_h, paper.sql_comp, paper.sample_h, paper.exchange_h, paper.merge_comp)
-        table.add_row("  the paper", *map(_pair, theirs), style="dim")
+        table.add_row(f"  the paper, p = {PAPER_NPROCS}", *map(_pair, theirs), style="dim")
+    return table
+
+
+BEFORE = {"balanced": "original", "theoretical": "balanced", "bitonic": "balanced"}
+"""The stage with which each is compared: both sorts with the factor of the theory are compared
+with the sort that they are to replace, whose factor was found by experiment."""
+
+
+def relation_table(figures: Sequence[Figures]) -> Table:
+    """Return a table of h in bytes, with the gain of each stage over that of ``BEFORE``."""
+    table = _table("h in bytes: the greatest of max(in, out) of a superstep, in sum", "")
+    for title in ("all\nsorts", "gain", "the\nqueries", "gain", "with the\nbalancing", "gain"):
+        table.add_column(title, justify="right", no_wrap=True)
+    by_stage = {found.stage: found for found in figures}
+    for found in figures:
+        before = by_stage.get(BEFORE.get(found.stage, ""))
+        cells: list[str] = []
+        for name in ("sort_h", "queries_h", "total_h"):
+            now = getattr(found, name)
+            cells += [fmt.size(now), "" if before is None else gain(getattr(before, name), now)]
+        table.add_row(STAGES[found.stage].title, *cells)
     return table
 
 
 def cost_table(setting: Setting, figures: Sequence[Figures]) -> Table:
-    """Return a table of the costs, with the gain of each stage over the one before."""
+    """Return a table of the costs, with the gain of each stage over that of ``BEFORE``."""
     table = _table(f"Cost: w + h g + l on {setting.machine.label}", "")
-    titles = ("sort\n2 to 4", "sort\n5 to 7", "all\nsorts", "gain", "in the\npaper", "all", "gain")
+    titles = ("sort\n2 to 4", "sort\n5 to 7", "all\nsorts", "gain", "paper,\np = 16", "all", "gain")
     for title in titles:
         table.add_column(title, justify="right", no_wrap=True)
-    before: Figures | None = None
+    by_stage = {found.stage: found for found in figures}
     for found in figures:
+        before = by_stage.get(BEFORE.get(found.stage, ""))
         sort, whole = ("", "")
         if before is not None:
             sort = gain(before.sort_s, found.sort_s)
@@ -61,7 +91,6 @@ def cost_table(setting: Setting, figures: Sequence[Figures]) -> Table:
             fmt.seconds(found.total_s),
             whole,
         )
-        before = found
     return table
 
 
@@ -70,10 +99,10 @@ def gain(before_s: float, now_s: float) -> str:
     return f"{100 * (before_s - now_s) / before_s:+.0f}%" if before_s else ""
 
 
-def imbalance_less(before: Figures, now: Figures) -> str:
-    """Return the decrease of the imbalance (max - average) of the queries' h-relations."""
+def imbalance_change(before: Figures, now: Figures) -> str:
+    """Return the change of the imbalance (max - average) of the queries' h-relations."""
     first, second = (each.sql_h.maximum - each.sql_h.average for each in (before, now))
-    return gain(first, second).lstrip("+")
+    return f"{100 * (second - first) / first:+.0f}%" if first else "nothing"
 
 
 def _table(title: str, first: str) -> Table:
@@ -84,26 +113,41 @@ def _table(title: str, first: str) -> Table:
 
 def _title(setting: Setting, figures: Sequence[Figures]) -> str:
     rows, generator = figures[0].rows_of_tran, setting.generator
+    one = "virtual processor" if setting.nprocs == 1 else "virtual processors"
     sizes = ", ".join(f"{name} {count:,}" for name, count in generator.rows.items())
     return (
-        f"{setting.nprocs} virtual processors. Rows: {sizes}, Zipf {generator.skew:g}, in blocks "
+        f"{setting.nprocs} {one}. Rows: {sizes}, Zipf {generator.skew:g}, in blocks "
         f"of {setting.block:,}: a process has {min(rows):,} to {max(rows):,} of TRAN. Oversampling "
         f"by experiment: {setting.oversampling}.\n"
     )
 
 
-def _footer(figures: Sequence[Figures]) -> str:
+def _footer(setting: Setting, figures: Sequence[Figures]) -> str:
     first, last = figures[0], figures[-1]
-    whole = ", ".join(
-        f"{gain(*seconds)} on a {machine} ({seconds[0]} s to {seconds[1]} s)"
-        for machine, seconds in WHOLE.items()
-    )
-    return (
-        f"With balanced input the imbalance of h is {imbalance_less(*figures[:2])} less; in the "
-        f"paper {IMBALANCE_LESS}.\n"
-        f"All stages together gain {gain(first.total_s, last.total_s)}; in the paper {whole}.\n"
-        "The traces:"
-    )
+    lines = [f"All stages together gain {gain(first.total_s, last.total_s)}; {_table_1(setting)}."]
+    if setting.nprocs > 1:
+        lines = [
+            f"With balanced input the imbalance of h changes by {imbalance_change(*figures[:2])}; "
+            f"in the paper, at p = {PAPER_NPROCS}, by -{IMBALANCE_LESS}.",
+            f"The h-imb path of '{STAGES[figures[1].stage].title}': {' > '.join(figures[1].path)}.",
+            *lines,
+            "A gain is that over the stage before; that of the last two, over 'input balanced'.",
+        ]
+    return "\n".join([*lines, "The traces:"])
+
+
+def _table_1(setting: Setting) -> str:
+    """Return what Table 1 of the paper has for this number of processors."""
+    nprocs = setting.nprocs
+    found = [
+        f"{total_gain(rows[nprocs], rows[1])[0]:+.0%} on {machine} ({rows[nprocs].original} s to "
+        f"{rows[nprocs].optimised} s)"
+        for machine, rows in TABLE_1.items()
+        if nprocs in rows
+    ]
+    if not found:
+        return f"the paper has no times for p = {nprocs}"
+    return f"in the paper, at p = {nprocs}, {', '.join(found)}"
 
 
 def _pair(balance: Balance | None) -> str:

@@ -149,8 +149,15 @@ class TestOversampling:
         ]
         assert even[0] > 1.1 >= even[1]
 
+    def test_one_process_draws_no_sample(self):
+        assert sample_sizes([100], 64, 1) == [0]
+
+    def test_a_factor_below_one_draws_fewer_than_p_records(self):
+        assert sample_sizes([100] * 16, 0.25, 16) == [4] * 16
+        assert sample_sizes([100] * 16, 1e-9, 16) == [1] * 16
+
     @settings(max_examples=200)
-    @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=20), st.integers(1, 500))
+    @given(st.lists(st.integers(0, 10_000), min_size=2, max_size=20), st.integers(1, 500))
     def test_samples_are_in_proportion_and_never_more_than_there_is(self, sizes, factor):
         if not sum(sizes):
             return
@@ -165,7 +172,9 @@ class TestOversampling:
 
     @pytest.mark.parametrize("factor", [0, -3, "much"])
     def test_another_factor_is_one_sentence(self, factor):
-        with pytest.raises(ValueError, match=rf"oversampling is {factor!r}; it is 1 or more, or"):
+        with pytest.raises(
+            ValueError, match=rf"oversampling is {factor!r}; it is a number above 0, or"
+        ):
             run_sort(10, 2, oversampling=factor)
 
 
@@ -210,8 +219,8 @@ class TestCommandLine:
     @pytest.mark.parametrize(
         ("line", "message"),
         [
-            (["--oversampling", "none"], "'none' is neither 1 or more nor 'theory'"),
-            (["--oversampling", "0"], "'0' is neither 1 or more nor 'theory'"),
+            (["--oversampling", "none"], "'none' is neither a number above 0 nor 'theory'"),
+            (["--oversampling", "0"], "'0' is neither a number above 0 nor 'theory'"),
             (["--partition-first", "--stable"], "--partition-first is for numbers, and without"),
             (["--partition-first", "--dtype", "str"], "--partition-first is for numbers"),
             (["--size", "-1"], "-1 is not in the range"),

@@ -155,7 +155,7 @@ def test_a_missing_column_is_named(tmp_path):
     ("line", "message"),
     [
         (["--stage", "owner", "--oversampling", 3], "stage 'owner' sorts nothing"),
-        (["--oversampling", "none"], "'none' is neither 1 or more nor 'theory'"),
+        (["--oversampling", "none"], "'none' is neither a number above 0 nor 'theory'"),
         (["--size", 0], "0 is not in the range x>=1"),
         (["--nulls", 2], "2.0 is not in the range 0<=x<=1"),
         (["--out", "/proc/nowhere"], "/proc/nowhere cannot be made"),

@@ -1,0 +1,91 @@
+"""Table 1 of the paper: the first and the last stage on other Machines and process counts.
+
+Each is run once for each number of virtual processors. The recorded work and h-relations are
+then priced on every Machine by w + h g + l; w is scaled to the speed of the Machine.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import bsplib
+from apps.sql.generate import Generator
+from apps.sql.paper import MACHINES, Times
+from apps.sql.program import main
+from apps.work import SPEED
+from bsplib.machine import Machine, load_machine
+from bsplib.recording.records import Run
+from bsplib.recording.trace import read_trace
+from profiler.models.prediction import predict
+from profiler.models.prices import Prices
+
+TABLE_SIZE = 240_000
+"""Twenty times the paper's records: with 12,000 the sample of the theoretical factor is all rows,
+and the last stage sorts them twice."""
+_MODEL = "BSP"
+_FIRST_AND_LAST = ("original", "bitonic")
+
+Rows = dict[str, dict[int, Times]]
+"""Seconds of both stages by Machine and number of processors."""
+
+
+def measure(
+    generator: Generator,
+    block: int,
+    counts: Sequence[int],
+    advance: Callable[[], object] = lambda: None,
+) -> Rows:
+    """Run both stages with each number of processors, and price them on ``MACHINES``.
+
+    Args:
+        generator: of the relations.
+        block: rows of a block.
+        counts: numbers of processors.
+        advance: is called after each number.
+
+    Source: Jarvis et al. 2002, section 5.1, Table 1.
+    """
+    machines = {name: load_machine(text) for name, text in MACHINES.items()}
+    rows: Rows = {name: {} for name in machines}
+    with tempfile.TemporaryDirectory(prefix="bsp-table1-") as folder:
+        for nprocs in counts:
+            runs = [
+                _recorded(generator, block, nprocs, stage, Path(folder))
+                for stage in _FIRST_AND_LAST
+            ]
+            for name, machine in machines.items():
+                rows[name][nprocs] = Times(*(seconds(run, machine) for run in runs))
+            advance()
+    return rows
+
+
+def seconds(run: Run, machine: Machine) -> float:
+    """Return the cost of a recorded run on a Machine: the sum of w + h g + l.
+
+    Raises:
+        UsageError: the Machine has no speed, or no l.
+    """
+    ratio = SPEED / machine.need("speed")
+    if run.nprocs == 1:
+        machine = replace(machine, l=0.0)  # one process waits for nobody
+    return predict(run, Prices(machine, ratio), [_MODEL]).totals[_MODEL].total_s
+
+
+def _recorded(generator: Generator, block: int, nprocs: int, stage: str, folder: Path) -> Run:
+    path = folder / f"{stage}-{nprocs}.bsp"
+    bsplib.run(
+        main,
+        generator,
+        stage=stage,
+        block=block,
+        seed=generator.seed,
+        keep=(),
+        nprocs=nprocs,
+        backend="sim",
+        profile=path,
+    )
+    (run,) = read_trace(path).runs
+    return run
