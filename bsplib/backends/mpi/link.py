@@ -7,6 +7,7 @@ boxes of their groups, and waits. PROTOCOL.md argues why that is right.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -31,6 +32,8 @@ _TURNS = 4
 _MOST_LEFT = 4096
 """Groups of which a rank remembers that it has left them."""
 _END_S = 1.0
+_DEATH_S = 1.0
+"""Seconds from an error of MPI until the news of the death that is its reason has to be here."""
 
 
 def _nothing() -> None:
@@ -314,6 +317,18 @@ class Link:
                 if patience.asks():
                     ask()
                 suspect()
+
+    def await_stop(self) -> None:
+        """After an error of MPI: wait whether the run ends because another process has died.
+
+        Raises:
+            Stopped: it does.
+        """
+        deadline = time.monotonic() + _DEATH_S
+        while not self.stop[0] and time.monotonic() < deadline:
+            time.sleep(_DEATH_S / 100)
+        if self.stop[0]:
+            raise Stopped
 
     def open(self, posts: Iterable[Post]) -> None:
         """Wait for the bodies of posts, and take them apart."""

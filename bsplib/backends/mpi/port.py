@@ -7,11 +7,13 @@ right.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
+from mpi4py import MPI
 from numpy.typing import NDArray
 
 from bsplib.backends.base import Alignment, Arrivals, Arrived, Port, Room
@@ -33,6 +35,7 @@ from bsplib.backends.mpi.sending import BODIES, HEADS, PAYLOADS, Sends
 from bsplib.backends.oblivious import NOTHING, Collector
 from bsplib.backends.oblivious import Post as ObliviousPost
 from bsplib.backends.parcels import Parcel, Ticket
+from bsplib.errors import BspError
 
 _ALIGNMENT = 64
 _MOST_UNSENT_BYTES = 1 << 28
@@ -40,6 +43,28 @@ _MOST_UNSENT_BYTES = 1 << 28
 _HAND_OVER_NS = 200_000
 """An oblivious sync lets MPI work so long on what it has sent: small sends are done by then."""
 _FOREVER = 1 << 62
+
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+def _noticing_deaths(method: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+    """Let a method raise no error of MPI: Stopped where another process has died, else BspError.
+
+    The caller of the run could not read an error of MPI without joining an MPI itself.
+    """
+
+    @functools.wraps(method)
+    def noticing(*args: _Arguments.args, **more: _Arguments.kwargs) -> _Result:
+        try:
+            return method(*args, **more)
+        except MPI.Exception as error:
+            port: Any = args[0]
+            port.await_stop()
+            raise BspError(f"{method.__name__}: MPI has failed: {error}") from None
+
+    return noticing
 
 
 class Staged(NamedTuple):
@@ -94,6 +119,10 @@ class MpiPort(Port):
         """See :meth:`Port.align_clocks`."""
         return self._link.clocks.align(self.nprocs, again=again)
 
+    def await_stop(self) -> None:
+        """See :meth:`Link.await_stop`."""
+        self._link.await_stop()
+
     @classmethod
     def of_root(cls, link: Link) -> MpiPort:
         """Return the port of this process to the root group of the run that has begun."""
@@ -129,6 +158,7 @@ class MpiPort(Port):
             self._staged.setdefault(to, []).append(Staged(room, buffer))
         return self.pid, number, len(room)
 
+    @_noticing_deaths
     def fetch(self, ticket: Ticket) -> memoryview:
         """See :meth:`Port.fetch`."""
         payload = self._find(ticket)
@@ -138,6 +168,7 @@ class MpiPort(Port):
 
     receives_in_place = True
 
+    @_noticing_deaths
     def receive(self, landings: Iterable[tuple[Ticket, memoryview]]) -> None:
         """See :meth:`Port.receive`; all other payloads that have been announced are received, too.
 
@@ -152,6 +183,7 @@ class MpiPort(Port):
                 places[payload] = flat(room)
         self._start(places)
 
+    @_noticing_deaths
     def land(self, ticket: Ticket, room: memoryview) -> None:
         """See :meth:`Port.land`: received there if its receive has not started yet."""
         payload = self._find(ticket)
@@ -218,6 +250,7 @@ class MpiPort(Port):
 
     # -- meetings ---------------------------------------------------------------------------
 
+    @_noticing_deaths
     def exchange(
         self, parcels: Mapping[int, Parcel], note: int, common: Any = None, stamp: int = 0
     ) -> Arrivals | None:
@@ -304,6 +337,7 @@ class MpiPort(Port):
         announced = any(each is not None for each in commons)
         return notes, arrived, commons if announced else None
 
+    @_noticing_deaths
     def end_superstep(self) -> None:
         """See :meth:`Port.end_superstep`: all that belongs to the superstep has come by then.
 
@@ -381,6 +415,7 @@ class MpiPort(Port):
 
     # -- oblivious supersteps ---------------------------------------------------------------
 
+    @_noticing_deaths
     def exchange_oblivious(
         self, parcels: Mapping[int, tuple[int, Parcel]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
@@ -445,6 +480,7 @@ class MpiPort(Port):
             else:
                 self._sends.start(empty, rank, HEADS)
 
+    @_noticing_deaths
     def look(self, number: int, pids: Collection[int]) -> dict[int, ObliviousPost]:
         """See :meth:`bsplib.backends.oblivious.Posts.look`."""
         link = self._link
@@ -467,6 +503,7 @@ class MpiPort(Port):
         parcel = Parcel() if post.parcel is None else Parcel.of_plain(post.parcel)
         return ObliviousPost(head.messages, parcel, self._link.clocks.received(head.stamp))
 
+    @_noticing_deaths
     def wait(self, number: int, pids: Sequence[int]) -> None:
         """See :meth:`bsplib.backends.oblivious.Posts.wait`."""
         ranks = {self.members[pid] for pid in pids}

@@ -15,7 +15,7 @@ import bsplib
 from bsplib.backends.base import Stopped
 from bsplib.backends.mpi.launch import end_kept
 from bsplib.backends.mpi.segments import mapped_by
-from bsplib.errors import ProcessDiedError, RunTimeoutError, SyncMismatchError
+from bsplib.errors import BspError, ProcessDiedError, RunTimeoutError, SyncMismatchError
 
 from .conftest import DEADLINE_S
 
@@ -219,3 +219,30 @@ def test_a_stop_that_comes_when_a_process_has_ended_main_does_not_kill_it(mpi):
         assert bsplib.run(main, nprocs=1, backend="mpi") == [None]
     finally:
         end_kept()
+
+
+@pytest.mark.parametrize("dies", [True, False])
+def test_an_error_of_mpi_is_raised_only_where_no_other_process_has_died(mpi, dies):
+    def main(bsp):
+        from mpi4py import MPI  # noqa: PLC0415  # of the rank
+
+        from bsplib.backends.mpi.link import Link  # noqa: PLC0415
+
+        def pump(_):
+            raise MPI.Exception(MPI.ERR_OTHER)
+
+        bsp.sync()
+        if bsp.pid == 0:
+            Link.pump = pump
+            bsp.sync()
+        elif dies:
+            time.sleep(0.1)  # the other one has its error by now
+            os.kill(os.getpid(), signal.SIGKILL)
+        bsp.sync()
+
+    if dies:
+        with pytest.raises(ProcessDiedError, match="process 1 was killed by SIGKILL"):
+            bsplib.run(main, nprocs=2, backend="mpi")
+    else:
+        with pytest.raises(BspError, match=r"^exchange: MPI has failed: \w"):
+            bsplib.run(main, nprocs=2, backend="mpi")
