@@ -30,6 +30,8 @@ _RULE = re.compile(r"\W*")
 """A line without a word."""
 _TERM_S = 0.5
 """Seconds for mpiexec to end after SIGTERM."""
+_KILLED_S = 10.0
+"""The same after SIGKILL, which a busy system may deliver late."""
 
 
 class Launcher:
@@ -140,6 +142,9 @@ class Launcher:
                     os.killpg(self._process.pid, number)
             if self._has_ended(time.monotonic() + (_TERM_S if number else seconds)):
                 break
+        else:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_KILLED_S)
         self._close()
 
     def _has_ended(self, deadline: float) -> bool:
