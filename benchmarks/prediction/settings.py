@@ -10,3 +10,7 @@ HERE = Path(__file__).parent
 
 HELD_OUT: dict[str, Any] = tomllib.loads((HERE / "held_out.toml").read_text(encoding="utf-8"))
 """The contents of ``held_out.toml``."""
+MACHINE: dict[str, Any] = tomllib.loads(
+    (HERE / "held_out_machine.toml").read_text(encoding="utf-8")
+)
+"""The contents of ``held_out_machine.toml``."""

@@ -1,0 +1,338 @@
+"""The accuracy of a probed Machine: the probe, replays of other runs, sim against shm, OBSP*.
+
+``python -m benchmarks.bench_machine`` takes about ten minutes on an idle computer and writes
+``benchmarks/results/machine.json`` with every cell. What is held out is fixed in
+``benchmarks/prediction/held_out_machine.toml``.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import bsplib
+from apps.fourier import fft
+from apps.prediction.experiments import EXPERIMENTS, Place, Shape
+from apps.prediction.prediction import predict as predict_large
+from apps.sorting import bitonic_sort, psrs, sample_sort
+from apps.sql import program as sql
+from benchmarks import provenance
+from benchmarks.harness import RESULTS, TRIALS
+from benchmarks.prediction.settings import MACHINE as SETTINGS
+from bsplib.machine import Machine
+from bsplib.recording.trace import read_trace
+from bsplib.running.probe import counts_of, probe
+from profiler.models.prediction import MEASURED, predict
+from profiler.models.prices import choose_prices
+
+Report = dict[str, Any]
+_PROGRAMS: dict[str, Callable[..., object]] = {
+    "bitonic sort": bitonic_sort.main,
+    "sample sort": sample_sort.main,
+    "PSRS": psrs.main,
+    "FFT": fft.main,
+    "SQL": sql.main,
+}
+_MODEL = "OBSP*"
+
+
+def timed(bsp: bsplib.Group, name: str, size: int) -> float:
+    """Run a program; return the seconds from the start of the run to its end here."""
+    _PROGRAMS[name](bsp, size)
+    return bsp.time()
+
+
+# -- the probe --------------------------------------------------
+
+
+def measure_probe() -> tuple[Machine, Report]:
+    """Probe twice; return the first Machine, and how well it fits and how far they differ."""
+    first, second = (probe(2, "here", counts=counts_of(None)).machine for _ in range(2))
+    rows = []
+    for one, two in zip(first.measured, second.measured, strict=True):
+        times = [(one.empty, two.empty)]
+        for pattern, curve in one.patterns.items():
+            times += zip(curve.seconds, two.patterns[pattern].seconds, strict=True)
+        pairs = np.array(times)
+        between = np.abs(pairs[:, 0] - pairs[:, 1]) / pairs.min(axis=1)
+        rows.append(
+            {
+                "p": one.p,
+                "misfit": one.misfit,
+                "spread_of_rounds": one.spread,
+                "spread_of_two_probes": {
+                    "mean": float(between.mean()),
+                    "greatest": float(between.max()),
+                },
+            }
+        )
+    return first, {"counts": rows, "machine": first.text()}
+
+
+# -- runs on shm and sim ----------------------------------------
+
+
+def _uncharged(bsp: bsplib.Group, seconds: float) -> None:
+    """Do nothing, in place of :meth:`bsplib.Group.charge`."""
+
+
+@contextmanager
+def measured_computation() -> Iterator[None]:
+    """Let virtual processors measure their computation although a program charges for it."""
+    before = bsplib.Group.charge
+    bsplib.Group.charge = _uncharged  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        bsplib.Group.charge = before  # type: ignore[method-assign]
+
+
+def virtual_s(name: str, size: int, nprocs: int, machine: Machine) -> float:
+    """Return the virtual seconds of a run, which is made in a new process."""
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+
+    def run() -> None:
+        with measured_computation():
+            how: Report = {"nprocs": nprocs, "backend": "sim", "machine": machine}
+            sender.send(max(bsplib.run(timed, name, size, **how)))
+
+    process = context.Process(target=run)
+    process.start()
+    sender.close()
+    try:
+        return float(receiver.recv())
+    finally:
+        process.join()
+
+
+def measure_programs(
+    machine: Machine, repeats: int, advance: Callable[[str], object]
+) -> list[Report]:
+    """Run every cell on shm and sim in turns; return their times, and the replays of the traces."""
+    settings = SETTINGS["programs"]
+    cells = [
+        {"program": name, "size": size, "p": nprocs, "shm_s": [], "sim_s": [], "replays": []}
+        for name, sizes in settings["sizes"].items()
+        for size, nprocs in product(sizes, settings["nprocs"])
+    ]
+    with tempfile.TemporaryDirectory(prefix="bsp-machine-") as folder:
+        path = Path(folder, "run.bsp")
+        for number in range(repeats):
+            for cell in cells:
+                what = cell["program"], cell["size"]
+                advance(f"repeat {number + 1}: {what[0]}, {what[1]}, p = {cell['p']}")
+                took = bsplib.run(timed, *what, nprocs=cell["p"], profile=path)
+                cell["shm_s"].append(max(took))
+                cell["replays"].append(replayed(path, machine))
+                path.unlink()
+                cell["sim_s"].append(virtual_s(*what, cell["p"], machine))
+    return [_summary(cell) for cell in cells]
+
+
+def replayed(path: Path, machine: Machine) -> Report:
+    """Replay the run in a trace on the Machine; return totals and cost centres."""
+    (run,) = read_trace(path).runs
+    prediction = predict(run, choose_prices(run, machine), [_MODEL])
+    took, found = prediction.totals[MEASURED], prediction.totals[_MODEL]
+    graph = prediction.callgraph.graph
+    leaves = []
+    for node, parts in prediction.nodes[MEASURED].items():
+        if graph.out_degree(node):
+            continue
+        leaves.append(
+            {
+                "cost_centre": graph.nodes[node]["node"].name,
+                "measured_s": parts.exchange_s,
+                "predicted_s": prediction.nodes[_MODEL][node].exchange_s,
+            }
+        )
+    return {
+        "measured_s": took.total_s,
+        "predicted_s": found.total_s,
+        "comp_s": [took.comp_s, found.comp_s],
+        "comm_s": [took.exchange_s, found.exchange_s],
+        "cost_centres": leaves,
+    }
+
+
+def _summary(cell: Report) -> Report:
+    """Add medians, and keep the replay of the run with the median time."""
+    order = np.argsort(cell["shm_s"])
+    middle = int(order[len(order) // 2])
+    shm_s, sim_s = statistics.median(cell["shm_s"]), statistics.median(cell["sim_s"])
+    replays = cell.pop("replays")
+    return cell | {"error": abs(sim_s - shm_s) / shm_s, "replay": replays[middle]}
+
+
+# -- OBSP* ------------------------------------------------------
+
+
+def measure_obsp() -> list[Report]:
+    """Predict large runs of the FFT and the sample sort from small ones."""
+    settings = SETTINGS["obsp"]
+    place = Place("shm", "shared-memory", settings["repeats"])
+    rows = []
+    for name in settings["programs"]:
+        experiment = EXPERIMENTS[name]
+        small = experiment.small(2**17, 2, fine=True)
+        large = [Shape(2**power, 2) for power in settings["powers"]]
+        for row in predict_large(experiment, place, small, large).rows:
+            pairs = {
+                "total": (row.measured.total_s, row.predicted.total_s),
+                "computation": (row.measured.comp_s, row.predicted.comp_s),
+                "communication": (row.measured.comm_s, row.predicted.comm_s),
+            }
+            rows.append(
+                {"program": name, "size": row.size} | {k: list(v) for k, v in pairs.items()}
+            )
+    return rows
+
+
+# -- goals ------------------------------------------------------
+
+
+def goals(report: Report) -> list[Report]:
+    """Return every goal with what was reached."""
+    rows = [
+        *_probe_goals(report["probe"]),
+        *_replay_goals(report["programs"]),
+        *_sim_goals(report["programs"]),
+        *_obsp_goals(report["obsp"]),
+    ]
+    keys = ("what", "reached", "goal", "met")
+    return [dict(zip(keys, row, strict=True)) for row in rows]
+
+
+Row = tuple[str, str, str, bool]
+
+
+def _probe_goals(found: Report) -> Iterator[Row]:
+    wanted = SETTINGS["probe"]["goals"]
+    for row in found["counts"]:
+        title = f"probe, p = {row['p']}"
+        spread = row["spread_of_two_probes"]["mean"]
+        if row["misfit"] is not None:
+            reached, goal = row["misfit"], wanted["misfit"]
+            yield f"{title}: misfit", f"{reached:.1%}", f"{goal:.0%}", reached <= goal
+        goal = wanted["spread"]
+        yield (
+            f"{title}: mean difference of two probes",
+            f"{spread:.1%}",
+            f"{goal:.0%}",
+            spread <= goal,
+        )
+
+
+def _replay_goals(cells: list[Report]) -> Iterator[Row]:
+    settings = SETTINGS["replay"]
+    wanted = settings["goals"]
+    errors, totals = [], []
+    for cell in cells:
+        replay = cell["replay"]
+        if cell["p"] == 1:
+            continue
+        totals.append(abs(replay["predicted_s"] / replay["measured_s"] - 1))
+        errors += [
+            abs(each["predicted_s"] / each["measured_s"] - 1)
+            for each in replay["cost_centres"]
+            if each["measured_s"] > settings["least_part"] * replay["measured_s"]
+        ]
+    within = sum(error <= wanted["within"] for error in errors)
+    part = within / len(errors) if errors else 1.0
+    yield (
+        f"replay: communication of cost centres within {wanted['within']:.0%}",
+        f"{within} of {len(errors)}",
+        f"{wanted['part_within']:.0%}",
+        part >= wanted["part_within"],
+    )
+    yield (
+        "replay: greatest error of a total",
+        f"{max(totals):.1%}",
+        f"{wanted['total']:.0%}",
+        max(totals) <= wanted["total"],
+    )
+
+
+def _sim_goals(cells: list[Report]) -> Iterator[Row]:
+    settings = SETTINGS["sim"]
+    wanted = settings["goals"]
+    chosen = {(cell["program"], cell["p"]): cell for cell in cells}  # the longer size is last
+    long = [
+        cell for cell in chosen.values() if statistics.median(cell["shm_s"]) >= settings["least_s"]
+    ]
+    within = sum(cell["error"] <= wanted["within"] for cell in long)
+    yield (
+        f"sim against shm: cells within {wanted['within']:.0%}",
+        f"{within} of {len(long)}",
+        f"{wanted['cells']} of {wanted['of']}",
+        within >= wanted["cells"],
+    )
+
+
+def _obsp_goals(rows: list[Report]) -> Iterator[Row]:
+    wanted = SETTINGS["obsp"]["goals"]
+    for name in sorted({row["program"] for row in rows}):
+        for part, goal in wanted.items():
+            pairs = np.array([row[part] for row in rows if row["program"] == name])
+            error = float(np.mean(np.abs(pairs[:, 1] / pairs[:, 0] - 1)))
+            yield f"OBSP*, {name}: mean error, {part}", f"{error:.1%}", f"{goal:.0%}", error <= goal
+
+
+def _show(rows: list[Report]) -> None:
+    table = Table("", "reached", "goal", "met")
+    for row in rows:
+        table.add_row(row["what"], row["reached"], row["goal"], "yes" if row["met"] else "no")
+    Console().print(table)
+
+
+@click.command()
+@click.option("--repeats", default=SETTINGS["programs"]["repeats"], help="Repeats of each program.")
+@click.option("--trial", is_flag=True, help="Write the result into out/benchmarks.")
+@click.option("--without-obsp", is_flag=True, help="Leave out OBSP*, which takes minutes.")
+def main(repeats: int, trial: bool, without_obsp: bool) -> None:
+    """Probe, run, simulate and replay; compare with the goals."""
+    started, before = datetime.now(UTC), os.getloadavg()
+    commit = provenance.commit()
+    machine, found = measure_probe()
+    machine = replace(machine, name="here")
+    report: Report = {"probe": found}
+    report["programs"] = measure_programs(machine, repeats, lambda what: click.echo(what, err=True))
+    report["obsp"] = [] if without_obsp else measure_obsp()
+    rows = goals(report)
+    document = {
+        "benchmark": "machine",
+        "date": started.isoformat(timespec="seconds"),
+        "seconds_taken": round((datetime.now(UTC) - started).total_seconds(), 1),
+        "commit": commit,
+        "versions": provenance.versions(),
+        "machine": provenance.machine(),
+        "load_average": {"before": list(before), "after": list(os.getloadavg())},
+        "goals": rows,
+        **report,
+    }
+    folder = TRIALS if trial else RESULTS
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "machine.json"
+    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    _show(rows)
+    click.echo(f"wrote {path}")
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m benchmarks.bench_machine")
