@@ -17,7 +17,7 @@ OTHER_TESTS := $(filter-out tests/bsplib/ $(PAGE_TESTS) tests/__pycache__/,$(wil
 # Tests start hundreds of interpreters, each of which would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo sql-story bench-prediction test test-runtime-1 test-runtime-2 test-rooms test-pages test-quick test-all
+.PHONY: demo sql-story bench-prediction bench-machine test test-runtime-1 test-runtime-2 test-rooms test-pages test-quick test-all
 .PHONY: test-interpreted soak lint bench sanitize wheels browser clean compiler core
 
 demo: core
@@ -121,6 +121,10 @@ bench-prediction: core
 	    'tqdm~=4.47' 'packaging>=20' 'pycubexr!=2.0.0,<3,>=1.2.3' 'scikit-learn>=1.2.2'; } || \
 	  { rm -rf $(EXTRAP); echo "could not install Extra-P: predicting without it" >&2; }
 	EXTRAP=$(EXTRAP)/bin/extrap $(BIN)/python -m benchmarks.bench_prediction $(MEASURE)
+
+# Probe this computer, and compare what the Machine predicts with runs: ten minutes, when idle.
+bench-machine: core
+	$(BIN)/python -m benchmarks.bench_machine
 
 # The tests and benchmarks of the pages need Chromium, under any of its names on the PATH. The
 # headless shell takes a quarter less time; some versions of Debian have no package of it.

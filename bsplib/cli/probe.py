@@ -5,11 +5,15 @@ from __future__ import annotations
 import platform
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from bsplib.backends import table as backends
 from bsplib.cli.options import TRACE
+
+if TYPE_CHECKING:
+    from bsplib.machine import Machine
 
 
 @click.command("probe")
@@ -30,7 +34,12 @@ from bsplib.cli.options import TRACE
 @click.option(
     "-o", "--out", type=TRACE, help="File to write.  [default: NAME.toml in the current folder]"
 )
-def command(nprocs: int | None, backend: str, name: str | None, out: Path | None) -> None:
+@click.option(
+    "--plot", type=TRACE, help="Plot g by processes and the times by size into this file."
+)
+def command(
+    nprocs: int | None, backend: str, name: str | None, out: Path | None, plot: Path | None
+) -> None:
     """Measure this computer and write its parameters to a Machine file.
 
     A Machine is the set of parameters of a computer. For several numbers of processes
@@ -54,6 +63,8 @@ def command(nprocs: int | None, backend: str, name: str | None, out: Path | None
     out = out or Path(re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") + ".toml")
     if not out.absolute().parent.is_dir():
         raise click.ClickException(f"out: there is no folder {out.absolute().parent}")
+    if plot is not None:
+        _check_plot(plot)
     probed = probe_with_progress(nprocs, name, backend)
     try:
         out.write_text(probed.machine.text(), encoding="utf-8")
@@ -61,3 +72,24 @@ def command(nprocs: int | None, backend: str, name: str | None, out: Path | None
         raise click.ClickException(f"{out} cannot be written: {error.strerror}") from None
     Console().print(table(probed))
     click.echo(f"wrote {out}: bsp predict --machine {out} TRACE")
+    if plot is not None:
+        _plot(probed.machine, plot)
+        click.echo(f"wrote {plot}")
+
+
+def _check_plot(path: Path) -> None:
+    from profiler import plotting  # noqa: PLC0415  # imported late
+
+    try:
+        plotting.check_target(path)
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _plot(machine: Machine, path: Path) -> None:
+    from profiler.models.machine_plot import plot_machine  # noqa: PLC0415  # imported late
+
+    try:
+        plot_machine(machine, path)
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None

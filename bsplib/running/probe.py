@@ -104,7 +104,7 @@ def probe(
     Args:
         nprocs: 2 or more: with one nothing is communicated. For it g and l hold.
         name: name of the Machine.
-        counts: further numbers of processes that are measured, on one host.
+        counts: further numbers of processes that are measured, except over MPI.
         backend: one that has pools.
         rounds: how often everything is measured at most.
         budget_s: seconds after which no more rounds are made.
@@ -121,7 +121,8 @@ def probe(
         hosts = pool.run(host_of)
         if len(set(hosts)) > 1:
             return _probe_levels(pool, hosts, name, backend, rounds, progress)
-    every = sorted({1, nprocs, *counts})
+    # Where a launcher has started the processes, there are as many as it started.
+    every = [nprocs] if backends.find(backend).is_spread else sorted({1, nprocs, *counts})
     found: dict[int, Times] = {}
     for number, count in enumerate(every):
         found[count] = measure_times(
@@ -132,7 +133,7 @@ def probe(
             progress=lambda part, number=number: progress((number + part) / len(every)),  # type: ignore[misc]
         )
     cores = backends.own_cores()
-    alone_s = min(found[1].work_s)
+    alone_s = min(found[every[0]].work_s)
     measured = tuple(measured_of(times, alone_s, cores, backend) for times in found.values())
     (chosen,) = (entry for entry in measured if entry.p == nprocs)
     fits = {

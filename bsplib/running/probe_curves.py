@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bsplib.backends import table as backends
 from bsplib.machine.measured import Curve, Measured
 from bsplib.machine.pattern import PATTERNS
 from bsplib.running.launch import run
@@ -130,6 +131,8 @@ def _add(times: Times, results: list[Round]) -> None:
 def measured_of(times: Times, alone_s: float, cores: int, backend: str) -> Measured:
     """Return what a Machine says of one number of processes; measures what needs new processes.
 
+    Over MPI nothing is measured that needs new processes: starting them takes seconds.
+
     Args:
         times: of the rounds.
         alone_s: seconds of the computation of a process that is alone.
@@ -146,15 +149,16 @@ def measured_of(times: Times, alone_s: float, cores: int, backend: str) -> Measu
         pattern: Curve(sizes, tuple(row[knots].tolist()))
         for pattern, row in zip(PATTERNS, seconds, strict=False)
     }
+    anew = not backends.find(backend).is_spread
     return Measured(
         p=times.nprocs,
         empty=float(typical(times.empty_s)),
         call=max(float(several - one), 0.0) / (_CALLS - 1),
-        start=start_s(times.nprocs, backend),
-        recording=recording_s(times.nprocs, backend),
+        start=start_s(times.nprocs, backend) if anew else None,
+        recording=recording_s(times.nprocs, backend) if anew else None,
         slowdown=max(min(times.work_s) / alone_s, 1.0) * max(times.nprocs / cores, 1.0),
         patterns=curves,
-        cold=cold_curve(times.nprocs, backend, times.sizes[-1]) if curves else None,
+        cold=cold_curve(times.nprocs, backend, times.sizes[-1]) if curves and anew else None,
         misfit=misfit_of(curves, times.sizes, seconds) if len(seconds) else None,
         spread=spread_of(times, typical),
     )
