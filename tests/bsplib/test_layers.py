@@ -59,10 +59,11 @@ def apart(files):
 
 @pytest.mark.procs(2)
 @pytest.mark.parametrize("name", TRANSFERS)
-def test_a_transfer_enters_nine_files_above_the_core_at_most_and_its_like_five(run, name):
+def test_a_transfer_enters_nine_files_above_the_core_at_most_and_its_like_five(run, backend, name):
+    is_announced = backend == "mpi" and name == "a get"  # to the process that has the array
     for first, second in run(entered, name):
         assert 0 < len(apart(first)[0]) <= 9, first
-        assert len(apart(second)[0]) <= 5, second
+        assert len(apart(second)[0]) <= 5 + is_announced, second
 
 
 @pytest.mark.procs(2)
