@@ -58,7 +58,12 @@ from apps.progress import Step, steps, unseen
 from apps.sorting.bitonic_sort import merge_sort
 from apps.sorting.keys import all_keys, block_of, keys_options, number_of_keys
 from apps.sorting.order import Order, Records, order_of
-from apps.sorting.oversampling import Factor, factor_of, sample_sizes
+from apps.sorting.oversampling import (
+    Factor,
+    factor_of,
+    sample_sizes,
+    theoretical_oversampling,
+)
 from apps.sorting.pivots import Sample, cut, in_order, regular, sample_at
 from apps.sorting.room import Room
 from apps.sorting.unsorted import KINDS, cut_unsorted, rare_first
@@ -66,6 +71,12 @@ from apps.work import charge_search, charge_sort, charge_values
 
 OVERSAMPLING = 64
 SAMPLE_SORTS = ("one", "bitonic")
+
+
+THEORY = {
+    "oversampling": lambda options: theoretical_oversampling(options["size"], options["nprocs"])
+}
+"""What theory demands of options, for ``bsp tune``."""
 
 
 @dataclass(frozen=True)

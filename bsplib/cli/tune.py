@@ -24,10 +24,14 @@ from bsplib.cli.options import FOLDER, TRACE, backend_option, machine_option
 @machine_option
 @click.option(
     "--repeats",
-    default=3,
-    show_default=True,
     type=click.IntRange(1),
-    help="Runs with each value; the fastest of them counts.",
+    help="Runs with each value and seed; the fastest of them counts.  [default: 3, or 1 with "
+    "several seeds]",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(1),
+    help="Number of seeds, which are given to APP by --seed.  [default: 5 where APP has it]",
 )
 @click.option("--keep", type=FOLDER, help="Keep the traces in this folder.")
 @click.option("--plot", type=TRACE, help="Plot the costs over the values into this file.")
@@ -42,7 +46,9 @@ def command(sweep: str, plot: Path | None, app: str, **options: Any) -> None:
 
     The output shows which cost centres take longer as the parameter grows and which
     become more balanced. It names the best value for the Machine of the runs and for
-    each Machine that comes with bsplib, where a superstep costs max w + g h + l.
+    each Machine that comes with bsplib, where a superstep costs max w + g h + l. With
+    several seeds it shows how much of the balance is chance. Virtual processors have the
+    Machine shared-memory if none is named, on which an h-relation has a price.
     """
     from profiler.tune.session import tune_and_print  # noqa: PLC0415  # imported late
 

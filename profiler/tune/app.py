@@ -7,11 +7,11 @@ import importlib
 import importlib.util
 import io
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -31,6 +31,27 @@ class App:
 
     name: str
     command: click.Command
+    theory: Mapping[str, Callable[[Mapping[str, Any]], int]] = field(default_factory=dict)
+    """What theory demands of a parameter, as a function of all options by name, with the
+    number of processes as ``nprocs``; ``THEORY`` of the module."""
+
+    def has(self, option: str) -> bool:
+        """Tell whether it has an option, such as ``--seed``."""
+        return any(option in param.opts for param in self.command.params)
+
+    def demanded(self, parameter: Parameter, arguments: Sequence[str], nprocs: int) -> int | None:
+        """Return the value of a parameter that theory demands; None if there is no theory.
+
+        Args:
+            parameter: the parameter.
+            arguments: further arguments of the command line.
+            nprocs: number of processes of the runs.
+        """
+        rule = self.theory.get(parameter.name)
+        if rule is None:
+            return None
+        context = self.command.make_context(self.name, list(arguments))
+        return rule({**context.params, "nprocs": nprocs})
 
     def check(self, parameter: Parameter) -> None:
         """Check that the parameter is an integer option and that all its values are valid.
@@ -120,7 +141,7 @@ def find_app(name: str) -> App:
     command = getattr(module, "command", None)
     if not isinstance(command, click.Command):
         raise UsageError(f"tune: {name} has no click command named 'command'")
-    return App(name, command)
+    return App(name, command, getattr(module, "THEORY", {}))
 
 
 def _load_module(name: str) -> ModuleType:

@@ -12,11 +12,19 @@ from bsplib.errors import UsageError
 from profiler import plotting
 from profiler.tune.app import App, find_app
 from profiler.tune.best import judge
+from profiler.tune.best import measured as measured_in
 from profiler.tune.parameter import Parameter, parse_parameter
 from profiler.tune.plot import plot_tuning
-from profiler.tune.sweep import Options, Point, sweep
+from profiler.tune.seeds import SEED, SEEDS, find_spread, mean_verdicts, sweep_seeds
+from profiler.tune.sweep import Options, Point
 from profiler.tune.table import print_tuning
 from profiler.tune.trade import find_trade
+from profiler.tune.tuning import Tuning
+
+_MACHINE = "shared-memory"
+"""Machine of virtual processors if none is named: on the ideal one h costs nothing."""
+_REPEATS = 3
+"""Runs with each value if there is one seed; with several seeds each is run once."""
 
 
 def tune_and_print(app: str, text: str, *, plot: Path | None = None, **options: Any) -> None:
@@ -38,18 +46,46 @@ def tune_and_print(app: str, text: str, *, plot: Path | None = None, **options: 
         if plot is not None:
             plotting.check_target(plot)
         found.check(parameter)
-        points = _sweep_with_progress(found, parameter, Options(**options))
-        trade, verdicts = find_trade(points), judge(points)
+        seeds = _number_of_seeds(found, parameter, options.pop("seeds", None))
+        sweeps = _sweep_with_progress(found, parameter, _chosen(options, seeds), seeds)
+        points = sweeps[0]
+        trade = find_trade(points)
+        spread = find_spread(sweeps, trade)
+        verdicts = mean_verdicts([judge(each) for each in sweeps])
+        measured = mean_verdicts([[measured_in(each)] for each in sweeps])[0]
+        theory = found.demanded(parameter, options.get("arguments", ()), points[0].run.nprocs)
+        tuning = Tuning(parameter, points, trade, spread, verdicts, measured, theory)
         console = Console()
-        print_tuning(parameter.name, points, trade, verdicts, console)
+        print_tuning(tuning, console)
         if plot is not None:
-            plot_tuning(plot, parameter, points, trade, verdicts)
+            plot_tuning(plot, tuning)
             console.print(f"drawn in {plot}", highlight=False, soft_wrap=True)
     except ValueError as error:
         raise UsageError(f"tune: {error}") from None
 
 
-def _sweep_with_progress(app: App, parameter: Parameter, options: Options) -> list[Point]:
+def _number_of_seeds(app: App, parameter: Parameter, seeds: int | None) -> int:
+    can = app.has(SEED) and parameter.option != SEED
+    if seeds is None:
+        return SEEDS if can else 1
+    if seeds > 1 and not can:
+        raise UsageError(f"tune: {app.name} has no option {SEED}, and so only one seed")
+    return seeds
+
+
+def _chosen(options: dict[str, Any], seeds: int) -> Options:
+    """Return the options, with a Machine on which an h-relation has a price."""
+    chosen = dict(options)
+    if chosen.get("repeats") is None:
+        chosen["repeats"] = _REPEATS if seeds == 1 else 1
+    if chosen.get("machine") is None and chosen.get("backend") == "sim":
+        chosen["machine"] = _MACHINE
+    return Options(**chosen)
+
+
+def _sweep_with_progress(
+    app: App, parameter: Parameter, options: Options, seeds: int
+) -> list[list[Point]]:
     console = Console(stderr=True)
     with Progress(
         TextColumn("{task.description}"),
@@ -60,7 +96,7 @@ def _sweep_with_progress(app: App, parameter: Parameter, options: Options) -> li
         auto_refresh=False,  # no thread, since processes are forked from this process
         disable=not console.is_terminal,
     ) as progress:
-        total = 1 + options.repeats * len(parameter.values)
+        total = 1 + seeds * options.repeats * len(parameter.values)
         bar = progress.add_task(f"{app.name} {parameter.option}", total=total)
         progress.refresh()
 
@@ -68,4 +104,4 @@ def _sweep_with_progress(app: App, parameter: Parameter, options: Options) -> li
             progress.advance(bar)
             progress.refresh()
 
-        return sweep(app, parameter, options, advance)
+        return sweep_seeds(app, parameter, options, seeds, advance)

@@ -75,7 +75,12 @@ class Point:
 
 
 def sweep(
-    app: App, parameter: Parameter, options: Options, advance: Callable[[], object] = lambda: None
+    app: App,
+    parameter: Parameter,
+    options: Options,
+    advance: Callable[[], object] = lambda: None,
+    *,
+    warm_up: bool = True,
 ) -> list[Point]:
     """Run an application with all values of a parameter.
 
@@ -88,6 +93,7 @@ def sweep(
         parameter: its parameter and the values, as checked by :meth:`App.check`.
         options: how to run it.
         advance: is called after each of ``1 + repeats * len(values)`` runs.
+        warm_up: whether to begin with the run that does not count.
 
     Returns:
         One point for each value, in their order.
@@ -97,10 +103,11 @@ def sweep(
     """
     runs: dict[int, list[Run]] = {value: [] for value in parameter.values}
     with _folder(options.keep) as folder:
-        warm_up = folder / ".warm-up.bsp"
-        app.run(options.line(parameter, parameter.values[0]), warm_up)
-        warm_up.unlink()
-        advance()
+        if warm_up:
+            trace = folder / ".warm-up.bsp"
+            app.run(options.line(parameter, parameter.values[0]), trace)
+            trace.unlink()
+            advance()
         for turn in range(options.repeats):
             for value, made in runs.items():
                 trace = folder / f"{parameter.name}-{value}{f'-{turn + 1}' if turn else ''}.bsp"
@@ -149,7 +156,7 @@ def _folder(keep: Path | None) -> Iterator[Path]:
             yield Path(folder)
         return
     try:
-        keep.mkdir(exist_ok=True)
+        keep.mkdir(exist_ok=True, parents=keep.name.startswith("seed-"))
     except OSError as error:
         raise UsageError(f"tune: the folder {keep} cannot be created: {error.strerror}") from None
     yield keep

@@ -11,36 +11,35 @@ from rich.table import Table
 from rich.text import Text
 
 from profiler import format as fmt
-from profiler.tune.best import NEAR, measured
+from profiler.tune.best import NEAR
 
 if TYPE_CHECKING:
     from profiler.tune.best import Verdict
+    from profiler.tune.seeds import Spread
     from profiler.tune.sweep import Point
     from profiler.tune.trade import Centre, Costs, Trade
+    from profiler.tune.tuning import Tuning
+
+MORE_BALANCED = "what becomes more balanced"
+_WHAT = {"h": "h-relation", "comp": "computation"}
 
 
-def print_tuning(
-    name: str,
-    points: Sequence[Point],
-    trade: Trade,
-    verdicts: Sequence[Verdict],
-    console: Console,
-) -> None:
-    """Print the trade-off of a parameter, and its best values.
-
-    Args:
-        name: name of the parameter.
-        points: the runs.
-        trade: the trade-off that was found in them.
-        verdicts: the costs on all Machines; first that of the runs.
-        console: where to print.
-    """
-    for line in _sentences(name, trade):
+def print_tuning(tuning: Tuning, console: Console) -> None:
+    """Print the trade-off of a parameter, what differs over the seeds, and its best values."""
+    name, verdicts = tuning.name, tuning.verdicts
+    for line in _sentences(name, tuning.trade):
         console.print(Text(line))
-    console.print(_trade_table(name, points, trade))
-    console.print(_verdict_table(name, points, verdicts))
-    for line in [*_remarks(verdicts), conclusion(name, verdicts[0])]:
+    if tuning.spread.seeds > 1:
+        console.print(Text("With the first seed:"))
+    console.print(_trade_table(name, tuning.points, tuning.trade))
+    if tuning.spread.seeds > 1:
+        console.print(_spread_table(name, tuning))
+        console.print(Text(_doubt(name, tuning.spread)))
+    console.print(_verdict_table(name, tuning.measured, verdicts))
+    for line in [*_remarks(verdicts), *_about_theory(tuning), conclusion(name, verdicts[0])]:
         console.print(Text(line))
+    if tuning.disagrees:
+        console.print(Text(disagreement(name, verdicts[0], tuning.measured)))
 
 
 def _sentences(name: str, trade: Trade) -> list[str]:
@@ -73,6 +72,48 @@ def _trade_table(name: str, points: Sequence[Point], trade: Trade) -> Table:
     return table
 
 
+def _spread_table(name: str, tuning: Tuning) -> Table:
+    """Return a table of the imbalance and of the cost over the seeds."""
+    spread = tuning.spread
+    title = f"Over {spread.seeds} seeds, {MORE_BALANCED}: {_WHAT[spread.metric]}"
+    table = Table(title=Text(title), title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column(f"\n{name}", justify="right", no_wrap=True)
+    for head in ("max/avg\nleast", "\nmedian", "\ngreatest", "whole run\nleast", "\ngreatest"):
+        table.add_column(head, justify="right", no_wrap=True)
+    for value, balance, total in zip(spread.values, spread.imbalance, spread.total_s, strict=True):
+        cells = (f"{each:.2f}" for each in balance)
+        table.add_row(str(value), *cells, *map(fmt.seconds, (total.least, total.greatest)))
+    return table
+
+
+def _doubt(name: str, spread: Spread) -> str:
+    """Return a sentence about values that one seed cannot tell from their neighbours."""
+    if not spread.unclear:
+        return f"Each {name} differs more from its neighbours than its seeds from each other."
+    return (
+        f"For {name} = {', '.join(map(str, spread.unclear))} the seeds are further apart than the "
+        "medians of the values beside it: one seed cannot tell these apart."
+    )
+
+
+def _about_theory(tuning: Tuning) -> list[str]:
+    if tuning.theory is None:
+        return []
+    values = tuning.trade.values
+    where = "" if values[0] <= tuning.theory <= values[-1] else ", which is outside the range"
+    return [f"Theory demands {tuning.name} = {tuning.theory}{where}."]
+
+
+def disagreement(name: str, model: Verdict, took: Verdict) -> str:
+    """Return a sentence about a model and a measurement that choose different values."""
+    slower = took.totals_s[took.values.index(model.best)] / took.best_s - 1
+    return (
+        f"Measurement and model disagree: the measured times choose {name} = {took.best}, the "
+        f"model {model.best}, with which the runs took {slower:.0%} longer. Its Machine is "
+        "not this computer, or has changed: measure it by bsp probe."
+    )
+
+
 def _columns(trade: Trade) -> dict[str, list[str]]:
     """Return the columns of both sides of the trade-off, as far as they have centres."""
     columns: dict[str, list[str]] = {}
@@ -80,8 +121,8 @@ def _columns(trade: Trade) -> dict[str, list[str]]:
         pays = trade.of(trade.pays)
         columns["cost more\nh"] = [fmt.size(costs.h.maximum) for costs in pays]
         columns["\npriced"] = [fmt.seconds(costs.seconds) for costs in pays]
-    title = "more balanced\n"
-    for metric, what in (("h", "h"), ("comp", "computation")):
+    title = "more even, %\n"
+    for metric, what in (("h", "h"), ("comp", "comp")):
         if trade.evened[metric]:
             gains = trade.of(trade.evened[metric])
             columns[title + what] = [_balance(costs, metric) for costs in gains]
@@ -90,16 +131,17 @@ def _columns(trade: Trade) -> dict[str, list[str]]:
 
 
 def _balance(costs: Costs, metric: str) -> str:
-    return fmt.balance(getattr(costs, metric))
+    """Return average and minimum in percent of the maximum."""
+    return "{} | {}".format(*getattr(costs, metric).percentages())
 
 
-def _verdict_table(name: str, points: Sequence[Point], verdicts: Sequence[Verdict]) -> Table:
+def _verdict_table(name: str, took: Verdict, verdicts: Sequence[Verdict]) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("\nMachine")
     for title in (f"best\n{name}", "\nwhole run"):
         table.add_column(title, justify="right")
     table.add_column(f"equally good\n(within {NEAR:.0%})")
-    for verdict in [*verdicts, measured(points)]:
+    for verdict in [*verdicts, took]:
         if verdict.totals_s:
             mark = " (of the runs)" if verdict is verdicts[0] else ""
             near = ", ".join(map(str, verdict.near))

@@ -1,0 +1,46 @@
+"""Everything that a tuning found, for its table and its picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from profiler.tune.best import Verdict
+    from profiler.tune.parameter import Parameter
+    from profiler.tune.seeds import Spread
+    from profiler.tune.sweep import Point
+    from profiler.tune.trade import Trade
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The result of a tuning."""
+
+    parameter: Parameter
+    points: Sequence[Point]
+    """The runs with the first seed."""
+    trade: Trade
+    """The trade-off that was found in them."""
+    spread: Spread
+    """What differs over the seeds."""
+    verdicts: Sequence[Verdict]
+    """Mean costs on all Machines; first that of the runs."""
+    measured: Verdict
+    """Mean measured times."""
+    theory: int | None = None
+    """The value that theory demands, if there is a theory."""
+
+    @property
+    def name(self) -> str:
+        """Name of the parameter."""
+        return self.parameter.name
+
+    @property
+    def disagrees(self) -> bool:
+        """Whether measurement and model choose values that neither finds equally good."""
+        model = self.verdicts[0]
+        if not model.totals_s:
+            return False
+        return not {model.best, *model.near} & {self.measured.best, *self.measured.near}
