@@ -131,17 +131,18 @@ class Divider:
         return min(squares, key=squares.__getitem__) if squares else None
 
 
-def _parameters_of_a_cut(data: Data) -> int:
-    """Return the number of parameters that a boundary counts for.
+def _parameters(data: Data, cuts: int) -> int:
+    """Return the number of parameters that boundaries count for.
 
-    These are the coefficients of the new segment, the position of the boundary, and three
-    more, because the position is the best of all: with fewer, noise alone would divide
-    one set of measurements in ten.
+    For each these are the coefficients of the new segment, the position of the boundary, and
+    three more, because the position is the best of all: with fewer, noise alone would divide
+    one set of measurements in ten. A second boundary is tried in two segments, and has
+    more chances to fit the noise: it counts for two more, and so does each further one.
     """
-    return int(data.rows.shape[1]) + 4
+    return cuts * (int(data.rows.shape[1]) + 4) + 2 * max(cuts - 1, 0)
 
 
 def score(segments: Sequence[Segment], data: Data) -> float:
     """Return the information criterion of a list of segments; less is better."""
     squares = sum(segment.squares for segment in segments)
-    return information(squares, len(data.times), (len(segments) - 1) * _parameters_of_a_cut(data))
+    return information(squares, len(data.times), _parameters(data, len(segments) - 1))
