@@ -56,7 +56,10 @@ def _chittor_goals(found: Report) -> Iterator[Row]:
         ("program", settings["by_the_user"]),
         ("thesis", settings["by_the_user"]),
         ("revised", settings["by_the_user"]),
+        ("program, completed", settings["by_the_user"]),
     ):
+        if name not in found:
+            continue
         errors = found[name]["errors"]
         title = name if name.startswith("by") else f"by the user, formula {name!r}"
         met = errors["mean"] <= goal["mean"] and errors["greatest"] <= goal["greatest"]

@@ -93,7 +93,11 @@ def chittor_table() -> Table:
 def chittor() -> Report:
     """Fit and predict with terms of the program and with the formulas of a user."""
     table = chittor_table()
-    formulas = {"by the program": None, **HELD_OUT["chittor"]["formulas"]}
+    formulas: dict[str, str | None] = {
+        "by the program": None,
+        **HELD_OUT["chittor"]["formulas"],
+        **_completed(table),
+    }
     found: Report = {}
     for name, formula in formulas.items():
         model = fit_timings(table.timings(), formula)
@@ -106,6 +110,12 @@ def chittor() -> Report:
             "cells": cells,
         }
     return found
+
+
+def _completed(table: Table) -> dict[str, str]:
+    """Return the user's formula with the terms that the program finds missing in it."""
+    missing = fit_timings(table.timings(), HELD_OUT["chittor"]["formulas"]["program"]).missing
+    return {} if missing is None else {"program, completed": missing.formula}
 
 
 def _roll_off(table: Table, model: TimingModel) -> Report:

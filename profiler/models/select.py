@@ -7,7 +7,7 @@ and predicts the measurements outside. Its error is the mean over the folds of t
 square of log(predicted / measured), where the misfit to all measurements counts as one fold.
 A fold counts by the square of the part of the measurements that are inside: formulas with
 more terms need more measurements, and the last prediction has all of them.
-The score is the error times exp(``_PENALTY`` times the weight of the terms): a complicated or
+The score is the error times exp(``PENALTY`` times the weight of the terms): a complicated or
 unusual formula has to predict better than a simple one.
 
 Among formulas that are nearly as good as the best, the one is taken whose predictions beyond
@@ -47,7 +47,7 @@ _FOR_EACH_TERM = 3
 _BEAM = 12
 _EXCHANGES, _EXCHANGED = 1, 4
 """So often, in so many of the best formulas, each term is exchanged for each other one."""
-_PENALTY = 0.15
+PENALTY = 0.15
 """How much less the error has to be for each unit of weight, as a logarithm."""
 _LEAST_PART = 1e-6
 """A term is used if it is at least so much of the times."""
@@ -114,6 +114,12 @@ def choose(values: Mapping[str, Vector], times: Vector, processes: str | None = 
     return _Search(terms, values, times).choice()
 
 
+def parts_of(folds: Sequence[NDArray[np.bool_]]) -> Vector:
+    """Return how much the error of each fold counts; the last is the misfit to everything."""
+    parts = np.array([inside.mean() ** 2 for inside in folds] + [1.0])
+    return np.asarray(parts / parts.sum())
+
+
 class _Search:
     """The search for a formula. Rows are divided by the times: so the value to fit is 1."""
 
@@ -130,8 +136,7 @@ class _Search:
         least = 2 if len(times) > LEAST else 1
         self._most = max(min(_MOST_TERMS, len(times) // _FOR_EACH_TERM), least)
         self._folds = regions(values, LEAST)
-        parts = np.array([inside.mean() ** 2 for inside in self._folds] + [1.0])
-        self._parts = parts / parts.sum()
+        self._parts = parts_of(self._folds)
 
     def choice(self) -> Choice:
         """Search, and return the choice."""
@@ -231,7 +236,7 @@ class _Search:
         found = _solve(self._rows, subsets)
         errors.append(_misfit(self._rows, subsets, found))
         error = np.stack(errors, axis=1) @ self._parts
-        scores = (error + _EXACT) * np.exp(_PENALTY * self._weights[subsets].sum(axis=1))
+        scores = (error + _EXACT) * np.exp(PENALTY * self._weights[subsets].sum(axis=1))
         return np.where((found > _LEAST_PART).all(axis=1), scores, np.inf)
 
     def _weight(self, chosen: tuple[int, ...]) -> float:

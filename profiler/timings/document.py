@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +38,7 @@ def document(model: TimingModel, points: Mapping[str, Predicted]) -> dict[str, A
         },
         "band_is_calibrated": band.is_calibrated,
         "doubt": fitted.doubt,
+        "missing": None if model.missing is None else asdict(model.missing),
         "not_tried": model.untried,
         "as_good": [{"formula": each.formula, "score": each.score} for each in rivals],
         "measured": [

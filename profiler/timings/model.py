@@ -14,6 +14,7 @@ from rich.console import Console
 from profiler.models.band import Attempt, Band, calibrate_jointly
 from profiler.models.fit import Fit, FitWarning, fit, fit_once
 from profiler.models.formula import FormulaError, read_formula
+from profiler.models.missing import Missing, find_missing
 from profiler.models.select import LEAST, Choice, choose
 from profiler.models.terms import processes_of
 from profiler.timings.table import Timings, TimingsError
@@ -58,6 +59,8 @@ class TimingModel:
     band: Band = field(repr=False)
     choice: Choice | None = field(repr=False)
     """How the terms were chosen; None for a formula of the user."""
+    missing: Missing | None = field(default=None, repr=False)
+    """What a formula of the user seems to lack; None if nothing speaks against it."""
 
     @property
     def variables(self) -> list[str]:
@@ -215,9 +218,12 @@ def fit_timings(
         last = _last_segment(found, values, times)
         attempt = Attempt(found, _rivals(choice, *last) if choice else ())
         band = calibrate_jointly(attempt, *last, again, LEAST if choice else 0)
+        missing = None
+        if found.doubt and formula is not None and not negative:
+            missing = find_missing(formula, values, times, count)
     except FormulaError as error:
         raise TimingsError(_with_way_out(str(error), timings)) from None
-    return TimingModel(timings, found, band, choice)
+    return TimingModel(timings, found, band, choice, missing)
 
 
 def _rivals(choice: Choice, values: Values, times: Vector) -> list[Fit]:

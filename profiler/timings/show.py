@@ -157,6 +157,13 @@ def _predictions(model: TimingModel, points: Sequence[Predicted]) -> Table:
 def _remarks(model: TimingModel) -> Iterator[str]:
     if model.fit.doubt:
         yield f"Doubt: {model.fit.doubt}."
+    if model.missing is not None:
+        lacks, before, after = model.missing.terms, model.missing.error, model.missing.error_with
+        yield (
+            f"It may lack {' and '.join(lacks)}: with {'these terms' if lacks[1:] else 'it'}, "
+            f"predictions from smaller regions are off by {_percent(math.expm1(after))} instead of "
+            f"{_percent(math.expm1(before))}. Try --formula {model.missing.formula!r}"
+        )
     rivals = model.choice.rivals if model.choice else ()
     point = model.beyond(_FACTORS[1])
     between = model.rivals_at(point) if rivals and point else None

@@ -226,6 +226,31 @@ def test_a_wrong_formula_is_doubted_in_the_text():
     assert "Doubt: the errors drift" in str(fit_timings(table(), "f[0] + f[1]*N/P"))
 
 
+def test_a_term_that_a_formula_lacks_is_found_and_said():
+    model = fit_timings(table(), "f[0] + f[1]*N/P")
+    assert model.missing is not None
+    assert model.missing.error_with < model.missing.error / 3
+    text = str(model)
+    assert f"It may lack {model.missing.terms[0]}" in text
+    completed = fit_timings(table(), model.missing.formula)
+    assert completed.missing is None
+    far = completed.predict(N=2**14, P=16).times
+    assert far == pytest.approx(time_of(2**14, 16), rel=0.1)
+    assert model.as_json()["missing"]["formula"] == model.missing.formula
+
+
+@pytest.mark.parametrize("formula", ["f[0]*P + f[1]*(N/P)*log2(N/P)", None])
+def test_a_formula_that_fits_lacks_nothing(formula):
+    assert fit_timings(table(), formula).missing is None
+
+
+def test_a_missing_term_has_a_parameter_that_is_not_taken():
+    model = fit_timings(table(), "3*B[4]*N/P + B[1]")
+    assert model.missing is not None
+    first = model.missing.formula.removeprefix("3*B[4]*N/P + B[1] + ")
+    assert first.startswith("B[5]*")
+
+
 def test_a_boundary_is_shown_with_its_coefficients():
     size = 2.0 ** np.arange(8, 22)
     times = 1e-9 * size * np.where(size > 2**15, 2, 1)
