@@ -15,6 +15,7 @@ from bsplib.backends import table as backends
 from bsplib.backends.launching import Times
 from bsplib.errors import MissingExtraError
 from bsplib.running import launch
+from bsplib.running.options import BackendName
 from bsplib.sentences import as_sentence
 
 
@@ -23,7 +24,7 @@ class Place:
     """Where a program runs, and whether it is recorded; fields as in :func:`bsplib.run`."""
 
     nprocs: int | None = None
-    backend: str = "shm"
+    backend: BackendName = "shm"
     machine: str | None = None
     profile: str | None = None
     reports_times: bool = True
@@ -102,7 +103,11 @@ def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(command)
     def with_place(
-        nprocs: int | None, backend: str, machine: str | None, profile: str | None, **more: Any
+        nprocs: int | None,
+        backend: BackendName,
+        machine: str | None,
+        profile: str | None,
+        **more: Any,
     ) -> Any:
         return command(place=Place(nprocs, backend, machine, profile), **more)
 

@@ -37,13 +37,17 @@ given plain values that have been checked.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeVar, overload
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from bsplib.errors import AbortError, ArgumentError, UsageError
 from bsplib.primitives.subgroups import SubGroups
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+_Destination = TypeVar("_Destination", bound=NDArray[Any])
 
 
 def _is_time(seconds: object) -> bool:
@@ -64,6 +68,72 @@ class Group(SubGroups):
     run has ended. A group belongs to the thread that runs ``main``: in another thread
     they raise :class:`~bsplib.errors.UsageError`.
     """
+
+    if TYPE_CHECKING:  # the signatures that the core compiles say less, and have the docstrings
+
+        @overload
+        def get(
+            self,
+            pid: SupportsIndex,
+            src: Any,
+            dst: _Destination,
+            *,
+            offset: SupportsIndex | None = None,
+            at: Any = None,
+            count: None = None,
+        ) -> _Destination: ...
+        @overload
+        def get(
+            self,
+            pid: SupportsIndex,
+            src: NDArray[_Scalar],
+            dst: None = None,
+            *,
+            offset: SupportsIndex | None = None,
+            at: Any = None,
+            count: SupportsIndex | None = None,
+        ) -> NDArray[_Scalar]: ...
+        @overload
+        def get(
+            self,
+            pid: SupportsIndex,
+            src: Any,
+            dst: None = None,
+            *,
+            offset: SupportsIndex | None = None,
+            at: Any = None,
+            count: SupportsIndex | None = None,
+        ) -> NDArray[Any]: ...
+        def get(  # noqa: D102
+            self,
+            pid: SupportsIndex,
+            src: Any,
+            dst: Any = None,
+            *,
+            offset: SupportsIndex | None = None,
+            at: Any = None,
+            count: SupportsIndex | None = None,
+        ) -> Any: ...
+        def put(  # noqa: D102
+            self,
+            pid: SupportsIndex,
+            src: ArrayLike,
+            dst: Any,
+            *,
+            offset: SupportsIndex | None = None,
+            at: Any = None,
+        ) -> None: ...
+        def hpput(  # noqa: D102
+            self,
+            pid: SupportsIndex,
+            src: ArrayLike,
+            dst: Any,
+            *,
+            offset: SupportsIndex | None = None,
+            at: Any = None,
+        ) -> None: ...
+        def send(self, pid: SupportsIndex, payload: Any, tag: Any = None) -> None: ...  # noqa: D102
+        def messages(self) -> Iterator[tuple[int, Any, Any]]: ...  # noqa: D102
 
     # -- enquiry ----------------------------------------------------------------------
 

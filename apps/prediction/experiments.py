@@ -29,6 +29,7 @@ from apps.sorting.keys import block_of
 from apps.sorting.order import merges
 from bsplib.recording.records import Run
 from bsplib.recording.trace import read_trace
+from bsplib.running.options import BackendName
 from bsplib.sync_kinds import Kind
 from profiler.models.repeats import between, undisturbed
 from profiler.models.timeline import lay_out
@@ -159,7 +160,7 @@ class Taken:
 class Place:
     """The backend and the Machine on which experiments are run."""
 
-    backend: str
+    backend: BackendName
     machine: str
     repeats: int
 

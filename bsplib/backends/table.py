@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import os
+from typing import Final
 
 from bsplib import call_site
 from bsplib.backends.launching import Backend, KeptProcesses, Options, Report, Work
 
-DEFAULT = "shm"
+DEFAULT: Final = "shm"
 """The backend of a run whose caller names none."""
 
 _backends: dict[str, Backend] = {}

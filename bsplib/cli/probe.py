@@ -11,6 +11,7 @@ import click
 
 from bsplib.backends import table as backends
 from bsplib.cli.options import TRACE
+from bsplib.running.options import BackendName
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     "--plot", type=TRACE, help="Plot g by processes and the times by size into this file."
 )
 def command(
-    nprocs: int | None, backend: str, name: str | None, out: Path | None, plot: Path | None
+    nprocs: int | None, backend: BackendName, name: str | None, out: Path | None, plot: Path | None
 ) -> None:
     """Measure this computer and write its parameters to a Machine file.
 

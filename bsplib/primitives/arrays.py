@@ -7,10 +7,10 @@ import reprlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
-from typing import Any
+from typing import Any, SupportsIndex, TypeVar, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from bsplib import call_site
 from bsplib.errors import (
@@ -23,6 +23,12 @@ from bsplib.primitives.contracts import shares
 from bsplib.primitives.superstep import Supersteps
 from bsplib.transfers.place import Array
 from bsplib.transfers.target import cast_values
+
+Shape = SupportsIndex | Sequence[SupportsIndex]
+"""Number of elements, or one number for each axis."""
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+TypeOf = type[_Scalar] | np.dtype[_Scalar]
+"""A dtype that says to a type checker what the elements are."""
 
 
 def _unsuitable(value: object) -> str:
@@ -94,7 +100,21 @@ class Arrays(Supersteps):
         if self._watch is not None:
             registration.freed_by = f"pop_reg at {call_site.line()}"
 
-    def zeros(self, shape: int | Sequence[int], dtype: DTypeLike = float) -> Array:
+    @overload
+    def zeros(self, shape: Shape) -> NDArray[np.float64]: ...
+    @overload
+    def zeros(self, shape: Shape, dtype: TypeOf[_Scalar]) -> NDArray[_Scalar]: ...
+    @overload
+    def zeros(self, shape: Shape, dtype: type[bool]) -> NDArray[np.bool_]: ...  # type: ignore[overload-overlap]  # bools are ints
+    @overload
+    def zeros(self, shape: Shape, dtype: type[int]) -> NDArray[np.int_]: ...
+    @overload
+    def zeros(self, shape: Shape, dtype: type[float]) -> NDArray[np.float64]: ...
+    @overload
+    def zeros(self, shape: Shape, dtype: type[complex]) -> NDArray[np.complex128]: ...
+    @overload
+    def zeros(self, shape: Shape, dtype: DTypeLike) -> Array: ...
+    def zeros(self, shape: Shape, dtype: DTypeLike = float) -> Array:
         """Allocate an array of zeros in shared memory and register it.
 
         Collective. It may be named in transfers at once, in this superstep too.
@@ -120,7 +140,7 @@ class Arrays(Supersteps):
     def _allocate(
         self,
         operation: str,
-        shape: int | Sequence[int],
+        shape: Shape,
         dtype: np.dtype[Any],
         *,
         zero: bool = False,
@@ -138,8 +158,22 @@ class Arrays(Supersteps):
         self._registry.allocate(made, memory, self._port.shared_address_of(made))
         return made
 
+    @overload
+    def empty(self, shape: Shape) -> NDArray[np.float64]: ...
+    @overload
+    def empty(self, shape: Shape, dtype: TypeOf[_Scalar]) -> NDArray[_Scalar]: ...
+    @overload
+    def empty(self, shape: Shape, dtype: type[bool]) -> NDArray[np.bool_]: ...  # type: ignore[overload-overlap]  # bools are ints
+    @overload
+    def empty(self, shape: Shape, dtype: type[int]) -> NDArray[np.int_]: ...
+    @overload
+    def empty(self, shape: Shape, dtype: type[float]) -> NDArray[np.float64]: ...
+    @overload
+    def empty(self, shape: Shape, dtype: type[complex]) -> NDArray[np.complex128]: ...
+    @overload
+    def empty(self, shape: Shape, dtype: DTypeLike) -> Array: ...
     @shares("Args", "Returns", "Raises", of=zeros)
-    def empty(self, shape: int | Sequence[int], dtype: DTypeLike = float) -> Array:
+    def empty(self, shape: Shape, dtype: DTypeLike = float) -> Array:
         """Allocate an array in shared memory and register it, with any content.
 
         Collective. It may be named in transfers at once, in this superstep too.
@@ -149,6 +183,12 @@ class Arrays(Supersteps):
         """
         return self._allocate("empty", shape, self._dtype("empty", dtype))
 
+    @overload
+    def zeros_like(self, array: NDArray[_Scalar], dtype: None = None) -> NDArray[_Scalar]: ...
+    @overload
+    def zeros_like(self, array: ArrayLike, dtype: TypeOf[_Scalar]) -> NDArray[_Scalar]: ...
+    @overload
+    def zeros_like(self, array: ArrayLike, dtype: DTypeLike | None = None) -> Array: ...
     def zeros_like(self, array: ArrayLike, dtype: DTypeLike | None = None) -> Array:
         """Allocate zeros in shared memory, in the shape of an array, and register them.
 
@@ -173,9 +213,15 @@ class Arrays(Supersteps):
         wanted = model.dtype if dtype is None else self._dtype("zeros_like", dtype)
         return self._allocate("zeros_like", model.shape, wanted, zero=True)
 
+    @overload
     def full(
-        self, shape: int | Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = None
-    ) -> Array:
+        self, shape: Shape, fill_value: ArrayLike, dtype: TypeOf[_Scalar]
+    ) -> NDArray[_Scalar]: ...
+    @overload
+    def full(
+        self, shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None
+    ) -> Array: ...
+    def full(self, shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None) -> Array:
         """Allocate an array of one value in shared memory and register it.
 
         Collective. It may be named in transfers at once, in this superstep too.
@@ -218,6 +264,12 @@ class Arrays(Supersteps):
         made[...] = spread
         return made
 
+    @overload
+    def array(self, data: NDArray[_Scalar], dtype: None = None) -> NDArray[_Scalar]: ...
+    @overload
+    def array(self, data: ArrayLike, dtype: TypeOf[_Scalar]) -> NDArray[_Scalar]: ...
+    @overload
+    def array(self, data: ArrayLike, dtype: DTypeLike | None = None) -> Array: ...
     def array(self, data: ArrayLike, dtype: DTypeLike | None = None) -> Array:
         """Copy data into a new array in shared memory and register it.
 
@@ -265,7 +317,7 @@ class Arrays(Supersteps):
                 if self._watch is not None:
                     registration.freed_by = f"the end of the scope at {call_site.line()}"
 
-    def _size(self, operation: str, shape: int | Sequence[int]) -> tuple[int, ...]:
+    def _size(self, operation: str, shape: Shape) -> tuple[int, ...]:
         """Return a shape as a tuple."""
         try:
             sizes = shape if isinstance(shape, Iterable) else (shape,)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsIndex, TypeVar, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bsplib.core.queue import Message
 from bsplib.errors import ShapeError, UsageError
@@ -21,10 +22,24 @@ _WORD = 8
 """Bytes that an element counts where all processes have to choose alike."""
 
 
+_Value = TypeVar("_Value")
+_Op = np.ufunc | str | Callable[[_Value, _Value], _Value]
+_Listed = list[Any] | tuple[Any, ...]
+"""What a ufunc combines as arrays."""
+
+
 class Combinations(Exchanges):
     """Reduce, allreduce, scan and exscan."""
 
-    def reduce(self, x: Any, op: Op | str = np.add, root: int = 0) -> Any:
+    @overload
+    def reduce(
+        self, x: _Listed, op: np.ufunc | str = ..., root: SupportsIndex = 0
+    ) -> NDArray[Any] | None: ...
+    @overload
+    def reduce(
+        self, x: _Value, op: _Op[_Value] = ..., root: SupportsIndex = 0
+    ) -> _Value | None: ...
+    def reduce(self, x: Any, op: Any = np.add, root: SupportsIndex = 0) -> Any:
         """Return ``x_0 op x_1 op ... op x_(p-1)`` on process ``root``.
 
         The values are combined in the order of the pids, from the left, element by
@@ -81,7 +96,11 @@ class Combinations(Exchanges):
         arrived = self._arrived("reduce", range(self.nprocs) if self.pid == receiver else [], kept)
         return self._joined(job, arrived, result) if self.pid == receiver else None
 
-    def allreduce(self, x: Any, op: Op | str = np.add) -> Any:
+    @overload
+    def allreduce(self, x: _Listed, op: np.ufunc | str = ...) -> NDArray[Any]: ...
+    @overload
+    def allreduce(self, x: _Value, op: _Op[_Value] = ...) -> _Value: ...
+    def allreduce(self, x: Any, op: Any = np.add) -> Any:
         """Return ``x_0 op x_1 op ... op x_(p-1)`` on every process.
 
         Order, arguments and choice between two ways are those of :meth:`reduce`:
@@ -124,8 +143,12 @@ class Combinations(Exchanges):
         arrived = self._arrived("allreduce", everyone, kept)
         return self._joined(job, arrived, result)
 
+    @overload
+    def scan(self, x: _Listed, op: np.ufunc | str = ...) -> NDArray[Any]: ...
+    @overload
+    def scan(self, x: _Value, op: _Op[_Value] = ...) -> _Value: ...
     @shares("Args", of=allreduce)
-    def scan(self, x: Any, op: Op | str = np.add) -> Any:
+    def scan(self, x: Any, op: Any = np.add) -> Any:
         """Return ``x_0 op ... op x_pid`` on each process: the inclusive prefix.
 
         Order, arguments and choice between two ways are those of :meth:`reduce`:
@@ -157,8 +180,12 @@ class Combinations(Exchanges):
         prefixes = self._combine(job.prefixes, self._operands(job, everyone))
         return self._exchange_prefixes(job, prefixes, everyone)
 
+    @overload
+    def exscan(self, x: _Listed, op: np.ufunc | str = ...) -> NDArray[Any] | None: ...
+    @overload
+    def exscan(self, x: _Value, op: _Op[_Value] = ...) -> _Value | None: ...
     @shares("Args", of=allreduce)
-    def exscan(self, x: Any, op: Op | str = np.add) -> Any:
+    def exscan(self, x: Any, op: Any = np.add) -> Any:
         """Return ``x_0 op ... op x_(pid-1)`` on each process: the exclusive prefix.
 
         Order, arguments and choice between two ways are those of :meth:`scan`. With the

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsIndex, TypeVar, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bsplib.core.queue import Message
 from bsplib.errors import BspError, UsageError
@@ -16,13 +16,17 @@ from bsplib.primitives import blocks
 from bsplib.primitives.collective_mail import CollectiveMail, copied, header_of, tag_of, unpack
 from bsplib.transfers.registry import DtypeCode, decode_dtype, encode_dtype
 
+_Value = TypeVar("_Value")
+
 
 class Exchanges(CollectiveMail):
     """Broadcast, gather, allgather, scatter and alltoall."""
 
     # -- one value to all, or from all ----------------------------------------------------
 
-    def broadcast(self, x: Any, root: int = 0, stages: int | None = None) -> Any:
+    def broadcast(
+        self, x: _Value | None, root: SupportsIndex = 0, stages: int | None = None
+    ) -> _Value:
         """Return process ``root``'s ``x`` on every process.
 
         In one stage the root sends the whole to everybody. In two it sends each
@@ -62,7 +66,8 @@ class Exchanges(CollectiveMail):
         sent = self._send_value(x, stages) if self.pid == source else None
         self.sync()
         arrived = self._arrived("broadcast", [source])
-        value, pieces = sent or self._receive_value(arrived[source])
+        found, pieces = sent or self._receive_value(arrived[source])
+        value: _Value = found
         if pieces is None:
             return value
         self._send_piece(pieces, [pid for pid in self._others() if pid != source])
@@ -74,9 +79,18 @@ class Exchanges(CollectiveMail):
             return value
         for pid, message in arrived.items():
             pieces.flat[self._piece(pid, pieces.flat.size)] = self._unwrap(message, copy=False)
-        return pieces.whole()
+        value = pieces.whole()
+        return value  # noqa: RET504  # it has the type
 
-    def gather(self, x: Any, root: int = 0, *, axis: int | None = None) -> Any:
+    @overload
+    def gather(
+        self, x: _Value, root: SupportsIndex = 0, *, axis: None = None
+    ) -> list[_Value] | None: ...
+    @overload
+    def gather(
+        self, x: ArrayLike, root: SupportsIndex = 0, *, axis: int
+    ) -> NDArray[Any] | None: ...
+    def gather(self, x: Any, root: SupportsIndex = 0, *, axis: int | None = None) -> Any:
         """Return the ``x`` of all processes on process ``root``, as a list or joined.
 
         Args:
@@ -113,6 +127,10 @@ class Exchanges(CollectiveMail):
             "gather", self._arrived("gather", range(self.nprocs)), own, axis
         )
 
+    @overload
+    def allgather(self, x: _Value, *, axis: None = None) -> list[_Value]: ...
+    @overload
+    def allgather(self, x: ArrayLike, *, axis: int) -> NDArray[Any]: ...
     def allgather(self, x: Any, *, axis: int | None = None) -> Any:
         """Return the ``x`` of all processes on every process, as a list or joined.
 
@@ -143,9 +161,19 @@ class Exchanges(CollectiveMail):
 
     # -- parts ----------------------------------------------------------------------------
 
+    @overload
     def scatter(
-        self, parts: Sequence[Any] | None, root: int = 0, *, axis: int | None = None
-    ) -> Any:
+        self, parts: NDArray[Any] | None, root: SupportsIndex = 0, *, axis: None = None
+    ) -> Any: ...
+    @overload
+    def scatter(
+        self, parts: Sequence[_Value] | None, root: SupportsIndex = 0, *, axis: None = None
+    ) -> _Value: ...
+    @overload
+    def scatter(
+        self, parts: ArrayLike | None, root: SupportsIndex = 0, *, axis: int
+    ) -> NDArray[Any]: ...
+    def scatter(self, parts: Any, root: SupportsIndex = 0, *, axis: int | None = None) -> Any:
         """Return part ``pid`` of process ``root``'s parts on each process.
 
         Args:
@@ -183,7 +211,13 @@ class Exchanges(CollectiveMail):
         arrived = self._arrived("scatter", [source])
         return own if self.pid == source else self._unwrap(arrived[source])
 
-    def alltoall(self, parts: Sequence[Any], *, axis: int | tuple[int, int] | None = None) -> Any:
+    @overload
+    def alltoall(self, parts: NDArray[Any], *, axis: None = None) -> list[Any]: ...
+    @overload
+    def alltoall(self, parts: Sequence[_Value], *, axis: None = None) -> list[_Value]: ...
+    @overload
+    def alltoall(self, parts: ArrayLike, *, axis: int | tuple[int, int]) -> NDArray[Any]: ...
+    def alltoall(self, parts: Any, *, axis: int | tuple[int, int] | None = None) -> Any:
         """Send part i to process i, and return what the processes sent here.
 
         Args:

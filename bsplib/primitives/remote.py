@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from threading import get_ident
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -129,7 +129,7 @@ class RemoteAccess(Arrays):
     @shares("Args", "Returns", "Raises", of=Arrays.get)
     def hpget(
         self,
-        pid: int,
+        pid: SupportsIndex,
         src: Any,
         dst: Array | None = None,
         *,
@@ -155,7 +155,7 @@ class RemoteAccess(Arrays):
     def _get_slowly(
         self,
         operation: str,
-        pid: int,
+        pid: SupportsIndex,
         src: Any,
         dst: Array | None,
         offset: Offset,
@@ -208,7 +208,7 @@ class RemoteAccess(Arrays):
 
     # -- the array of another process -----------------------------------------------------------
 
-    def on(self, pid: int, x: Any) -> RemoteArray:
+    def on(self, pid: SupportsIndex, x: Any) -> RemoteArray:
         """Return the array ``x`` of process ``pid`` as a place with indices.
 
         ``bsp.on(2, x)[3:7] = values`` is ``bsp.put(2, values, x, at=numpy.s_[3:7])``, and

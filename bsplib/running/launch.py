@@ -9,16 +9,18 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, TypeVar, TypeVarTuple, Unpack, overload
 
 import numpy as np
 
 from bsplib import core
 from bsplib.backends import table as backends
 from bsplib.backends.launching import Options, Times
+from bsplib.group import Group
 from bsplib.machine import Machine
 from bsplib.recording.recording import Recording
 from bsplib.running.failures import trim
+from bsplib.running.options import BackendName, RunOptions, StartMethod, Wait
 from bsplib.running.prices import MachinePrices
 from bsplib.running.program import check_program
 from bsplib.running.results import report_of, values
@@ -51,8 +53,71 @@ class Overrides:
 
 overrides = Overrides()
 
+_Arguments = TypeVarTuple("_Arguments")
+_First = TypeVar("_First")
+_Second = TypeVar("_Second")
+_Result = TypeVar("_Result")
 
-def run(  # noqa: PLR0913  # callers pass the options by keyword
+
+@overload
+def run(
+    main: Callable[[Group, *_Arguments], _Result],
+    /,
+    *args: *_Arguments,
+    **options: Unpack[RunOptions],
+) -> list[_Result]: ...
+@overload  # arguments of main by keyword, of which nothing is known here
+def run(
+    main: Callable[Concatenate[Group, ...], _Result],
+    /,
+    *,
+    nprocs: int | None = ...,
+    backend: BackendName = ...,
+    profile: str | os.PathLike[str] | None = ...,
+    machine: Machine | str | None = ...,
+    check: bool = ...,
+    wait: Wait = ...,
+    start_method: StartMethod | None = ...,
+    sim_seed: int = ...,
+    timeout: float | None = ...,
+    **kwargs: Any,
+) -> list[_Result]: ...
+@overload
+def run(
+    main: Callable[Concatenate[Group, _First, ...], _Result],
+    first: _First,
+    /,
+    *,
+    nprocs: int | None = ...,
+    backend: BackendName = ...,
+    profile: str | os.PathLike[str] | None = ...,
+    machine: Machine | str | None = ...,
+    check: bool = ...,
+    wait: Wait = ...,
+    start_method: StartMethod | None = ...,
+    sim_seed: int = ...,
+    timeout: float | None = ...,
+    **kwargs: Any,
+) -> list[_Result]: ...
+@overload
+def run(
+    main: Callable[Concatenate[Group, _First, _Second, ...], _Result],
+    first: _First,
+    second: _Second,
+    /,
+    *args: Any,
+    nprocs: int | None = ...,
+    backend: BackendName = ...,
+    profile: str | os.PathLike[str] | None = ...,
+    machine: Machine | str | None = ...,
+    check: bool = ...,
+    wait: Wait = ...,
+    start_method: StartMethod | None = ...,
+    sim_seed: int = ...,
+    timeout: float | None = ...,
+    **kwargs: Any,
+) -> list[_Result]: ...
+def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has options by keyword
     main: Callable[..., Any],
     *args: Any,
     nprocs: int | None = None,

@@ -6,20 +6,27 @@ import threading
 from collections.abc import Callable
 from multiprocessing.util import Finalize
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Concatenate, Self, TypeVar, TypeVarTuple, overload
 
 from bsplib.backends import table as backends
 from bsplib.backends.launching import KeptProcesses, Options
 from bsplib.backends.signals import held_back
 from bsplib.errors import UsageError
+from bsplib.group import Group
 from bsplib.machine import Machine
 from bsplib.running.failures import trim
+from bsplib.running.options import BackendName, StartMethod, Wait
 from bsplib.running.program import check_program
 from bsplib.running.results import report_of, values
 from bsplib.running.seeds import draw
 from bsplib.running.setting import Setting, check_timeout, choose
 from bsplib.running.task import Conditions, Task
 from bsplib.running.work import TaskWork
+
+_Arguments = TypeVarTuple("_Arguments")
+_First = TypeVar("_First")
+_Second = TypeVar("_Second")
+_Result = TypeVar("_Result")
 
 
 class Pool:
@@ -48,11 +55,11 @@ class Pool:
         self,
         nprocs: int | None = None,
         *,
-        backend: str = backends.DEFAULT,
+        backend: BackendName = "shm",
         machine: Machine | str | None = None,
         check: bool = False,
-        wait: str = "auto",
-        start_method: str | None = None,
+        wait: Wait = "auto",
+        start_method: StartMethod | None = None,
     ) -> None:
         self._setting: Setting = choose(
             backend=backend,
@@ -78,7 +85,45 @@ class Pool:
         """Number of processes."""
         return self._setting.nprocs
 
+    @overload
     def run(
+        self,
+        main: Callable[[Group, *_Arguments], _Result],
+        /,
+        *args: *_Arguments,
+        timeout: float | None = ...,
+    ) -> list[_Result]: ...
+    @overload  # arguments of main by keyword, of which nothing is known here
+    def run(
+        self,
+        main: Callable[Concatenate[Group, ...], _Result],
+        /,
+        *,
+        timeout: float | None = ...,
+        **kwargs: Any,
+    ) -> list[_Result]: ...
+    @overload
+    def run(
+        self,
+        main: Callable[Concatenate[Group, _First, ...], _Result],
+        first: _First,
+        /,
+        *,
+        timeout: float | None = ...,
+        **kwargs: Any,
+    ) -> list[_Result]: ...
+    @overload
+    def run(
+        self,
+        main: Callable[Concatenate[Group, _First, _Second, ...], _Result],
+        first: _First,
+        second: _Second,
+        /,
+        *args: Any,
+        timeout: float | None = ...,
+        **kwargs: Any,
+    ) -> list[_Result]: ...
+    def run(  # type: ignore[misc]  # main may be named
         self, main: Callable[..., Any], *args: Any, timeout: float | None = None, **kwargs: Any
     ) -> list[Any]:
         """Run ``main(bsp, *args, **kwargs)`` in every process of the pool.

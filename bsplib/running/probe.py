@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from bsplib.backends import table as backends
 from bsplib.machine import Level, Machine, Pattern
+from bsplib.running.options import BackendName
 from bsplib.running.pool import Pool
 from bsplib.running.probe_curves import MOST_ROUNDS, Times, measure_times, measured_of
 from bsplib.running.probe_levels import (
@@ -94,7 +95,7 @@ def probe(
     name: str,
     *,
     counts: Sequence[int] = (),
-    backend: str = backends.DEFAULT,
+    backend: BackendName = backends.DEFAULT,
     rounds: int = ROUNDS,
     budget_s: float = BUDGET_S,
     progress: Callable[[float], object] = lambda _: None,
@@ -149,7 +150,7 @@ def _probe_levels(
     pool: Pool,
     hosts: list[str],
     name: str,
-    backend: str,
+    backend: BackendName,
     rounds: int,
     progress: Callable[[float], object],
 ) -> Probed:
@@ -219,7 +220,7 @@ def _of_levels(fits: dict[str, Fit]) -> dict[str, Any]:
 
 
 def _machine(
-    name: str, backend: str, hosts: list[str], speed: float, figures: dict[str, Any]
+    name: str, backend: BackendName, hosts: list[str], speed: float, figures: dict[str, Any]
 ) -> Machine:
     cores = backends.own_cores()
     medium = backends.find(backend).probed_over

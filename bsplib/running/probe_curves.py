@@ -27,6 +27,7 @@ from bsplib.backends import table as backends
 from bsplib.machine.measured import Curve, Measured
 from bsplib.machine.pattern import PATTERNS
 from bsplib.running.launch import run
+from bsplib.running.options import BackendName
 from bsplib.running.pool import Pool
 from bsplib.running.probe_supersteps import speed_of, superstep_s
 
@@ -77,7 +78,7 @@ class Times(NamedTuple):
 
 def measure_times(
     nprocs: int,
-    backend: str,
+    backend: BackendName,
     *,
     budget_s: float,
     most_rounds: int = MOST_ROUNDS,
@@ -128,7 +129,7 @@ def _add(times: Times, results: list[Round]) -> None:
 # -- from times to what a Machine says ----------------------------------------------------------
 
 
-def measured_of(times: Times, alone_s: float, cores: int, backend: str) -> Measured:
+def measured_of(times: Times, alone_s: float, cores: int, backend: BackendName) -> Measured:
     """Return what a Machine says of one number of processes; measures what needs new processes.
 
     Over MPI nothing is measured that needs new processes: starting them takes seconds.
@@ -195,7 +196,7 @@ def spread_of(times: Times, typical: Callable[..., NDArray[np.float64]]) -> floa
     return float(np.mean(np.abs(one - other) / np.minimum(one, other)))
 
 
-def start_s(nprocs: int, backend: str) -> float:
+def start_s(nprocs: int, backend: BackendName) -> float:
     """Return the seconds of a run that does nothing."""
     seconds = []
     for _ in range(_STARTS):
@@ -205,7 +206,7 @@ def start_s(nprocs: int, backend: str) -> float:
     return min(seconds)
 
 
-def recording_s(nprocs: int, backend: str) -> float:
+def recording_s(nprocs: int, backend: BackendName) -> float:
     """Return what recording adds to a superstep."""
     with tempfile.TemporaryDirectory(prefix="bsp-probe-") as folder:
         path = Path(folder, "probe.bsp")
@@ -219,7 +220,7 @@ def recording_s(nprocs: int, backend: str) -> float:
     return max(recorded - plain, 0.0)
 
 
-def cold_curve(nprocs: int, backend: str, most: int) -> Curve:
+def cold_curve(nprocs: int, backend: BackendName, most: int) -> Curve:
     """Return what memory costs additionally that a process touches for the first time."""
     sizes = [size for size in _COLD_SIZES if size <= most]
     seconds = []

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bsplib.backends import table as backends
+from bsplib.running.options import BackendName
 from bsplib.running.probe import BUDGET_S, ROUNDS, Probed, counts_of, probe
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from bsplib.machine.measured import Curve, Measured
 
 
-def probe_with_progress(nprocs: int | None, name: str, backend: str) -> Probed:
+def probe_with_progress(nprocs: int | None, name: str, backend: BackendName) -> Probed:
     """Do as :func:`probe`, and show a progress bar on standard error.
 
     Args:

@@ -2,9 +2,10 @@
 
 A *logical line* is a simple statement, however many lines of the file it takes, or the head
 of a compound statement, such as ``if done:`` or ``def put(self, pid: int) -> None:``. Blank
-lines, comments, docstrings, imports and decorators are left out; indentation and layout have
-no effect. The head of a function is one line, and its name is not compared: equal parameters
-alone are no repetition, but they count as one of the six lines.
+lines, comments, docstrings, imports, decorators and overloads, which only declare types, are
+left out; indentation and layout have no effect. The head of a function is one line, and its
+name is not compared: equal parameters alone are no repetition, but they count as one of the six
+lines.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ def logical_lines(statements: Sequence[ast.AST]) -> Iterator[Line]:
     for statement in statements:
         if isinstance(statement, ast.Import | ast.ImportFrom) or is_docstring(statement):
             continue
+        if is_overload(statement):
+            continue
         head = copy.copy(statement)
         blocks = []
         for field, value in ast.iter_fields(statement):
@@ -74,6 +77,14 @@ def is_docstring(statement: ast.AST) -> bool:
         isinstance(statement, ast.Expr)
         and isinstance(statement.value, ast.Constant)
         and isinstance(statement.value.value, str)
+    )
+
+
+def is_overload(statement: ast.AST) -> bool:
+    """Tell whether a statement only declares the types of a function that follows."""
+    return isinstance(statement, ast.FunctionDef) and any(
+        isinstance(decorator, ast.Name) and decorator.id == "overload"
+        for decorator in statement.decorator_list
     )
 
 
