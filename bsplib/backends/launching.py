@@ -9,8 +9,8 @@ its processes execute, and reports how each of them ended:
 * where all processes are inside the caller's process, the backend uses :meth:`Work.inside`.
 
 Once a process has failed, the others go on to their next sync and no further; real
-processes that have not come to it :data:`~bsplib.backends.outcomes.GRACE_S` later are
-killed. So the outcomes contain the error of every process that failed by itself.
+processes that have not come to it :data:`~bsplib.backends.outcomes.GRACE_S` after the last
+outcome are killed. So the outcomes contain the error of every process that failed by itself.
 """
 
 from __future__ import annotations

@@ -11,8 +11,11 @@ from bsplib.backends.launching import Death, Ended, Interrupted, TimeIsOver
 from bsplib.backends.whereabouts import Whereabouts
 
 GRACE_S = 0.5
-"""Seconds from the first failure until processes that have not come to a sync are killed: they
-may fail by themselves before that, and are reported, too."""
+"""Seconds after a failure until processes that have not come to a sync are killed: they may fail by
+themselves before that, and are reported, too."""
+_MOST_GRACE_S = 1.5
+"""The time is counted from the last outcome, so that processes which come late since they share
+cores are heard; but from the first failure no more than this."""
 _LOOK_S = 2.0
 """After so many seconds without an outcome the caller checks whether processes are stopped."""
 
@@ -58,7 +61,7 @@ class Observed(Protocol):
 
 
 def await_outcomes(observed: Observed, limit: Limit) -> Outcomes:
-    """Wait until all processes have ended, or some time after the first failure.
+    """Wait until all processes have ended, or some time after a failure.
 
     Returns:
         How they ended; processes that still have to be killed are missing.
@@ -77,6 +80,7 @@ def await_outcomes(observed: Observed, limit: Limit) -> Outcomes:
 
 def _await(observed: Observed, limit: Limit, outcomes: Outcomes) -> None:
     deadline: float | None = None
+    latest = math.inf
     while len(outcomes) < observed.nprocs:
         if limit.is_over() and deadline is None:
             raise TimeIsOver(observed.whereabouts(outcomes))
@@ -86,9 +90,12 @@ def _await(observed: Observed, limit: Limit, outcomes: Outcomes) -> None:
         news = observed.news(timeout)
         outcomes.update(news)
         if deadline is not None:
+            if news:
+                deadline = min(time.monotonic() + GRACE_S, latest)
             continue
         if not news:
             observed.report_stopped(outcomes)
         if any(outcome.failed for outcome in news.values()):
             observed.tell_to_stop()
             deadline = time.monotonic() + GRACE_S
+            latest = deadline - GRACE_S + _MOST_GRACE_S
