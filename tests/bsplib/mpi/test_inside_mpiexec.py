@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import sys
 import textwrap
 
@@ -42,10 +44,10 @@ def attempt(*arguments, **options):
 
 
 @pytest.fixture
-def inside(program, mpi, nothing_left):
-    """Run a script inside the processes of a launcher; return its status, output and errors."""
+def start_inside(program, mpi):
+    """Start a script inside the processes of a launcher."""
 
-    def run(text, *options, launcher=mpi, size=3):
+    def start(text, *options, launcher=mpi, size=3):
         command = launcher.command()
         variables = [
             f"{name}={value}"
@@ -63,7 +65,17 @@ def inside(program, mpi, nothing_left):
             "bsplib",
             "run",
         )
-        started = program(BEGINNING + textwrap.dedent(text), *begin, *options)
+        return program(BEGINNING + textwrap.dedent(text), *begin, *options)
+
+    return start
+
+
+@pytest.fixture
+def inside(start_inside, nothing_left):
+    """Run a script inside the processes of a launcher; return its status, output and errors."""
+
+    def run(*arguments, **options):
+        started = start_inside(*arguments, **options)
         out, err = started.communicate(timeout=DEADLINE_S)
         nothing_left(2)
         return started.returncode, out, err
@@ -148,3 +160,23 @@ def test_the_library_of_one_mpi_in_the_processes_of_the_other_is_refused(inside,
     assert status != 0
     assert "no" not in out.split()
     assert err.count("the MPI library that mpi4py loads (") == 1
+
+
+def test_ctrl_c_at_the_launcher_ends_all_processes(start_inside, nothing_left):
+    text = """
+    def endless(bsp):
+        bsp.sync()
+        if bsp.pid == 0:
+            print("runs", flush=True)
+        while True:
+            bsp.sync()
+
+    bsplib.run(endless)
+    """
+    started = start_inside(text, "--backend", "mpi")
+    assert started.stdout.readline().endswith("runs\n")
+    os.killpg(started.pid, signal.SIGINT)  # as a terminal does
+    _, err = started.communicate(timeout=DEADLINE_S)
+    print("STATUS", started.returncode, err)
+    nothing_left(2)
+    assert started.returncode != 0
