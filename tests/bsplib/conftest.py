@@ -17,6 +17,7 @@ import bsplib
 from bsplib.backends import table
 from bsplib.backends.mpi.installations import LIBRARY, MPICH, OPEN_MPI
 from bsplib.backends.mpi.launch import end_kept
+from bsplib.backends.mpi.surroundings import INSIDE
 from bsplib.recording.records import Run
 from bsplib.recording.trace import read_trace
 
@@ -145,6 +146,7 @@ def backend(request: pytest.FixtureRequest) -> Iterator[str]:
         pytest.skip(f"{mpi.name} and mpi4py are not installed here: pip install -e '.[dev]'")
     monkeypatch = request.getfixturevalue("monkeypatch")  # asked for here: see pools.LOOKING
     monkeypatch.setenv(LIBRARY, str(mpi.file(mpi.library)))
+    monkeypatch.setenv(INSIDE, "mpi")  # test_inside.py is about ranks that share memory
     for name in AS_ROOT:
         monkeypatch.setenv(name, "1")
     yield "mpi"

@@ -25,6 +25,7 @@ from rich.progress import track
 
 import bsplib
 from bsplib.backends.mpi.installations import LIBRARY, WHEELS
+from bsplib.backends.mpi.surroundings import INSIDE
 
 ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).with_suffix(".json")
@@ -45,7 +46,7 @@ def chosen(backend: str) -> str:
     if backend not in MPIS:
         return backend
     os.environ[LIBRARY] = str(MPIS[backend].file(MPIS[backend].library))
-    os.environ.update(dict.fromkeys(AS_ROOT, "1"))
+    os.environ.update(dict.fromkeys(AS_ROOT, "1"), **{INSIDE: "mpi"})  # not by shared memory
     return "mpi"
 
 

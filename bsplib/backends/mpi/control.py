@@ -10,6 +10,7 @@ is to stop, and the rank writes there how far it has come.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import mmap
@@ -38,18 +39,40 @@ class Page:
         self.memory = memoryview(mmap.mmap(-1, PAGE_BYTES))
         self.stop = self.memory[STOP : STOP + 1]
         """1 where the rank is to stop."""
-        self.begun = self.memory[SUPERSTEP : SUPERSTEP + 8].cast("q")
+        self.begun = self._read = self.memory[SUPERSTEP : SUPERSTEP + 8].cast("q")
         """Supersteps that the rank has ended in the root group; the barrier before ``main`` is
         one of them."""
+
+    def read_from(self, os_pid: int, descriptor: int, byte: int) -> None:
+        """Read the supersteps elsewhere in this run: ranks that share memory write them there.
+
+        Args:
+            os_pid: the rank.
+            descriptor: of the file, in the rank.
+            byte: where the integer begins.
+        """
+        with contextlib.suppress(OSError):  # the rank has ended
+            file = os.open(f"/proc/{os_pid}/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC)
+            page = byte - byte % PAGE_BYTES
+            try:
+                memory = memoryview(mmap.mmap(file, PAGE_BYTES, offset=page))
+            finally:
+                os.close(file)
+            self._read = memory[byte - page : byte - page + 8].cast("q")
+
+    def read_own(self) -> None:
+        """Read the supersteps in this memory again: another run begins."""
+        self._read = self.begun
 
     @property
     def superstep(self) -> int:
         """Superstep of the root group in which the rank is."""
-        return int(max(self.begun[0], 1) - 1)
+        return int(max(self._read[0], 1) - 1)
 
     def begin(self) -> None:
         """Begin a run; the byte is cleared by the watcher, which knows what comes first."""
         self.begun[0] = 0
+        self.read_own()
 
 
 # -- messages -----------------------------------------------------------------------------------
@@ -60,7 +83,7 @@ PART = 0
 RUNNER = 1
 """What the rank needs for the jobs that follow; see :class:`JobRunner`."""
 JOB = 2
-"""Number of the run, number of its processes, and the job."""
+"""What :data:`RUN` has, and the job."""
 END = 3
 """There are no more jobs: the rank leaves MPI and exits."""
 RENEW = 4
@@ -87,6 +110,8 @@ OUTPUT = 19
 """What the rank writes to its standard output (first byte 1) or error (2)."""
 REPORT = 20
 """How the process ended in a run; the number of the run stands before it."""
+MEMORY = 21
+"""For the watcher itself: where it reads the supersteps of this run."""
 # From a watcher, which may stand between the parts of a message that it passes on:
 CHALLENGE = 24
 """Sent by the hub to whoever connects: bytes that only the key can answer."""
@@ -99,11 +124,14 @@ DIED = 27
 PLACE = 28
 """Where the rank is: its superstep and its stack."""
 
-RUN = Struct("!QI")
-"""Before a job: number of the run, number of processes."""
+RUN = Struct("!QIQ")
+"""Before a job: number of the run, number of processes, and number of the run that has made the
+memory which they may share, perhaps this one; 0 where they may not."""
 NUMBER = Struct("!Q")
 STATE = Struct("!?q")
 """Of PONG: stopped by a signal, superstep."""
+WHERE_IN_FILE = Struct("!iQ")
+"""Of MEMORY: a descriptor of the rank, and a byte of its file."""
 ENDED = Struct("!iq")
 """Of DIED: exit status, superstep."""
 

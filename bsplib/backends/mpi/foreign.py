@@ -10,7 +10,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
-import functools
 import os
 import pickle
 import signal
@@ -23,7 +22,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from bsplib import call_site
-from bsplib.backends.base import Stopped
+from bsplib.backends.base import Port, Stopped
 from bsplib.backends.launching import Death, Ended, Interrupted, Report, TimeIsOver, Work
 from bsplib.backends.mpi import control
 from bsplib.backends.mpi.control import Message, Page
@@ -128,10 +127,15 @@ class ForeignJob(Job):
         errors: list[BaseException] = []
         limit = Limit(timeout)
         self._send(work)
-        self._link.begin(self._run, nprocs)
-        from bsplib.backends.mpi.port import MpiPort  # noqa: PLC0415  # it imports MPI
+        self._link.begin(self._run, nprocs, self._choose_memory())
+        from bsplib.backends.mpi.port import open_root  # noqa: PLC0415  # it imports MPI
 
-        open_root = functools.partial(MpiPort.of_root, self._link)
+        def open_port() -> Port:
+            port = open_root(self._link)
+            if note := self._link.note():
+                self._page.read_from(os.getpid(), *note)
+            return port
+
         interrupter = _Interrupter()
         thread = threading.Thread(
             target=self._attend, args=(limit, outcomes, errors, interrupter), daemon=True
@@ -139,7 +143,7 @@ class ForeignJob(Job):
         with let_through(), interrupter.handling():
             thread.start()
             try:
-                report, _ = work.job_runner.run(work.job(), 0, open_root)
+                report, _ = work.job_runner.run(work.job(), 0, open_port)
                 self._own.append(report)
             except Stopped:  # it was interrupted after main
                 pass

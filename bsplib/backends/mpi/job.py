@@ -18,6 +18,7 @@ from bsplib.backends.mpi import control, streams
 from bsplib.backends.mpi.hub import Hub, News
 from bsplib.backends.mpi.installations import LIBRARY, Starter
 from bsplib.backends.mpi.launcher import Launcher
+from bsplib.backends.mpi.surroundings import may_share_memory
 from bsplib.backends.outcomes import Limit, await_outcomes
 from bsplib.backends.signals import let_through
 from bsplib.backends.whereabouts import Whereabouts, from_stack
@@ -61,6 +62,9 @@ class Job:
         self._ended = False
         self._runner: JobRunner | None = None  # the one that the ranks have
         self._run = 0
+        self._memory = 0
+        self._memory_of = 0
+        """The run that has made the memory which ranks may share, and its number of processes."""
         self._read: Callable[[bytes, int], Ended]
         self._is_stopping = False
         self._doubtful: list[tuple[int, Death]] = []  # deaths, with the kind of evidence
@@ -159,9 +163,18 @@ class Job:
             self._runner = runner
         self._run += 1
         self._read = work.read
-        head, job = control.RUN.pack(self._run, self.nprocs), work.job()
+        head = control.RUN.pack(self._run, self.nprocs, self._choose_memory())
+        job = work.job()
         for rank in range(self._first, self.nprocs):
             self._hub.send(rank, control.JOB, head, job)
+
+    def _choose_memory(self) -> int:
+        """Return which run made the memory for the run that begins; 0 for none."""
+        if not may_share_memory():
+            return 0
+        if self._memory_of != self.nprocs:
+            self._memory, self._memory_of = self._run, self.nprocs
+        return self._memory
 
     def _wait(self, seconds: float) -> list[News]:
         """Wait for news; show what the ranks and mpiexec have written."""

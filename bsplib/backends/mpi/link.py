@@ -19,6 +19,7 @@ from bsplib.backends.mpi.box import Box
 from bsplib.backends.mpi.buffers import Buffers
 from bsplib.backends.mpi.clocks import Clocks
 from bsplib.backends.mpi.heads import BODY, HEAD_BYTES, MOST_BODY, Head
+from bsplib.backends.mpi.inside import Inside
 from bsplib.backends.mpi.receiving import Inflow, Payload, Post
 from bsplib.backends.mpi.sending import HEADS, Sends
 from bsplib.backends.mpi.waiting import Patience, polls_of
@@ -81,6 +82,7 @@ class Link:
         self.buffers = Buffers()
         self.run = 0
         self.nprocs = 0
+        self.memory = 0
         self.left_over: list[LeftGroup] = []
         """Groups that this process has left before all posts of the others had come."""
         self._boxes: dict[int, Box] = {}
@@ -96,6 +98,7 @@ class Link:
         self.rank, self.size = comm.rank, comm.size
         self.clocks = Clocks(comm, self.stop)
         self._polls = polls_of(comm)
+        self.inside = Inside(comm, self.stop)
         self._others = [rank for rank in range(self.size) if rank != self.rank]
         self._came = [bytearray(HEAD_BYTES) for _ in self._others]
         self._all_receives = [
@@ -115,14 +118,15 @@ class Link:
 
     # -- runs -------------------------------------------------------------------------------
 
-    def begin(self, run: int, nprocs: int) -> None:
+    def begin(self, run: int, nprocs: int, memory: int) -> None:
         """Begin a run; its processes are the first ranks.
 
         Args:
             run: larger than that of every run before.
             nprocs: number of its processes; this rank is one of them.
+            memory: number of the memory that all processes may share; see :class:`Inside`.
         """
-        self.run, self.nprocs = run, nprocs
+        self.run, self.nprocs, self.memory = run, nprocs, memory
         others = nprocs - (self.rank < nprocs)
         self._receives = self._all_receives[:others]
         self._boxes.clear()
@@ -132,6 +136,10 @@ class Link:
         early, self._early = self._early, deque()
         for source, data in early:
             self._take(source, data)
+
+    def note(self) -> tuple[int, int] | None:
+        """Return where the supersteps of this run are; None where the port notes them itself."""
+        return self.inside.note() if self.memory else None
 
     def end(self) -> None:
         """End the run here: send and receive what nobody has waited for."""
@@ -153,6 +161,7 @@ class Link:
 
     def renew(self) -> None:
         """Let nothing of a failed run reach a later one; all ranks of the job call it."""
+        self.inside.leave()
         comm = self.comm.Dup()
         for request in self._all_receives:
             request.Cancel()

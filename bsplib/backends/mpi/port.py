@@ -557,5 +557,15 @@ class MpiPort(Port):
         return True
 
 
+def open_root(link: Link) -> Port:
+    """Return the port of this process to the root group of the run that has begun.
+
+    Raises:
+        Stopped: the run ends.
+    """
+    port = link.inside.open_root(link.nprocs, link.memory) if link.memory else None
+    return MpiPort.of_root(link) if port is None else port
+
+
 def _nothing() -> None:
     pass

@@ -7,7 +7,6 @@ MPI is loaded.
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import pickle
 import signal
@@ -18,6 +17,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.backends import stacks
+from bsplib.backends.base import Port
 from bsplib.backends.blas import one_thread_where_forked
 from bsplib.backends.launching import JobRunner
 from bsplib.backends.mpi import control, segments
@@ -206,14 +206,18 @@ def _messages(up: Stream) -> Iterator[Message]:
 
 def _do(job: bytes, runner: JobRunner, up: Stream, page: Page, link: Link) -> None:
     """Do a job, and report how it ended."""
-    run, nprocs = control.RUN.unpack_from(job)
+    run, nprocs, memory = control.RUN.unpack_from(job)
     page.begin()
-    link.begin(run, nprocs)
-    from bsplib.backends.mpi.port import MpiPort  # noqa: PLC0415  # it imports MPI
+    link.begin(run, nprocs, memory)
+    from bsplib.backends.mpi.port import open_root  # noqa: PLC0415  # it imports MPI
 
-    report, failed = runner.run(
-        job[control.RUN.size :], link.rank, functools.partial(MpiPort.of_root, link)
-    )
+    def open_port() -> Port:
+        port = open_root(link)
+        if note := link.note():
+            up.put(control.MEMORY, control.WHERE_IN_FILE.pack(*note))
+        return port
+
+    report, failed = runner.run(job[control.RUN.size :], link.rank, open_port)
     if not failed:  # else nobody may be there to take what is left, and the caller has to know
         link.end()
     for stream in (sys.stdout, sys.stderr):

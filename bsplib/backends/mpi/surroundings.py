@@ -14,6 +14,15 @@ _VARIABLES = (
 )
 """Environment variables of launchers: the rank of a process, and how many there are."""
 
+INSIDE = "BSP_MPI_INSIDE"
+"""Environment variable of the driver: what ranks of one host exchange through. ``mpi``: through
+MPI, like others; else through shared memory, where they can."""
+
+
+def may_share_memory() -> bool:
+    """Tell whether the environment lets ranks of one host exchange through shared memory."""
+    return os.environ.get(INSIDE) != "mpi"
+
 
 class Seat(NamedTuple):
     """The place of this process among those that a launcher has started."""

@@ -164,6 +164,9 @@ class Watcher:
             number, hub = pickle.loads(message.content)  # from the rank, this one's child
             self._hub, self._library = connected(number, self._os_pid, hub), ""
             return
+        if message.kind == control.MEMORY:
+            self._page.read_from(self._os_pid, *control.WHERE_IN_FILE.unpack(message.content))
+            return
         if message.kind == control.READY:
             self._answering = pickle.loads(message.content)[1]
             self._segments = segments.mapped_by(self._os_pid)
@@ -201,6 +204,7 @@ class Watcher:
             case _ if self._hears_rank:
                 if message.kind == control.JOB:
                     self._page.stop[0] = 0
+                    self._page.read_own()
                 self._is_to_leave = message.kind == control.END
                 with contextlib.suppress(OSError):  # it has ended: the sentinel will tell
                     self._rank.put(*message)

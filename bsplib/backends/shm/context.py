@@ -13,7 +13,7 @@ from bsplib.backends.shm.fences import Fences
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.outbox import Outbox
 from bsplib.backends.shm.segment import Segment
-from bsplib.backends.shm.waiting import Waiting
+from bsplib.backends.shm.waiting import Outside, Waiting
 
 
 class ProcessContext:
@@ -27,10 +27,16 @@ class ProcessContext:
         pid: the process.
         doorbells: of all processes, by pid.
         wait_by: see :class:`Waiting`.
+        outside: see :class:`Waiting`.
     """
 
     def __init__(
-        self, segment: Segment, pid: int, doorbells: Sequence[Doorbell], wait_by: str = "auto"
+        self,
+        segment: Segment,
+        pid: int,
+        doorbells: Sequence[Doorbell],
+        wait_by: str = "auto",
+        outside: Outside | None = None,
     ) -> None:
         self.segment = segment
         self.pid = pid
@@ -39,7 +45,9 @@ class ProcessContext:
         self.heap = Heap(segment, segment.area(pid))
         self.fences = Fences()
         self._starts = [segment.control_start(other) // WORD for other in range(self.nprocs)]
-        self.waiting = Waiting(self.control, pid, self._starts, doorbells, self.fences, wait_by)
+        self.waiting = Waiting(
+            self.control, pid, self._starts, doorbells, self.fences, wait_by, outside
+        )
         self._outboxes: list[Outbox] = []
         self.left_over: list[LeftGroup] = []
         """Groups that this process has left, in which others may still be."""

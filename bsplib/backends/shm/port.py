@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +60,7 @@ class ShmPort(Port):
         self._left_over = self._meeting.left_over = context.left_over
 
     @classmethod
-    def of_root(cls, context: ProcessContext) -> ShmPort:
+    def of_root(cls, context: ProcessContext) -> Self:
         """Return the port of a process to the root group."""
         root = cls(context, Membership(context, range(context.nprocs), context.pid))
         root._enter()

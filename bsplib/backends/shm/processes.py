@@ -25,7 +25,6 @@ from bsplib.backends.shm import fork_warning
 from bsplib.backends.shm.channel import Channel, parts_of
 from bsplib.backends.shm.child import END, READY, RUNNER, be_process
 from bsplib.backends.shm.context import ProcessContext
-from bsplib.backends.shm.control import PAGE
 from bsplib.backends.shm.doorbell import Doorbell, doorbells
 from bsplib.backends.shm.forking import CAN_FORK, Forked, Prepared, fork_all
 from bsplib.backends.shm.guard import PREFIX, STATUS, check_guard, missing_guard
@@ -81,13 +80,8 @@ class Processes:
         return self._forks() and CAN_FORK
 
     def _reserve_control(self) -> list[Doorbell]:
-        """Reserve the first page of the control words of each process; make the doorbells.
-
-        Labels and the root group's block are read before their owner has started.
-        """
-        self._segment.reserve(0, PAGE)
-        for pid in range(self._nprocs):
-            self._segment.reserve(self._segment.control_start(pid), PAGE)
+        """Reserve control words, and make the doorbells."""
+        self._segment.reserve_control()
         return doorbells(self._segment, self._nprocs)
 
     # -- a run ----------------------------------------------------------------------------

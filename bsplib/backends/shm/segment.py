@@ -132,6 +132,10 @@ _mmap.argtypes = (
 _mmap.restype = ctypes.c_void_p
 _madvise = _libc.madvise
 _madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+_fallocate = _libc.fallocate
+_fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
+_PUNCH_HOLE = 3
+"""``FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE`` of <linux/falloc.h>."""
 _FAILED = ctypes.c_void_p(-1).value
 _READ_WRITE = mmap.PROT_READ | mmap.PROT_WRITE
 
@@ -160,7 +164,7 @@ class Segment:
 
     def __init__(self, nprocs: int, descriptor: int | None = None) -> None:
         self._nprocs = nprocs
-        size = PAGE + nprocs * CONTROL_BYTES
+        size = _control_bytes(nprocs)
         self.descriptor = _create(size) if descriptor is None else descriptor
         try:
             self._mapping = mmap.mmap(self.descriptor, size)
@@ -179,6 +183,22 @@ class Segment:
         """Windows by the number of a chunk: a byte of the file, shifted by CHUNK_SHIFT."""
 
     @classmethod
+    def outside_files(cls, nprocs: int) -> Self:
+        """Create the file in no file system: its size is not limited by that of /dev/shm.
+
+        Raises:
+            OSError: the system has no such files.
+            OutOfSharedMemoryError: see the class.
+        """
+        descriptor = os.memfd_create("bsplib", os.MFD_CLOEXEC)
+        try:
+            os.ftruncate(descriptor, _control_bytes(nprocs))
+        except OSError:
+            os.close(descriptor)
+            raise
+        return cls(nprocs, descriptor)
+
+    @classmethod
     def _received(cls, nprocs: int, descriptor: Any) -> Self:
         """Return the segment in a process that was not forked."""
         return cls(nprocs, descriptor.detach())
@@ -190,6 +210,15 @@ class Segment:
     def control_start(self, pid: int) -> int:
         """Return the byte at which the control words of a process begin."""
         return PAGE + pid * CONTROL_BYTES
+
+    def reserve_control(self) -> None:
+        """Reserve the first page of the run, and that of the control words of each process.
+
+        Labels and the root group's block are read before their owner has started.
+        """
+        self.reserve(0, PAGE)
+        for pid in range(self._nprocs):
+            self.reserve(self.control_start(pid), PAGE)
 
     def area(self, pid: int) -> Iterator[tuple[int, int]]:
         """Return first byte and end of each window of a process's area, the smallest first."""
@@ -253,12 +282,20 @@ class Segment:
                 return
         raise full(nbytes)
 
+    def discard_area(self, pid: int) -> None:
+        """Give the memory of a process's area back to the system; what is mapped reads as zeros."""
+        _fallocate(self.descriptor, _PUNCH_HOLE, pid + 1 << _AREA_SHIFT, 1 << _AREA_SHIFT)
+
     def close(self) -> None:
         """Unmap the control words and close the descriptor; windows stay mapped."""
         self.control.release()
         self.buffer.release()
         self._mapping.close()
         os.close(self.descriptor)
+
+
+def _control_bytes(nprocs: int) -> int:
+    return PAGE + nprocs * CONTROL_BYTES
 
 
 def _create(size: int) -> int:

@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from bsplib.backends.base import Stopped
 from bsplib.backends.shm.control import ABORT, ASLEEP, DOORBELL, OS_PID, WAITED, WORD
@@ -35,6 +36,16 @@ _NAPS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
 _sched_yield = os.sched_yield
 
 
+class Outside(NamedTuple):
+    """What a process has that another backend has started, which also watches it."""
+
+    stop: memoryview
+    """One byte: 1 once the run has to stop. Nobody rings the doorbell then, so that a process
+    that sleeps finds it after its nap."""
+    has_core: bool
+    """Each process has a core of its own."""
+
+
 class Waiting:
     """The waiting of one process of a run.
 
@@ -46,6 +57,8 @@ class Waiting:
         fences: of this process.
         wait_by: ``spin``: it never sleeps; ``block``: it sleeps at once; ``auto``: it spins, then
             yields, then sleeps.
+        outside: where another backend has started the process: what stops it. That backend
+            also says which processes are stopped.
     """
 
     def __init__(
@@ -56,15 +69,20 @@ class Waiting:
         doorbells: Sequence[Doorbell],
         fences: Fences,
         wait_by: str,
+        outside: Outside | None = None,
     ) -> None:
-        self.control = control
+        self._stop = control if outside is None else outside.stop
+        self._says_who_is_stopped = outside is None
+        self._control = control
         self._pid = pid
         self._starts = starts
         self._doorbells = doorbells
         self._fences = fences
         self._asleep = starts[pid] + ASLEEP
         self._told: set[int] = set()
-        has_core = len(starts) <= len(os.sched_getaffinity(0)) or wait_by == "spin"
+        has_core = wait_by == "spin" or (
+            len(starts) <= len(os.sched_getaffinity(0)) if outside is None else outside.has_core
+        )
         self._yields = wait_by != "block"
         self._sleeps = wait_by != "spin"
         address = doorbells[pid].address - WORD * (starts[pid] + DOORBELL)
@@ -140,7 +158,7 @@ class Waiting:
                     self.waiter.be_patient()
                     return True
                 _sched_yield()
-            if self.control[ABORT]:
+            if self._stop[ABORT]:
                 return False
             if time.perf_counter_ns() < deadline:
                 continue
@@ -155,7 +173,7 @@ class Waiting:
     def _sleep_until(
         self, ready: Callable[[], object], whom: Sequence[int], suspect: Callable[[], None]
     ) -> None:
-        control, doorbell = self.control, self._doorbells[self._pid]
+        control, doorbell = self._control, self._doorbells[self._pid]
         waited = [self._starts[pid] + WAITED for pid in whom]
         naps = 0
         control[self._asleep] = 1
@@ -166,7 +184,7 @@ class Waiting:
                     control[word] = 1
                 self._fences.all_processes()  # a process that posts from now on finds WAITED set
                 seen = doorbell.look()
-                aborted = control[ABORT]
+                aborted = self._stop[ABORT]
                 if ready():  # even if aborted: the wait is over, and this process may go on
                     return
                 if aborted:
@@ -181,8 +199,8 @@ class Waiting:
 
     def _say_who_is_stopped(self, whom: Sequence[int]) -> None:
         """Print, once, which of the processes that this one waits for are stopped."""
-        for pid in whom:
-            os_pid = self.control[self._starts[pid] + OS_PID]
+        for pid in whom if self._says_who_is_stopped else ():
+            os_pid = self._control[self._starts[pid] + OS_PID]
             if pid not in self._told and is_stopped(os_pid):
                 self._told.add(pid)
                 # One call of write: others may write to the same stream.

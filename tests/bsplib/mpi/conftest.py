@@ -13,6 +13,7 @@ import pytest
 
 from bsplib.backends.mpi.installations import LIBRARY, MPICH, OPEN_MPI, Mpi
 from bsplib.backends.mpi.launch import end_kept
+from bsplib.backends.mpi.surroundings import INSIDE
 
 DEADLINE_S = 30.0
 """Whatever takes longer hangs."""
@@ -32,6 +33,19 @@ def mpi(request: pytest.FixtureRequest) -> Iterator[Mpi]:
             patch.setenv(name, "1")
         yield chosen
         end_kept()
+
+
+@pytest.fixture
+def over_mpi(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let ranks of one host exchange through MPI."""
+    monkeypatch.setenv(INSIDE, "mpi")
+
+
+@pytest.fixture(params=["memory", "mpi"])
+def exchange(request: pytest.FixtureRequest) -> None:
+    """Let ranks of one host exchange in both ways."""
+    if request.param == "mpi":
+        request.getfixturevalue("over_mpi")
 
 
 @pytest.fixture

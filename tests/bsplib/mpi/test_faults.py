@@ -61,7 +61,7 @@ FAULTS = {
 
 
 @pytest.fixture
-def failing(mpi, nothing_left, tmp_path):
+def failing(mpi, exchange, nothing_left, tmp_path):
     """Run a program that fails; check that nothing is left of it and that the next run works."""
 
     def run(error, words, main, *args, **options):

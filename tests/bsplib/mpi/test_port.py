@@ -11,6 +11,8 @@ import pytest
 import bsplib
 from bsplib.backends.mpi.heads import ROOT, label_of
 
+pytestmark = pytest.mark.usefixtures("over_mpi")
+
 MOST_AHEAD = 64
 """Oblivious supersteps that a process ends before another one has read its posts."""
 

@@ -1,0 +1,153 @@
+"""Shared memory for processes that another backend has started, and watches.
+
+It is all that a backend needs of this one to let processes of one host exchange as those of
+a run over shared memory do. One process makes the memory; the others open it through
+``/proc``. The file is in no file system: it needs no /dev/shm, has no name, and is gone with the
+last process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from bsplib.backends.base import Alignment
+from bsplib.backends.shm.context import ProcessContext
+from bsplib.backends.shm.control import DELIVERED, FIRST_BLOCK, WORD
+from bsplib.backends.shm.doorbell import doorbells
+from bsplib.backends.shm.port import ShmPort
+from bsplib.backends.shm.segment import Segment
+from bsplib.backends.shm.waiting import Outside
+
+__all__ = ["MOST_PROCESSES", "JoinedPort", "Memory", "Outside", "Place", "same_system"]
+
+MOST_PROCESSES = 256
+"""Processes that may share memory: each looks at the words of all others."""
+
+
+class Place(NamedTuple):
+    """Where another process of this system finds the file of some shared memory."""
+
+    os_pid: int
+    """The process that has made it."""
+    descriptor: int
+    """Its number there."""
+    device: int
+    inode: int
+
+    @property
+    def path(self) -> str:
+        """The path that leads to the file."""
+        return f"/proc/{self.os_pid}/fd/{self.descriptor}"
+
+    def opened(self) -> int:
+        """Open the file; return its descriptor here.
+
+        Raises:
+            OSError: it is not there, or this process may not open it.
+        """
+        if self != self._replace(**_identity(os.stat(self.path))):
+            raise FileNotFoundError(self.path)
+        return os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+
+
+def _identity(stat: os.stat_result) -> dict[str, int]:
+    return {"device": stat.st_dev, "inode": stat.st_ino}
+
+
+def same_system() -> bytes:
+    """Return bytes that are equal in processes that can find each other in ``/proc``.
+
+    They run in one system since the same start, and number processes alike. The bytes are empty
+    where the system cannot share memory in this way.
+    """
+    if not hasattr(os, "memfd_create"):
+        return b""
+    with contextlib.suppress(OSError):
+        space = os.stat("/proc/self/ns/pid")
+        boot = Path("/proc/sys/kernel/random/boot_id").read_bytes()
+        return b"%b %d %d %d" % (boot.strip(), space.st_dev, space.st_ino, os.getuid())
+    return b""
+
+
+class Memory:
+    """Memory that processes share, as one of them has it.
+
+    Args:
+        segment: the memory.
+        pid: the process.
+        nprocs: number of processes.
+        outside: what the other backend provides.
+    """
+
+    def __init__(self, segment: Segment, pid: int, nprocs: int, outside: Outside) -> None:
+        self._segment = segment
+        self._context = ProcessContext(
+            segment, pid, doorbells(segment, nprocs), "auto", outside=outside
+        )
+        self._context.begin()
+        self._is_used = False
+
+    @classmethod
+    def made(cls, nprocs: int, outside: Outside) -> Self:
+        """Make memory, in process 0.
+
+        Raises:
+            OSError: the system has none.
+            OutOfSharedMemoryError: it has too little.
+        """
+        segment = Segment.outside_files(nprocs)
+        try:
+            segment.reserve_control()
+            return cls(segment, 0, nprocs, outside)
+        except BaseException:
+            segment.close()
+            raise
+
+    @classmethod
+    def joined(cls, where: Place, pid: int, nprocs: int, outside: Outside) -> Self:
+        """Join the memory that process 0 has made; see :meth:`made` for what is raised."""
+        return cls(Segment(nprocs, where.opened()), pid, nprocs, outside)
+
+    def place(self) -> Place:
+        """Return where the other processes find the memory."""
+        descriptor = self._segment.descriptor
+        return Place(os.getpid(), descriptor, **_identity(os.fstat(descriptor)))
+
+    def open_root(self) -> JoinedPort:
+        """Return the port of this process to the root group of another run.
+
+        All processes call it equally often. Nobody needs what they had in the run before: each
+        of them has ended it.
+        """
+        if self._is_used:
+            self._context.begin_anew()
+        self._is_used = True
+        return JoinedPort.of_root(self._context)
+
+    def superstep_byte(self) -> int:
+        """Return the byte of the file with the supersteps that this process has ended in a run.
+
+        It is those of the root group, as an integer of 8 bytes.
+        """
+        start = self._segment.control_start(self._context.pid)
+        return start + (FIRST_BLOCK + DELIVERED) * WORD
+
+    def leave(self) -> None:
+        """Leave for good, after a run that may have failed: no process uses the memory again.
+
+        What is mapped stays so, since arrays of the last run may lie there.
+        """
+        self._segment.discard_area(self._context.pid)
+        self._segment.close()
+
+
+class JoinedPort(ShmPort):
+    """The connection of a process that another backend has started to others of its host."""
+
+    def align_clocks(self, *, again: bool) -> Alignment:  # noqa: ARG002  # all read one clock
+        """See :meth:`Port.align_clocks`."""
+        return Alignment(platform.node(), 0, 0)

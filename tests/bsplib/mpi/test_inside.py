@@ -1,0 +1,226 @@
+"""Ranks of one host exchange through shared memory, and go on through MPI where they cannot."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import bsplib
+from bsplib.backends.mpi import inside
+from bsplib.backends.mpi.surroundings import INSIDE
+from bsplib.errors import RunTimeoutError
+from bsplib.recording.trace import read_trace
+from tests.bsplib.random_programs.checks import check, check_fault
+from tests.bsplib.random_programs.faults import Breaker
+from tests.bsplib.random_programs.seeded import program_of
+from tests.hosts.launching import on_ranks_of
+
+from .conftest import DEADLINE_S
+
+pytestmark = [pytest.mark.lengthy, pytest.mark.timeout(2 * DEADLINE_S)]
+
+SEEDS = range(12)
+
+
+def run(main, *args, nprocs, **options):
+    return bsplib.run(main, *args, nprocs=nprocs, backend="mpi", **options)
+
+
+def everything(bsp):
+    """Use every kind of meeting; return what came of it, and what carried it."""
+    x = bsp.zeros(bsp.nprocs, int)
+    large = bsp.zeros(100_000)
+    right = (bsp.pid + 1) % bsp.nprocs
+    for pid in range(bsp.nprocs):
+        bsp.put(pid, bsp.pid, x, offset=bsp.pid)
+    bsp.hpput(right, np.full(100_000, float(bsp.pid)), large)
+    bsp.sync()
+    got = bsp.get(right, large[:1])
+    bsp.send(right, ("a message", bsp.pid))
+    bsp.sync()
+    message = bsp.move()
+    bsp.send(right, bytes(100_000))
+    bsp.oblsync(1)
+    with bsp.split(bsp.pid % 2) as sub:
+        sums = sub.allreduce(bsp.pid)
+    seen = x.tolist(), large.sum(), got.tolist(), message, bsp.qsize()[1], sums
+    return type(bsp._port).__name__, seen
+
+
+def expected(nprocs):
+    return bsplib.run(lambda bsp: everything(bsp)[1], nprocs=nprocs, backend="sim")
+
+
+@pytest.mark.usefixtures("mpi")
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 8])
+def test_ranks_of_one_host_share_memory(count):
+    ports, seen = zip(*run(everything, nprocs=count), strict=True)
+    assert set(ports) == {"JoinedPort"}
+    assert list(seen) == expected(count)
+
+
+@pytest.mark.usefixtures("mpi")
+def test_runs_in_other_numbers_and_over_mpi_follow_each_other_on_the_same_ranks(monkeypatch):
+    def numbered(bsp):
+        return (*everything(bsp), os.getpid())
+
+    known = {}
+    for nprocs, through in ((4, ""), (2, ""), (3, "mpi"), (3, ""), (4, ""), (4, "mpi"), (4, "")):
+        monkeypatch.setenv(INSIDE, through)
+        ports, seen, os_pids = zip(*run(numbered, nprocs=nprocs), strict=True)
+        assert set(ports) == {"MpiPort" if through else "JoinedPort"}
+        assert list(seen) == expected(nprocs)
+        for pid, os_pid in enumerate(os_pids):
+            assert known.setdefault(pid, os_pid) == os_pid
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("mpi")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_random_program_does_on_shared_memory_what_the_contract_says(seed):
+    check(program_of(seed), "mpi", 0)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("mpi")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_random_fault_raises_its_error_on_shared_memory(seed):
+    check_fault(program_of(seed, Breaker), "mpi", 0)
+
+
+@pytest.mark.usefixtures("mpi")
+def test_a_pool_of_ranks_keeps_nothing_of_a_run():
+    with bsplib.Pool(3, backend="mpi") as pool:
+        for number in range(10):
+
+            def main(bsp, number):
+                x = bsp.zeros(1000 * (number + 1))
+                was_zero = not x.any()
+                bsp.put((bsp.pid + 1) % bsp.nprocs, np.full(len(x), 1.0 + number), x)
+                if number % 3:
+                    bsp.sync()
+                else:
+                    bsp.oblsync(1)
+                return was_zero, x.sum() / len(x)
+
+            assert pool.run(main, number) == [(True, number + 1.0)] * 3
+
+
+@pytest.mark.usefixtures("mpi")
+def test_a_process_that_sleeps_in_shared_memory_is_stopped(nothing_left):
+    def main(bsp):
+        bsp.sync()
+        if bsp.pid == 1:
+            time.sleep(0.3)  # the others have gone to sleep by then
+            raise KeyError("late")
+        bsp.sync()
+
+    with pytest.raises(KeyError, match="late") as caught:
+        run(main, nprocs=3)
+    assert "more processes" not in "".join(caught.value.__notes__)
+    nothing_left(2)
+
+
+@pytest.mark.usefixtures("mpi")
+def test_a_timeout_tells_the_superstep_of_each_process_in_shared_memory():
+    def main(bsp):
+        for _ in range(5):
+            bsp.sync()
+        while bsp.pid == 2:
+            time.sleep(0.01)
+        bsp.sync()
+
+    with pytest.raises(RunTimeoutError) as caught:
+        run(main, nprocs=3, timeout=2.0)
+    rows = re.findall(r"^\s*(\d)\s+(\d+)\s", str(caught.value), re.MULTILINE)
+    assert rows == [("0", "5"), ("1", "5"), ("2", "5")]
+
+
+@pytest.mark.usefixtures("mpi")
+def test_a_run_in_shared_memory_is_recorded(tmp_path):
+    run(everything, nprocs=3, profile=tmp_path / "run.bsp")
+    (recorded,) = read_trace(tmp_path / "run.bsp").runs
+    bsplib.run(everything, nprocs=3, backend="sim", profile=tmp_path / "sim.bsp")
+    (simulated,) = read_trace(tmp_path / "sim.bsp").runs
+    assert sorted(recorded.traffic["bytes"]) == sorted(simulated.traffic["bytes"])
+    assert len(recorded.records) == len(simulated.records)
+
+
+@pytest.mark.usefixtures("mpi")
+@pytest.mark.parametrize("rank", [0, 1])
+def test_ranks_that_cannot_share_memory_go_on_through_mpi(rank):
+    """Let one of them fail to make or to open the memory, and try a second run."""
+
+    def spoil(bsp, rank):
+        if bsp.pid == rank:
+
+            def fail(*_):
+                raise OSError("refused")
+
+            inside.Memory.made = inside.Memory.joined = fail
+
+    assert run(spoil, rank, nprocs=2) == [None, None]
+    for nprocs in (3, 3):
+        ports, seen = zip(*run(everything, nprocs=nprocs), strict=True)
+        assert set(ports) == {"MpiPort"}
+        assert list(seen) == expected(nprocs)
+
+
+SPREAD = """
+import bsplib
+
+def main(bsp):
+    x = bsp.zeros(bsp.nprocs, int)
+    for pid in range(bsp.nprocs):
+        bsp.put(pid, bsp.pid, x, offset=bsp.pid)
+    bsp.sync()
+    return type(bsp._port).__name__, x.tolist()
+
+if __name__ == "__main__":
+    for nprocs in (2, 4, 8):
+        print(bsplib.run(main, nprocs=nprocs, backend="mpi"))
+"""
+
+
+def test_a_run_shares_memory_only_where_all_its_processes_are_on_one_host(mpi, hosts, tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(SPREAD)
+    command = on_ranks_of(hosts, mpi, 2, sys.executable, path)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+    ports = {2: "JoinedPort", 4: "MpiPort", 8: "MpiPort"}
+    assert done.stdout.splitlines() == [
+        str([(port, list(range(nprocs)))] * nprocs) for nprocs, port in ports.items()
+    ]
+
+
+def test_ranks_that_the_launcher_started_share_memory_after_an_error_too(program, mpi):
+    text = """
+import bsplib
+
+def main(bsp, wrong):
+    x = bsp.zeros(100_000)
+    bsp.put((bsp.pid + 1) % bsp.nprocs, x + 1, x)
+    bsp.sync()
+    if wrong and bsp.pid == 1:
+        raise KeyError("wrong")
+    bsp.sync()
+    return type(bsp._port).__name__, float(x.sum())
+
+for wrong in (False, True, False):
+    try:
+        print(bsplib.run(main, wrong))
+    except KeyError:
+        print("KeyError")
+"""
+    variables = (f"{name}={value}" for name, value in mpi.variables(crowded=True).items())
+    program_of_rank = (sys.executable, "-m", "bsplib", "run", "--backend", "mpi")
+    starting = ("env", *variables, *mpi.command(), "-n", "3", *program_of_rank)
+    out, err = program(text, *starting).communicate(timeout=DEADLINE_S)
+    good = str([("JoinedPort", 100_000.0)] * 3)
+    assert out.splitlines() == [good, "KeyError", good], err
