@@ -133,7 +133,7 @@ class ForeignJob(Job):
         def open_port() -> Port:
             port = open_root(self._link)
             if note := self._link.note():
-                self._page.read_from(os.getpid(), *note)
+                self._page.read_elsewhere(note, lambda: self._page.map(os.getpid(), note))
             return port
 
         interrupter = _Interrupter()
@@ -241,6 +241,7 @@ class ForeignJob(Job):
         else:
             self._hub.send_all(control.RENEW)
             self._link.renew()
+            self._memory_of = 0  # no rank has the memory of this run any more
 
     def _late(self) -> Collection[int]:
         return set(range(1, self.nprocs)) - self._reported

@@ -14,6 +14,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from bsplib.backends.base import Stopped
+from bsplib.backends.mpi.control import Note
 from bsplib.backends.shm.joining import (
     MOST_PROCESSES,
     JoinedPort,
@@ -72,15 +73,12 @@ class Inside:
             self._number = number
         return None if self._memory is None else self._memory.open_root()
 
-    def note(self) -> tuple[int, int] | None:
-        """Return where the supersteps of this rank are: a descriptor of it, and a byte there.
-
-        Returns:
-            None where it shares no memory.
-        """
+    def note(self) -> Note | None:
+        """Return where the supersteps of this rank are; None where it shares no memory."""
         if self._memory is None:
             return None
-        return self._memory.place().descriptor, self._memory.superstep_byte()
+        descriptor = self._memory.place().descriptor
+        return Note(self._number, descriptor, self._memory.superstep_byte())
 
     def leave(self) -> None:
         """Leave the memory, which no process of a run uses."""

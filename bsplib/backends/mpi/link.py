@@ -18,6 +18,7 @@ from bsplib.backends.mpi import heads
 from bsplib.backends.mpi.box import Box
 from bsplib.backends.mpi.buffers import Buffers
 from bsplib.backends.mpi.clocks import Clocks
+from bsplib.backends.mpi.control import Note
 from bsplib.backends.mpi.heads import BODY, HEAD_BYTES, MOST_BODY, Head
 from bsplib.backends.mpi.inside import Inside
 from bsplib.backends.mpi.receiving import Inflow, Payload, Post
@@ -137,7 +138,7 @@ class Link:
         for source, data in early:
             self._take(source, data)
 
-    def note(self) -> tuple[int, int] | None:
+    def note(self) -> Note | None:
         """Return where the supersteps of this run are; None where the port notes them itself."""
         return self.inside.note() if self.memory else None
 

@@ -214,7 +214,7 @@ def _do(job: bytes, runner: JobRunner, up: Stream, page: Page, link: Link) -> No
     def open_port() -> Port:
         port = open_root(link)
         if note := link.note():
-            up.put(control.MEMORY, control.WHERE_IN_FILE.pack(*note))
+            page.read_elsewhere(note, lambda: up.put(control.MEMORY, control.NOTE.pack(*note)))
         return port
 
     report, failed = runner.run(job[control.RUN.size :], link.rank, open_port)

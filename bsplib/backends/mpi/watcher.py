@@ -21,7 +21,7 @@ import time
 from typing import NamedTuple, NoReturn
 
 from bsplib.backends.mpi import control, segments
-from bsplib.backends.mpi.control import Message, Page, Stream
+from bsplib.backends.mpi.control import Message, Note, Page, Stream
 from bsplib.backends.stacks import Answering, is_stopped, stacks_of
 
 _CONNECT_S = 3.0
@@ -165,7 +165,7 @@ class Watcher:
             self._hub, self._library = connected(number, self._os_pid, hub), ""
             return
         if message.kind == control.MEMORY:
-            self._page.read_from(self._os_pid, *control.WHERE_IN_FILE.unpack(message.content))
+            self._page.map(self._os_pid, Note(*control.NOTE.unpack(message.content)))
             return
         if message.kind == control.READY:
             self._answering = pickle.loads(message.content)[1]
@@ -204,7 +204,6 @@ class Watcher:
             case _ if self._hears_rank:
                 if message.kind == control.JOB:
                     self._page.stop[0] = 0
-                    self._page.read_own()
                 self._is_to_leave = message.kind == control.END
                 with contextlib.suppress(OSError):  # it has ended: the sentinel will tell
                     self._rank.put(*message)
