@@ -40,8 +40,8 @@ class Outside(NamedTuple):
     """What a process has that another backend has started, which also watches it."""
 
     stop: memoryview
-    """One byte: 1 once the run has to stop. Nobody rings the doorbell then, so that a process
-    that sleeps finds it after its nap."""
+    """One byte, in place of ABORT: 1 once the run has to stop. Nobody rings the doorbell then,
+    so that a process that sleeps finds it after its nap."""
     has_core: bool
     """Each process has a core of its own."""
 
@@ -71,9 +71,8 @@ class Waiting:
         wait_by: str,
         outside: Outside | None = None,
     ) -> None:
-        self._stop = control if outside is None else outside.stop
-        self._says_who_is_stopped = outside is None
-        self._control = control
+        self._outside = outside
+        self.control = control
         self._pid = pid
         self._starts = starts
         self._doorbells = doorbells
@@ -158,7 +157,7 @@ class Waiting:
                     self.waiter.be_patient()
                     return True
                 _sched_yield()
-            if self._stop[ABORT]:
+            if self._has_to_stop():
                 return False
             if time.perf_counter_ns() < deadline:
                 continue
@@ -173,7 +172,7 @@ class Waiting:
     def _sleep_until(
         self, ready: Callable[[], object], whom: Sequence[int], suspect: Callable[[], None]
     ) -> None:
-        control, doorbell = self._control, self._doorbells[self._pid]
+        control, doorbell = self.control, self._doorbells[self._pid]
         waited = [self._starts[pid] + WAITED for pid in whom]
         naps = 0
         control[self._asleep] = 1
@@ -184,7 +183,7 @@ class Waiting:
                     control[word] = 1
                 self._fences.all_processes()  # a process that posts from now on finds WAITED set
                 seen = doorbell.look()
-                aborted = self._stop[ABORT]
+                aborted = self._has_to_stop()
                 if ready():  # even if aborted: the wait is over, and this process may go on
                     return
                 if aborted:
@@ -197,10 +196,14 @@ class Waiting:
         finally:
             control[self._asleep] = 0
 
+    def _has_to_stop(self) -> bool:
+        words = self.control if self._outside is None else self._outside.stop
+        return bool(words[ABORT])
+
     def _say_who_is_stopped(self, whom: Sequence[int]) -> None:
         """Print, once, which of the processes that this one waits for are stopped."""
-        for pid in whom if self._says_who_is_stopped else ():
-            os_pid = self._control[self._starts[pid] + OS_PID]
+        for pid in whom if self._outside is None else ():
+            os_pid = self.control[self._starts[pid] + OS_PID]
             if pid not in self._told and is_stopped(os_pid):
                 self._told.add(pid)
                 # One call of write: others may write to the same stream.
