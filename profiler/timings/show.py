@@ -170,8 +170,18 @@ def _remarks(model: TimingModel) -> Iterator[str]:
     if between is not None:
         at = ", ".join(f"{name} = {value:g}" for name, value in point.items())
         yield (
-            f"The measurements do not tell this formula from {len(rivals)} others, such as "
-            f"{rivals[0].formula}; at {at} they predict {between[0]:.4g} to {between[1]:.4g}."
+            f"The measurements do not tell this formula from {_others(len(rivals))}"
+            f"{rivals[0].formula}; at {at} {'they predict' if rivals[1:] else 'it predicts'} "
+            f"{_between(*between)}."
         )
     for text in model.untried:
         yield f"Not tried: {text}."
+
+
+def _others(count: int) -> str:
+    return f"{count} others, such as " if count > 1 else "one other, "
+
+
+def _between(low: float, high: float) -> str:
+    first, last = f"{low:.4g}", f"{high:.4g}"
+    return first if first == last else f"{first} to {last}"
