@@ -100,7 +100,7 @@ def elimination(bsp: bsplib.Group, n: int) -> Array | None:
         mine = np.array(mine)
         _eliminate(pivot, mine)
         back = bsp.gather(mine)
-        if whole is not None:
+        if whole is not None and back is not None:
             whole[wave + 1 :, wave:] = np.concatenate(back)
     return whole
 
