@@ -1,0 +1,105 @@
+"""The traces that node models are fitted to, and those that they predict.
+
+``python -m benchmarks.nodes.traces FOLDER`` records them; a trace that exists is kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from benchmarks.nodes.settings import HELD_OUT
+
+_VIRTUAL = HELD_OUT["virtual"]
+PARTS = ("fitted", "develop", "held_out")
+
+
+class Cell(NamedTuple):
+    """One run of a program on virtual processors."""
+
+    program: str
+    size: int
+    processes: int
+    seed: int | None
+
+    def path(self, folder: Path) -> Path:
+        """Return the file of its trace."""
+        seed = "" if self.seed is None else f"_{self.seed}"
+        return folder / f"{self.program}_{self.size}_{self.processes}{seed}.bsp"
+
+
+def cells(program: str, part: str) -> list[Cell]:
+    """Return the runs of a program that are fitted, or are held out."""
+    settings = _VIRTUAL["programs"][program]
+    seeds = _VIRTUAL["seeds"] if settings.get("seeds") else [None]
+    if part == "fitted":
+        sizes = settings.get("sizes", _VIRTUAL["sizes"])
+        places = [(size, processes) for size in sizes for processes in _VIRTUAL["processes"]]
+    else:
+        there = settings.get(part, _VIRTUAL[part])
+        places = [(there["size"], there["processes"])]
+    return [Cell(program, *place, seed) for place in places for seed in seeds]
+
+
+def record(cell: Cell, folder: Path) -> None:
+    """Record a run, unless its trace exists."""
+    path = cell.path(folder)
+    if path.exists():
+        return
+    settings = _VIRTUAL["programs"][cell.program]
+    arguments = ["--size", str(cell.size), "--nprocs", str(cell.processes)]
+    if cell.seed is not None:
+        arguments += ["--seed", str(cell.seed)]
+    if each := settings.get("memory_for_each"):
+        arguments += ["--memory", str(each * cell.processes)]
+    run_program([*settings["run"], *arguments], _VIRTUAL["backend"], path)
+
+
+def run_program(line: list[str], backend: str, path: Path) -> None:
+    """Run the command of a program in this process, and record it."""
+    module, *arguments = line
+    arguments += ["--backend", backend, "--profile", str(path)]
+    command = _command(module)
+    before = sys.argv
+    sys.argv = [module, *arguments]
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            command.main(arguments, standalone_mode=False)
+    finally:
+        sys.argv = before
+
+
+def _command(module: str) -> Any:
+    found = importlib.import_module({"apps.broadcast": "apps.broadcast.broadcast"}.get(module, module))
+    if module == "apps.sql":
+        return importlib.import_module("apps.sql.cli").cli
+    return found.command
+
+
+def _wanted(programs: tuple[str, ...], parts: tuple[str, ...]) -> Iterator[Cell]:
+    for program in programs or _VIRTUAL["programs"]:
+        for part in parts or PARTS:
+            yield from cells(program, part)
+
+
+@click.command()
+@click.option("--program", "programs", multiple=True, type=click.Choice(list(_VIRTUAL["programs"])))
+@click.option("--part", "parts", multiple=True, type=click.Choice(PARTS))
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+def main(folder: Path, programs: tuple[str, ...], parts: tuple[str, ...]) -> None:
+    """Record the traces of virtual processors in FOLDER."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for cell in _wanted(programs, parts):
+        click.echo(cell.path(folder).name)
+        record(cell, folder)
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m benchmarks.nodes.traces")
