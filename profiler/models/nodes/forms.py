@@ -1,0 +1,68 @@
+"""Closed forms of a quantity: sums of rational numbers times BSP's own terms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from profiler.models.nodes.terms import column
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Form:
+    """A sum of coefficients times terms; without terms it is 0."""
+
+    coefficients: tuple[Fraction | float, ...]
+    """Fractions where the form is exact."""
+    terms: tuple[str, ...]
+    rounded: bool
+    """Whether log2(p) is rounded up."""
+    weight: int = 0
+    """How complicated it is."""
+
+    def at(self, values: Mapping[str, Vector]) -> Vector:
+        """Return the value at some points.
+
+        Raises:
+            FormulaError: a variable is missing, or a value is not finite.
+        """
+        count = max((len(array) for array in values.values()), default=1)
+        total = np.zeros(count)
+        for coefficient, term in zip(self.coefficients, self.terms, strict=True):
+            total = total + float(coefficient) * column(term, values, rounded=self.rounded)
+        return total
+
+    @property
+    def text(self) -> str:
+        """The form as a formula, as in ``16*n*(p - 1)/p``."""
+        parts = []
+        for coefficient, term in zip(self.coefficients, self.terms, strict=True):
+            parts.append(_product(coefficient, term))
+        text = " + ".join(parts).replace("+ -", "- ")
+        return text or "0"
+
+
+def _product(coefficient: Fraction | float, term: str) -> str:
+    if not isinstance(coefficient, Fraction):
+        number = f"{coefficient:.4g}"
+        return number if term == "1" else f"{number}*{term}"
+    top, under = coefficient.numerator, coefficient.denominator
+    if term.startswith("1/"):
+        text = f"{top}{term[1:]}"
+    elif term == "1":
+        text = str(top)
+    else:
+        text = {1: "", -1: "-"}.get(top, f"{top}*") + term
+    return text if under == 1 else f"{text}/{under}"
+
+
+ZERO = Form((), (), rounded=True)

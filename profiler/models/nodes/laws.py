@@ -1,0 +1,175 @@
+"""The law of a quantity: its closed forms, where each holds, and what is not known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from profiler.models.formula import FormulaError
+from profiler.models.nodes.forms import Form
+from profiler.models.nodes.terms import column
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float64]
+
+Point = dict[str, float]
+
+EXACT, FITTED, REFUSED = "exact", "fitted", "refused"
+_EQUAL = 1e-9
+
+
+class Value(NamedTuple):
+    """A predicted value."""
+
+    value: float
+    """Not a number where it is refused."""
+    low: float
+    high: float
+    why: str = ""
+    """Why it is refused; otherwise empty."""
+    settle: tuple[Point, ...] = ()
+    """Runs that would settle it."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is a value."""
+        return not self.why
+
+
+@dataclass(frozen=True)
+class Where:
+    """A bound of the points at which a form holds: a quantity on one side of a gap."""
+
+    quantity: str
+    """In the syntax of a formula, such as ``n/p``."""
+    low: float
+    """Greatest value that was observed below."""
+    high: float
+    """Least value that was observed above."""
+    above: bool
+    """Whether the form holds above."""
+
+    def holds(self, point: Mapping[str, float]) -> bool | None:
+        """Whether a point is on its side; None in the gap, or where it has no value."""
+        try:
+            value = float(column(self.quantity, _arrays(point), rounded=False)[0])
+        except FormulaError:
+            return None
+        if value >= self.high * (1 - _EQUAL):
+            return self.above
+        if value <= self.low * (1 + _EQUAL):
+            return not self.above
+        return None
+
+    @property
+    def text(self) -> str:
+        """The bound in words."""
+        if self.above:
+            return f"{self.quantity} >= {self.high:g}"
+        return f"{self.quantity} <= {self.low:g}"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """The forms of a quantity on one side of a bound, or everywhere."""
+
+    forms: tuple[Form, ...]
+    """The simplest, and others as simple that the runs do not tell from it."""
+    where: tuple[Where, ...] = ()
+    """The bounds by which the runs can be divided so; without any it holds everywhere."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far predictions may be off: a part of the value that grows with the distance."""
+
+    least: float = 0.0
+    noise: float = 0.0
+    growth: float = 0.0
+    factor: float = 0.0
+    calibrated: bool = True
+
+    def at(self, distance: float) -> float:
+        """Return how far the logarithm may be off at a distance from the runs."""
+        if not self.calibrated or not math.isfinite(distance):
+            return self.least
+        return max(self.least, self.factor * math.hypot(self.noise, self.growth * distance))
+
+
+@dataclass(frozen=True)
+class Law:
+    """How a quantity of a call chain depends on the variables."""
+
+    kind: str
+    """``exact``, ``fitted`` or ``refused``."""
+    pieces: tuple[Piece, ...]
+    """None where it is refused."""
+    reach: Reach = field(default_factory=Reach)
+    why: str = ""
+    """Why it is refused, or what is doubtful."""
+    settle: tuple[Point, ...] = ()
+    """Runs that would settle it."""
+
+    def at(self, point: Point, distance: float = 0.0) -> Value:
+        """Predict the value at a point.
+
+        Args:
+            point: values of all variables.
+            distance: how far the point is from the runs, as
+                :func:`profiler.models.nested.distance` counts.
+        """
+        if self.kind == REFUSED:
+            return _refused(self.why, self.settle)
+        try:
+            found = self._possible(point)
+        except FormulaError as error:
+            return _refused(str(error), ())
+        if max(found) - min(found) > _EQUAL * max(map(abs, found)):
+            why = self.why or "the runs do not tell which form holds there"
+            return _refused(why, self.settle)
+        value = max(found[0], 0.0)
+        off = self.reach.at(distance) if self.kind == FITTED else 0.0
+        return Value(value, value * math.exp(-off), value * math.exp(min(off, 300.0)))
+
+    def _possible(self, point: Point) -> list[float]:
+        """Return the values of all forms that may hold at a point."""
+        pieces = [piece for piece in self.pieces if _may_hold(piece, point)]
+        arrays = _arrays(point)
+        forms = [form for piece in pieces or self.pieces for form in piece.forms]
+        return [float(form.at(arrays)[0]) for form in forms]
+
+    @property
+    def text(self) -> str:
+        """The law in one line."""
+        if self.kind == REFUSED:
+            return "refused"
+        if len(self.pieces) == 1:
+            return " or ".join(form.text for form in self.pieces[0].forms)
+        return "; ".join(
+            f"{piece.forms[0].text} where {piece.where[0].text}" for piece in self.pieces
+        )
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether it is 0 everywhere."""
+        return self.kind == EXACT and all(
+            not form.terms for piece in self.pieces for form in piece.forms
+        )
+
+
+def _may_hold(piece: Piece, point: Point) -> bool:
+    return not piece.where or any(where.holds(point) is not False for where in piece.where)
+
+
+def _refused(why: str, settle: Sequence[Point]) -> Value:
+    return Value(math.nan, math.nan, math.nan, why, tuple(settle))
+
+
+def _arrays(point: Mapping[str, float]) -> dict[str, Vector]:
+    return {name: np.array([value]) for name, value in point.items()}

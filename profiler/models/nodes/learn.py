@@ -1,0 +1,221 @@
+"""The laws of a program's call chains, learnt from a handful of small runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from profiler.models.nodes.exact import Search
+from profiler.models.nodes.forms import Form
+from profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece
+from profiler.models.nodes.observed import Chain, Observation, Quantities
+from profiler.models.nodes.regimes import divide, quantities
+from profiler.models.nodes.settle import between_forms, in_the_gap, more_values
+from profiler.models.nodes.spread import added_terms, fit_spread
+from profiler.models.nodes.terms import are_powers_of_two, node_terms
+from profiler.models.nodes.values import PROCESSES
+from profiler.models.nodes.work import fit_work
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float64]
+    Values = Mapping[str, Vector]
+
+_MOST_OFF = 0.1
+"""A form for data is refused if it is off by more, in the mean over trials."""
+_FAR = (0.5, 2.0, 4.0, 16.0)
+_AS_SIMPLE = 2
+"""A form may be so much more complicated than the simplest to count as another possibility."""
+
+
+class Points:
+    """The observations by point: the same variables, and different seeds."""
+
+    def __init__(self, observations: Sequence[Observation]) -> None:
+        names = list(observations[0].values)
+        self._by_point: dict[tuple[float, ...], list[Observation]] = {}
+        for each in observations:
+            point = tuple(each.values[name] for name in names)
+            self._by_point.setdefault(point, []).append(each)
+        columns = np.array(list(self._by_point), float).T
+        self.values: dict[str, Vector] = dict(zip(names, columns, strict=True))
+        self.varied: dict[str, Vector] = {
+            name: column for name, column in self.values.items() if np.ptp(column) > 0
+        }
+
+    def of(self, take: Callable[[Observation], float]) -> tuple[Vector, Vector]:
+        """Return the mean of a quantity over the seeds at each point, and its relative deviation."""
+        rows = [np.array([take(each) for each in found]) for found in self._by_point.values()]
+        means = np.array([row.mean() for row in rows])
+        deviations = np.array([row.std(ddof=1) if len(row) > 1 else 0.0 for row in rows])
+        return means, deviations / np.where(means > 0, means, 1)
+
+    @property
+    def seeds(self) -> int:
+        """Number of seeds at the point that has most."""
+        return max(len(found) for found in self._by_point.values())
+
+
+class Learner:
+    """Learns the laws of quantities at some points."""
+
+    def __init__(self, points: Points) -> None:
+        self._points = points
+        self._varied = points.varied
+        self._sizes = [name for name in self._varied if name != PROCESSES]
+        self._with_processes = PROCESSES in self._varied
+        self._terms = node_terms(self._sizes, with_processes=self._with_processes)
+        processes = points.values[PROCESSES]
+        self._rounded = True
+        self.powers_of_two = are_powers_of_two(processes)
+        self._search: Search | None = None
+        self._inside: dict[bytes, Search] = {}
+
+    def laws(
+        self, takes: Sequence[Callable[[Observation], float]], *, whole: Sequence[bool]
+    ) -> list[Law]:
+        """Return the law of each of some quantities that are counted: supersteps, bytes.
+
+        Args:
+            takes: take a quantity from an observation.
+            whole: whether it is a count of supersteps, which has an exact form unless it
+                depends on the data.
+        """
+        rows = [self._points.of(take) for take in takes]
+        settled = [place for place, (_, deviation) in enumerate(rows) if not deviation.any()]
+        forms = dict(zip(settled, self._find([rows[place][0] for place in settled]), strict=True))
+        others = [place for place in range(len(rows)) if not forms.get(place)]
+        pieces = dict(zip(others, self._divide([rows[place] for place in others]), strict=True))
+        return [
+            self._exact(forms[place])
+            if forms.get(place)
+            else self._divided(pieces[place])
+            if pieces[place]
+            else self._other(means, deviations, whole=whole[place])
+            for place, (means, deviations) in enumerate(rows)
+        ]
+
+    def _divide(self, rows: Sequence[tuple[Vector, Vector]]) -> list[tuple[Piece, ...]]:
+        """Return the pieces of quantities that have no single exact form."""
+        if not rows:
+            return []
+        return divide(
+            self._varied,
+            np.stack([means for means, _ in rows]),
+            np.stack([deviations > 0 for _, deviations in rows]),
+            quantities(self._sizes, with_processes=self._with_processes),
+            self._search_inside,
+        )
+
+    def _find(self, rows: Sequence[Vector]) -> list[list[Form]]:
+        if not rows:
+            return []
+        if not self._varied:
+            return [[_constant(row)] for row in rows]
+        if self._search is None:
+            self._search = Search(self._terms, self._varied, rounded=self._rounded)
+        return self._search.find(np.stack(rows))
+
+    def _exact(self, forms: Sequence[Form]) -> Law:
+        apart = self._apart(forms)
+        if len(apart) == 1:
+            return Law(EXACT, (Piece(tuple(apart)),))
+        settle = between_forms(apart, self._varied)
+        why = f"the runs do not tell {' from '.join(form.text for form in apart)}"
+        return Law(EXACT, (Piece(tuple(apart)),), why=why, settle=settle)
+
+    def _apart(self, forms: Sequence[Form]) -> list[Form]:
+        """Return the simplest form, and others that predict something else."""
+        first = forms[0]
+        far = _far(self._varied)
+        here = first.at(far)
+        found = [first]
+        for form in forms[1:]:
+            there = form.at(far)
+            if form.weight <= first.weight + _AS_SIMPLE and not np.allclose(here, there, rtol=1e-9):
+                found.append(form)
+        return found[:3]
+
+    def _other(self, means: Vector, deviations: Vector, *, whole: bool) -> Law:
+        """Return the law of what has no exact form."""
+        if whole and not deviations.any():
+            settle = more_values(self._points.values, means)
+            return Law(REFUSED, (), why=_NO_FORM, settle=settle)
+        return self._of_data(means, deviations)
+
+    def _search_inside(self, values: Values) -> Search:
+        key = b"".join(array.tobytes() for array in values.values())
+        if key not in self._inside:
+            self._inside[key] = Search(self._terms, values, rounded=self._rounded)
+        return self._inside[key]
+
+    def _divided(self, pieces: Sequence[Piece]) -> Law:
+        sound = tuple(Piece(tuple(self._apart(piece.forms)), piece.where) for piece in pieces)
+        settle = in_the_gap(sound[0].where[0], self._varied)
+        return Law(EXACT, sound, why="the bound is not known more exactly", settle=settle)
+
+    def _of_data(self, means: Vector, deviations: Vector) -> Law:
+        used = means > 0
+        depends = bool(deviations.any())
+        inside = {name: array[used] for name, array in self._varied.items()}
+        spread = fit_spread(
+            inside,
+            means[used],
+            deviations[used],
+            self._terms,
+            added_terms(self._sizes, with_processes=self._with_processes),
+        )
+        if spread is not None and spread.score <= _MOST_OFF and used.all():
+            why = "" if depends else _NO_SEEDS
+            return Law(FITTED, (Piece((spread.form,)),), spread.reach, why)
+        settle = more_values(self._points.values, means)
+        why = _NO_FORM
+        if depends:
+            why = "it depends on the data in a way that the forms do not follow"
+        return Law(REFUSED, (), why=why, settle=settle)
+
+
+_NO_FORM = "no form that the runs could test gives all of them"
+_NO_SEEDS = "fitted, not exact: runs with other seeds would tell whether it depends on the data"
+
+
+def learn_work(
+    points: Points, takes: Mapping[Chain, Callable[[Observation], float]]
+) -> dict[Chain, Law]:
+    """Return the law of the computation of each chain."""
+    rows = {chain: points.of(take)[0] for chain, take in takes.items()}
+    total = np.maximum(sum(rows.values()), 1e-300)
+    return {
+        chain: fit_work(points.values, row, float((row / total).max()), points.varied)
+        for chain, row in rows.items()
+    }
+
+
+def taking(chain: Chain, quantity: str, *, booked: bool) -> Callable[[Observation], float]:
+    """Return a function that takes a quantity of a chain from an observation."""
+    place = Quantities._fields.index(quantity)
+    nothing = Quantities(0.0, 0.0, 0.0, 0.0)
+
+    def take(each: Observation) -> float:
+        found = each.booked if booked else each.seen
+        return float(found.get(chain, nothing)[place])
+
+    return take
+
+
+def _constant(row: Vector) -> Form:
+    from fractions import Fraction  # noqa: PLC0415
+
+    value = Fraction(float(row[0])).limit_denominator(10**6)
+    return Form((value,), ("1",), rounded=True, weight=1) if value else Form((), (), rounded=True)
+
+
+def _far(values: Values) -> dict[str, Vector]:
+    """Return points beyond the runs, in all directions."""
+    grids = np.meshgrid(
+        *([array.max() * factor for factor in _FAR] for array in values.values()), indexing="ij"
+    )
+    return {name: grid.ravel() for name, grid in zip(values, grids, strict=True)}

@@ -1,0 +1,234 @@
+"""A node model: what every cost centre of a program costs at any size and number of processes."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+
+from profiler.models.nested import distance
+from profiler.models.nodes.laws import REFUSED, Law, Point, Value
+from profiler.models.nodes.learn import Learner, Points, learn_work, taking
+from profiler.models.nodes.observed import Chain, Program, observe
+from profiler.models.nodes.values import PROCESSES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bsplib.recording.records import Run
+    from profiler.callgraph import Node
+
+PRICED = ("supersteps", "h", "h_sum", "comp")
+"""The quantities that add up to the run; of those that the page shows, see ``shown``."""
+
+
+@dataclass(frozen=True)
+class ChainModel:
+    """The laws of one call chain."""
+
+    chain: Chain
+    laws: Mapping[str, Law]
+    """Of ``PRICED``. Each superstep counts once, so that chains add up."""
+    shown: Mapping[str, Law] = field(default_factory=dict)
+    """Of ``supersteps`` and ``h`` as the page shows them, where they differ from ``laws``."""
+
+    def law(self, quantity: str) -> Law:
+        """Return the law of a quantity as the page shows it."""
+        return self.shown.get(quantity, self.laws[quantity])
+
+
+@dataclass(frozen=True)
+class NodeModel:
+    """The laws of all call chains of a program; ``print`` shows them."""
+
+    program: str
+    nodes: Mapping[str, Node]
+    chains: tuple[ChainModel, ...]
+    measured: Mapping[str, tuple[float, ...]]
+    """For each variable its value in each run; the number of processes is ``p``."""
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """Where the values of a variable come from, as in ``--size``."""
+    runs: int = 0
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    """Of the first run: machine, backend, virtual_time."""
+    notes: tuple[str, ...] = ()
+    """What a user should know, a sentence each."""
+
+    @property
+    def variables(self) -> list[str]:
+        """The variables without the number of processes."""
+        return [name for name in self.measured if name != PROCESSES]
+
+    @property
+    def root(self) -> str:
+        """Id of ``main``."""
+        return self.chains[0].chain[0]
+
+    def leaves(self) -> dict[str, list[ChainModel]]:
+        """Return the chains of each cost centre."""
+        found: dict[str, list[ChainModel]] = {}
+        for each in self.chains:
+            found.setdefault(each.chain[-1], []).append(each)
+        return found
+
+    def edges(self) -> list[tuple[str, str]]:
+        """Return caller and callee of all calls."""
+        pairs = [pair for each in self.chains for pair in zip(each.chain, each.chain[1:], strict=False)]
+        return list(dict.fromkeys(pairs))
+
+    def distance(self, point: Point) -> float:
+        """Return how far a point is from the runs; infinite where a constant has another value."""
+        columns = {name: np.array(column) for name, column in self.measured.items()}
+        return float(distance(columns, {name: np.array([point[name]]) for name in columns})[0])
+
+    def value(self, law: Law, point: Point) -> Value:
+        """Return the value of a law at a point, which has all variables.
+
+        A law from runs with one value of a variable holds at this value only.
+        """
+        return self._value(law, point, self.distance(point), self._strange(point))
+
+    def _value(self, law: Law, point: Point, away: float, strange: str) -> Value:
+        if law.kind != REFUSED and strange and not law.is_zero:
+            return Value(math.nan, math.nan, math.nan, strange)
+        return law.at(point, away)
+
+    def _strange(self, point: Point) -> str:
+        for name, column in self.measured.items():
+            if min(column) == max(column) and point[name] != column[0]:
+                return f"{name} is {column[0]:g} in all runs; how the program depends on it is not known"
+        return ""
+
+    def values(self, chains: Iterable[ChainModel], quantity: str, point: Point) -> Value:
+        """Return the sum of a quantity, as the page shows it, over chains."""
+        away, strange = self.distance(point), self._strange(point)
+        return total(self._value(each.law(quantity), point, away, strange) for each in chains)
+
+    def priced(self, point: Point) -> Iterator[tuple[Chain, dict[str, Value]]]:
+        """Yield the quantities of each chain that add up to the run."""
+        away, strange = self.distance(point), self._strange(point)
+        for each in self.chains:
+            yield (
+                each.chain,
+                {name: self._value(each.laws[name], point, away, strange) for name in PRICED},
+            )
+
+    def refused(self) -> dict[str, list[tuple[str, Law]]]:
+        """Return what is refused of each cost centre: quantity and law."""
+        found: dict[str, list[tuple[str, Law]]] = {}
+        for leaf, chains in self.leaves().items():
+            for quantity in ("supersteps", "h", "comp"):
+                for each in chains:
+                    law = each.law(quantity)
+                    if law.kind == REFUSED or _is_open(law):
+                        found.setdefault(leaf, []).append((quantity, law))
+        return found
+
+    def save(self, path: str | Path) -> None:
+        """Write the model as JSON.
+
+        Raises:
+            UsageError: the file cannot be written.
+        """
+        from profiler.models.nodes.document import write_model  # noqa: PLC0415  # imports this
+
+        write_model(self, path)
+
+    def __str__(self) -> str:
+        from profiler.models.nodes.show import show_model  # noqa: PLC0415  # it imports this module
+
+        with io.StringIO() as text:
+            show_model(self, Console(file=text, width=110, no_color=True))
+            return text.getvalue().rstrip()
+
+
+def _is_open(law: Law) -> bool:
+    """Whether one of the pieces has several forms."""
+    return any(len(piece.forms) > 1 for piece in law.pieces)
+
+
+def total(values: Iterable[Value]) -> Value:
+    """Return the sum of values; where one is refused, the sum is."""
+    found = list(values)
+    for each in found:
+        if not each.is_known:
+            return each
+    return Value(sum(v.value for v in found), sum(v.low for v in found), sum(v.high for v in found))
+
+
+def fit_nodes(
+    runs: Sequence[tuple[Run, Mapping[str, float], tuple[float, ...]]],
+    origins: Mapping[str, str] | None = None,
+) -> NodeModel:
+    """Learn the laws of a program's cost centres from runs.
+
+    Args:
+        runs: runs of one program, each with its variables (without the number of processes,
+            which is always ``p``) and with its seeds. Runs with the same variables and seeds
+            are repeats, of which the least times count.
+        origins: where the values of a variable come from, for the reader.
+    """
+    program, observations = observe(runs)
+    points = Points(observations)
+    learner = Learner(points)
+    chains = program.chains
+    jobs = [
+        (chain, quantity, booked)
+        for chain in chains
+        for quantity in PRICED[:3]
+        for booked in (True, False)
+        if booked or quantity != "h_sum"
+    ]
+    shared = any(each.seen is not each.booked for each in observations)
+    jobs = [job for job in jobs if job[2] or shared]
+    found = learner.laws(
+        [taking(*job[:2], booked=job[2]) for job in jobs],
+        whole=[job[1] == "supersteps" for job in jobs],
+    )
+    laws = dict(zip(jobs, found, strict=True))
+    work = learn_work(points, {chain: taking(chain, "comp", booked=True) for chain in chains})
+    return NodeModel(
+        _name(runs[0][0]),
+        _in_order(program),
+        tuple(
+            ChainModel(
+                chain,
+                {name: laws[chain, name, True] for name in PRICED[:3]} | {"comp": work[chain]},
+                {name: laws[chain, name, False] for name in PRICED[:2] if shared},
+            )
+            for chain in chains
+        ),
+        {name: tuple(column.tolist()) for name, column in points.values.items()},
+        origins or {},
+        len(runs),
+        {key: runs[0][0].meta.get(key) for key in ("machine", "backend", "virtual_time")},
+        tuple(_notes(points, learner)),
+    )
+
+
+def _in_order(program: Program) -> dict[str, Node]:
+    """Return the nodes in the order in which the chains name them."""
+    order = dict.fromkeys(node for chain in program.chains for node in chain)
+    return {name: program.nodes[name] for name in order}
+
+
+def _name(run: Run) -> str:
+    return str(run.meta.get("program", "unknown"))
+
+
+def _notes(points: Points, learner: Learner) -> Iterator[str]:
+    for name, column in points.values.items():
+        if name not in points.varied:
+            yield f"{name} is {column[0]:g} in all runs: how the program depends on it is not known."
+    if learner.powers_of_two and PROCESSES in points.varied:
+        yield (
+            "p is a power of two in all runs: for others log2(p) is rounded up, and whether they "
+            "divide the data evenly is not known."
+        )
+    if points.seeds == 1:
+        yield "Each point has one seed: how far data change the h-relations is not known."

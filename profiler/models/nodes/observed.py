@@ -1,0 +1,194 @@
+"""What the runs of a program tell of each call chain: supersteps, h-relations, computation.
+
+A call chain leads from ``main`` to a cost centre. In each superstep of a group the greatest
+value of its processes counts, and the supersteps of a chain are added; of sub-groups that ran
+side by side the greatest sum counts. So the quantities of a chain are those that the page shows
+(:mod:`profiler.callgraph`). Where processes end one superstep at several places, ``booked`` has
+it once, at the place of the process with the lowest pid: so the chains add up to the run.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from bsplib.sync_kinds import Kind
+from profiler._numbering import ranked
+from profiler.callgraph import CallGraph, Node, build
+from profiler.costs import computation_ns, h_relation, superstep_numbers
+from profiler.models.nodes.values import PROCESSES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from bsplib.recording.records import Run
+
+Chain = tuple[str, ...]
+"""Ids of nodes, from ``main`` to a cost centre."""
+QUANTITIES = ("supersteps", "h", "h_sum", "comp")
+"""Supersteps; bytes of the h-relations by the rules ``max`` and ``sum``; seconds of computation."""
+
+
+class Quantities(NamedTuple):
+    """What one chain has in one run."""
+
+    supersteps: float
+    h: float
+    h_sum: float
+    comp: float
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A run, or several runs of the same program with the same values and seed."""
+
+    values: dict[str, float]
+    """The variables, with the number of processes as ``p``."""
+    seed: tuple[float, ...]
+    """What tells it from runs with the same variables and other data."""
+    repeats: int
+    """Number of runs; computation is that of the least time of each superstep."""
+    seen: dict[Chain, Quantities]
+    """As the page shows them."""
+    booked: dict[Chain, Quantities]
+    """Each superstep once."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """The nodes of all runs of a program."""
+
+    nodes: dict[str, Node]
+    chains: tuple[Chain, ...]
+
+
+def observe(
+    runs: Sequence[tuple[Run, Mapping[str, float], tuple[float, ...]]],
+) -> tuple[Program, list[Observation]]:
+    """Return what runs tell.
+
+    Args:
+        runs: runs with their variables, without the number of processes, and their seeds.
+    """
+    by_place: defaultdict[tuple[object, ...], list[CallGraph]] = defaultdict(list)
+    values_of: dict[tuple[object, ...], tuple[dict[str, float], tuple[float, ...]]] = {}
+    nodes: dict[str, Node] = {}
+    chains: dict[Chain, None] = {}
+    for run, values, seed in runs:
+        graph = build(run)
+        nodes |= dict(graph.graph.nodes(data="node"))
+        chains |= dict.fromkeys(origin.chain for origin in graph.origins)
+        there = {**values, PROCESSES: float(run.nprocs)}
+        place = (*sorted(there.items()), seed)
+        by_place[place].append(graph)
+        values_of[place] = there, seed
+    observations = [
+        _observation(graphs, *values_of[place]) for place, graphs in by_place.items()
+    ]
+    used = {node for chain in chains for node in chain}
+    return Program({name: nodes[name] for name in nodes if name in used}, tuple(chains)), observations
+
+
+def _observation(
+    graphs: Sequence[CallGraph], values: dict[str, float], seed: tuple[float, ...]
+) -> Observation:
+    arranged = [_Arranged(graph) for graph in graphs]
+    first = arranged[0]
+    if all(other.is_like(first) for other in arranged[1:]):
+        w = np.minimum.reduce([each.w for each in arranged])
+        return Observation(values, seed, len(graphs), *first.sums(w))
+    every = [each.sums(each.w) for each in arranged]
+    seen, booked = (_least([pair[side] for pair in every]) for side in (0, 1))
+    return Observation(values, seed, len(graphs), seen, booked)
+
+
+def _least(found: Sequence[dict[Chain, Quantities]]) -> dict[Chain, Quantities]:
+    """Return the first run's quantities, with the least computation of all."""
+    return {
+        chain: each._replace(comp=min(other[chain].comp for other in found if chain in other))
+        for chain, each in found[0].items()
+    }
+
+
+class _Arranged:
+    """The records of a run in the order of group, superstep and process."""
+
+    def __init__(self, graph: CallGraph) -> None:
+        run = graph.run
+        records = run.records
+        order = np.lexsort((records["pid"], records["superstep"], records["group"]))
+        chains = list(dict.fromkeys(origin.chain for origin in graph.origins))
+        number = {chain: place for place, chain in enumerate(chains)}
+        of_origin = np.array([number[origin.chain] for origin in graph.origins], np.intp)
+        self.chains = chains
+        self.run = run
+        self._chain = of_origin[graph.origin_of_records()[order]]
+        self._keys = records[["pid", "group", "superstep", "kind"]][order]
+        self._step = superstep_numbers(run)[order]
+        out, into = (side[order] for side in h_relation(run))
+        self._h, self._h_sum = np.maximum(out, into), out + into
+        self._ended = (records["kind"][order] != Kind.END).astype(float)
+        self._group = records["group"][order].astype(np.intp)
+        self.w: NDArray[np.float64] = computation_ns(run)[order] / 1e9
+
+    def is_like(self, other: _Arranged) -> bool:
+        """Whether the runs have the same records, apart from times."""
+        return (
+            self.chains == other.chains
+            and self.run.groups == other.run.groups
+            and np.array_equal(self._keys, other._keys)
+            and np.array_equal(self._chain, other._chain)
+            and np.array_equal(self._h, other._h)
+        )
+
+    def sums(
+        self, w: NDArray[np.float64]
+    ) -> tuple[dict[Chain, Quantities], dict[Chain, Quantities]]:
+        """Return the quantities of all chains as the page shows them, and booked once."""
+        columns = np.stack([self._ended, self._h, self._h_sum, w])
+        first = np.ones(len(w), bool)
+        first[1:] = self._step[1:] != self._step[:-1]
+        begins = np.flatnonzero(first)
+        leader = self._chain[begins][np.cumsum(first) - 1] if len(w) else self._chain
+        seen = self._sums(columns, self._chain)
+        return seen, seen if np.array_equal(leader, self._chain) else self._sums(columns, leader)
+
+    def _sums(
+        self, columns: NDArray[np.float64], chain: NDArray[np.intp]
+    ) -> dict[Chain, Quantities]:
+        count = len(self.chains)
+        cells, cell = ranked(self._step * count + chain)
+        greatest = np.zeros((len(columns), len(cells)))
+        for row, values in zip(greatest, columns, strict=True):
+            np.maximum.at(row, cell, values)
+        group = np.zeros(len(cells), np.intp)
+        group[cell] = self._group
+        totals = np.zeros((len(columns), len(self.run.groups), count))
+        for total, row in zip(totals, greatest, strict=True):
+            np.add.at(total, (group, cells % count), row)
+        self._fold(totals)
+        return {
+            each: Quantities(*totals[:, 0, place].tolist())
+            for place, each in enumerate(self.chains)
+        }
+
+    def _fold(self, totals: NDArray[np.float64]) -> None:
+        """Add to each group the greatest of its sub-groups that ran side by side."""
+        groups = self.run.groups
+        beside: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+        for place, group in enumerate(groups[1:], start=1):
+            beside[group.parent, group.ordinal].append(place)
+        depth = [0] * len(groups)
+        for place, group in enumerate(groups[1:], start=1):
+            depth[place] = depth[group.parent] + 1
+        for parent, ordinal in sorted(beside, key=lambda key: -depth[key[0]]):
+            totals[:, parent] += totals[:, beside[parent, ordinal]].max(axis=1)
+
+
+def distinct(observations: Iterable[Observation], name: str) -> list[float]:
+    """Return the values of a variable, in order."""
+    return sorted({each.values[name] for each in observations})

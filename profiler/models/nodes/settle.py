@@ -1,0 +1,117 @@
+"""The runs that would settle what the runs at hand do not tell: the smallest that do."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from profiler.models.formula import FormulaError
+from profiler.models.nodes.forms import Form
+from profiler.models.nodes.laws import Point, Where
+from profiler.models.nodes.values import PROCESSES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float64]
+
+_DIFFERENT = 1e-6
+_ENOUGH = 5
+"""So many values of a variable tell forms of three terms from others."""
+
+
+def between_forms(forms: Sequence[Form], values: Mapping[str, Vector]) -> tuple[Point, ...]:
+    """Return the smallest new run at which forms differ; nothing if none is found."""
+    candidates = sorted(_candidates(values), key=_cost)
+    for point in candidates:
+        arrays = {name: np.array([value]) for name, value in point.items()}
+        try:
+            found = [float(form.at(arrays)[0]) for form in forms]
+        except FormulaError:
+            continue
+        if _all_differ(found):
+            return (point,)
+    return ()
+
+
+def _all_differ(found: Sequence[float]) -> bool:
+    least = _DIFFERENT * max(map(abs, found))
+    return all(abs(one - other) > least for one, other in itertools.combinations(found, 2))
+
+
+def more_values(values: Mapping[str, Vector], row: Vector) -> tuple[Point, ...]:
+    """Return runs with further values of the variables on which a quantity depends."""
+    found: list[Point] = []
+    smallest = {name: float(array.min()) for name, array in values.items()}
+    for name, array in values.items():
+        known = sorted(set(array.tolist()))
+        if len(known) < _ENOUGH and _depends(values, row, name):
+            new = list(dict.fromkeys(_further(name, known)))[: _ENOUGH - len(known)]
+            found += [{**smallest, name: value} for value in new]
+    return tuple(found)
+
+
+def _depends(values: Mapping[str, Vector], row: Vector, name: str) -> bool:
+    """Whether a quantity changes with a variable while the others stay the same."""
+    if len(set(values[name].tolist())) == 1:
+        return True
+    others = [array.tolist() for other, array in values.items() if other != name]
+    by_rest: dict[tuple[float, ...], list[float]] = {}
+    rests = list(zip(*others, strict=True)) if others else [()] * len(row)
+    for rest, value in zip(rests, row.tolist(), strict=True):
+        by_rest.setdefault(rest, []).append(value)
+    return any(max(found) > min(found) for found in by_rest.values())
+
+
+def _candidates(values: Mapping[str, Vector]) -> list[Point]:
+    each = {}
+    for name, array in values.items():
+        known = sorted(set(array.tolist()))
+        each[name] = [known[0], *_further(name, known)]
+    here = set(zip(*(array.tolist() for array in values.values()), strict=True))
+    points = itertools.product(*each.values())
+    return [dict(zip(each, point, strict=True)) for point in points if point not in here]
+
+
+def _further(name: str, known: Sequence[float]) -> list[float]:
+    """Return values of a variable that no run has, those between first."""
+    between = [
+        2.0 ** round(math.log2(math.sqrt(low * high)))
+        for low, high in itertools.pairwise(known)
+        if low > 0
+    ]
+    beyond = [2 * known[-1], 4 * known[-1], 8 * known[-1]]
+    below = [known[0] / 2] if name != PROCESSES and known[0] >= 4 else []
+    return [value for value in (*between, *beyond, *below) if value not in known and value >= 1]
+
+
+def in_the_gap(where: Where, values: Mapping[str, Vector]) -> tuple[Point, ...]:
+    """Return the smallest new run whose quantity is inside of the gap of a bound."""
+    powers = {
+        name: [2.0**power for power in range(_power(array.min()), _power(array.max()) + 4)]
+        for name, array in values.items()
+    }
+    fine = [dict(zip(powers, point, strict=True)) for point in itertools.product(*powers.values())]
+    for point in sorted([*_candidates(values), *fine], key=_cost):
+        if where.holds(point) is None:
+            return (point,)
+    return ()
+
+
+def _power(value: float) -> int:
+    return math.floor(math.log2(max(value, 1.0)))
+
+
+def _cost(point: Point) -> float:
+    return math.prod(max(value, 1.0) for value in point.values())
+
+
+def words(points: Sequence[Point]) -> str:
+    """Return runs as text, as in ``n = 1024, p = 8; n = 1024, p = 16``."""
+    return "; ".join(
+        ", ".join(f"{name} = {value:g}" for name, value in point.items()) for point in points
+    )

@@ -1,0 +1,192 @@
+"""Quantities that depend on the data: a form for what is the same, and terms that data add.
+
+Where keys are divided at random pivots, the greatest part is longer than n/p. By how much
+follows from statistics: the greatest of p sums of random pieces grows with the square root of
+their number and of log p. So one of BSP's own terms is taken with up to two of such terms,
+none of them negative. They are chosen by folds that leave out the largest runs, as
+:mod:`profiler.models.select` does.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from profiler.models.nested import distance, regions
+from profiler.models.nodes.forms import Form
+from profiler.models.nodes.laws import Reach
+from profiler.models.nodes.terms import NodeTerm, column
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float64]
+    Matrix = NDArray[np.float64]
+
+ADDED = (
+    "sqrt({0}/p)",
+    "sqrt({0}*log2(p)/p)",
+    "sqrt({0})",
+    "sqrt({0}*log2(p))",
+    "sqrt({0})*log2(p)",
+    "{0}*sqrt(log2(p)/p)/p",
+    "{0}*sqrt(log2(p))/p",
+    "{0}*log2(p)/p",
+    "{0}/p**1.5",
+)
+"""What random data add to a size that the processes share."""
+LEAST = 4
+_MOST_ADDED = 2
+_HEAVIEST = 4
+_AS_GOOD = 1.05
+_FAR_OFF = 1e-6
+
+
+class Spread(NamedTuple):
+    """A form fitted to quantities that depend on the data."""
+
+    form: Form
+    reach: Reach
+    score: float
+    """Mean over the folds of the root mean square of log(predicted / observed)."""
+
+
+def added_terms(sizes: Sequence[str], *, with_processes: bool) -> list[str]:
+    """Return the terms that data add."""
+    if not with_processes:
+        return [text for size in sizes for text in (f"sqrt({size})", f"sqrt({size}*log2({size}))")]
+    return [form.format(size) for size in sizes for form in ADDED]
+
+
+def fit_spread(
+    values: Mapping[str, Vector],
+    means: Vector,
+    deviations: Vector,
+    terms: Sequence[NodeTerm],
+    added: Sequence[str],
+) -> Spread | None:
+    """Fit a form to means over seeds.
+
+    Args:
+        values: the variables, one element for each point.
+        means: of the quantity at each point, over the seeds; greater than 0.
+        deviations: relative standard deviation over the seeds at each point.
+        terms: BSP's own terms.
+        added: terms that data add.
+
+    Returns:
+        The form; None if there are too few points.
+    """
+    if len(means) < LEAST:
+        return None
+    mains = [t for t in terms if t.weight <= _HEAVIEST and "sqrt" not in t.text]
+    texts = [term.text for term in mains] + list(added)
+    weights = [term.weight for term in mains] + [4] * len(added)
+    rows = np.stack([column(text, values, rounded=True) for text in texts], axis=1) / means[:, None]
+    folds = regions(values, LEAST)
+    part = np.array([inside.mean() ** 2 for inside in folds] + [1.0])
+    part /= part.sum()
+    found: list[tuple[float, int, tuple[int, ...]]] = []
+    most = min(_MOST_ADDED, max((len(means) - 2) // 3, 0))
+    for count in range(most + 1):
+        subsets = _subsets(len(mains), len(texts), count)
+        scores = _scores(rows, subsets, folds) @ part
+        found += [
+            (score, sum(weights[number] for number in chosen), tuple(chosen))
+            for score, chosen in zip(scores.tolist(), subsets.tolist(), strict=True)
+            if math.isfinite(score)
+        ]
+    if not found:
+        return None
+    limit = min(found)[0] * _AS_GOOD
+    score, weight, chosen = min(
+        (each for each in found if each[0] <= limit), key=lambda each: (each[1], each[0])
+    )
+    factors = _solved(rows[:, list(chosen)])
+    form = Form(tuple(factors.tolist()), tuple(texts[n] for n in chosen), rounded=True, weight=weight)
+    return Spread(form, _reach(values, rows[:, list(chosen)], folds, deviations), score)
+
+
+def _subsets(mains: int, every: int, count: int) -> NDArray[np.intp]:
+    chosen = [
+        (main, *more)
+        for more in itertools.combinations(range(mains, every), count)
+        for main in range(mains)
+    ]
+    return np.array(chosen, np.intp).reshape(-1, count + 1)
+
+
+def _scores(
+    rows: Matrix, subsets: NDArray[np.intp], folds: Sequence[NDArray[np.bool_]]
+) -> Matrix:
+    """Return the error of each subset in each fold and over all; infinite where one is not used."""
+    errors = []
+    everything = np.ones(len(rows), bool)
+    for inside in [*folds, everything]:
+        outside = everything if inside is everything else ~inside
+        factors, used = _solved_all(rows[inside], subsets)
+        predicted = np.einsum("mkt,kt->km", rows[outside][:, subsets], factors)
+        logs = np.log(np.maximum(predicted, _FAR_OFF))
+        error = np.sqrt((logs**2).mean(axis=1))
+        errors.append(np.where(used, error, np.inf) if inside is everything else error)
+    return np.stack(errors, axis=1)
+
+
+def _solved_all(rows: Matrix, subsets: NDArray[np.intp]) -> tuple[Matrix, NDArray[np.bool_]]:
+    """Fit each subset of columns to ones; return coefficients, and whether all are positive."""
+    lengths = np.linalg.norm(rows, axis=0)
+    scaled = rows / np.where(lengths > 0, lengths, 1)
+    products, sums = scaled.T @ scaled, scaled.sum(axis=0)
+    count = subsets.shape[1]
+    square = products[subsets[:, :, None], subsets[:, None, :]] + 1e-11 * np.eye(count)
+    factors = np.linalg.solve(square, sums[subsets][:, :, None])[:, :, 0]
+    used = (factors > 1e-6).all(axis=1)
+    return np.maximum(factors, 0) / np.where(lengths > 0, lengths, 1)[subsets], used
+
+
+def _solved(rows: Matrix) -> Vector:
+    return _solved_all(rows, np.arange(rows.shape[1])[None, :])[0][0]
+
+
+def _reach(
+    values: Mapping[str, Vector],
+    rows: Matrix,
+    folds: Sequence[NDArray[np.bool_]],
+    deviations: Vector,
+) -> Reach:
+    """Return how far predictions may be off, from those of the folds and from the seeds."""
+    misfit = np.log(np.maximum(rows @ _solved(rows), _FAR_OFF))
+    noise = math.hypot(float(np.sqrt((misfit**2).mean())), float(np.sqrt((deviations**2).mean())))
+    errors, distances = [], []
+    for inside in folds:
+        predicted = rows[~inside] @ _solved(rows[inside])
+        errors.append(np.abs(np.log(np.maximum(predicted, _FAR_OFF))))
+        lesser, greater = (
+            {name: array[side] for name, array in values.items()} for side in (inside, ~inside)
+        )
+        distances.append(distance(lesser, greater))
+    return reach_of(noise, np.concatenate([[], *errors]), np.concatenate([[], *distances]))
+
+
+def reach_of(noise: float, errors: Vector, distances: Vector) -> Reach:
+    """Return the reach that covers 90% of the errors of trials.
+
+    Args:
+        noise: relative standard deviation of the observations.
+        errors: absolute errors of trials, as logarithms.
+        distances: of the points of the trials.
+    """
+    known = np.isfinite(distances)
+    errors, distances = errors[known], distances[known]
+    least = 2.0 * noise
+    if len(errors) < LEAST:
+        return Reach(least, noise, calibrated=False)
+    more = np.maximum(errors**2 - noise**2, 0).mean()
+    growth = math.sqrt(float(more / max((distances**2).mean(), 1e-12)))
+    units = errors / np.maximum(np.hypot(noise, growth * distances), 1e-9)
+    level = min(math.ceil(0.9 * (len(units) + 1)) / len(units), 1.0)
+    return Reach(least, noise, growth, float(np.quantile(units, level, method="higher")))
