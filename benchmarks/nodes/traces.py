@@ -77,7 +77,9 @@ def run_program(line: list[str], backend: str, path: Path) -> None:
 
 
 def _command(module: str) -> Any:
-    found = importlib.import_module({"apps.broadcast": "apps.broadcast.broadcast"}.get(module, module))
+    found = importlib.import_module(
+        {"apps.broadcast": "apps.broadcast.broadcast"}.get(module, module)
+    )
     if module == "apps.sql":
         return importlib.import_module("apps.sql.cli").cli
     return found.command

@@ -1,8 +1,9 @@
-"""``bsp fit``: a formula fitted to a table of times."""
+"""``bsp fit``: a formula fitted to a table of times, or the laws of a program from its traces."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,24 @@ def _value(text: str) -> tuple[str, float]:
         return name.strip(), float(match["base"]) ** float(match["power"] or 1)
     except (OverflowError, ZeroDivisionError):
         raise click.BadParameter(f"{text!r} is too large a number") from None
+
+
+def values_of(
+    _context: click.Context, _option: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, float]:
+    """Return the values of variables, as in n=2^30,s=64."""
+    return dict(_value(part) for text in texts for part in text.split(","))
+
+
+def _settings(
+    _context: click.Context, _option: click.Parameter, texts: tuple[str, ...]
+) -> list[tuple[str, dict[str, float]]]:
+    """Return values for traces, as in n=2^20,s=64 or 'run-1024-*:n=1024'."""
+    found = []
+    for text in texts:
+        pattern, _, values = text.rpartition(":")
+        found.append((pattern, dict(_value(part) for part in values.split(","))))
+    return found
 
 
 @click.command("fit")
@@ -85,9 +104,26 @@ def _value(text: str) -> tuple[str, float]:
     type=TRACE,
     help="Write the times for Extra-P: JSON Lines if the file ends in .jsonl, else text.",
 )
-@click.argument("file", type=TRACE)
+@click.option(
+    "--size",
+    "sizes",
+    multiple=True,
+    metavar="NAME",
+    help="For traces: a variable, as in n, or n=size where the program calls it size; may be given "
+    "several times.  [default: all numbers among the arguments that vary]",
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    callback=_settings,
+    metavar="VALUES",
+    help="For traces: values that they do not have, as in n=2^20,s=64; of some traces as in "
+    "'run-1024-*:n=1024'.",
+)
+@click.argument("files", type=TRACE, nargs=-1, required=True, metavar="FILE...")
 def command(
-    file: Path,
+    files: tuple[Path, ...],
     formula: str | None,
     by: str | None,
     plot: Path | None,
@@ -95,7 +131,7 @@ def command(
     export: Path | None,
     **options: Any,
 ) -> None:
-    """Fit a formula to the measured times in FILE, and predict larger ones.
+    """Fit a formula to the measured times in FILE, or learn a program from its traces.
 
     FILE is a CSV file whose first line has the names of the columns: variables, such as
     a size N and a number of processes P, and the time. Files of Extra-P can be read, too:
@@ -113,8 +149,49 @@ def command(
     measurements, the band inside of which the true time is expected, and what was not
     tried. It says if the formula seems wrong, and where a constant of the machine jumps,
     as at the end of a cache.
+
+    FILE... can also be traces of one program, of a few sizes and numbers of processes p.
+    Then each cost centre gets a closed form of its supersteps and of its h-relation, exact
+    where it does not depend on the data, and a formula of its computation. Runs of the
+    same size are repeats, and with another --seed other data. What the runs cannot tell is
+    refused, and the runs that would settle it are named. --json writes a model that
+    bsp predict --fit reads.
     """
+    sizes, settings = options.pop("sizes"), options.pop("settings")
+    if _are_traces(files):
+        others = {"formula": formula, "by": by, "plot": plot, "export": export}
+        _learn(files, sizes, settings, options["at"], json, others)
+        return
+    if len(files) > 1 or sizes or settings:
+        raise click.UsageError("several files, --size and --set are for traces")
     from profiler.timings.session import Outputs, fit_and_print  # noqa: PLC0415  # imported late
 
+    (file,) = files
     options["by"] = None if by is None else [name.strip() for name in by.split(",")]
     fit_and_print(file, formula, Outputs(plot, json, export), **options)
+
+
+def _are_traces(files: tuple[Path, ...]) -> bool:
+    """Whether the first file is an archive, as a trace is."""
+    try:
+        with files[0].open("rb") as file:
+            return file.read(4) == b"PK\x03\x04"
+    except OSError:  # whoever reads it says why
+        return files[0].suffix == ".bsp"
+
+
+def _learn(
+    files: tuple[Path, ...],
+    sizes: tuple[str, ...],
+    settings: list[tuple[str, dict[str, float]]],
+    at: list[dict[str, float]],
+    json: Path | None,
+    others: Mapping[str, object],
+) -> None:
+    from profiler.models.nodes.session import fit_and_print  # noqa: PLC0415  # imported late
+
+    for name, value in others.items():
+        if value is not None:
+            raise click.UsageError(f"--{name} is for tables of times, not for traces")
+    names = [name.strip() for text in sizes for name in text.split(",")]
+    fit_and_print(files, sizes=names, settings=settings, json=json, at=at)

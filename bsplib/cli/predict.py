@@ -1,14 +1,19 @@
-"""``bsp predict``: how long a recorded run would take on a Machine."""
+"""``bsp predict``: how long a recorded run, or one that nobody made, would take on a Machine."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from bsplib.cli.fit import values_of
 from bsplib.cli.options import TRACE, run_option
 from bsplib.cli.traces import position_of, read
 from bsplib.machine import load_machine
+
+if TYPE_CHECKING:
+    from bsplib.machine import Machine
 
 
 @click.command("predict")
@@ -35,8 +40,27 @@ from bsplib.machine import load_machine
     type=click.Choice(["bsp", "bspwb", "mpm", "obsp"], case_sensitive=False),
     help="Cost model; may be given several times.  [default: all]",
 )
+@click.option(
+    "--fit",
+    "model",
+    type=TRACE,
+    metavar="MODEL",
+    help="Predict a run that nobody made, by a model that bsp fit wrote.",
+)
+@click.option(
+    "-n", "--nprocs", type=click.IntRange(1, 2**20), help="With --fit: number of processes."
+)
+@click.option(
+    "--set",
+    "values",
+    multiple=True,
+    callback=values_of,
+    metavar="VALUES",
+    help="With --fit: values of the variables, as in n=2^30.",
+)
+@click.option("--plot", type=TRACE, help="With --fit: plot the times over p into this file.")
 @run_option
-@click.argument("file", type=TRACE)
+@click.argument("file", type=TRACE, required=False)
 def command(
     machine: str | None,
     speed: str | None,
@@ -44,7 +68,9 @@ def command(
     pattern: str | None,
     names: tuple[str, ...],
     number: int | None,
-    file: Path,
+    file: Path | None,
+    model: Path | None,
+    **of_model: Any,
 ) -> None:
     """Predict how long the run in the trace FILE would take on a Machine.
 
@@ -60,7 +86,22 @@ def command(
     personalised-one-to-all, all-to-one and all-to-all. By default, and with auto, the
     pattern of each superstep is recognised where the Machine knows any; with none, the
     Machine's own g and l price all supersteps, and what a probe measured is not used.
+
+    With --fit, the run is one of -n processes that nobody made, and MODEL is what bsp fit
+    learnt from small runs of the program. The output has the time under BSP, the speedup,
+    the number of processes from which more do not help, the cost centre that causes it,
+    and the critical path.
     """
+    there = None if machine is None else load_machine(machine)
+    if model is not None:
+        if file is not None or names or pattern or number is not None:
+            raise click.UsageError("--fit takes no trace, and no --model, --pattern and --run")
+        _predict_by_model(model, there, speed=speed, latency_s=latency_s, **of_model)
+        return
+    if file is None:
+        raise click.UsageError("name a trace, or a model by --fit")
+    if any(of_model.values()):
+        raise click.UsageError("--nprocs, --set and --plot need --fit")
     from profiler.models.prices import choose_prices  # noqa: PLC0415  # imported late
     from profiler.models.replay import MODELS  # noqa: PLC0415
     from profiler.models.report import predict_all, print_predictions  # noqa: PLC0415
@@ -68,8 +109,20 @@ def command(
     trace = read(file)
     position = position_of(trace, number)
     runs = trace.runs if position is None else trace.runs[position : position + 1]
-    there = None if machine is None else load_machine(machine)
     figures = {"speed": speed, "latency_s": latency_s, "pattern": pattern}
     chosen = [(run, choose_prices(run, there, **figures)) for run in runs]  # type: ignore[arg-type]
     models = [name for name in MODELS if not names or name.lower().rstrip("*") in names]
     print_predictions(predict_all(chosen, models), number=position)
+
+
+def _predict_by_model(
+    model: Path, machine: Machine | None, nprocs: int | None, values: dict[str, float], **more: Any
+) -> None:
+    from profiler.models.nodes.session import predict_and_print  # noqa: PLC0415  # imported late
+
+    if nprocs is None:
+        raise click.UsageError("--fit needs the number of processes, as in -n 1024")
+    try:
+        predict_and_print(model, nprocs, values, machine, **more)
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None

@@ -176,11 +176,12 @@ class Run:
     complete: bool = True
     """False where the run ended in an error."""
     meta: dict[str, Any] = field(default_factory=dict)
-    """Values for JSON: program, arguments, folder (the working directory), backend, host,
-    cores, versions, core (``bsplib.core.BUILD``), started (ISO 8601), error, machine;
-    machine_given: whether the program named the machine; cpu_measured: whether records have
-    CPU time. Where the processes may be on several hosts: hosts (names by pid), cores (of all
-    hosts together) and clock_bounds_s (by host: the greatest possible error of its times
+    """Values for JSON: program, arguments (of the command line), parameters (of main, by name:
+    those that are numbers, and of arrays the number of elements), folder (the working
+    directory), backend, host, cores, versions, core (``bsplib.core.BUILD``), started
+    (ISO 8601), error, machine; machine_given: whether the program named the machine;
+    cpu_measured: whether records have CPU time. Where the processes may be on several hosts:
+    hosts (names by pid), cores (of all hosts together) and clock_bounds_s (by host: the greatest possible error of its times
     against those of process 0, in seconds)."""
     derived: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What the profiler computed from the records, by name; only if they are read-only."""

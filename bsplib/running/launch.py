@@ -21,6 +21,7 @@ from bsplib.machine import Machine
 from bsplib.recording.recording import Recording
 from bsplib.running.failures import trim
 from bsplib.running.options import BackendName, RunOptions, StartMethod, Wait
+from bsplib.running.parameters import numbers_among
 from bsplib.running.prices import MachinePrices
 from bsplib.running.program import check_program
 from bsplib.running.results import report_of, values
@@ -258,6 +259,7 @@ def _meta(task: Task, setting: Setting) -> dict[str, Any]:
         "program": _program(),
         "main": getattr(task.main, "__qualname__", repr(task.main)),
         "arguments": sys.argv[1:],
+        "parameters": numbers_among(task.main, task.args, task.kwargs),
         "folder": _folder(),
         "backend": setting.backend,
         "machine": asdict(setting.machine),

@@ -92,19 +92,13 @@ class Choice:
     """Number of folds; 0 if there were too few values to leave out any."""
 
 
-def choose(
-    values: Mapping[str, Vector],
-    times: Vector,
-    processes: str | None = None,
-    terms: Sequence[Term] | None = None,
-) -> Choice:
+def choose(values: Mapping[str, Vector], times: Vector, processes: str | None = None) -> Choice:
     """Choose the terms of a formula.
 
     Args:
         values: values of the variables, one element for each measurement.
         times: the measured times, greater than 0.
         processes: the variable that is the number of processes; default: by its name.
-        terms: the terms from which to choose; default: those of the library.
 
     Raises:
         FormulaError: there are fewer than ``LEAST`` different points.
@@ -116,8 +110,7 @@ def choose(
             f"formula: {points} different points are too few to choose terms; measure at least "
             f"{LEAST}, or give a formula"
         )
-    if terms is None:
-        terms = library(values, processes or processes_of(list(values)))
+    terms = library(values, processes or processes_of(list(values)))
     return _Search(terms, values, times).choice()
 
 

@@ -158,7 +158,7 @@ def read_model(path: str | Path) -> NodeModel:
         raise ModelError(f"{path}: is no node model: it is no JSON") from None
     try:
         return model_of(found)
-    except _Wrong as wrong:
+    except _WrongError as wrong:
         raise ModelError(f"{path}: is no node model that can be read: {wrong}") from None
 
 
@@ -184,7 +184,7 @@ def model_of(found: Any) -> NodeModel:
     roots = {each.chain[0] for each in chains}
     _check(len(roots) == 1, "its chains begin at different functions")
     notes = tuple(_text(note, "a note") for note in _list(whole.get("notes"), "notes"))
-    runs = whole.get("runs")
+    runs: Any = whole.get("runs")
     _check(type(runs) is int and 0 < runs < 10**9, "runs is no number of runs")
     return NodeModel(
         _text(whole.get("program"), "program"),
@@ -198,7 +198,7 @@ def model_of(found: Any) -> NodeModel:
     )
 
 
-class _Wrong(ValueError):
+class _WrongError(ValueError):
     """Something in a document is not as it should be."""
 
 
@@ -208,7 +208,7 @@ def _no_constant(name: str) -> float:
 
 def _check(is_right: bool, otherwise: str) -> None:
     if not is_right:
-        raise _Wrong(otherwise)
+        raise _WrongError(otherwise)
 
 
 def _object(value: Any, what: str) -> dict[str, Any]:
@@ -261,7 +261,8 @@ def _node(entry: Any) -> Node:
     _check(kind in ("function", "cost_centre"), "a node is neither a function nor a cost centre")
     _check(type(row[4]) is int, "the line of a node is no number")
     _check(isinstance(name, str) and bool(re.fullmatch(r"n[0-9a-f]{16}", name)), "an id is wrong")
-    return Node(name, kind, *(_text(row[n], "a node") for n in (2, 3)), row[4], _text(row[5], "sync"))
+    title, file, sync = (_text(row[field], "a node") for field in (2, 3, 5))
+    return Node(name, kind, title, file, row[4], sync)
 
 
 def _chain(
@@ -290,12 +291,14 @@ def _read_law(entry: Mapping[str, Any], measured: Mapping[str, Any]) -> Law:
     kind = entry.get("kind")
     _check(kind in (EXACT, FITTED, REFUSED), "a law has no such kind")
     pieces = tuple(
-        _piece(_object(piece, "a piece"), measured) for piece in _list(entry.get("pieces"), "pieces")
+        _piece(_object(piece, "a piece"), measured)
+        for piece in _list(entry.get("pieces"), "pieces")
     )
     _check(bool(pieces) == (kind != REFUSED), "a law has no pieces, or is refused and has some")
     *numbers, calibrated = [*_list(entry.get("reach"), "reach"), None][:5]
     _check(len(numbers) == 4 and isinstance(calibrated, bool), "a reach is not complete")
-    reach = Reach(*(_number(value, "a reach") for value in numbers), calibrated)
+    least, noise, growth, factor = (_number(value, "a reach") for value in numbers)
+    reach = Reach(least, noise, growth, factor, bool(calibrated))
     settle = tuple(
         {_text(name, "a name"): _number(v, "a value") for name, v in _object(p, "a run").items()}
         for p in _list(entry.get("settle"), "settle")
@@ -305,11 +308,12 @@ def _read_law(entry: Mapping[str, Any], measured: Mapping[str, Any]) -> Law:
 
 def _piece(entry: Mapping[str, Any], measured: Mapping[str, Any]) -> Piece:
     forms = tuple(
-        _read_form(_object(form, "a form"), measured)
-        for form in _list(entry.get("forms"), "forms")
+        _read_form(_object(form, "a form"), measured) for form in _list(entry.get("forms"), "forms")
     )
     _check(0 < len(forms) <= 10, "a piece has no form")
-    where = tuple(_where(_object(w, "a bound"), measured) for w in _list(entry.get("where"), "where"))
+    where = tuple(
+        _where(_object(w, "a bound"), measured) for w in _list(entry.get("where"), "where")
+    )
     return Piece(forms, where)
 
 
@@ -347,5 +351,5 @@ def _term(value: Any, measured: Mapping[str, Any]) -> str:
         arrays = {name: np.array(values, float) for name, values in measured.items()}
         column(text, arrays, rounded=False)
     except FormulaError as error:
-        raise _Wrong(str(error).replace("*term[0]", "")) from None
+        raise _WrongError(str(error).replace("*term[0]", "")) from None
     return text

@@ -84,21 +84,21 @@ class Search:
         least = [0 if forms else most + 1 for forms in found]
         for count in range(1, most + 1):
             open_rows = [
-                place for place, first in enumerate(least) if 0 < first and first >= count - 1
+                place for place, first in enumerate(least) if first > 0 and first >= count - 1
             ]
             if not open_rows:
                 break
             known = [found[place] for place in open_rows]
-            for place, forms in zip(open_rows, self._of(count, rows[open_rows], known), strict=True):
+            for place, forms in zip(
+                open_rows, self._of(count, rows[open_rows], known), strict=True
+            ):
                 if forms:
                     least[place] = min(least[place], count)
                 limit = min((form.weight for form in found[place]), default=10**9)
                 found[place] += [form for form in forms if form.weight <= limit]
         return [sorted(forms, key=lambda form: (form.weight, len(form.terms))) for forms in found]
 
-    def _of(
-        self, count: int, rows: Matrix, known: Sequence[Sequence[Form]]
-    ) -> list[list[Form]]:
+    def _of(self, count: int, rows: Matrix, known: Sequence[Sequence[Form]]) -> list[list[Form]]:
         """Return for each row of values the exact forms of so many terms.
 
         Args:
@@ -125,7 +125,10 @@ class Search:
     def _have(self, form: Form, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Return which subsets have all terms of a form."""
         numbers = [self._numbers[term] for term in form.terms]
-        return np.all([(rows == number).any(axis=1) for number in numbers], axis=0)
+        having: NDArray[np.bool_] = np.ones(len(rows), bool)
+        for number in numbers:
+            having &= (rows == number).any(axis=1)
+        return having
 
     def _form(self, chosen: NDArray[np.intp], row: Vector) -> Form | None:
         """Return the form of some terms with exact coefficients, if it gives all values."""
@@ -167,7 +170,7 @@ class Search:
         functions = _numbered(term.shared for term in self._terms)[rows]
         sound = _most_alike(growths) <= max(self._processes - 1, 1)
         sound &= _most_alike(functions) <= max(self._sizes - 1, 1)
-        return rows[sound]
+        return np.asarray(rows[sound])
 
 
 def _numbered(texts: Iterable[str]) -> NDArray[np.intp]:
@@ -177,7 +180,7 @@ def _numbered(texts: Iterable[str]) -> NDArray[np.intp]:
 
 def _most_alike(rows: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return for each row how often its most frequent number occurs in it."""
-    return (rows[:, :, None] == rows[:, None, :]).sum(axis=2).max(axis=1, initial=0)
+    return np.asarray((rows[:, :, None] == rows[:, None, :]).sum(axis=2).max(axis=1, initial=0))
 
 
 def _orthonormal(rows: NDArray[np.intp], columns: NDArray[np.float64]) -> _Subsets:

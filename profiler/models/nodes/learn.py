@@ -12,7 +12,7 @@ from profiler.models.nodes.forms import Form
 from profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece
 from profiler.models.nodes.observed import Chain, Observation, Quantities
 from profiler.models.nodes.regimes import divide, quantities
-from profiler.models.nodes.settle import between_forms, in_the_gap, more_values
+from profiler.models.nodes.settle import at_a_bound, between_forms, more_values
 from profiler.models.nodes.spread import added_terms, fit_spread
 from profiler.models.nodes.terms import are_powers_of_two, node_terms
 from profiler.models.nodes.values import PROCESSES
@@ -47,7 +47,7 @@ class Points:
         }
 
     def of(self, take: Callable[[Observation], float]) -> tuple[Vector, Vector]:
-        """Return the mean of a quantity over the seeds at each point, and its relative deviation."""
+        """Return the mean of a quantity at each point, and its relative deviation."""
         rows = [np.array([take(each) for each in found]) for found in self._by_point.values()]
         means = np.array([row.mean() for row in rows])
         deviations = np.array([row.std(ddof=1) if len(row) > 1 else 0.0 for row in rows])
@@ -154,7 +154,7 @@ class Learner:
 
     def _divided(self, pieces: Sequence[Piece]) -> Law:
         sound = tuple(Piece(tuple(self._apart(piece.forms)), piece.where) for piece in pieces)
-        settle = in_the_gap(sound[0].where[0], self._varied)
+        settle = at_a_bound(sound[0].where, self._varied)
         return Law(EXACT, sound, why="the bound is not known more exactly", settle=settle)
 
     def _of_data(self, means: Vector, deviations: Vector) -> Law:
@@ -186,11 +186,9 @@ def learn_work(
     points: Points, takes: Mapping[Chain, Callable[[Observation], float]]
 ) -> dict[Chain, Law]:
     """Return the law of the computation of each chain."""
-    rows = {chain: points.of(take)[0] for chain, take in takes.items()}
-    total = np.maximum(sum(rows.values()), 1e-300)
     return {
-        chain: fit_work(points.values, row, float((row / total).max()), points.varied)
-        for chain, row in rows.items()
+        chain: fit_work(points.values, points.of(take)[0], points.varied)
+        for chain, take in takes.items()
     }
 
 

@@ -78,7 +78,9 @@ class NodeModel:
 
     def edges(self) -> list[tuple[str, str]]:
         """Return caller and callee of all calls."""
-        pairs = [pair for each in self.chains for pair in zip(each.chain, each.chain[1:], strict=False)]
+        pairs = [
+            pair for each in self.chains for pair in zip(each.chain, each.chain[1:], strict=False)
+        ]
         return list(dict.fromkeys(pairs))
 
     def distance(self, point: Point) -> float:
@@ -101,7 +103,7 @@ class NodeModel:
     def _strange(self, point: Point) -> str:
         for name, column in self.measured.items():
             if min(column) == max(column) and point[name] != column[0]:
-                return f"{name} is {column[0]:g} in all runs; how the program depends on it is not known"
+                return f"{name} is {column[0]:g} in all runs; what depends on it is not known"
         return ""
 
     def values(self, chains: Iterable[ChainModel], quantity: str, point: Point) -> Value:
@@ -224,7 +226,7 @@ def _name(run: Run) -> str:
 def _notes(points: Points, learner: Learner) -> Iterator[str]:
     for name, column in points.values.items():
         if name not in points.varied:
-            yield f"{name} is {column[0]:g} in all runs: how the program depends on it is not known."
+            yield f"{name} is {column[0]:g} in all runs: what depends on it is not known."
     if learner.powers_of_two and PROCESSES in points.varied:
         yield (
             "p is a power of two in all runs: for others log2(p) is rounded up, and whether they "

@@ -86,11 +86,11 @@ def observe(
         place = (*sorted(there.items()), seed)
         by_place[place].append(graph)
         values_of[place] = there, seed
-    observations = [
-        _observation(graphs, *values_of[place]) for place, graphs in by_place.items()
-    ]
+    observations = [_observation(graphs, *values_of[place]) for place, graphs in by_place.items()]
     used = {node for chain in chains for node in chain}
-    return Program({name: nodes[name] for name in nodes if name in used}, tuple(chains)), observations
+    return Program(
+        {name: nodes[name] for name in nodes if name in used}, tuple(chains)
+    ), observations
 
 
 def _observation(

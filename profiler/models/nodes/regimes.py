@@ -7,6 +7,7 @@ part with a few runs may be constant; otherwise each part needs a form of its ow
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -68,9 +69,7 @@ def divide(
     best: list[tuple[int, tuple[Piece, ...]]] = [(_NEVER, ())] * len(rows)
     for mask, where in _masks(values, bounds):
         places = [
-            place
-            for place, row in enumerate(rows)
-            if not _is_hopeless(row, mask, loose[place])
+            place for place, row in enumerate(rows) if not _is_hopeless(row, mask, loose[place])
         ]
         sides = [_forms(values, rows, loose, side, search, places) for side in (~mask, mask)]
         for place, below, above in zip(places, *sides, strict=True):
@@ -78,22 +77,23 @@ def divide(
                 continue
             weight = below[0].weight + above[0].weight
             if weight < best[place][0]:
-                best[place] = weight, (
-                    Piece(tuple(below), tuple(_side(each, above=False) for each in where)),
-                    Piece(tuple(above), tuple(where)),
+                best[place] = (
+                    weight,
+                    (
+                        Piece(tuple(below), tuple(_side(each, above=False) for each in where)),
+                        Piece(tuple(above), tuple(where)),
+                    ),
                 )
     return [pieces for _, pieces in best]
 
 
-def _masks(
-    values: Mapping[str, Vector], bounds: Sequence[str]
-) -> list[tuple[Mask, list[Where]]]:
+def _masks(values: Mapping[str, Vector], bounds: Sequence[str]) -> list[tuple[Mask, list[Where]]]:
     """Return the ways to divide the points at a bound, with all bounds that do."""
     found: dict[bytes, tuple[Mask, list[Where]]] = {}
     for text in bounds:
         column_of = column(text, values, rounded=False)
         cuts = sorted(set(column_of.tolist()))
-        for low, high in zip(cuts, cuts[1:], strict=False):
+        for low, high in itertools.pairwise(cuts):
             mask = column_of >= high
             _, where = found.setdefault(mask.tobytes(), (mask, []))
             where.append(Where(text, low, high, above=True))

@@ -26,7 +26,11 @@ _ENOUGH = 5
 
 def between_forms(forms: Sequence[Form], values: Mapping[str, Vector]) -> tuple[Point, ...]:
     """Return the smallest new run at which forms differ; nothing if none is found."""
-    candidates = sorted(_candidates(values), key=_cost)
+    known = {name: set(array.tolist()) for name, array in values.items()}
+    candidates = sorted(
+        _candidates(values),
+        key=lambda point: (sum(point[name] not in known[name] for name in point), _cost(point)),
+    )
     for point in candidates:
         arrays = {name: np.array([value]) for name, value in point.items()}
         try:
@@ -89,15 +93,26 @@ def _further(name: str, known: Sequence[float]) -> list[float]:
     return [value for value in (*between, *beyond, *below) if value not in known and value >= 1]
 
 
-def in_the_gap(where: Where, values: Mapping[str, Vector]) -> tuple[Point, ...]:
-    """Return the smallest new run whose quantity is inside of the gap of a bound."""
-    powers = {
-        name: [2.0**power for power in range(_power(array.min()), _power(array.max()) + 4)]
+def at_a_bound(bounds: Sequence[Where], values: Mapping[str, Vector]) -> tuple[Point, ...]:
+    """Return the smallest new run for which it is not known on which side of a bound it is.
+
+    Args:
+        bounds: the bounds by which the runs can be divided.
+        values: the variables of the runs.
+    """
+    fine = {
+        name: [
+            factor * 2.0**power
+            for power in range(_power(array.min()), _power(array.max()) + 4)
+            for factor in (1.0, 1.5)
+            if factor == 1.0 or name != PROCESSES
+        ]
         for name, array in values.items()
     }
-    fine = [dict(zip(powers, point, strict=True)) for point in itertools.product(*powers.values())]
-    for point in sorted([*_candidates(values), *fine], key=_cost):
-        if where.holds(point) is None:
+    points = [dict(zip(fine, point, strict=True)) for point in itertools.product(*fine.values())]
+    for point in sorted(points, key=_cost):
+        sides = {where.holds(point) for where in bounds}
+        if None in sides or len(sides) > 1:
             return (point,)
     return ()
 

@@ -83,35 +83,74 @@ def fit_spread(
     """
     if len(means) < LEAST:
         return None
-    mains = [t for t in terms if t.weight <= _HEAVIEST and "sqrt" not in t.text]
-    texts = [term.text for term in mains] + list(added)
-    weights = [term.weight for term in mains] + [4] * len(added)
+    light = {t.text: t.weight for t in terms if t.weight <= _HEAVIEST and "sqrt" not in t.text}
+    mains = {text: weight for text, weight in light.items() if text not in added}
+    most = min(_MOST_ADDED, max((len(means) - 2) // 3, 0))
+    subsets = [_with_added(len(mains), len(mains) + len(added), count) for count in range(most + 1)]
+    return fit_terms(values, means, {**mains, **dict.fromkeys(added, 4)}, subsets, deviations)
+
+
+def fit_terms(
+    values: Mapping[str, Vector],
+    means: Vector,
+    terms: Mapping[str, int],
+    subsets: Sequence[NDArray[np.intp]],
+    deviations: Vector,
+    *,
+    simpler: bool = False,
+) -> Spread | None:
+    """Choose terms with positive coefficients, by folds that leave out the largest runs.
+
+    Args:
+        values: the variables, one element for each point.
+        means: the quantity at each point; greater than 0.
+        terms: terms with their weights.
+        subsets: numbers of the terms that are tried together, one row for each.
+        deviations: relative standard deviation at each point.
+        simpler: whether a simpler form is taken that is as good up to one standard error.
+    """
+    texts, weights = list(terms), list(terms.values())
     rows = np.stack([column(text, values, rounded=True) for text in texts], axis=1) / means[:, None]
     folds = regions(values, LEAST)
     part = np.array([inside.mean() ** 2 for inside in folds] + [1.0])
     part /= part.sum()
-    found: list[tuple[float, int, tuple[int, ...]]] = []
-    most = min(_MOST_ADDED, max((len(means) - 2) // 3, 0))
-    for count in range(most + 1):
-        subsets = _subsets(len(mains), len(texts), count)
-        scores = _scores(rows, subsets, folds) @ part
+    found: list[tuple[float, int, tuple[int, ...], Vector]] = []
+    for some in subsets:
+        errors = _scores(rows, some, folds)
         found += [
-            (score, sum(weights[number] for number in chosen), tuple(chosen))
-            for score, chosen in zip(scores.tolist(), subsets.tolist(), strict=True)
+            (score, sum(weights[number] for number in chosen), tuple(chosen), error)
+            for score, chosen, error in zip(
+                (errors @ part).tolist(), some.tolist(), errors, strict=True
+            )
             if math.isfinite(score)
         ]
     if not found:
         return None
-    limit = min(found)[0] * _AS_GOOD
-    score, weight, chosen = min(
-        (each for each in found if each[0] <= limit), key=lambda each: (each[1], each[0])
+    score, _, _, lead = min(found, key=lambda each: each[0])
+    limit = score * _AS_GOOD
+    score, weight, chosen, _ = min(
+        (
+            each
+            for each in found
+            if each[0] <= limit + simpler * _standard_error(each[3] - lead, part)
+        ),
+        key=lambda each: (each[1], each[0]),
     )
     factors = _solved(rows[:, list(chosen)])
-    form = Form(tuple(factors.tolist()), tuple(texts[n] for n in chosen), rounded=True, weight=weight)
+    form = Form(
+        tuple(factors.tolist()), tuple(texts[n] for n in chosen), rounded=True, weight=weight
+    )
     return Spread(form, _reach(values, rows[:, list(chosen)], folds, deviations), score)
 
 
-def _subsets(mains: int, every: int, count: int) -> NDArray[np.intp]:
+def _standard_error(differences: Vector, part: Vector) -> float:
+    """Return the standard error of the mean of the differences between two forms."""
+    spread = part @ (differences - differences @ part) ** 2
+    return float(np.sqrt(spread / max(len(differences) - 1, 1)))
+
+
+def _with_added(mains: int, every: int, count: int) -> NDArray[np.intp]:
+    """Return each of the main terms with so many of the others."""
     chosen = [
         (main, *more)
         for more in itertools.combinations(range(mains, every), count)
@@ -120,9 +159,7 @@ def _subsets(mains: int, every: int, count: int) -> NDArray[np.intp]:
     return np.array(chosen, np.intp).reshape(-1, count + 1)
 
 
-def _scores(
-    rows: Matrix, subsets: NDArray[np.intp], folds: Sequence[NDArray[np.bool_]]
-) -> Matrix:
+def _scores(rows: Matrix, subsets: NDArray[np.intp], folds: Sequence[NDArray[np.bool_]]) -> Matrix:
     """Return the error of each subset in each fold and over all; infinite where one is not used."""
     errors = []
     everything = np.ones(len(rows), bool)
@@ -144,12 +181,12 @@ def _solved_all(rows: Matrix, subsets: NDArray[np.intp]) -> tuple[Matrix, NDArra
     count = subsets.shape[1]
     square = products[subsets[:, :, None], subsets[:, None, :]] + 1e-11 * np.eye(count)
     factors = np.linalg.solve(square, sums[subsets][:, :, None])[:, :, 0]
-    used = (factors > 1e-6).all(axis=1)
+    used = np.asarray((factors > 1e-6).all(axis=1))
     return np.maximum(factors, 0) / np.where(lengths > 0, lengths, 1)[subsets], used
 
 
 def _solved(rows: Matrix) -> Vector:
-    return _solved_all(rows, np.arange(rows.shape[1])[None, :])[0][0]
+    return np.asarray(_solved_all(rows, np.arange(rows.shape[1])[None, :])[0][0])
 
 
 def _reach(

@@ -84,7 +84,9 @@ def node_terms(sizes: Sequence[str], *, with_processes: bool) -> list[NodeTerm]:
             found.append(NodeTerm(text, 1 + weight + more, growth, function))
         if with_processes:
             found += [
-                NodeTerm(form.format(growth or "1").removeprefix("1*"), 1 + weight + more, growth, form)
+                NodeTerm(
+                    form.format(growth or "1").removeprefix("1*"), 1 + weight + more, growth, form
+                )
                 for form, more in _SHARED
             ]
     found = [term for term in found if term.weight <= 1 + _MOST_COMPLICATED]
@@ -93,7 +95,9 @@ def node_terms(sizes: Sequence[str], *, with_processes: bool) -> list[NodeTerm]:
 
 def _growths(sizes: Sequence[str]) -> Iterator[tuple[str, int]]:
     """Yield the products of the growths of some sizes."""
-    each = [[("", 0), *((form.format(name), weight) for form, weight in _GROWTHS)] for name in sizes]
+    each = [
+        [("", 0), *((form.format(name), weight) for form, weight in _GROWTHS)] for name in sizes
+    ]
     for chosen in itertools.product(*each):
         yield "*".join(filter(None, (text for text, _ in chosen))), sum(w for _, w in chosen)
 

@@ -1,0 +1,242 @@
+"""What a node model says of a run that nobody made: time, speedup, roll-off, who causes it."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from rich.console import Console
+
+from bsplib.errors import UsageError
+from bsplib.recording.records import RECORD, TRAFFIC, Run, root_group
+from profiler.models.nodes.laws import Point, Value
+from profiler.models.nodes.observed import Chain
+from profiler.models.nodes.values import PROCESSES
+from profiler.models.prices import Prices, choose_prices
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bsplib.machine import Machine
+    from profiler.models.nodes.model import NodeModel
+
+MOST_PROCESSES = 2**20
+GIVEN = "given after its name"
+"""What a Machine has as the source of a figure that the command line gave."""
+
+
+class Seconds(NamedTuple):
+    """The time of a part of a run."""
+
+    comp_s: float
+    comm_s: float
+    sync_s: float
+
+    @property
+    def total_s(self) -> float:
+        """The sum of the parts."""
+        return self.comp_s + self.comm_s + self.sync_s
+
+
+_NOTHING = Seconds(0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class NodePrediction:
+    """A program at one point on a Machine, under the BSP model; ``print`` shows it."""
+
+    model: NodeModel
+    point: Point
+    prices: Prices
+    nodes: Mapping[str, Seconds]
+    """The time of each node; the cost centres add up to the run."""
+    paths: Mapping[Chain, Seconds]
+    """The part of a node that came through a path from ``main``."""
+    low_s: float
+    high_s: float
+    """The true time of the run is expected between these, as far as the laws tell."""
+    refused: Mapping[str, Value]
+    """Cost centres of which something is not known; their known parts are counted."""
+
+    @property
+    def total(self) -> Seconds:
+        """The time of the run; at least this, where something is refused."""
+        return self.nodes[self.model.root]
+
+    @property
+    def critical_path(self) -> list[str]:
+        """The nodes from ``main`` to a cost centre, each the most expensive callee."""
+        path = [self.model.root]
+        chains = [each.chain for each in self.model.chains]
+        while True:
+            further = {c[len(path)] for c in chains if list(c[: len(path)]) == path < list(c)}
+            if not further:
+                return path
+            path.append(max(sorted(further), key=lambda node: self._through(path, node)))
+
+    def _through(self, path: list[str], node: str) -> float:
+        return self.paths[*path, node].total_s
+
+    def __str__(self) -> str:
+        from profiler.models.nodes.show import show_prediction  # noqa: PLC0415  # imports this
+
+        with io.StringIO() as text:
+            show_prediction(self, scaling(self), Console(file=text, width=100, no_color=True))
+            return text.getvalue().rstrip()
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """The same program at other numbers of processes."""
+
+    predictions: tuple[NodePrediction, ...]
+    """By number of processes, ascending."""
+    roll_off: int | None
+    """The number of processes from which more do not help; None if there is none."""
+    cause: str | None
+    """The cost centre whose time grows most from there on."""
+
+    def speedup(self, prediction: NodePrediction) -> float | None:
+        """Return how much faster it is than with one process; None if that is not known."""
+        first = self.predictions[0]
+        if first.point[PROCESSES] != 1 or first.refused or not prediction.total.total_s:
+            return None
+        return first.total.total_s / prediction.total.total_s
+
+    def plot(self, path: str | Path) -> None:
+        """Draw the times of the cost centres over the number of processes into a file.
+
+        Raises:
+            ValueError: the file cannot be written, or its suffix names no format.
+        """
+        from profiler.models.nodes.plot import plot_scaling  # noqa: PLC0415  # an extra
+
+        plot_scaling(self, path)
+
+
+def predict_nodes(
+    model: NodeModel,
+    nprocs: int,
+    values: Mapping[str, float] | None = None,
+    machine: Machine | None = None,
+    *,
+    speed: str | None = None,
+    latency_s: float | None = None,
+) -> NodePrediction:
+    """Predict a run of a program.
+
+    Args:
+        model: the laws of the program.
+        nprocs: number of processes.
+        values: values of the variables; those that are the same in all runs may be left out.
+        machine: the Machine; default: the one on which the program was recorded.
+        speed: as for :func:`profiler.models.prices.choose_prices`.
+        latency_s: replaces the Machine's l.
+
+    Raises:
+        UsageError: a variable has no value, or the Machine lacks a figure.
+    """
+    point = _point(model, nprocs, values or {})
+    meta = {key: value for key, value in model.meta.items() if value is not None}
+    recorded = Run(1, (root_group(1),), (), np.empty(0, RECORD), np.empty(0, TRAFFIC), meta=meta)
+    prices = choose_prices(recorded, machine, speed=speed, latency_s=latency_s)
+    return _predict(model, point, prices)
+
+
+def _point(model: NodeModel, nprocs: int, values: Mapping[str, float]) -> Point:
+    for name in values:
+        if name not in model.measured or name == PROCESSES:
+            known = ", ".join(model.variables) or "none"
+            raise UsageError(f"predict: there is no variable {name}; the variables are: {known}")
+    point = {}
+    for name in model.variables:
+        measured = model.measured[name]
+        if name in values:
+            point[name] = float(values[name])
+        elif len(set(measured)) == 1:
+            point[name] = measured[0]
+        else:
+            raise UsageError(f"predict: {name} has no value; give one as in --set {name}=2^20")
+    return {**point, PROCESSES: float(nprocs)}
+
+
+def _predict(model: NodeModel, point: Point, prices: Prices) -> NodePrediction:
+    g, latency = prices.machine.costs()
+    rule = "h_sum" if prices.machine.h == "sum" else "h"
+    nodes, paths = dict.fromkeys(model.nodes, _NOTHING), dict[Chain, Seconds]()
+    refused: dict[str, Value] = {}
+    low = high = 0.0
+    for chain, values in model.priced(point):
+        factors = {"comp": prices.ratio, rule: g, "supersteps": latency}
+        parts = []
+        for quantity, factor in factors.items():
+            value = values[quantity]
+            if not value.is_known:
+                refused.setdefault(chain[-1], value)
+            parts.append(value.value * factor if value.is_known else 0.0)
+            low += value.low * factor if value.is_known else 0.0
+            high += value.high * factor if value.is_known else math.inf
+        for depth, node in enumerate(chain, 1):
+            nodes[node] = _sum(nodes[node], parts)
+            paths[chain[:depth]] = _sum(paths.get(chain[:depth], _NOTHING), parts)
+    return NodePrediction(model, point, prices, nodes, paths, low, high, refused)
+
+
+def _sum(one: Seconds, parts: Sequence[float]) -> Seconds:
+    return Seconds(*(first + other for first, other in zip(one, parts, strict=True)))
+
+
+def scaling(prediction: NodePrediction, most: int = MOST_PROCESSES) -> Scaling:
+    """Return the program at other numbers of processes, with the same values.
+
+    Args:
+        prediction: at one number of processes.
+        most: greatest number of processes that is tried.
+    """
+    asked = int(prediction.point[PROCESSES])
+    powers = {2**power for power in range(max(most, asked).bit_length())} | {asked}
+    found = {count: _at(prediction, count) for count in sorted(powers)}
+    usable = [count for count in found if not _has_holes(found[count], prediction)]
+    best = min(usable, key=lambda count: found[count].total.total_s, default=asked)
+    if best in usable and 1 < best < max(usable):
+        between = np.unique(np.geomspace(max(best // 2, 1), 2 * best, 33).round().astype(int))
+        found |= {count: _at(prediction, count) for count in between.tolist() if count not in found}
+        near = [count for count in found if not _has_holes(found[count], prediction)]
+        best = min(near, key=lambda count: found[count].total.total_s)
+    if not usable or best >= max(usable):
+        return Scaling(tuple(found[count] for count in sorted(found)), None, None)
+    cause = _cause(found[best], _at(prediction, 2 * best))
+    return Scaling(tuple(found[count] for count in sorted(found)), best, cause)
+
+
+def _at(prediction: NodePrediction, count: int) -> NodePrediction:
+    point = {**prediction.point, PROCESSES: float(count)}
+    return _predict(prediction.model, point, prediction.prices)
+
+
+def _has_holes(one: NodePrediction, asked: NodePrediction) -> bool:
+    """Whether more is refused than where the user asked: then times cannot be compared."""
+    return not set(one.refused) <= set(asked.refused)
+
+
+def _cause(before: NodePrediction, after: NodePrediction) -> str | None:
+    """Return the cost centre whose time grows most."""
+    leaves = before.model.leaves()
+    growth = {leaf: after.nodes[leaf].total_s - before.nodes[leaf].total_s for leaf in leaves}
+    worst = max(growth, key=lambda leaf: growth[leaf])
+    return worst if growth[worst] > 0 else None
+
+
+def assumptions(prediction: NodePrediction) -> list[str]:
+    """Return the figures of the Machine that were given and not measured, a text each."""
+    machine = prediction.prices.machine
+    units = {"speed": "flop/s", "g": "s/byte", "l": "s"}
+    return [
+        f"{figure} = {getattr(machine, figure):g} {units[figure]}"
+        for figure, source in machine.sources.items()
+        if source == GIVEN and figure in units
+    ]

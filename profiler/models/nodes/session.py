@@ -1,0 +1,201 @@
+"""Node models on the command line: from traces to a model, and from a model to a prediction."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from bsplib.errors import UsageError
+from bsplib.recording.trace import read_trace
+from profiler.models.nodes.document import document, read_model, write_model
+from profiler.models.nodes.model import NodeModel, fit_nodes
+from profiler.models.nodes.predicted import NodePrediction, Scaling, predict_nodes, scaling
+from profiler.models.nodes.show import show_model, show_prediction
+from profiler.models.nodes.values import PROCESSES, SEEDS, carried
+
+if TYPE_CHECKING:
+    from bsplib.machine import Machine
+    from bsplib.recording.records import Run
+
+Setting = tuple[str, Mapping[str, float]]
+"""Values for the traces whose names match a pattern; an empty pattern is for all."""
+
+
+def read_runs(paths: Sequence[Path]) -> list[tuple[str, Run]]:
+    """Read the runs of some traces, with the names of their files.
+
+    Raises:
+        TraceError: a file is no trace.
+        UsageError: there are no runs, or they are not of one program.
+    """
+    found = [(path.name, run) for path in paths for run in read_trace(path).runs]
+    sound = [(name, run) for name, run in found if run.complete]
+    if not sound:
+        raise UsageError("fit: there is no run that ended normally")
+    mains = {str(run.meta.get("main")) + " of " + str(run.meta.get("program")) for _, run in sound}
+    if len(mains) > 1:
+        raise UsageError(f"fit: the runs are of different programs: {', '.join(sorted(mains))}")
+    return sound
+
+
+def model_of_traces(
+    paths: Sequence[str | Path],
+    sizes: Sequence[str] = (),
+    settings: Sequence[Setting] = (),
+) -> NodeModel:
+    """Learn the laws of a program's cost centres from traces.
+
+    Args:
+        paths: trace files of one program.
+        sizes: the variables; as in ``n``, or ``n=size`` where the trace calls it ``size``.
+            Default: all numbers among the arguments that vary between the runs.
+        settings: values that the traces do not have.
+
+    Raises:
+        TraceError: a file is no trace.
+        UsageError: the runs are not of one program, or a variable has no value.
+    """
+    runs = read_runs([Path(path) for path in paths])
+    known = [{**carried(run), **_set_for(name, settings)} for name, run in runs]
+    given = {name for _, values in settings for name in values}
+    if PROCESSES in given:
+        raise UsageError("fit: p is the number of processes, which every trace has")
+    origins = _chosen(known, sizes, given)
+    used = [
+        (
+            run,
+            {name: values[origin] for name, origin in origins.items()},
+            tuple(values[name] for name in sorted(SEEDS) if name in values),
+        )
+        for (_, run), values in zip(runs, known, strict=True)
+    ]
+    shown = {
+        name: "given" if origin in given else f"{origin} of the program"
+        for name, origin in origins.items()
+    }
+    return fit_nodes(used, shown)
+
+
+def _set_for(name: str, settings: Sequence[Setting]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for pattern, values in settings:
+        if not pattern or fnmatch.fnmatchcase(name, pattern):
+            found |= values
+    return found
+
+
+def _chosen(
+    known: Sequence[Mapping[str, float]], sizes: Sequence[str], given: set[str]
+) -> dict[str, str]:
+    """Return the variables, each with the name that the traces have for it."""
+    common = set.intersection(*(set(values) for values in known)) - SEEDS
+    columns = {
+        name: tuple(values[name] for values in known)
+        for name in dict.fromkeys(name for values in reversed(known) for name in values)
+        if name in common
+    }
+    varied = [name for name, column in columns.items() if len(set(column)) > 1]
+    if not sizes:
+        # What has two names, as a parameter of main and an option, is one variable.
+        different = {columns[name]: name for name in reversed(varied)}
+        found = {name: name for name in (*different.values(), *sorted(given & common))}
+    else:
+        found = {}
+        for text in sizes:
+            name, _, origin = text.partition("=")
+            found[name] = origin or name
+        found |= {name: name for name in sorted(given) if name not in found.values()}
+        for name, origin in found.items():
+            if origin not in common:
+                found[name] = _other_name(name, origin, varied, columns, set(found.values()))
+    if PROCESSES in found:
+        raise UsageError("fit: p is the number of processes; name the variable, as in --size n=p")
+    for name in found:
+        if not name.isidentifier():
+            raise UsageError(f"fit: {name!r} is no name of a variable")
+    return found
+
+
+def _other_name(
+    name: str,
+    origin: str,
+    varied: Sequence[str],
+    columns: Mapping[str, tuple[float, ...]],
+    taken: set[str],
+) -> str:
+    """Return the only number that varies, for a variable that the traces do not name so."""
+    free = [other for other in varied if other not in taken]
+    if name == origin and len({columns[other] for other in free}) == 1:
+        return free[0]
+    there = ", ".join(sorted(columns)) or "none"
+    raise UsageError(
+        f"fit: not every trace has a number {origin} among its arguments; the numbers that all "
+        f"have are: {there}. Name one of them, as in --size {name}=NAME, or give the value, as in "
+        f"--set {name}=2^20 or --set 'run-1024-*:{name}=1024'"
+    )
+
+
+def fit_and_print(
+    paths: Sequence[Path],
+    *,
+    sizes: Sequence[str] = (),
+    settings: Sequence[Setting] = (),
+    json: Path | None = None,
+    at: Sequence[Mapping[str, float]] = (),
+) -> None:
+    """Learn a model from traces, print it, and write it into a file.
+
+    Raises:
+        UsageError: as :func:`model_of_traces`; a file cannot be written; a point lacks a value.
+    """
+    model = model_of_traces(paths, sizes, settings)
+    points = [_complete(model, point) for point in at]
+    if json == Path("-"):
+        import json as text  # noqa: PLC0415
+
+        print(text.dumps(document(model), indent=1, ensure_ascii=False))
+        return
+    show_model(model, Console(), points)
+    if json is not None:
+        write_model(model, json)
+        Console().print(f"written into {json}", highlight=False, markup=False)
+
+
+def _complete(model: NodeModel, point: Mapping[str, float]) -> dict[str, float]:
+    for name in point:
+        if name not in model.measured:
+            raise UsageError(f"fit: there is no variable {name}")
+    for name, values in model.measured.items():
+        if name not in point and len(set(values)) > 1:
+            raise UsageError(f"fit: a point needs a value of {name}")
+    return {name: point.get(name, values[0]) for name, values in model.measured.items()}
+
+
+def predict_and_print(
+    path: Path,
+    nprocs: int,
+    values: Mapping[str, float],
+    machine: Machine | None,
+    *,
+    speed: str | None = None,
+    latency_s: float | None = None,
+    plot: Path | None = None,
+) -> tuple[NodePrediction, Scaling]:
+    """Predict a run by the model in a file, and print it.
+
+    Raises:
+        UsageError: the file is no model, a variable has no value, or the Machine lacks a
+            figure.
+    """
+    model = read_model(path)
+    prediction = predict_nodes(model, nprocs, values, machine, speed=speed, latency_s=latency_s)
+    found = scaling(prediction)
+    show_prediction(prediction, found, Console())
+    if plot is not None:
+        found.plot(plot)
+        Console().print(f"drawn in {plot}", highlight=False, markup=False)
+    return prediction, found

@@ -1,0 +1,390 @@
+"""Node models: closed forms of supersteps and h from small runs, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import bsplib
+from bsplib.errors import UsageError
+from bsplib.machine import Machine
+from bsplib.recording.trace import read_trace
+from profiler.models.nodes import (
+    ModelError,
+    fit_nodes,
+    model_of_traces,
+    predict_nodes,
+    read_model,
+    scaling,
+    write_model,
+)
+from profiler.models.nodes.document import document
+from profiler.models.nodes.settle import words
+
+SIZES, PROCESSES = (64, 256, 1024), (2, 4, 8, 16)
+TERMS = ("chains", 0, "laws", "h", "pieces", 0, "forms", 0, "terms")
+
+
+def gather(bsp, n):
+    """Send everything to process 0, n/p numbers from each: h = 8 n (p - 1) / p."""
+    if bsp.pid:
+        bsp.send(0, np.zeros(n // bsp.nprocs))
+    bsp.sync()
+
+
+def recursion(bsp, n):
+    """Send n/p numbers to a partner in each of log2(p) supersteps."""
+    distance = 1
+    while distance < bsp.nprocs:
+        bsp.send(bsp.pid ^ distance, np.zeros(n // bsp.nprocs))
+        bsp.sync()
+        distance *= 2
+
+
+def square(bsp, n):
+    """Send p - 1 numbers to each other process: h = 8 (p - 1)^2."""
+    for other in range(bsp.nprocs):
+        if other != bsp.pid:
+            bsp.send(other, np.zeros(bsp.nprocs - 1))
+    bsp.sync()
+
+
+def three(bsp, n):
+    """Three kinds of h-relations, and twice a last superstep."""
+    gather(bsp, n)
+    recursion(bsp, n)
+    square(bsp, n)
+    for _ in range(2):
+        bsp.sync()
+
+
+def chosen(bsp, n):
+    """Let the Machine choose the stages of a broadcast."""
+    bsp.broadcast(np.zeros(n))
+
+
+@pytest.fixture
+def record(tmp_path):
+    """Run on virtual processors; return the run with its variables and seed."""
+
+    def record_it(main, n, nprocs, *args, seed=(), **more):
+        path = tmp_path / f"{n}_{nprocs}_{'_'.join(map(str, seed))}.bsp"
+        path.unlink(missing_ok=True)
+        bsplib.run(main, n, *args, nprocs=nprocs, backend="sim", profile=path, **more)
+        return read_trace(path).runs[0], {"n": float(n)}, seed
+
+    return record_it
+
+
+def learnt(record, main, sizes=SIZES, processes=PROCESSES, **more):
+    return fit_nodes([record(main, n, p, **more) for n in sizes for p in processes])
+
+
+def laws(model, quantity):
+    """The laws by the function that contains the cost centre."""
+    return {
+        model.nodes[each.chain[-2]].name: each.law(quantity).text
+        for each in model.chains
+        if model.nodes[each.chain[-1]].sync == "sync"
+    }
+
+
+def the_law(model, quantity):
+    (law,) = laws(model, quantity).values()
+    return law
+
+
+def test_supersteps_and_h_get_their_exact_forms(record):
+    model = learnt(record, three)
+    assert laws(model, "supersteps") == {
+        "gather": "1",
+        "recursion": "log2(p)",
+        "square": "1",
+        "three": "2",
+    }
+    assert laws(model, "h") == {
+        "gather": "8*n*(p - 1)/p",
+        "recursion": "8*n*log2(p)/p",
+        "square": "8*(p - 1)**2",
+        "three": "0",
+    }
+
+
+def test_exact_forms_give_the_values_of_a_run_that_was_not_fitted(record):
+    model = learnt(record, three)
+    large, values, _ = record(three, 4096, 64)
+    there = learnt_from([(large, values, ())])
+    point = {"n": 4096.0, "p": 64.0}
+    for leaf, chains in model.leaves().items():
+        for quantity in ("supersteps", "h"):
+            expected = there.values(there.leaves()[leaf], quantity, point).value
+            assert model.values(chains, quantity, point).value == expected
+
+
+def learnt_from(runs):
+    return fit_nodes(runs)
+
+
+def test_processes_that_are_no_powers_of_two_get_rounded_forms(record):
+    def main(bsp, n):
+        for _ in range((bsp.nprocs - 1).bit_length()):
+            bsp.sync()
+
+    model = learnt(record, main, processes=(2, 3, 5, 8, 9))
+    (chains,) = [
+        chains for leaf, chains in model.leaves().items() if model.nodes[leaf].sync == "sync"
+    ]
+    assert model.values(chains, "supersteps", {"n": 64.0, "p": 100.0}).value == 7
+
+
+def test_what_two_numbers_of_processes_do_not_tell_apart_is_refused_with_the_run_that_would(record):
+    def main(bsp, n):
+        for _ in range(bsp.nprocs - 1):  # 1 and 3 supersteps: also log2(p) (log2(p) + 1) / 2
+            bsp.sync()
+
+    model = learnt(record, main, processes=(2, 4))
+    (found,) = (found for found in model.refused().values() if found[0][0] == "supersteps")
+    quantity, law = found[0]
+    assert quantity == "supersteps"
+    assert "(p - 1)" in law.why
+    assert "log2(p)*(log2(p) + 1)/2" in law.why
+    assert words(law.settle) == "n = 64, p = 8"
+    settled = learnt(record, main, processes=(2, 4, 8))
+    assert the_law(settled, "supersteps") == "(p - 1)"
+
+
+def test_a_form_that_no_run_tests_is_refused_with_runs_that_would(record):
+    def main(bsp, n):
+        for _ in range({64: 3, 256: 7, 1024: 8}[n]):
+            bsp.sync()
+
+    model = learnt(record, main)
+    ((leaf, found),) = model.refused().items()
+    quantity, law = found[0]
+    assert (quantity, law.kind) == ("supersteps", "refused")
+    assert {point["n"] for point in law.settle} == {128.0, 512.0}
+    value = model.values(model.leaves()[leaf], "supersteps", {"n": 4096.0, "p": 8.0})
+    assert not value.is_known
+
+
+def test_the_stages_of_a_broadcast_change_where_the_model_says(record):
+    machine = Machine("made up", "by hand", g=1e-9, l=8e-6)  # two stages where 8 n (p - 2) > 8000
+    model = learnt(record, chosen, sizes=(16, 64, 256, 1024), machine=machine)
+    (each,) = [each for each in model.chains if model.nodes[each.chain[-1]].sync == "sync"]
+    one, two = each.law("supersteps").pieces
+    assert (one.forms[0].text, two.forms[0].text) == ("1", "2")
+    assert any(w.quantity == "n*(p - 2)" and w.low <= 1000 <= w.high for w in two.where)
+    one, two = each.law("h").pieces
+    assert (one.forms[0].text, two.forms[0].text) == ("8*n*(p - 1)", "16*n*(p - 1)/p")
+    large = {"n": 4096.0, "p": 64.0}
+    assert model.values([each], "h", large).value == 2 * 8 * 4096 * 63 / 64
+
+
+def test_between_the_runs_on_both_sides_of_a_bound_nothing_is_said(record):
+    machine = Machine("made up", "by hand", g=1e-9, l=8e-6)
+    model = learnt(record, chosen, sizes=(16, 64, 256, 1024), machine=machine)
+    (each,) = [each for each in model.chains if model.nodes[each.chain[-1]].sync == "sync"]
+    value = model.values([each], "supersteps", {"n": 1000.0, "p": 3.0})
+    assert not value.is_known
+    assert value.settle
+
+
+def test_one_number_of_processes_says_nothing_of_others(record):
+    model = learnt(record, gather, processes=(4,))
+    (each,) = [each for each in model.chains if model.nodes[each.chain[-1]].sync == "sync"]
+    assert model.values([each], "h", {"n": 4096.0, "p": 4.0}).value == 8 * 4096 * 3 / 4
+    elsewhere = model.values([each], "h", {"n": 4096.0, "p": 8.0})
+    assert elsewhere.why == "p is 4 in all runs; what depends on it is not known"
+
+
+def test_data_give_a_form_with_a_band_that_holds_the_truth(record):
+    def main(bsp, n, seed):
+        own = np.random.default_rng([seed, bsp.pid]).integers(0, bsp.nprocs, n // bsp.nprocs)
+        for other, count in enumerate(np.bincount(own, minlength=bsp.nprocs)):
+            if other != bsp.pid:
+                bsp.send(other, np.zeros(count))
+        bsp.sync()
+
+    sizes, seeds = (4096, 16384, 65536), (1, 2, 3)
+    runs = [record(main, n, p, s, seed=(s,)) for n in sizes for p in PROCESSES for s in seeds]
+    model = fit_nodes(runs)
+    (each,) = [each for each in model.chains if model.nodes[each.chain[-1]].sync == "sync"]
+    law = each.law("h")
+    assert law.kind == "fitted"
+    point = {"n": 262144.0, "p": 32.0}
+    value = model.values([each], "h", point)
+    there = fit_nodes([record(main, 262144, 32, 7, seed=(7,))])
+    (other,) = [each for each in there.chains if there.nodes[each.chain[-1]].sync == "sync"]
+    truth = there.values([other], "h", point).value
+    assert value.low < truth < value.high
+    assert value.value == pytest.approx(truth, rel=0.05)
+
+
+def test_repeats_count_with_their_least_computation(record):
+    def main(bsp, n, slow):
+        bsp.charge(3e-3 if slow == bsp.pid else 1e-3)
+        bsp.sync()
+
+    model = fit_nodes([record(main, n, 2, slow) for n in (1, 2, 3, 4) for slow in (0, 1, 0)])
+    (each,) = [each for each in model.chains if model.nodes[each.chain[-1]].sync == "sync"]
+    assert model.runs == 12
+    assert model.values([each], "comp", {"n": 2.0, "p": 2.0}).value == pytest.approx(1e-3, rel=1e-6)
+
+
+def test_a_superstep_that_ends_at_two_places_counts_once_in_the_time(record):
+    def main(bsp, n):
+        if bsp.pid:
+            bsp.sync()
+        else:
+            bsp.sync()
+
+    model = learnt(record, main)
+    machine = Machine("made up", "by hand", g=0.0, l=1.0)
+    prediction = predict_nodes(model, 64, {"n": 64}, machine, speed="1x")
+    assert prediction.total.sync_s == 1
+    shown = [each.law("supersteps").text for each in model.chains]
+    assert shown.count("1") == 2
+
+
+def worker(bsp, n):
+    bsp.charge(1e-9 * n / bsp.nprocs)
+    bsp.sync()
+    collect(bsp)
+
+
+def collect(bsp):
+    if bsp.pid:
+        bsp.send(0, np.zeros(8))
+    bsp.sync()
+
+
+def test_a_prediction_adds_up_and_names_the_cause_of_the_roll_off(record):
+    model = learnt(record, worker, sizes=(2**16, 2**18, 2**20))
+    machine = Machine("made up", "by hand", g=1e-9, l=1e-6)
+    prediction = predict_nodes(model, 128, {"n": 2**24}, machine, speed="1x")
+    comp, transfer = 1e-9 * 2**24 / 128, 64 * 127 * 1e-9
+    assert prediction.total.total_s == pytest.approx(comp + transfer + 2e-6, rel=1e-6)
+    leaves = model.leaves()
+    assert sum(prediction.nodes[leaf].total_s for leaf in leaves) == prediction.total.total_s
+    found = scaling(prediction)
+    assert found.roll_off == pytest.approx(np.sqrt(2**24 / 64), rel=0.05)  # where the sum is least
+    assert model.nodes[prediction.critical_path[1]].kind == "cost_centre"
+    assert found.cause is not None
+    caller = next(each.chain[-2] for each in model.chains if each.chain[-1] == found.cause)
+    assert model.nodes[caller].name == "collect"
+    assert f"more than {found.roll_off} processes no longer help" in str(prediction)
+
+
+def test_a_machine_without_a_figure_asks_for_it(record):
+    model = learnt(record, gather)
+    machine = Machine("made up", "by hand", g=1e-9, l=None)
+    with pytest.raises(UsageError, match="made up has no l"):
+        predict_nodes(model, 64, {"n": 64}, machine, speed="1x")
+    with pytest.raises(UsageError, match="n has no value; give one as in --set n="):
+        predict_nodes(model, 64)
+    with pytest.raises(UsageError, match="there is no variable m; the variables are: n"):
+        predict_nodes(model, 64, {"m": 3})
+
+
+# -- the file -------------------------------------------------------------------------------------
+
+
+def test_a_model_that_was_written_is_read_again(record, tmp_path):
+    model = learnt(record, three)
+    write_model(model, tmp_path / "model.json")
+    assert read_model(tmp_path / "model.json") == model
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "text"),
+    [
+        (("format",), "other", "its format is not"),
+        (("version",), 2, "it has version 2, and this program reads version 1"),
+        (("runs",), -1, "runs is no number of runs"),
+        (("chains",), [], "it has no chains"),
+        (("chains", 0, "nodes"), [0, 99], "a chain has nodes that do not exist"),
+        (("chains", 0, "laws", "h", "kind"), "guessed", "a law has no such kind"),
+        (("chains", 0, "laws", "h", "reach"), [1], "a reach is not complete"),
+        (("variables", "p"), {"values": []}, "the variables have not as many values each"),
+        (("variables", "n", "values", 0), 1e999, "is no JSON"),
+        (("nodes", 0, 0), "<script>", "an id is wrong"),
+        (
+            ("chains", 0, "laws", "h", "pieces", 0, "forms", 0, "terms"),
+            [["1e999", "n"]],
+            "is no fraction",
+        ),
+        (
+            ("chains", 0, "laws", "h", "pieces", 0, "forms", 0, "terms"),
+            [["1", "__import__('os')"]],
+            "is not allowed",
+        ),
+        (
+            ("chains", 0, "laws", "h", "pieces", 0, "forms", 0, "terms"),
+            [["1", "q"]],
+            "q has no value",
+        ),
+    ],
+)
+def test_a_file_that_is_no_model_gets_a_sentence(record, tmp_path, place, value, text):
+    found = json.loads(json.dumps(document(learnt(record, gather, processes=(2, 4)))))
+    inside = found
+    for step in place[:-1]:
+        inside = inside[step]
+    inside[place[-1]] = value
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(found))
+    with pytest.raises(ModelError, match=text.replace("(", r"\(")) as error:
+        read_model(path)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"[" * 100_000, b"\xff\xfe", b"12", b'{"format": 1}'])
+def test_a_file_that_is_no_document_gets_a_sentence(tmp_path, content):
+    path = tmp_path / "model.json"
+    path.write_bytes(content)
+    with pytest.raises(ModelError, match="is no node model"):
+        read_model(path)
+
+
+# -- traces ---------------------------------------------------------------------------------------
+
+
+def traces(tmp_path, main, sizes=SIZES, processes=PROCESSES):
+    paths = []
+    for n in sizes:
+        for p in processes:
+            paths.append(tmp_path / f"run-{n}-{p}.bsp")
+            bsplib.run(main, n, nprocs=p, backend="sim", profile=paths[-1])
+    return paths
+
+
+def test_the_arguments_of_main_are_the_variables(tmp_path):
+    model = model_of_traces(traces(tmp_path, gather))
+    assert model.variables == ["n"]
+    assert the_law(model, "h") == "8*n*(p - 1)/p"
+
+
+def test_a_variable_may_have_another_name(tmp_path):
+    model = model_of_traces(traces(tmp_path, gather), sizes=["m"])
+    assert the_law(model, "h") == "8*m*(p - 1)/p"
+    assert "m = 64, 256, 1024 (n of the program)" in str(model)
+
+
+def test_values_that_traces_do_not_have_can_be_given(tmp_path):
+    paths = traces(tmp_path, gather)
+    settings = [(f"run-{n}-*", {"words": 2.0 * n}) for n in SIZES]
+    model = model_of_traces(paths, sizes=["words"], settings=settings)
+    assert the_law(model, "h") == "4*words*(p - 1)/p"
+
+
+def test_a_variable_without_a_value_is_asked_for(tmp_path):
+    with pytest.raises(UsageError, match="not every trace has a number k among its arguments"):
+        model_of_traces(traces(tmp_path, gather, (64,)), sizes=["k"])
+
+
+def test_runs_of_different_programs_are_refused(tmp_path):
+    paths = traces(tmp_path, gather, (64,), (2,)) + traces(tmp_path, square, (128,), (2,))
+    with pytest.raises(UsageError, match="the runs are of different programs"):
+        model_of_traces(paths)
