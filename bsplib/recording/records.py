@@ -181,8 +181,8 @@ class Run:
     directory), backend, host, cores, versions, core (``bsplib.core.BUILD``), started
     (ISO 8601), error, machine; machine_given: whether the program named the machine;
     cpu_measured: whether records have CPU time. Where the processes may be on several hosts:
-    hosts (names by pid), cores (of all hosts together) and clock_bounds_s (by host: the greatest possible error of its times
-    against those of process 0, in seconds)."""
+    hosts (names by pid), cores (of all hosts together) and clock_bounds_s (by host: the
+    greatest possible error of its times against those of process 0, in seconds)."""
     derived: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What the profiler computed from the records, by name; only if they are read-only."""
 
