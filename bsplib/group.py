@@ -137,6 +137,9 @@ class Group(SubGroups):
 
     # -- enquiry ----------------------------------------------------------------------
 
+    def __repr__(self) -> str:
+        return f"<Group {self._pid} of {self._nprocs}, superstep {self._superstep}>"
+
     def time(self) -> float:
         """Return the seconds since the run began: since the barrier before ``main``.
 

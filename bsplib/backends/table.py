@@ -77,6 +77,12 @@ def _launch_sim(work: Work, options: Options) -> Report:
     return launch(work, options)
 
 
+def _keep_sim(options: Options) -> KeptProcesses:
+    from bsplib.backends.sim.launch import keep  # noqa: PLC0415
+
+    return keep(options)
+
+
 def _launch_mpi(work: Work, options: Options) -> Report:
     from bsplib.backends.mpi.launch import launch  # noqa: PLC0415
 
@@ -140,6 +146,7 @@ register(
         name="sim",
         summary="virtual processors in one process",
         launch=_launch_sim,
+        keep=_keep_sim,
         most_processes=4096,
         usual_processes=own_cores,
         machine="ideal",

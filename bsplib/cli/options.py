@@ -17,11 +17,15 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 backend_option = click.option(
     "--backend",
     type=click.Choice(backends.names()),
+    envvar="BSP_BACKEND",
+    show_envvar=True,
     help=backends.summary(),
 )
 machine_option = click.option(
     "--machine",
     metavar="NAME",
+    envvar="BSP_MACHINE",
+    show_envvar=True,
     help="Machine whose parameters price the communication of virtual processors.",
 )
 run_option = click.option(

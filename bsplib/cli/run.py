@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import runpy
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import click
@@ -23,29 +26,66 @@ from bsplib.running.speedup import run_with_speedup
 from bsplib.sentences import as_sentence
 
 
+def _existing(context: click.Context, parameter: click.Parameter, script: str) -> str:
+    """Check that a script exists; the name of a module stays as it is."""
+    if not context.params.get("is_module"):
+        click.Path(exists=True, dir_okay=False).convert(script, parameter, context)
+    return script
+
+
 @click.command("run", context_settings={"allow_interspersed_args": False})
-@click.option("-n", "--nprocs", type=click.IntRange(1), help="Number of processes.")
+@click.option(
+    "-n",
+    "--nprocs",
+    type=click.IntRange(1),
+    envvar="BSP_NPROCS",
+    show_envvar=True,
+    help="Number of processes.",
+)
 @backend_option
-@click.option("--profile", type=TRACE, help="Record the run in this trace file.")
+@click.option(
+    "--profile",
+    type=TRACE,
+    envvar="BSP_PROFILE",
+    show_envvar=True,
+    help="Record the run in this trace file.",
+)
 @machine_option
 @click.option(
     "--check",
     is_flag=True,
+    envvar="BSP_CHECK",
+    show_envvar=True,
     help="Report transfers that overlap and arrays that change before the sync.",
 )
 @click.option(
     "--mpiexec",
     envvar="BSP_MPIEXEC",
+    show_envvar=True,
     metavar="COMMAND",
     help="Command that starts the processes of --backend mpi, such as 'srun --mpi=pmix'.",
 )
-@click.option("--timeout", type=float, metavar="SECONDS", help="End a run that takes longer.")
+@click.option(
+    "--timeout",
+    type=float,
+    metavar="SECONDS",
+    envvar="BSP_TIMEOUT",
+    show_envvar=True,
+    help="End a run that takes longer.",
+)
 @click.option(
     "--speedup",
     is_flag=True,
     help="Run SCRIPT once more on one virtual processor, and print the speed-up T(1)/T(P).",
 )
-@click.argument("script", type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "-m",
+    "--module",
+    "is_module",
+    is_flag=True,
+    help="SCRIPT is the name of a module, such as apps.broadcast, as for python -m.",
+)
+@click.argument("script", callback=_existing)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def command(  # noqa: PLR0913, PLR0917  # each is an option
     nprocs: int | None,
@@ -56,13 +96,15 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     mpiexec: str | None,
     timeout: float | None,
     speedup: bool,
+    is_module: bool,
     script: str,
     arguments: tuple[str, ...],
 ) -> None:
     """Run SCRIPT, a Python file that calls bsplib.run, with ARGUMENTS.
 
-    The options override the arguments that the script gives to bsplib.run. Each line
-    that a process prints begins with its pid. With --backend sim, the virtual time of
+    The options override the arguments that the script gives to bsplib.run; so do the
+    environment variables named below, where an option is not given. Each line that a
+    process prints begins with its pid. With --backend sim, the virtual time of
     the run and the total computation of all processes are printed at the end.
     """
     launch.overrides.nprocs = nprocs
@@ -81,9 +123,12 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     launch.overrides.label = True
     launch.overrides.report_times = _print_times
     sys.argv = [script, *arguments]
-    _put_first(Path(script).absolute().parent)
+    _put_first(Path.cwd() if is_module else Path(script).absolute().parent)
     _enter(backend, mpiexec)
-    _run_script(script, speedup=speedup)
+    if is_module:
+        _run_script(_file_of(script), partial(_run_module, script), speedup=speedup)
+    else:
+        _run_script(script, partial(_run_file, script), speedup=speedup)
     if profile is not None and is_begun(profile):
         click.echo(f"recorded in {profile}: bsp report {profile}, bsp view {profile}", err=True)
 
@@ -108,14 +153,45 @@ def _put_first(folder: Path) -> None:
         sys.path[0] = str(folder)
 
 
-def _run_script(script: str, *, speedup: bool) -> None:
+def _file_of(module: str) -> str:
+    """Return the file that ``python -m`` runs for a module."""
+    try:
+        spec = importlib.util.find_spec(module)
+        if spec is not None and spec.submodule_search_locations is not None:
+            spec = importlib.util.find_spec(f"{module}.__main__")
+    except (ImportError, ValueError) as error:
+        raise click.ClickException(f"{module!r} is no module that can be run: {error}") from None
+    if spec is None or spec.origin is None:
+        raise click.ClickException(
+            f"there is no module {module!r} that can be run; name it as in an import, without .py, "
+            f"from the folder in which its package is"
+        )
+    return spec.origin
+
+
+def _run_file(script: str) -> None:
+    runpy.run_path(script, run_name="__main__")
+
+
+def _run_module(module: str) -> None:
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+def _run_script(file: str, run: Callable[[], None], *, speedup: bool) -> None:
+    """Run the program of a file.
+
+    Args:
+        file: with the frames of the program, for tracebacks.
+        run: runs it.
+        speedup: run it once more on one processor.
+    """
     try:
         if speedup:
-            run_with_speedup(script, lambda line: click.echo(line, err=True))
+            run_with_speedup(run, lambda line: click.echo(line, err=True))
         else:
-            runpy.run_path(script, run_name="__main__")
+            run()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # the script may raise any
-        sys.exit(show_error(error, script))
+        sys.exit(show_error(error, file))
 
 
 def _print_times(times: Times) -> None:

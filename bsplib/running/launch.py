@@ -20,6 +20,7 @@ from bsplib.group import Group
 from bsplib.machine import Machine
 from bsplib.recording.recording import Recording
 from bsplib.running.failures import trim
+from bsplib.running.messages import logged
 from bsplib.running.options import BackendName, RunOptions, StartMethod, Wait
 from bsplib.running.parameters import numbers_among
 from bsplib.running.prices import MachinePrices
@@ -203,9 +204,11 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
     task = Task(main, args, kwargs, draw(), conditions)
     target = overrides.profile or profile or overrides.profile_else
     try:
-        if target is None or not overrides.records:
-            return _launch(task, setting)
-        return _run_recorded(task, setting, Path(target).absolute())
+        with logged(task, setting):
+            if target is None or not overrides.records:
+                return _launch(task, setting)
+            path = Path(target).absolute()
+            return run_recorded(task, setting, path, lambda task: _launch(task, setting))
     except BaseException as error:
         trim(error)
         raise
@@ -213,7 +216,7 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
 
 def _launch(task: Task, setting: Setting) -> list[Any]:
     backend = backends.find(setting.backend)
-    options = _options(setting, virtual=backend.is_virtual)
+    options = options_of(setting)
     work = TaskWork(task, spread=backend.is_spread)
     report = report_of(lambda: backend.launch(work, options), setting.timeout)
     if report.times is not None and overrides.report_times is not None:
@@ -221,7 +224,8 @@ def _launch(task: Task, setting: Setting) -> list[Any]:
     return values(report)
 
 
-def _options(setting: Setting, *, virtual: bool) -> Options:
+def options_of(setting: Setting) -> Options:
+    """Return what a backend has to know of a run or of a pool."""
     options = Options(
         nprocs=setting.nprocs,
         start_method=setting.start_method,
@@ -229,21 +233,30 @@ def _options(setting: Setting, *, virtual: bool) -> Options:
         timeout=setting.timeout,
         seed=setting.seed,
     )
-    if not virtual:
+    if not backends.find(setting.backend).is_virtual:
         return options
     machine = setting.machine
     scale = time_scale(machine, setting.nprocs)
     return replace(options, scale=scale, prices=MachinePrices(machine))
 
 
-def _run_recorded(task: Task, setting: Setting, path: Path) -> list[Any]:
-    """Run with records, and write the trace however the run ends."""
+def run_recorded(
+    task: Task, setting: Setting, path: Path, launch: Callable[[Task], list[Any]]
+) -> list[Any]:
+    """Run with records, and write the trace however the run ends.
+
+    Args:
+        task: the program.
+        setting: options of the run.
+        path: of the trace.
+        launch: runs a task, and returns its results.
+    """
     meta = _meta(task, setting)
     spread = backends.find(setting.backend).is_spread
     recording = Recording(path, setting.nprocs, meta, spread=spread)
     try:
         recorded = task.conditions._replace(records=recording.destination, cpu=meta["cpu_measured"])
-        results = _launch(task._replace(conditions=recorded), setting)
+        results = launch(task._replace(conditions=recorded))
     except BaseException as error:
         recording.end(error)
         raise

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from multiprocessing.util import Finalize
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, Self, TypeVar, TypeVarTuple, overload
 
 from bsplib.backends import table as backends
-from bsplib.backends.launching import KeptProcesses, Options
+from bsplib.backends.launching import KeptProcesses
 from bsplib.backends.signals import held_back
 from bsplib.errors import UsageError
 from bsplib.group import Group
 from bsplib.machine import Machine
+from bsplib.recording.output_file import obstacle
 from bsplib.running.failures import trim
+from bsplib.running.launch import options_of, run_recorded
+from bsplib.running.messages import logged
 from bsplib.running.options import BackendName, StartMethod, Wait
 from bsplib.running.program import check_program
 from bsplib.running.results import report_of, values
@@ -39,16 +44,19 @@ class Pool:
 
     Args:
         nprocs: number of processes; the cores that this process may use if None.
-        backend: ``"shm"`` or ``"mpi"``, as for :func:`bsplib.run`.
+        backend: as for :func:`bsplib.run`. Virtual processors (``"sim"``) are made anew for each
+            run, which takes no time.
+        profile: file to record all runs of the pool in, as for :func:`bsplib.run`.
         machine: as for :func:`bsplib.run`.
         check: as for :func:`bsplib.run`.
         wait: as for :func:`bsplib.run`.
         start_method: as for :func:`bsplib.run`.
+        sim_seed: as for :func:`bsplib.run`.
 
     Raises:
         ProcessRangeError: ``nprocs`` is less than 1, or more than the backend can have.
-        UsageError: there is no such backend, Machine, way to wait or start method, or the
-            backend has no pools.
+        UsageError: there is no such backend, Machine, way to wait or start method, the
+            backend has no pools, or no trace can be written at ``profile``.
     """
 
     def __init__(
@@ -56,10 +64,12 @@ class Pool:
         nprocs: int | None = None,
         *,
         backend: BackendName = "shm",
+        profile: str | os.PathLike[str] | None = None,
         machine: Machine | str | None = None,
         check: bool = False,
         wait: Wait = "auto",
         start_method: StartMethod | None = None,
+        sim_seed: int = 0,
     ) -> None:
         self._setting: Setting = choose(
             backend=backend,
@@ -68,7 +78,11 @@ class Pool:
             check=check,
             wait=wait,
             start_method=start_method,
+            seed=sim_seed,
         )
+        self._profile = None if profile is None else Path(profile).absolute()
+        if self._profile is not None and (reason := obstacle(self._profile)):
+            raise UsageError(f"profile: {reason}")
         found = backends.find(backend)
         self._spread = found.is_spread
         if found.keep is None:
@@ -151,15 +165,25 @@ class Pool:
             self._thread = threading.get_ident()
             try:
                 processes = self._ready()
-                work = TaskWork(task, spread=self._spread)
-                report = report_of(lambda: processes.run(work, seconds), seconds)
+                with logged(task, self._setting):
+                    return self._do(task, processes, seconds)
             except BaseException as error:
                 self._end()
                 trim(error)
                 raise
             finally:
                 self._thread = 0
-        return values(report)
+
+    def _do(self, task: Task, processes: KeptProcesses, seconds: float | None) -> list[Any]:
+        """Do a task, with records if they are wanted; return what ``main`` returned."""
+
+        def launch(task: Task) -> list[Any]:
+            work = TaskWork(task, spread=self._spread)
+            return values(report_of(lambda: processes.run(work, seconds), seconds))
+
+        if self._profile is None:
+            return launch(task)
+        return run_recorded(task, self._setting, self._profile, launch)
 
     def close(self) -> None:
         """End the processes, after the runs that other threads are in.
@@ -196,7 +220,7 @@ class Pool:
         setting = self._setting
         keep = backends.find(setting.backend).keep
         assert keep is not None  # checked before
-        made = keep(Options(setting.nprocs, setting.start_method, setting.wait))
+        made = keep(options_of(setting))
         try:
             made.start()
         except BaseException:

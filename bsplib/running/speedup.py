@@ -7,7 +7,6 @@ script is run once more with nprocs = 1 on the same Machine.
 
 from __future__ import annotations
 
-import runpy
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
@@ -18,32 +17,33 @@ from bsplib.backends.launching import Times
 from bsplib.running import launch
 
 _Say = Callable[[str], object]
+_Run = Callable[[], None]
 
 
-def run_with_speedup(script: str, say: _Say) -> None:
+def run_with_speedup(run: _Run, say: _Say) -> None:
     """Run a script, then run it on one processor, and print the speedup of each of its runs.
 
     The second time nothing is recorded, and what the script prints is dropped; files
     that it writes are written again.
 
     Args:
-        script: path of the script; ``sys.argv`` is set already.
+        run: runs the script; ``sys.argv`` is set already.
         say: called with each line to be printed.
 
     Raises:
         BaseException: what the script raised the first time.
     """
     parallel: list[Times] = []
-    status = _run(script, parallel)
+    status = _run(run, parallel)
     if status is not None and status.code not in (None, 0):
         raise status
-    for line in _compared(script, parallel):
+    for line in _compared(run, parallel):
         say(line)
     if status is not None:
         raise status
 
 
-def _run(script: str, times: list[Times]) -> SystemExit | None:
+def _run(run: _Run, times: list[Times]) -> SystemExit | None:
     """Run a script and keep its virtual times; return how it exited, if it did."""
     before = launch.overrides.report_times
 
@@ -54,7 +54,7 @@ def _run(script: str, times: list[Times]) -> SystemExit | None:
 
     launch.overrides.report_times = report
     try:
-        runpy.run_path(script, run_name="__main__")
+        run()
     except SystemExit as status:
         return status
     finally:
@@ -62,13 +62,13 @@ def _run(script: str, times: list[Times]) -> SystemExit | None:
     return None
 
 
-def _compared(script: str, parallel: Sequence[Times]) -> list[str]:
+def _compared(run: _Run, parallel: Sequence[Times]) -> list[str]:
     """Return a line for each run of the script, or one that says why there is no speedup."""
     if not parallel:
         option = " or ".join(f"--backend {name}" for name in backends.virtual_names())
         return [f"no speedup: the script ran nothing on virtual processors; use {option}"]
     alone: list[Times] = []
-    if (reason := _run_alone(script, alone)) is not None:
+    if (reason := _run_alone(run, alone)) is not None:
         return [f"no speedup: with nprocs = 1 the script {reason}"]
     if len(alone) != len(parallel):
         return [
@@ -78,7 +78,7 @@ def _compared(script: str, parallel: Sequence[Times]) -> list[str]:
     return [_line(*pair) for pair in zip(alone, parallel, strict=True)]
 
 
-def _run_alone(script: str, times: list[Times]) -> str | None:
+def _run_alone(run: _Run, times: list[Times]) -> str | None:
     """Run a script with one process; return why it did not end well, or None."""
     before = launch.overrides
     launch.overrides = replace(
@@ -86,7 +86,7 @@ def _run_alone(script: str, times: list[Times]) -> str | None:
     )
     try:
         with redirect_stdout(StringIO()):
-            status = _run(script, times)
+            status = _run(run, times)
     except Exception as error:  # noqa: BLE001  # any error means only that there is no speedup
         return f"ended by {type(error).__name__}: {error}"
     finally:

@@ -361,3 +361,60 @@ def test_view_of_what_is_no_trace_is_one_sentence(ask, program, tmp_path):
     assert result.exit_code == 1
     assert "program.py: is no trace" in one_sentence(result)
     assert not (tmp_path / "page.html").exists()
+
+
+# -- modules, environment variables, completion --------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["program", "package", "package.program"])
+def test_run_takes_the_name_of_a_module(bsp, program, tmp_path, name):
+    (tmp_path / "package").mkdir()
+    for file in ("__init__.py", "__main__.py", "program.py"):
+        (tmp_path / "package" / file).write_text("" if "init" in file else PROGRAM)
+    done = bsp("run", "-n", "3", "--profile", "run.bsp", "-m", name, "-x", "y")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "arguments ['-x', 'y']"
+    assert sum("hello from" in line for line in done.stdout.splitlines()) == 6
+    first, _ = read_trace(tmp_path / "run.bsp").runs
+    assert first.meta["program"] == ("package" if name == "package" else "program.py")
+
+
+def test_an_error_of_a_module_shows_the_traceback_from_its_file_on(bsp, script):
+    script("import bsplib\ndef main(bsp):\n    1 / 0\nbsplib.run(main, nprocs=1)\n", "wrong.py")
+    done = bsp("run", "-m", "wrong")
+    assert done.returncode == 1
+    assert "ZeroDivisionError" in done.stderr
+    assert "runpy" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("nothing", "there is no module 'nothing' that can be run"),
+        ("program.py", "'program.py' is no module that can be run"),
+        ("json", "there is no module 'json' that can be run"),
+    ],
+)
+def test_what_is_no_module_is_one_sentence(bsp, program, name, words):
+    done = bsp("run", "-m", name)
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: ")
+    assert words in done.stderr
+
+
+def test_environment_variables_stand_for_options_that_are_not_given(bsp, program, monkeypatch):
+    monkeypatch.setenv("BSP_NPROCS", "3")
+    monkeypatch.setenv("BSP_BACKEND", "sim")
+    given = bsp("run", "-n", "1", program).stdout
+    assert given.count("hello from") == 2
+    assert bsp("run", program).stdout.count("hello from") == 6
+    monkeypatch.setenv("BSP_NPROCS", "many")
+    assert "BSP_NPROCS" in bsp("run", "--help").stdout
+    done = bsp("run", program)
+    assert done.returncode == 2
+    assert "'many' is not a valid integer range" in done.stderr
+
+
+def test_the_shell_can_complete_commands(bsp, monkeypatch):
+    monkeypatch.setenv("_BSP_COMPLETE", "bash_source")
+    assert "_bsp_completion" in bsp().stdout

@@ -18,7 +18,11 @@ import numpy as np
 import pytest
 
 import bsplib
+from bsplib import core
+from bsplib.recording.trace import read_trace
 from bsplib.running import launch
+
+from .pipes_backend import PIPES
 
 DEADLINE_S = 30
 METHODS = multiprocessing.get_all_start_methods()
@@ -532,3 +536,112 @@ def test_processes_of_a_pool_that_nobody_has_any_more_end():
     del pool
     gc.collect()
     assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
+
+
+# -- what a pool is told, as a run is ------------------------------------------------------------
+
+
+def sums(bsp, n):
+    x = bsp.zeros(bsp.nprocs, int)
+    bsp.put(0, n, x, offset=bsp.pid)
+    bsp.sync()
+    return int(x.sum())
+
+
+@pytest.mark.parametrize("kind", ["shm", "sim"])
+def test_the_runs_of_a_pool_are_recorded_in_one_trace(tmp_path, kind):
+    path = tmp_path / "pool.bsp"
+    with bsplib.Pool(2, backend=kind, profile=path, machine="ideal") as pool:
+        assert [pool.run(sums, n) for n in (1, 2, 3)] == [[2, 0], [4, 0], [6, 0]]
+        with pytest.raises(ZeroDivisionError):
+            pool.run(lambda bsp: 1 / 0)
+        assert pool.run(sums, 4) == [8, 0]
+    runs = read_trace(path).runs
+    assert [run.meta["main"] for run in runs[:3]] == ["sums"] * 3
+    assert [run.nprocs for run in runs] == [2] * 5
+    assert runs[0].meta["machine"]["name"] == "ideal"
+    assert "ZeroDivisionError" in runs[3].meta["error"]
+    assert [len(run.records) for run in (runs[0], runs[4])] == [4, 4]
+
+
+def test_a_trace_that_cannot_be_written_is_an_error_when_the_pool_is_made(tmp_path):
+    with pytest.raises(bsplib.UsageError, match=r"^profile: .*nowhere"):
+        bsplib.Pool(2, profile=tmp_path / "nowhere" / "pool.bsp")
+
+
+def test_a_pool_of_virtual_processors_runs_in_the_order_of_its_seed():
+    def main(bsp, order):
+        order.append(bsp.pid)
+        seen.append(bsp.pid)
+
+    orders = set()
+    for seed in range(8):
+        with bsplib.Pool(20, backend="sim", sim_seed=seed) as pool:
+            both = []
+            for _ in range(2):
+                seen: list[int] = []
+                pool.run(main, [])
+                both.append(tuple(seen))
+            assert both[0] == both[1]
+            orders.add(both[0])
+    assert len(orders) > 1
+
+
+def test_a_pool_of_virtual_processors_has_a_timeout_and_closes():
+    def main(bsp):
+        while True:
+            pass
+
+    pool = bsplib.Pool(3, backend="sim")
+    with pytest.raises(bsplib.RunTimeoutError):
+        pool.run(main, timeout=0.2)
+    assert pool.run(sums, 1) == [3, 0, 0]
+    pool.close()
+    with pytest.raises(bsplib.UsageError, match="this pool is closed"):
+        pool.run(sums, 1)
+
+
+def test_a_pool_of_a_backend_that_keeps_nothing_is_refused():
+    with pytest.raises(bsplib.UsageError, match=f"the backend {PIPES.name} has no pools"):
+        bsplib.Pool(2, backend=PIPES.name)
+
+
+# -- the log ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["shm", "sim"])
+def test_start_and_end_of_each_run_are_logged(caplog, kind):
+    caplog.set_level("INFO", "bsplib")
+    bsplib.run(sums, 1, nprocs=2, backend=kind)
+    with bsplib.Pool(2, backend=kind) as pool:
+        pool.run(sums, 1)
+        with pytest.raises(ZeroDivisionError):
+            pool.run(lambda bsp: 1 / 0)
+    texts = [text for text in caplog.messages if not text.startswith("fallback")]
+    start = f"run of sums starts: 2 processes, backend {kind}, core {core.BUILD}"
+    assert texts[:3:2] == [start] * 2
+    assert [text.rsplit(" after")[0] for text in texts[1:4:2]] == ["run of sums ended"] * 2
+    assert "<lambda> ended by ZeroDivisionError after" in texts[5]
+    assert len(texts) == 6
+
+
+def test_a_fallback_is_logged(caplog):
+    caplog.set_level("INFO", "bsplib")
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait)
+    thread.start()
+    try:
+        bsplib.run(lambda bsp: bsp.pid, nprocs=2)
+    finally:
+        stop.set()
+        thread.join()
+    assert any(
+        "started by a fork server, since this process has 2 threads" in text
+        for text in caplog.messages
+    )
+
+
+def test_nothing_is_logged_below_the_level(caplog):
+    caplog.set_level("WARNING", "bsplib")
+    bsplib.run(sums, 1, nprocs=2)
+    assert caplog.messages == []

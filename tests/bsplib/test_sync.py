@@ -247,3 +247,16 @@ def test_many_more_processes_than_cores_exchange_everything(run, nprocs):
         return int(x.sum())
 
     assert run(main) == [nprocs * (nprocs - 1) // 2] * nprocs
+
+
+@pytest.mark.procs(1, 3)
+def test_a_group_says_which_process_and_superstep_it_is_in(run, nprocs):
+    def main(bsp):
+        bsp.sync()
+        with bsp.partition(range(1, bsp.nprocs + 1)) as sub:
+            return repr(bsp), repr(sub)
+
+    inner = "<Group 0 of 1, superstep 0>"
+    assert run(main) == [
+        (f"<Group {pid} of {nprocs}, superstep 1>", inner) for pid in range(nprocs)
+    ]

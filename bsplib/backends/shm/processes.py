@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import multiprocessing
 import pickle
 import sys
@@ -255,4 +256,12 @@ class Processes:
 
 
 def _start_method() -> str:
-    return "fork" if sys.platform == "linux" and threading.active_count() == 1 else "forkserver"
+    threads = threading.active_count()
+    if sys.platform == "linux" and threads == 1:
+        return "fork"
+    logging.getLogger("bsplib").info(
+        "fallback: the processes are started by a fork server, since this process has %d threads, "
+        "and they import what main needs",
+        threads,
+    )
+    return "forkserver"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from bsplib.backends.launching import Ended, Options, Report, Times, Work
 from bsplib.backends.sim.alarm import alarm
@@ -43,6 +44,40 @@ def launch(work: Work, options: Options) -> Report:
         interruption.run_to_the_end()
     interruption.raise_it()
     return Report(outcomes, _times(world))
+
+
+def keep(options: Options) -> VirtualProcessors:
+    """Make virtual processors for several runs; see :attr:`Backend.keep`."""
+    return VirtualProcessors(options)
+
+
+class VirtualProcessors:
+    """Virtual processors that run one piece of work after the other.
+
+    Nothing is kept: they are made in microseconds.
+
+    Args:
+        options: of each run.
+    """
+
+    busy = False
+    """See :attr:`KeptProcesses.busy`."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def start(self) -> None:
+        """See :meth:`KeptProcesses.start`."""
+
+    def run(self, work: Work, timeout: float | None) -> Report:
+        """See :meth:`KeptProcesses.run`."""
+        return launch(work, replace(self._options, timeout=timeout))
+
+    def stop(self) -> None:
+        """See :meth:`KeptProcesses.stop`."""
+
+    def close(self) -> None:
+        """See :meth:`KeptProcesses.close`."""
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import pytest
 import bsplib
 from bsplib.backends.mpi.installations import WHEELS
 from bsplib.backends.mpi.launch import end_kept
-from bsplib.errors import ProcessRangeError, StartError, UsageError
+from bsplib.errors import ProcessRangeError, StartError
 
 from .conftest import DEADLINE_S
 
@@ -125,11 +125,6 @@ def test_a_pool_keeps_its_ranks_and_has_others_after_an_error(mpi, nothing_left)
         assert set(pool.run(os_pid)).isdisjoint(first)
         assert pool.run(shift, 3) == [3.0, 0.0]
     nothing_left(2)
-
-
-def test_a_pool_of_virtual_processors_is_refused():
-    with pytest.raises(UsageError, match="the backend sim has no pools"):
-        bsplib.Pool(2, backend="sim")
 
 
 # -- the end -------------------------------------------------------------------------------------
