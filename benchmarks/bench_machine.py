@@ -35,6 +35,7 @@ from apps.sql import program as sql
 from benchmarks import provenance
 from benchmarks.harness import RESULTS, TRIALS
 from benchmarks.prediction.settings import MACHINE as SETTINGS
+from bsplib.backends.sim.port import SimPort
 from bsplib.machine import Machine
 from bsplib.recording.trace import read_trace
 from bsplib.running.probe import counts_of, probe
@@ -88,19 +89,19 @@ def measure_probe() -> tuple[Machine, Report]:
 # -- runs on shm and sim ----------------------------------------
 
 
-def _uncharged(bsp: bsplib.Group, seconds: float) -> None:
-    """Do nothing, in place of :meth:`bsplib.Group.charge`."""
+def _uncharged(port: SimPort, seconds: float) -> None:
+    """Do nothing, in place of :meth:`SimPort.charge`."""
 
 
 @contextmanager
 def measured_computation() -> Iterator[None]:
     """Let virtual processors measure their computation although a program charges for it."""
-    before = bsplib.Group.charge
-    bsplib.Group.charge = _uncharged  # type: ignore[method-assign]
+    before = SimPort.charge
+    SimPort.charge = _uncharged  # type: ignore[method-assign]
     try:
         yield
     finally:
-        bsplib.Group.charge = before  # type: ignore[method-assign]
+        SimPort.charge = before  # type: ignore[method-assign]
 
 
 def virtual_s(name: str, size: int, nprocs: int, machine: Machine) -> float:

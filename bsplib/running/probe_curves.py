@@ -5,8 +5,8 @@ disturbs all of it equally; the least time over the rounds is taken. Where there
 processes than cores, processes wait for a core in every run, and the median is taken.
 
 The six patterns are supersteps of messages, as in Roda et al. 1999, section 3, whose receivers
-read them in place. The curve of a pattern has a knot at each power of two; some sizes between
-them tell its misfit.
+read them in place. The curve of a pattern has a knot at each power of two, and a few more; sizes
+between them tell its misfit.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ from bsplib.running.probe_supersteps import speed_of, superstep_s
 if TYPE_CHECKING:
     from bsplib.group import Group
 
-SIZES = tuple(2**power for power in range(6, 25))
-"""h in bytes, at the knots of the curves."""
-BETWEEN = tuple(3 * 2**power for power in range(5, 23, 3))
+_STEEP = tuple(3 * 2**power for power in range(18, 21))
+SIZES = tuple(sorted([2**power for power in range(6, 25)] + list(_STEEP)))
+"""h in bytes, at the knots of the curves: more of them where messages outgrow the caches."""
+BETWEEN = (*(3 * 2**power for power in range(5, 18, 3)), 5 * 2**19)
 """h in bytes, between knots, to find out how well the curves fit there."""
 LEAST_ROUNDS, MOST_ROUNDS = 4, 25
 _COLD_SIZES = (2**14, 2**16, 2**18, 2**20, 2**22, 2**24)

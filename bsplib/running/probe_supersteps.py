@@ -17,6 +17,8 @@ RELATIONS = tuple(4**power for power in range(3, 11))
 
 _BATCH_S = 2e-3
 _MOST_SUPERSTEPS = 200
+_SINGLE = 4
+"""Supersteps that are timed in place of a batch, if each takes longer."""
 
 
 def speed_of(bsp: Group) -> float:
@@ -29,6 +31,9 @@ def superstep_s(
     bsp: Group, communicate: Callable[[], None], batch_s: float = _BATCH_S, batches: int = 1
 ) -> float:
     """Return the seconds of a superstep: the least over some batches of them.
+
+    Supersteps that take longer than a batch are timed one by one, since few of them in a row
+    are undisturbed on a busy computer.
 
     Args:
         bsp: the group whose processes measure together.
@@ -47,5 +52,7 @@ def superstep_s(
 
     # All processes need the same number: they take the largest of their estimates.
     estimate = bsp.allreduce(batch(2), np.maximum)
-    count = min(max(2, int(batch_s / estimate)), _MOST_SUPERSTEPS)
+    count = min(int(batch_s / estimate), _MOST_SUPERSTEPS)
+    if count < 2:  # no batch
+        return min(batch(1) for _ in range(_SINGLE * batches))
     return min(batch(count) for _ in range(batches))
