@@ -74,6 +74,13 @@ def _existing(context: click.Context, parameter: click.Parameter, script: str) -
     help="End a run that takes longer.",
 )
 @click.option(
+    "--debug",
+    "debugged",
+    type=click.IntRange(0),
+    metavar="PID",
+    help="Let breakpoint() in process PID stop in this terminal; others pass theirs by.",
+)
+@click.option(
     "--speedup",
     is_flag=True,
     help="Run SCRIPT once more on one virtual processor, and print the speed-up T(1)/T(P).",
@@ -95,6 +102,7 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     check: bool,
     mpiexec: str | None,
     timeout: float | None,
+    debugged: int | None,
     speedup: bool,
     is_module: bool,
     script: str,
@@ -120,6 +128,7 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     if profile is not None and (reason := obstacle(profile.absolute())):
         raise click.ClickException(f"profile: {reason}")
     launch.overrides.check = check
+    launch.overrides.debugged = debugged
     launch.overrides.label = True
     launch.overrides.report_times = _print_times
     sys.argv = [script, *arguments]

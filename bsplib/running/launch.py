@@ -16,6 +16,7 @@ import numpy as np
 from bsplib import core
 from bsplib.backends import table as backends
 from bsplib.backends.launching import Options, Times
+from bsplib.errors import ProcessRangeError
 from bsplib.group import Group
 from bsplib.machine import Machine
 from bsplib.recording.recording import Recording
@@ -46,6 +47,7 @@ class Overrides:
     machine: Machine | None = None
     check: bool = False
     timeout: float | None = None
+    debugged: int | None = None
     label: bool = False
     records: bool = True
     """False: nothing is recorded, even if the script asks for it."""
@@ -200,7 +202,13 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
         seed=sim_seed,
         timeout=timeout if overrides.timeout is None else overrides.timeout,
     )
-    conditions = Conditions(setting.machine, setting.check, overrides.label)
+    debugged = overrides.debugged
+    conditions = Conditions(setting.machine, setting.check, overrides.label, debugged=debugged)
+    if debugged is not None and debugged >= setting.nprocs:
+        raise ProcessRangeError(
+            f"debug: there is no process {debugged} among {setting.nprocs} (0 to "
+            f"{setting.nprocs - 1})"
+        )
     task = Task(main, args, kwargs, draw(), conditions)
     target = overrides.profile or profile or overrides.profile_else
     try:

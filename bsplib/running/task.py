@@ -35,6 +35,8 @@ class Conditions(NamedTuple):
     """Where the records go; None where nothing is recorded."""
     cpu: bool = False
     """Record CPU time too."""
+    debugged: int | None = None
+    """The real process whose ``breakpoint()`` has the terminal; None where all refuse it."""
 
 
 class Task(NamedTuple):
@@ -67,7 +69,8 @@ def run_task(task: Task, port: Port, made: Group | None = None) -> Any:
         port: of this process.
         made: what :func:`make_group` has made for this port; it is used for one task.
     """
-    machine, check, _, records, _ = task.conditions
+    conditions = task.conditions
+    machine, check, records = conditions.machine, conditions.check, conditions.records
     alignment = port.align_clocks(again=records is not None)
     port.exchange({}, 0, stamp=port.now())  # time 0: all processes have arrived
     port.end_superstep()

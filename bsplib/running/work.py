@@ -19,6 +19,7 @@ from bsplib.backends.launching import Ended, OpenPort
 from bsplib.group import Group
 from bsplib.recording.parts import received, with_part
 from bsplib.running import shared
+from bsplib.running.debugging import breakpoints
 from bsplib.running.failures import Failure, Halt, halt_of, read_outcome, unpicklable_result
 from bsplib.running.labels import CurrentPid, whole_lines
 from bsplib.running.seeds import seed_generators
@@ -143,7 +144,7 @@ def _pickled_outcome(
     try:
         task = find_task()
         seed_generators(task.seeds, pid)
-        with lines:
+        with lines, breakpoints(task.conditions.debugged, pid):
             outcome = (run_task(task, open_port(), made),)
     except BaseException as error:  # noqa: BLE001  # the caller of run raises it
         outcome, has_failed = _describe(error, pid), True
