@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from profiler.callgraph import CallGraph, build
-from profiler.models.prices import is_of, recorded_machine
+from profiler.models.prices import is_of, ratio_of_host, recorded_machine
 from profiler.models.replay import MODELS, Booking, measured, replay
 from profiler.models.timeline import lay_out
 
@@ -37,6 +37,11 @@ class Parts:
     def total_s(self) -> float:
         """The sum of the parts."""
         return self.comp_s + self.comm_s + self.sync_s + self.waiting_s
+
+    @property
+    def busy_s(self) -> float:
+        """Computation, and waiting for a core during it."""
+        return self.comp_s + self.waiting_s
 
     @property
     def exchange_s(self) -> float:
@@ -68,11 +73,15 @@ class Prediction:
     def is_elsewhere(self) -> bool:
         """Whether the prediction is for another Machine than the one that was measured."""
         run, machine = self.callgraph.run, self.prices.machine
-        here = machine == recorded_machine(run) or is_of(machine, run)
-        return not here or self.prices.ratio != 1
+        if machine == recorded_machine(run):
+            return self.prices.ratio != 1
+        return not is_of(machine, run) or self.prices.ratio != ratio_of_host(machine, run)
 
     def part_errors(self, model: str, node: str | None = None) -> PartErrors:
         """Return the errors of computation and of communication, with synchronisation.
+
+        Waiting for a core counts as computation: a Machine whose processes share cores says
+        how long a computation takes there.
 
         Args:
             model: name of the model.
@@ -85,7 +94,7 @@ class Prediction:
             took, found = self.totals[MEASURED], self.totals[model]
         else:
             took, found = self.nodes[MEASURED][node], self.nodes[model][node]
-        pairs = (took.comp_s, found.comp_s), (took.exchange_s, found.exchange_s)
+        pairs = (took.busy_s, found.comp_s), (took.exchange_s, found.exchange_s)
         return PartErrors(*(self._percent(*pair) for pair in pairs))
 
     def _percent(self, took_s: float, found_s: float) -> float | None:

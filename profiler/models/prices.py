@@ -175,18 +175,30 @@ def is_of(machine: Machine, run: Run) -> bool:
     return bool(machine.host) and machine.host == run.meta.get("host") and not _is_virtual(run)
 
 
+def ratio_of_host(machine: Machine, run: Run) -> float:
+    """Return the time of a computation on the host of a run, divided by the recorded time.
+
+    Where processes share cores, the CPU time of a computation is recorded, and not how long it
+    waits for a core: then it takes as many times as long as there are processes for each core.
+    """
+    if machine.cores is None or run.meta.get("cpu_measured") is not True:
+        return 1.0
+    return max(run.nprocs / machine.cores, 1.0)
+
+
 def _ratio_here(run: Run, recorded: Machine | None, machine: Machine | None) -> float | None:
     """Return the ratio of times if the Machine is that of the host that recorded the run.
 
     Returns:
-        1 where the run took real time. In virtual time that was not scaled to another Machine,
-        one process computed at a time: then the factor by which several slow each other down.
+        That of :func:`ratio_of_host` where the run took real time. In virtual time that was not
+        scaled to another Machine, one process computed at a time: then the factor by which
+        several slow each other down.
         None in all other cases.
     """
     if machine is None or machine == recorded or machine.host != run.meta.get("host"):
         return None
     if is_of(machine, run):
-        return 1.0
+        return ratio_of_host(machine, run)
     scaled = recorded is None or recorded.speed is not None or recorded.measured
     return None if scaled or not machine.host else machine.slowdown(run.nprocs)
 

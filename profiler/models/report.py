@@ -137,7 +137,7 @@ def _parts_of_nodes(prediction: Prediction, model: str) -> Table:
         computation, communication = prediction.part_errors(model, node)
         table.add_row(
             label,
-            fmt.seconds(took[node].comp_s),
+            fmt.seconds(took[node].busy_s),
             _with_error(fmt.seconds(found[node].comp_s), computation),
             fmt.seconds(took[node].exchange_s),
             _with_error(fmt.seconds(found[node].exchange_s), communication),

@@ -129,6 +129,21 @@ def test_the_machine_of_the_host_of_a_run_needs_no_speed(script):
     assert choose_prices(recorded(script), PROBED, speed="2x").ratio == 0.5
 
 
+def test_processes_that_share_cores_take_turns(script):
+    """Three processes on two cores: what is recorded is CPU time, without the waits for a core."""
+    program = script(3)
+    program.step("main", w=[1500] * 3, cpu=[1000] * 3, puts=[(0, 1, 100)], waits=[0, 0, 0])
+    default = asdict(load_machine("shared-memory"))
+    known = {"machine": default, "host": "node7", "backend": "shm", "cpu_measured": True}
+    run = program.run(meta=known)
+    prices = choose_prices(run, PROBED)
+    assert prices.ratio == 1.5
+    prediction = predict(run, prices)
+    assert not prediction.is_elsewhere
+    assert prediction.totals["BSP"].comp_s == pytest.approx(1500e-9)
+    assert prediction.part_errors("BSP").computation == pytest.approx(0, abs=1e-6)
+
+
 def test_virtual_processes_of_that_host_did_not_slow_each_other_down(script):
     prices = choose_prices(recorded(script, backend="sim"), PROBED)
     assert prices.ratio == 1.5
