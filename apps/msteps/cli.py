@@ -1,0 +1,94 @@
+"""The command line: ``python -m apps.msteps --help``."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import click
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from apps.command import Programs
+from apps.msteps.measure import compare, compare_sorts, constants
+from apps.msteps.model import actual_of, fft_time
+from apps.msteps.patterns import measure_network
+from apps.msteps.platforms import CONSTANTS, ERRORS, PVM, VALUES
+from profiler import format as fmt
+
+_COUNTS = (2, 4, 8, 16)
+_RELATIONS = (1 << 14, 1 << 16, 1 << 18, 1 << 20)
+"""Words of the h-relations that are measured here."""
+
+
+@click.group(cls=Programs)
+def cli() -> None:
+    """A Fourier transform and a sort predicted by M-steps, after Roda et al. 1999."""
+
+
+@cli.command("fft")
+def fft_command() -> None:
+    """Print the times of equations 15 to 17 on the platforms of Tables 1 and 3."""
+    table = Table(title=Text(f"The transform of {VALUES:,} values"), title_justify="left")
+    table.box, table.padding = SIMPLE_HEAD, (0, 1, 0, 0)
+    table.add_column("platform", no_wrap=True)
+    for nprocs in (1, *_COUNTS):
+        table.add_column(f"p = {nprocs}", justify="right", no_wrap=True)
+    for name, network in PVM.items():
+        times = [fft_time(VALUES, p, CONSTANTS[name], network) for p in (1, *_COUNTS)]
+        table.add_row(name, *map(fmt.seconds, times))
+    Console().print(table)
+    for name, error in ERRORS.items():
+        model = fft_time(VALUES, 8, CONSTANTS[name], PVM[name])
+        actual = fmt.seconds(actual_of(model, error))
+        click.echo(
+            f"{name}, p = 8: the printed error of {error:.2f}% belongs to {actual} of actual time"
+        )
+
+
+@cli.command()
+@click.option("--size", default=18, show_default=True, type=click.IntRange(5, 24), help="log2 N.")
+@click.option(
+    "-p",
+    "--procs",
+    default=_COUNTS,
+    show_default=True,
+    multiple=True,
+    type=click.IntRange(2),
+    help="Numbers of processes, powers of two.",
+)
+def measure(size: int, procs: tuple[int, ...]) -> None:
+    """Predict the transform and the sort on this computer, and measure them.
+
+    D, F and R are measured in one process, g and L by the patterns of section 3 with 2 and 4
+    processes: nothing of either program on several processes is used to predict it.
+    """
+    n = 1 << size
+    of = constants(n)
+    network = measure_network(_RELATIONS)
+    click.echo(f"D = {of.D:.2e}, F = {of.F:.2e}, R = {of.R:.2e} s a value")
+    click.echo(f"g = {network.g:.2e} s a word of 32 bits, L = {network.L:.2e} s")
+    if network.L < 0:
+        click.echo("L is fitted below zero, and counts as 0 here.")
+        network = replace(network, L=0.0)
+    try:
+        found = {
+            "Transform, equations 15 to 18:": compare(n, procs, of, network),
+            "Sort, equations 18 to 25:": compare_sorts(n, procs, network),
+        }
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None
+    for title, rows in found.items():
+        click.echo(title)
+        for row in rows:
+            click.echo(
+                f"  p = {row.nprocs:>3}: predicted {fmt.seconds(row.model_s):>8}, measured "
+                f"{fmt.seconds(row.actual_s):>8}, error {row.error_percent:+.0f}%"
+            )
+    click.echo("More processes than cores take turns, which the model does not know.")
+    load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
+    if load > cores + 1:
+        click.echo(f"The computer has {cores} cores and a load of {load:.0f}: what was measured")
+        click.echo("includes waiting for a core, and no error can be read from it.")

@@ -1,0 +1,127 @@
+"""The equations of Roda et al. for their Fourier transform and their sort.
+
+An M-step is computation, and communication after it. In both programs one process does most in
+every M-step, so that the models BSPWB and MPM give the same time (section 2).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Network:
+    """g and L of a platform."""
+
+    g: float
+    """Seconds for each word."""
+    L: float
+    """Seconds to start; some are fitted below zero, and are used as they are."""
+
+
+@dataclass(frozen=True)
+class Transform:
+    """Computational constants of the transform, in seconds: Table 3."""
+
+    D: float
+    """To divide, for each value."""
+    F: float
+    """To transform, for each value and each halving."""
+    R: float
+    """To combine, for each pair."""
+
+
+@dataclass(frozen=True)
+class Sort:
+    """Computational constants of the sort, in seconds; the paper does not print them."""
+
+    B: float = 0.0
+    """To sort a block."""
+    C: float = 0.0
+    """To take a sample."""
+    D: float = 0.0
+    """To merge the samples."""
+    E: float = 0.0
+    """To choose a pivot."""
+    F: float = 0.0
+    """To search a pivot."""
+    H: float = 0.0
+    """For an offset."""
+    I: float = 0.0  # noqa: E741  # the name in the paper
+    """To merge the fragments."""
+    J: float = 0.0
+    """For a displacement of process 0."""
+
+
+def fft_time(n: int, nprocs: int, of: Transform, network: Network, words: int = 1) -> float:
+    """Return the time of the transform: the last of the times of equations 15 to 17.
+
+    Args:
+        n: N, a power of two.
+        nprocs: p, a power of two, and at most N.
+        of: D, F and R.
+        network: g and L.
+        words: words of a value; equations 15 and 16 have g times the number of values.
+
+    Raises:
+        ValueError: a number is no power of two, or there are fewer values than processes.
+
+    Source: Roda et al. 1999, equations 15 to 17.
+    """
+    for what, value in (("N", n), ("p", nprocs)):
+        if value < 1 or value & (value - 1):
+            raise ValueError(f"{what} is {value}; it is a power of two")
+    if n < nprocs:
+        raise ValueError(f"there are {n} values for {nprocs} processes; there is one for each")
+    own = n // nprocs
+    total = of.D * own + of.F * own * math.log2(own)  # equation 15, its computation
+    for level in range(nprocs.bit_length() - 1):
+        pairs = n * 2**level / nprocs
+        total += network.L + network.g * words * pairs  # of equations 15 and 16
+        total += of.R * pairs  # of equations 16 and 17: the last is R N/2
+    return total
+
+
+def psrs_time(n: int, nprocs: int, of: Sort, network: Network) -> list[float]:
+    """Return T1 to T7 of parallel sorting by regular sampling, in seconds.
+
+    Args:
+        n: N, the number of keys, each of one word.
+        nprocs: P, 2 or more.
+        of: B to J.
+        network: g and L.
+
+    Raises:
+        ValueError: there are fewer than P squared keys, or fewer than two processes.
+
+    Source: Roda et al. 1999, equations 19 to 25.
+    """
+    p = nprocs
+    if p < 2 or n < p * p:
+        raise ValueError(f"{n} keys on {p} processes: it takes 2 processes, and p squared keys")
+    block, others = n / p, p - 1
+    steps = [
+        (0.0, others * block),
+        (of.B * block * math.log2(block) + of.C * p, p * others),
+        (of.D * p**2 + of.E * others, others**2),
+        (of.F * others * math.log2(block), 2 * others),
+        (of.H * others, 2 * others * n / p**2),
+        (of.I * block, others),
+        (of.J * others, others * block),
+    ]
+    times, now = [], 0.0
+    for work, h in steps:
+        now += work + network.g * h + network.L
+        times.append(now)
+    return times
+
+
+def error_percent(actual: float, model: float) -> float:
+    """Return 100 (actual - model) / actual: equation 18."""
+    return 100 * (actual - model) / actual
+
+
+def actual_of(model: float, error: float) -> float:
+    """Return the actual time that a printed error percentage belongs to: equation 18."""
+    return model / (1 - error / 100)
