@@ -203,16 +203,21 @@ def _save(path: Path, least: dict[Cell, float]) -> None:
     unfinished.replace(path)
 
 
-def measure_alone() -> None:
-    """Measure all cells in a process of its own, in which BLAS has one thread.
+def measure_alone(path: Path = FILE, every: int = 1) -> None:
+    """Measure cells in a process of its own, in which BLAS has one thread.
 
     A process is one of p. With BLAS threads of its own it would take the cores of the others,
     and in virtual time the waiting of these threads for each other would count as computation.
+
+    Args:
+        path: the file to write.
+        every: take one cell of so many, to try it out.
     """
     one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    command = [sys.executable, "-m", "benchmarks.prediction.kernels"]
+    command = [sys.executable, "-m", "benchmarks.prediction.kernels", str(path), str(every)]
     subprocess.run(command, env={**os.environ, **one}, check=True)
 
 
 if __name__ == "__main__":
-    write()
+    into, step = (*sys.argv[1:], *(str(FILE), "1")[len(sys.argv) - 1 :])
+    write(Path(into), list(cells())[:: int(step)])

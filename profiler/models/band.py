@@ -188,7 +188,9 @@ def calibrate_jointly(
         except FormulaError:
             continue
     trials = [trial for trial in trials if np.isfinite(trial.points.away).all()]
-    growth = _growth(trials)
+    # The growth that a few predictions show is as uncertain as they are.
+    enough = sum(len(trial.errors) for trial in trials) >= _LEAST_PREDICTIONS
+    growth = _growth(trials) if enough else 0.0
     misses = [trial.errors / trial.points.unit(trial.noise, growth) for trial in trials]
     return Band(
         attempt,
@@ -248,8 +250,6 @@ def _some(found: list[NDArray[np.bool_]]) -> list[NDArray[np.bool_]]:
 
 def _growth(trials: Sequence[_Trial]) -> float:
     """Return by how much errors exceed the rest of their units, for each width of the region."""
-    if not trials:
-        return 0.0
     errors = np.concatenate([trial.errors for trial in trials])
     rest = np.concatenate([trial.points.unit(trial.noise, 0.0) for trial in trials])
     away = np.concatenate([trial.points.away for trial in trials])

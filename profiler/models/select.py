@@ -107,8 +107,8 @@ def choose(values: Mapping[str, Vector], times: Vector, processes: str | None = 
     points = np.unique(np.stack(columns), axis=1).shape[1]
     if points < LEAST:
         raise FormulaError(
-            f"formula: {points} different points are too few to choose terms; measure at least "
-            f"{LEAST}, or give a formula"
+            f"formula: {points} different {'point is' if points == 1 else 'points are'} too few to "
+            f"choose terms; measure at least {LEAST}, or give a formula"
         )
     terms = library(values, processes or processes_of(list(values)))
     return _Search(terms, values, times).choice()

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profiler.models.formula import read_formula
+from profiler.models.formula import FormulaError, read_formula
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -74,7 +74,8 @@ def processes_of(names: Sequence[str]) -> str | None:
 def library(values: Mapping[str, Vector], processes: str | None) -> list[Term]:
     """Return the terms for some measurements; first the constant.
 
-    Variables with one value have no terms; those with a value below 1 have no logarithms.
+    Variables with one value have no terms; those with a value below 1 have no logarithms. Terms
+    that are not finite for all measurements are left out, such as roots of negative values.
 
     Args:
         values: values of the variables, one element for each measurement.
@@ -99,7 +100,16 @@ def library(values: Mapping[str, Vector], processes: str | None) -> list[Term]:
     if shared:
         assert processes is not None
         terms += _of_processes(processes)
-    return list({term.text: term for term in terms}.values())
+    different = {term.text: term for term in terms}.values()
+    return [term for term in different if _is_finite(term, values)]
+
+
+def _is_finite(term: Term, values: Mapping[str, Vector]) -> bool:
+    try:
+        term.column(values)
+    except FormulaError:
+        return False
+    return True
 
 
 def _growths(logs: bool) -> list[tuple[float, int, float]]:

@@ -286,8 +286,8 @@ def _untried(model: TimingModel) -> list[str]:
             )
     if not model.band.is_calibrated:
         found.append(
-            "no smaller region has enough measurements to try predictions from: the band is not "
-            "calibrated, and covers no more than the noise and formulas that are as good"
+            "too few predictions from smaller regions are possible: the band is not calibrated, "
+            "and covers no more than the noise and formulas that are as good"
         )
     if not model.fit.is_tested:
         found.append("there are too few measurements to see whether the errors drift")

@@ -54,8 +54,8 @@ def _head(model: TimingModel) -> Iterator[str]:
     yield f"{model.timings.time} = {model.fit.formula.text}"
     if model.choice is not None:
         yield (
-            f"chosen among {model.choice.considered} formulas by {model.choice.folds} folds that "
-            f"leave out the largest"
+            f"chosen among {model.choice.considered} formulas by "
+            f"{_folds(model.choice.folds)} the largest"
         )
     for old, new in model.timings.renamed.items():
         yield f"{new} is the column {old!r}"
@@ -122,8 +122,10 @@ def _quality(model: TimingModel) -> Iterator[str]:
     if len(band.errors):
         mean, greatest = (math.expm1(value) for value in (band.errors.mean(), band.errors.max()))
         yield (
-            f"tried: {len(band.errors)} predictions from {band.regions} smaller regions were off "
-            f"by {_percent(mean)} in the mean, at most {_percent(greatest)}"
+            f"tried: {_counted(len(band.errors), 'prediction')} from "
+            f"{_counted(band.regions, 'smaller region')} "
+            f"{'was' if len(band.errors) == 1 else 'were'} off by {_percent(mean)} in the mean, "
+            f"at most {_percent(greatest)}"
         )
 
 
@@ -185,3 +187,11 @@ def _others(count: int) -> str:
 def _between(low: float, high: float) -> str:
     first, last = f"{low:.4g}", f"{high:.4g}"
     return first if first == last else f"{first} to {last}"
+
+
+def _folds(count: int) -> str:
+    return "one fold that leaves out" if count == 1 else f"{count} folds that leave out"
+
+
+def _counted(count: int, of: str) -> str:
+    return f"{count} {of}" if count == 1 else f"{count} {of}s"

@@ -187,6 +187,20 @@ def test_what_did_not_vary_is_not_known_elsewhere():
     assert np.isfinite(band.reach({"N": SIZES[-1] * 2}, 0.9)).all()
 
 
+def test_a_few_predictions_do_not_say_how_fast_errors_grow():
+    values = {"N": np.array([1.0, 2, 4, 8])}
+    times = np.array([5.0, 1, 7, 40])
+    band = calibrate_jointly(
+        given("f[0]*N", values, times),
+        values,
+        times,
+        lambda *some: given("f[0]*N**3", *some),  # it predicts badly
+    )
+    assert 0 < len(band.errors) < 5
+    assert not band.is_calibrated
+    assert band.growth == 0
+
+
 def test_without_a_trial_a_band_is_not_calibrated():
     values, times = {"N": np.array([4.0, 8, 16])}, np.array([4.0, 8.1, 16])
     attempt = given("f[0]*N", values, times)

@@ -104,6 +104,12 @@ def test_logarithms_are_not_tried_where_values_are_below_one():
     assert not [term for term in terms if "log" in term.text]
 
 
+def test_values_below_zero_have_no_roots():
+    size = np.array([-4.0, -3, -2, -1, 0, 1, 2, 3])
+    choice = choose({"x": size}, 3 + size**2)
+    assert fit(choice.formula, {"x": size}, 3 + size**2).predict({"x": 5}) == pytest.approx(28)
+
+
 def test_the_number_of_processes_is_known_by_its_name():
     assert processes_of(["N", "P"]) == "P"
     assert processes_of(["size", "nprocs"]) == "nprocs"

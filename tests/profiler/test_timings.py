@@ -275,7 +275,7 @@ def test_what_was_not_tried_is_said():
 @pytest.mark.parametrize(
     ("values", "formula", "words"),
     [
-        ({"N": [7]}, None, "1 different points are too few to choose terms; measure at least 4"),
+        ({"N": [7]}, None, "1 different point is too few to choose terms; measure at least 4"),
         ({"N": [7]}, "f[0] + f[1]*N", "2 parameters need as many measurements, and there are 1"),
         ({"N": [7]}, "f[0]*M", "M has no value; the variables are N"),
         ({"N": [7]}, "f(", "is not a valid expression"),
@@ -285,6 +285,13 @@ def test_what_was_not_tried_is_said():
 def test_what_cannot_be_fitted_is_one_sentence(values, formula, words):
     with pytest.raises(TimingsError, match=words):
         fit_timings(Timings.of(values, [1.0]), formula)
+
+
+def test_values_of_zero_are_fitted_and_said():
+    size = np.array([0.0, 1, 2, 4, 8, 16, 32])
+    model = fit_timings(Timings.of({"N": size}, 2 + 3 * size))
+    assert model.predict(N=64).times == pytest.approx(194)
+    assert "N has values below 1: logarithms of it were not tried" in model.untried
 
 
 def test_a_single_point_is_enough_for_one_parameter():
