@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import mean
@@ -37,9 +37,9 @@ Report = dict[str, Any]
 _SAME = 1e-9
 
 
-def virtual(folder: Path, part: str) -> Report:
-    """Fit and predict all programs on virtual processors."""
-    return {program: _virtual(program, folder, part) for program in HELD_OUT["virtual"]["programs"]}
+def virtual(folder: Path, part: str, programs: Sequence[str]) -> Report:
+    """Fit and predict programs on virtual processors."""
+    return {program: _virtual(program, folder, part) for program in programs}
 
 
 def _virtual(program: str, folder: Path, part: str) -> Report:
@@ -179,7 +179,9 @@ def goals(report: Report) -> list[Report]:
     if "time" in report:
         least, goal = min(report["time"]["seconds"]), HELD_OUT["time"]["goal_s"]
         what = f"bsp fit on {report['time']['traces']} traces"
-        rows.append((what, f"{least:.2f} s (the least of 7)", f"{goal} s", least <= goal))
+        cpu = min(report["time"]["cpu_seconds"])
+        reached = f"{least:.2f} s, of which {cpu:.2f} s of CPU time (the least of 7)"
+        rows.append((what, reached, f"{goal} s", least <= goal))
     return [
         {"what": what, "reached": reached, "goal": goal, "met": met}
         for what, reached, goal, met in rows
@@ -260,16 +262,32 @@ def _real_goal(found: Report) -> Row:
 @click.command()
 @click.option("--traces", type=click.Path(path_type=Path), help="Folder for the traces, kept.")
 @click.option("--part", default="held_out", type=click.Choice(["develop", "held_out"]))
+@click.option(
+    "--program",
+    "programs",
+    multiple=True,
+    type=click.Choice(list(HELD_OUT["virtual"]["programs"])),
+    help="Only these programs on virtual processors; the result names those left out.",
+)
 @click.option("--no-real", is_flag=True, help="Leave out the real processes.")
 @click.option("--trial", is_flag=True, help="Write the result into out/benchmarks.")
-def main(traces: Path | None, part: str, no_real: bool, trial: bool) -> None:
+def main(
+    traces: Path | None, part: str, programs: tuple[str, ...], no_real: bool, trial: bool
+) -> None:
     """Fit small runs, predict the large ones, and compare with the goals."""
     started, before = datetime.now(UTC), os.getloadavg()
     commit = provenance.commit()
     with tempfile.TemporaryDirectory() as temporary:
         folder = traces or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        report: Report = {"part": part, "virtual": virtual(folder, part)}
+        every = tuple(HELD_OUT["virtual"]["programs"])
+        chosen = programs or every
+        report: Report = {
+            "part": part,
+            "left_out": [program for program in every if program not in chosen]
+            + (["real processes"] if no_real else []),
+            "virtual": virtual(folder, part, chosen),
+        }
         if not no_real:
             report["real"] = real(folder)
         report["time"] = duration(folder)
