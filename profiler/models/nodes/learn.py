@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _MOST_OFF = 0.1
 """A form for data is refused if it is off by more, in the mean over trials."""
 _FAR = (0.5, 2.0, 4.0, 16.0)
+_WHOLE = 1e-6
 _AS_SIMPLE = 2
 """A form may be so much more complicated than the simplest to count as another possibility."""
 
@@ -90,7 +91,7 @@ class Learner:
         others = [place for place in range(len(rows)) if not forms.get(place)]
         pieces = dict(zip(others, self._divide([rows[place] for place in others]), strict=True))
         return [
-            self._exact(forms[place])
+            self._exact(forms[place], whole=whole[place])
             if forms.get(place)
             else self._divided(pieces[place])
             if pieces[place]
@@ -119,13 +120,19 @@ class Learner:
             self._search = Search(self._terms, self._varied, rounded=self._rounded)
         return self._search.find(np.stack(rows))
 
-    def _exact(self, forms: Sequence[Form]) -> Law:
+    def _exact(self, forms: Sequence[Form], *, whole: bool) -> Law:
+        if whole:  # nobody makes half a superstep
+            forms = [form for form in forms if self._is_whole(form)] or forms
         apart = self._apart(forms)
         if len(apart) == 1:
             return Law(EXACT, (Piece(tuple(apart)),))
         settle = between_forms(apart, self._varied)
         why = f"the runs do not tell {' from '.join(form.text for form in apart)}"
         return Law(EXACT, (Piece(tuple(apart)),), why=why, settle=settle)
+
+    def _is_whole(self, form: Form) -> bool:
+        found = form.at(_far(self._varied))
+        return not self.powers_of_two or bool((np.abs(found - np.round(found)) < _WHOLE).all())
 
     def _apart(self, forms: Sequence[Form]) -> list[Form]:
         """Return the simplest form, and others that predict something else."""

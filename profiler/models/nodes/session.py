@@ -76,6 +76,7 @@ def model_of_traces(
     shown = {
         name: "given" if origin in given else f"{origin} of the program"
         for name, origin in origins.items()
+        if name != origin or origin in given
     }
     return fit_nodes(used, shown)
 

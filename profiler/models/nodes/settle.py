@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
 
 _DIFFERENT = 1e-6
+_LONG = 2**17
 _ENOUGH = 5
 """So many values of a variable tell forms of three terms from others."""
 
@@ -128,5 +129,15 @@ def _cost(point: Point) -> float:
 def words(points: Sequence[Point]) -> str:
     """Return runs as text, as in ``n = 1024, p = 8; n = 1024, p = 16``."""
     return "; ".join(
-        ", ".join(f"{name} = {value:g}" for name, value in point.items()) for point in points
+        ", ".join(f"{name} = {number(value)}" for name, value in point.items()) for point in points
     )
+
+
+def number(value: float) -> str:
+    """Return a value of a variable as text; large powers of two as in ``2^30``."""
+    if not value.is_integer():
+        return f"{value:g}"
+    whole = int(value)
+    if whole >= _LONG and whole & (whole - 1) == 0:
+        return f"2^{whole.bit_length() - 1}"
+    return str(whole)

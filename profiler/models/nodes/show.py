@@ -14,7 +14,7 @@ from bsplib.visible import visible
 from profiler import format as fmt
 from profiler.models.nodes.laws import EXACT, REFUSED, Law, Point, Value
 from profiler.models.nodes.predicted import assumptions
-from profiler.models.nodes.settle import words
+from profiler.models.nodes.settle import number, words
 from profiler.models.nodes.values import PROCESSES
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def _head(model: NodeModel) -> str:
     for name, values in model.measured.items():
         known = sorted(set(values))
         origin = f" ({model.origins[name]})" if name in model.origins else ""
-        shown = ", ".join(f"{value:g}" for value in known[:8]) + (" ..." if len(known) > 8 else "")
+        shown = ", ".join(map(number, known[:8])) + (" ..." if len(known) > 8 else "")
         ranges.append(f"{name} = {shown}{origin}")
     runs = fmt.counted(model.runs, "run")
     return visible(f"{model.program}, from {runs}: {'; '.join(ranges)}")
@@ -90,7 +90,7 @@ def _doubts(model: NodeModel) -> Iterator[str]:
     for leaf, found in refused.items():
         name = fmt.label(model.nodes[leaf])
         for (quantity, why), runs in _grouped(found).items():
-            settle = f"; these runs would settle it: {words(runs)}" if runs else ""
+            settle = _settled(runs)
             yield f"Refused: {quantity} of {name}: {why}{settle}."
     for leaf, chains in model.leaves().items():
         for each in chains:
@@ -100,6 +100,12 @@ def _doubts(model: NodeModel) -> Iterator[str]:
     yield from model.notes
     if not refused:
         yield "Every cost centre has a law."
+
+
+def _settled(runs: Sequence[Point]) -> str:
+    if not runs:
+        return ""
+    return f"; {'runs' if len(runs) > 1 else 'a run'} that would settle it: {words(runs)}"
 
 
 def _grouped(found: Sequence[tuple[str, Law]]) -> dict[tuple[str, str], list[Point]]:
@@ -148,7 +154,7 @@ def show_prediction(prediction: NodePrediction, found: Scaling, console: Console
     console.print(_processes(prediction, found))
     for leaf, value in prediction.refused.items():
         name = fmt.label(prediction.model.nodes[leaf])
-        settle = f"; these runs would settle it: {words(value.settle)}" if value.settle else ""
+        settle = _settled(value.settle)
         console.print(Text(visible(f"Not counted: {name}: {value.why}{settle}.")), soft_wrap=True)
 
 
@@ -218,7 +224,7 @@ def _processes(prediction: NodePrediction, found: Scaling) -> Table:
         name = fmt.label(each.model.nodes[worst])
         time = ("" if not each.refused else "at least ") + fmt.seconds(each.total.total_s)
         table.add_row(
-            f"{each.point[PROCESSES]:g}", time, "" if speedup is None else f"{speedup:.3g}", name
+            number(each.point[PROCESSES]), time, "" if speedup is None else f"{speedup:.3g}", name
         )
     return table
 
