@@ -155,6 +155,7 @@ def test_what_two_numbers_of_processes_do_not_tell_apart_is_refused_with_the_run
     assert the_law(settled, "supersteps") == "(p - 1)"
 
 
+@pytest.mark.lengthy
 def test_a_form_that_no_run_tests_is_refused_with_runs_that_would(record):
     def main(bsp, n):
         for _ in range({64: 3, 256: 7, 1024: 8}[n]):
@@ -169,6 +170,7 @@ def test_a_form_that_no_run_tests_is_refused_with_runs_that_would(record):
     assert not value.is_known
 
 
+@pytest.mark.lengthy
 def test_the_stages_of_a_broadcast_change_where_the_model_says(record):
     machine = Machine("made up", "by hand", g=1e-9, l=8e-6)  # two stages where 8 n (p - 2) > 8000
     model = learnt(record, chosen, sizes=(16, 64, 256, 1024), machine=machine)
@@ -182,6 +184,7 @@ def test_the_stages_of_a_broadcast_change_where_the_model_says(record):
     assert model.values([each], "h", large).value == 2 * 8 * 4096 * 63 / 64
 
 
+@pytest.mark.lengthy
 def test_between_the_runs_on_both_sides_of_a_bound_nothing_is_said(record):
     machine = Machine("made up", "by hand", g=1e-9, l=8e-6)
     model = learnt(record, chosen, sizes=(16, 64, 256, 1024), machine=machine)
@@ -199,6 +202,7 @@ def test_one_number_of_processes_says_nothing_of_others(record):
     assert elsewhere.why == "p is 4 in all runs; what depends on it is not known"
 
 
+@pytest.mark.lengthy
 def test_data_give_a_form_with_a_band_that_holds_the_truth(record):
     def main(bsp, n, seed):
         own = np.random.default_rng([seed, bsp.pid]).integers(0, bsp.nprocs, n // bsp.nprocs)
