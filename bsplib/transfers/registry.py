@@ -107,6 +107,18 @@ class Registration:
         """Tell whether an array or a stand-in names all elements of this registration."""
         return handle is self.handle or _key(handle) == self.key
 
+    def stretch_of(self, view: Array) -> int | None:
+        """Return the first element of a stretch of the array, of which a view is another shape.
+
+        None if the view is not such a stretch in C order.
+        """
+        array = self.array
+        if self.bytes is None or array is None or not view.flags.c_contiguous:
+            return None
+        first, rest = divmod(address(view) - self.address, self.itemsize or 1)
+        inside = first >= 0 and first + view.size <= array.size
+        return first if view.dtype == array.dtype and not rest and inside else None
+
 
 def _key(handle: Any) -> tuple[Any, ...]:
     """Return a key that is equal for objects that name the same elements."""

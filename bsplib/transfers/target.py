@@ -175,6 +175,8 @@ class Target:
         self._region: Region | None = None
         self._offset: int | None = None
         self._index: WireIndex | None = None
+        self._reshaped = False
+        """The place is a stretch of the array in another shape: the offset is its first element."""
         self._count = 0
         self._shape: tuple[int, ...] = ()
         self.rearranged: Region | None = None
@@ -218,12 +220,16 @@ class Target:
         self._shape = view.shape
         self._region = region
         if region is None and view.size:
+            self._offset = self._registration.stretch_of(view)
+            self._reshaped = self._offset is not None
             if self._registration.is_of(view):
+                self._offset, self._reshaped = None, False
                 self._region = whole(array)
-            else:
+            elif not self._reshaped:
                 raise PlaceError(
                     f"{self._operation}: the view of shape {view.shape} is no basic slice of the "
-                    f"registered array of shape {array.shape}; give offset= or at="
+                    f"registered array of shape {array.shape}, and no stretch of it in another "
+                    f"shape; give offset= or at="
                 )
 
     # -- the transfers ------------------------------------------------------------------
@@ -235,6 +241,9 @@ class Target:
             values: not empty, of the dtype of the array there.
         """
         slot = self._registration.slot
+        if self._reshaped:
+            self._broadcast(values)
+            values = np.broadcast_to(values, self._shape)
         if self._offset is not None:
             self._count = values.size
             self._check()
@@ -347,7 +356,7 @@ class Target:
 
     def _shape_named(self) -> tuple[int, ...] | None:
         """Return the shape that is named; None if the destination determines it."""
-        if self._offset is not None:
+        if self._offset is not None and not self._reshaped:
             return None
         if self._index is None:
             return self._shape
@@ -416,6 +425,8 @@ class Target:
             return
         shape = self._there().shape
         if self._offset is not None:
+            if self._reshaped:
+                self._check_alike(shape)
             self._check_stretch(self._offset, self._count, prod(shape))
         elif self._index is not None:
             self._check_selection(self._selected(shape))
@@ -427,6 +438,17 @@ class Target:
                     f"{self._operation}: {lacking} of {count} elements fall outside "
                     f"{self._words()} on process {self._pid} ({over})"
                 )
+
+    def _check_alike(self, there: tuple[int, ...]) -> None:
+        """Raise if a stretch in another shape does not have the same indices there."""
+        array = self._registration.array
+        assert array is not None  # or there would be no view of it
+        if there != array.shape and (len(there) != 1 or array.ndim != 1):
+            raise PlaceError(
+                f"{self._operation}: the place is a part of {self._words()} in another shape, and "
+                f"the array has shape {array.shape} here and {there} on process {self._pid}; give "
+                f"offset= or at="
+            )
 
     def _check_stretch(self, offset: int, count: int, size: int) -> None:
         if offset + count > size:

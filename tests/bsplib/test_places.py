@@ -246,7 +246,7 @@ def test_an_element_is_a_number_and_names_nothing(run, primitive):
         (lambda x: [0.0], "list is no registered array"),
         (lambda x: None, "NoneType is no registered array"),
         (lambda x: "x", "str is no registered array"),
-        (lambda x: x.reshape(-1), r"the view of shape \(20,\) is no basic slice"),
+        (lambda x: x.reshape(4, 5)[1:, 0], r"the view of shape \(3,\) is no basic slice"),
         (lambda x: x.view(np.uint64), "is no basic slice"),
         (lambda x: x.view(np.int32), "is no basic slice"),
         (np.diagonal, "is no basic slice"),
@@ -659,3 +659,91 @@ def test_records_of_another_layout_cannot_be_put(run):
     other = np.zeros(1, [("key", "f4"), ("more", "f8"), ("name", "U3"), ("last", "i4")])
     with pytest.raises(bsplib.DtypeError, match=r"put: values of dtype .* cannot be cast"):
         run(lambda bsp: bsp.put(0, other, bsp.zeros(1, STRUCT)))
+
+
+# -- a part of the array in another shape --------------------------------------------------------
+
+SHAPES = {
+    "flat": lambda x: x.reshape(-1),
+    "a part of it, over rows": lambda x: x.reshape(-1)[2:11],
+    "other rows": lambda x: x.reshape(2, 10)[1],
+    "more axes": lambda x: x.reshape(5, 2, 2)[1:3],
+    "some rows, flat": lambda x: x[1:3].reshape(8),
+    "another axis": lambda x: x[:, None].reshape(10, 2),
+}
+
+
+@pytest.mark.procs(1, 2, 3)
+@pytest.mark.parametrize("shaped", SHAPES.values(), ids=SHAPES)
+def test_a_contiguous_part_in_another_shape_names_its_elements(run, shaped):
+    values = -1 - np.arange(shaped(matrix()).size).reshape(shaped(matrix()).shape)
+
+    def main(bsp):
+        x = bsp.array(matrix())
+        y = bsp.array(matrix() + 100 * bsp.pid)
+        bsp.put(right(bsp), values, shaped(x))  # before the shapes are known
+        bsp.sync()
+        first = x.tolist()
+        bsp.put(right(bsp), 7, shaped(x))
+        bsp.hpput(right(bsp), values, shaped(x))
+        got = [bsp.get(right(bsp), shaped(y)), bsp.hpget(right(bsp), shaped(y))]
+        bsp.sync()
+        return (
+            first,
+            x.tolist(),
+            [bool((g == shaped(matrix() + 100 * right(bsp))).all()) for g in got],
+        )
+
+    expected = matrix()
+    shaped(expected)[...] = values
+    assert all(
+        result == (expected.tolist(), expected.tolist(), [True, True]) for result in run(main)
+    )
+
+
+@pytest.mark.procs(2, 3)
+def test_a_part_of_a_line_in_another_shape_may_be_of_a_longer_line_there(run):
+    def main(bsp):
+        x = bsp.zeros(4 + bsp.pid, int)
+        bsp.sync()
+        bsp.put(right(bsp), [[1, 2], [3, 4]], x[:4].reshape(2, 2))
+        bsp.sync()
+        return x.tolist()
+
+    assert all(result == [1, 2, 3, 4] + [0] * pid for pid, result in enumerate(run(main)))
+
+
+@pytest.mark.procs(2, 3)
+@pytest.mark.parametrize("known", [False, True])
+def test_a_part_in_another_shape_of_unlike_arrays_is_an_error(run, known):
+    def main(bsp):
+        x = bsp.zeros((2, 3 + bsp.pid))
+        if known:
+            bsp.sync()
+        if bsp.pid == 0:
+            bsp.put(1, np.ones(5), x.reshape(-1)[:5])
+        bsp.sync()
+
+    words = r"put: the place is a part of .*\(2, 3\) here and \(2, 4\) on process 1; give offset="
+    with pytest.raises(bsplib.PlaceError, match=words):
+        run(main)
+
+
+@pytest.mark.procs(1, 2)
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda x: x.reshape(4, 5)[:, 1:3],
+        lambda x: x.reshape(4, 5)[1:, 0],
+        lambda x: x.view(np.int32),
+    ],
+    ids=["columns", "a column", "another dtype"],
+)
+def test_a_view_that_is_no_stretch_is_refused(run, view):
+    def main(bsp):
+        x = bsp.array(matrix())
+        bsp.sync()
+        bsp.put(0, 1, view(x))
+
+    with pytest.raises(bsplib.PlaceError, match=r"no basic slice .* no stretch of it in another"):
+        run(main)
