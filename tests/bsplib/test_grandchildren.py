@@ -103,6 +103,7 @@ def test_a_process_of_a_pool_that_has_forked_and_is_killed_ends_the_run(nprocs, 
 
 
 @pytest.mark.procs(2)
+@pytest.mark.forked
 def test_a_result_that_is_cut_short_is_a_death_although_a_grandchild_lives(
     run, family, monkeypatch
 ):
