@@ -39,6 +39,7 @@ def need_room(nbytes):
 # -- many processes -----------------------------------------------------------------------------
 
 
+@pytest.mark.not_on_mpi("256 is the limit of shared memory")
 @pytest.mark.procs(256)
 @pytest.mark.slow
 def test_256_processes_exchange_and_sync(run, nprocs):
@@ -170,6 +171,7 @@ def test_a_process_with_nothing_to_say_reserves_little():
     assert max(bsplib.run(main, nprocs=16)) < 16 * (1 << 20)
 
 
+@pytest.mark.not_on_mpi("it looks at the segment in shared memory")
 @pytest.mark.procs(2)
 def test_freed_arrays_are_used_again(run):
     def main(bsp):
@@ -187,6 +189,7 @@ def test_freed_arrays_are_used_again(run):
         assert sizes[-1] == sizes[20] < 8 << 20
 
 
+@pytest.mark.not_on_mpi("it looks at the segment in shared memory")
 @pytest.mark.procs(2)
 def test_what_carries_transfers_is_used_again(run):
     def main(bsp):
@@ -205,6 +208,7 @@ def test_what_carries_transfers_is_used_again(run):
         assert sizes[-1] == sizes[10] < 48 << 20
 
 
+@pytest.mark.not_on_mpi("it looks at the segment in shared memory")
 @pytest.mark.procs(2)
 @pytest.mark.real_processes
 def test_what_is_sent_beside_a_large_put_needs_little_memory_of_its_own(run):
@@ -224,6 +228,7 @@ def test_what_is_sent_beside_a_large_put_needs_little_memory_of_its_own(run):
     assert max(run(main)) <= 2 * (3 * size + (4 << 20))
 
 
+@pytest.mark.not_on_mpi("it looks at the segment in shared memory")
 @pytest.mark.procs(2)
 @pytest.mark.real_processes
 def test_the_first_hpput_into_an_array_needs_no_memory_but_the_array(run):
@@ -244,6 +249,7 @@ def test_the_first_hpput_into_an_array_needs_no_memory_but_the_array(run):
     assert max(run(main)) < size
 
 
+@pytest.mark.not_on_mpi("it looks at the segment in shared memory")
 @pytest.mark.procs(2)
 def test_arrays_of_sub_groups_are_freed_when_they_are_left(run):
     def main(bsp):
