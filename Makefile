@@ -17,7 +17,7 @@ OTHER_TESTS := $(filter-out tests/bsplib/ $(PAGE_TESTS) tests/__pycache__/,$(wil
 # Tests start hundreds of interpreters, each of which would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo sql-story bench-prediction bench-machine test test-runtime-1 test-runtime-2 test-rooms test-pages test-quick test-all
+.PHONY: demo sql-story bench-nodes bench-prediction bench-machine test test-runtime-1 test-runtime-2 test-rooms test-pages test-quick test-all
 .PHONY: test-interpreted soak lint bench sanitize wheels browser clean compiler core
 
 demo: core
@@ -109,6 +109,10 @@ bench: core browser
 	  $(BIN)/python -m pip install --quiet --editable '.[bench]' && touch $(PEERS); } || \
 	  echo "could not install the MPI libraries to compare with: measuring without them" >&2
 	$(BIN)/python -m benchmarks
+
+# Closed forms from small traces, on programs that are 16 times as large on 256 processes.
+bench-nodes: core
+	$(BIN)/python -m benchmarks.bench_nodes
 
 # Predict what is held out, and compare with Extra-P, which has an environment of its own: it needs
 # an older numpy. Without a network it is left out. With MEASURE=--measure the kernels are timed anew.

@@ -1,6 +1,6 @@
 """The accuracy of node models: what small runs tell of large ones, cost centre by cost centre.
 
-``python -m benchmarks.bench_nodes`` records the runs that ``benchmarks/nodes/held_out.toml``
+``make bench-nodes`` records the runs that ``benchmarks/nodes/held_out.toml``
 names, fits the small ones, predicts the large ones, and writes every cost centre into
 ``benchmarks/results/nodes.json``.
 """

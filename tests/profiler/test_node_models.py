@@ -6,8 +6,10 @@ import json
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import bsplib
+from bsplib.cli import main as cli
 from bsplib.errors import UsageError
 from bsplib.machine import Machine
 from bsplib.recording.trace import read_trace
@@ -392,3 +394,42 @@ def test_runs_of_different_programs_are_refused(tmp_path):
     paths = traces(tmp_path, gather, (64,), (2,)) + traces(tmp_path, square, (128,), (2,))
     with pytest.raises(UsageError, match="the runs are of different programs"):
         model_of_traces(paths)
+
+
+# -- the commands ---------------------------------------------------------------------------------
+
+
+def bsp(*arguments):
+    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
+
+
+def test_the_commands_learn_a_model_and_predict_by_it(tmp_path):
+    model = tmp_path / "model.json"
+    found = bsp("fit", *traces(tmp_path, gather), "--json", model, "--at", "n=4096,p=64")
+    assert found.exit_code == 0
+    assert "8*n*(p - 1)/p" in found.output
+    assert f"{8 * 4096 * 63 // 64:,}" in found.output
+    found = bsp(
+        "predict", "--fit", model, "-n", 64, "--set", "n=2^20", "--speed", "1x", "--l", 1e-5
+    )
+    assert found.exit_code == 0
+    assert "n = 2^20, p = 64" in found.output
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (["fit", "one.bsp", "--formula", "f[0]"], "--formula is for tables of times"),
+        (["fit", "one.csv", "two.csv"], "several files, --size and --set are for traces"),
+        (["predict"], "name a trace, or a model by --fit"),
+        (["predict", "one.bsp", "-n", "4"], "--nprocs, --set and --plot need --fit"),
+        (["predict", "--fit", "m.json"], "--fit needs the number of processes"),
+        (["predict", "one.bsp", "--fit", "m.json", "-n", "4"], "--fit takes no trace"),
+        (["predict", "--fit", "m.json", "-n", "4"], "m.json cannot be read: No such file"),
+    ],
+)
+def test_options_that_do_not_go_together_get_a_sentence(options, text, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = bsp(*options)
+    assert found.exit_code != 0
+    assert text in found.output
