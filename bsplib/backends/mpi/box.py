@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from bsplib.backends.mpi.heads import MEET
+from bsplib.backends.mpi.heads import MEET, OBLIVIOUS, ROUND
 from bsplib.backends.mpi.receiving import Post
 
 
@@ -16,6 +16,8 @@ class Box:
         """Posts of meetings, by number of the meeting."""
         self.oblivious: defaultdict[int, dict[int, Post]] = defaultdict(dict)
         """Posts of oblivious supersteps, by number of the superstep."""
+        self.rounds: dict[tuple[int, int], Post] = {}
+        """Heads of rounds, by number of the meeting and of the round."""
         self.left: set[int] = set()
         """Ranks that have said that they have left the group."""
         self.passed = 0
@@ -25,12 +27,15 @@ class Box:
     def take(self, post: Post) -> bool:
         """Keep a post; return whether it is a late one."""
         head, source = post.head, post.source
-        self._latest[head.kind][source] = head.superstep
+        self._latest[head.kind == OBLIVIOUS][source] = head.superstep
+        if head.kind == OBLIVIOUS:
+            self.oblivious[head.number][source] = post
+            return head.number < self.passed
         if head.kind == MEET:
             self.meetings[head.number][source] = post
-            return False
-        self.oblivious[head.number][source] = post
-        return head.number < self.passed
+        elif head.kind == ROUND:
+            self.rounds[head.number, head.messages] = post
+        return False
 
     def latest(self, kind: int, rank: int) -> int:
         """Return the last superstep that a process has ended in a way, so far as known; or -1."""

@@ -24,6 +24,12 @@ QUESTION = 3
 """Has the receiver left this group?"""
 ANSWER = 4
 """The sender has left this group."""
+ROUND = 5
+"""What a process passes on in a round of a meeting of many; ``messages`` is its number."""
+HERE = 6
+"""The sender waits at the end of this superstep of the group, for a meeting of many."""
+POSTS = (MEET, OBLIVIOUS, ROUND, HERE)
+"""Kinds that belong to a superstep, and are kept until this process opens the group."""
 
 _FORM = Struct("<IBBHQQQQIq")
 BODY = _FORM.size

@@ -23,6 +23,7 @@ from bsplib.backends.mpi.heads import BODY, HEAD_BYTES, MOST_BODY, Head
 from bsplib.backends.mpi.inside import Inside
 from bsplib.backends.mpi.receiving import Inflow, Payload, Post
 from bsplib.backends.mpi.sending import HEADS, Sends
+from bsplib.backends.mpi.surroundings import most_direct
 from bsplib.backends.mpi.waiting import Patience, polls_of
 
 MOST_AHEAD = 64
@@ -99,6 +100,8 @@ class Link:
         self.rank, self.size = comm.rank, comm.size
         self.clocks = Clocks(comm, self.stop)
         self._polls = polls_of(comm)
+        self.most_direct: int = comm.bcast(most_direct())
+        """Processes of the largest group in which each sends a head to each other one."""
         self.inside = Inside(comm, self.stop)
         self._others = [rank for rank in range(self.size) if rank != self.rank]
         self._came = [bytearray(HEAD_BYTES) for _ in self._others]
@@ -251,7 +254,7 @@ class Link:
         elif head.run != self.run:
             if head.run > self.run:
                 self._early.append((source, data))
-        elif head.kind <= heads.OBLIVIOUS:
+        elif head.kind in heads.POSTS:
             self._take_post(source, head, data)
         elif head.kind == heads.QUESTION:
             if head.label in self._left:

@@ -28,9 +28,10 @@ from bsplib.backends.mismatch import (
 )
 from bsplib.backends.mpi import heads
 from bsplib.backends.mpi.box import Box
-from bsplib.backends.mpi.heads import MEET, MOST_BODY, OBLIVIOUS
+from bsplib.backends.mpi.heads import HERE, MEET, MOST_BODY, OBLIVIOUS, ROUND
 from bsplib.backends.mpi.link import Link
 from bsplib.backends.mpi.receiving import Payload, Post, body_of, flat
+from bsplib.backends.mpi.rounds import MOST_PROCESSES, Gathering, rounds_of
 from bsplib.backends.mpi.sending import BODIES, HEADS, PAYLOADS, Sends
 from bsplib.backends.oblivious import NOTHING, Collector
 from bsplib.backends.oblivious import Post as ObliviousPost
@@ -101,6 +102,7 @@ class MpiPort(Port):
         self._requests = link.requests_to(self._ranks)
         self._superstep = 0
         self._meetings = 0
+        self._meets_in_rounds = link.most_direct < self.nprocs <= MOST_PROCESSES
         self._box = Box()
         link.enter(label, self._box)
         self._collector = Collector(members, pid, self)
@@ -114,6 +116,7 @@ class MpiPort(Port):
         self._not_started: list[Post] = []
         """Open posts whose payloads are not being received yet."""
         self._coming: list[Payload] = []
+        self._said_where = False
 
     def align_clocks(self, *, again: bool) -> Alignment:
         """See :meth:`Port.align_clocks`."""
@@ -256,6 +259,8 @@ class MpiPort(Port):
     ) -> Arrivals | None:
         """See :meth:`Port.exchange`."""
         number, self._meetings = self._meetings, self._meetings + 1
+        if self._meets_in_rounds:
+            return self._exchange_in_rounds(number, parcels, note, common, stamp)
         self._post_to_all(number, parcels, note, common, stamp)
         posts = self._box.meetings[number]
         if len(posts) < len(self._others):
@@ -268,23 +273,93 @@ class MpiPort(Port):
     def _post_to_all(
         self, number: int, parcels: Mapping[int, Parcel], note: int, common: Any, stamp: int
     ) -> None:
-        link = self._link
-        sent = link.clocks.sent(stamp)
-        plain = link.run, MEET, note, 0, self._label, number, self._superstep, 0, 0, sent
-
-        def head(*, payloads: bool, body_bytes: int) -> bytes:
-            return heads.pack(*plain[:3], payloads, *plain[4:7], body_bytes, *plain[8:])
-
+        head = self._head_maker(number, note, stamp)
         if common is None and not parcels:
             if self._ranks:
-                link.send_to_many(heads.pack(*plain), self._requests)
+                self._link.send_to_many(head(payloads=False, body_bytes=0), self._requests)
             return
         for pid in self._others:
             parcel = parcels.get(pid)
             if parcel is None and common is None:
-                self._sends.start(heads.pack(*plain), self.members[pid], HEADS)
+                empty = head(payloads=False, body_bytes=0)
+                self._sends.start(empty, self.members[pid], HEADS)
             else:
                 self._post(head, pid, parcel, common)
+
+    def _head_maker(self, number: int, note: int, stamp: int) -> Callable[..., bytes]:
+        link = self._link
+        first, middle = (link.run, MEET, note), (self._label, number, self._superstep)
+        sent = link.clocks.sent(stamp)
+
+        def head(*, payloads: bool, body_bytes: int) -> bytes:
+            return heads.pack(*first, payloads, *middle, body_bytes, 0, sent)
+
+        return head
+
+    def _exchange_in_rounds(
+        self, number: int, parcels: Mapping[int, Parcel], note: int, common: Any, stamp: int
+    ) -> Arrivals | None:
+        """Do as :meth:`exchange` in a large group: only what somebody has for others is a post."""
+        receivers = self._others if common is not None else parcels.keys()
+        head = self._head_maker(number, note, stamp)
+        for pid in receivers:
+            self._post(head, pid, parcels.get(pid), common)
+        sent = self._link.clocks.sent(stamp)
+        gathering = Gathering(self.pid, self.nprocs, note, sent, receivers)
+        for turn in range(rounds_of(self.nprocs)):
+            self._pass_on(gathering, number, turn)
+            came = self._await_round(number, turn)
+            gathering.take(turn, came.body or b"", came.head.stamp)
+        posts, count = self._box.meetings[number], gathering.count()
+        self._link.wait(lambda: len(posts) == count, _nothing, for_heads=True)
+        del self._box.meetings[number]
+        if self._collector.ended or self._link.left_over:
+            self._look_at_late()
+        if stamp:
+            self.released = max(stamp, self._link.clocks.received(gathering.latest))
+        has_news = bool(posts or parcels) or common is not None
+        if not has_news and gathering.is_unanimous():
+            return None
+        full = sorted((self._pid_of(rank), post) for rank, post in posts.items())
+        return self._opened(full, gathering.notes(), common)
+
+    def _pass_on(self, gathering: Gathering, number: int, turn: int) -> None:
+        body = gathering.to_pass_on(turn)
+        link = self._link
+        first, middle = (link.run, ROUND, 0, 0), (self._label, number, self._superstep)
+        head = heads.pack(*first, *middle, len(body), turn, gathering.latest)
+        rank = self.members[(self.pid + (1 << turn)) % self.nprocs]
+        self._sends.start(head + body, rank, HEADS)
+
+    def _await_round(self, number: int, turn: int) -> Post:
+        """Wait for the head of a round, and return it."""
+        pid = (self.pid - (1 << turn)) % self.nprocs
+        rank, came = self.members[pid], self._box.rounds
+
+        def suspect() -> None:
+            self._collector.read_late()
+            if (number, turn) not in came:
+                self._suspect_one(pid, rank)
+
+        def ask() -> None:
+            self._ask([rank])
+            self._say_where()
+
+        self._said_where = False
+        self._link.wait(lambda: (number, turn) in came, suspect, ask, for_heads=True)
+        post = came.pop((number, turn))
+        if post.head.superstep != self._superstep:
+            raise are_apart(rank, self.members[self.pid])
+        return post
+
+    def _say_where(self) -> None:
+        """Tell all others that this process waits here: no head of a meeting may reach them."""
+        if not self._said_where:
+            self._said_where = True
+            link = self._link
+            head = heads.pack(link.run, HERE, 0, 0, self._label, 0, self._superstep, 0, 0, 0)
+            for rank in self._ranks:
+                link.unsent.start(head, rank, HEADS)
 
     def _await(self, posts: dict[int, Post]) -> None:
         """Wait for the posts of a meeting."""
@@ -385,10 +460,13 @@ class MpiPort(Port):
         self._collector.read_late()
         for pid, rank in zip(self._others, self._ranks, strict=True):
             if rank not in posts:
-                why = self._why_absent(rank)
-                if self._box.latest(OBLIVIOUS, rank) >= self._superstep:
-                    why = ENDED_BY_OBLSYNC
-                self._raise_if(why, "sync", pid)
+                self._suspect_one(pid, rank)
+
+    def _suspect_one(self, pid: int, rank: int) -> None:
+        why = self._why_absent(rank)
+        if self._box.latest(OBLIVIOUS, rank) >= self._superstep:
+            why = ENDED_BY_OBLSYNC
+        self._raise_if(why, "sync", pid)
 
     def _why_absent(self, rank: int) -> str:
         """Return why a process cannot come to the end of this superstep; empty if it can."""

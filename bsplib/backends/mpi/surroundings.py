@@ -17,11 +17,19 @@ _VARIABLES = (
 INSIDE = "BSP_MPI_INSIDE"
 """Environment variable of the driver: what ranks of one host exchange through. ``mpi``: through
 MPI, like others; else through shared memory, where they can."""
+DIRECT = "BSP_MPI_DIRECT"
+"""Environment variable of rank 0: what :func:`most_direct` returns."""
+_MOST_DIRECT = 32
 
 
 def may_share_memory() -> bool:
     """Tell whether the environment lets ranks of one host exchange through shared memory."""
     return os.environ.get(INSIDE) != "mpi"
+
+
+def most_direct() -> int:
+    """Return in how large a group each process sends a head to each other one at a meeting."""
+    return int(os.environ.get(DIRECT, _MOST_DIRECT))
 
 
 class Seat(NamedTuple):
