@@ -2,6 +2,7 @@
 
 from benchmarks import (
     bench_faults,
+    bench_mpi,
     bench_pages,
     bench_primitives,
     bench_profiler,
@@ -27,5 +28,6 @@ if __name__ == "__main__":
             bench_virtual.BENCHMARK,
             bench_work.BENCHMARK,
             bench_faults.BENCHMARK,
+            bench_mpi.BENCHMARK,
         ]
     )

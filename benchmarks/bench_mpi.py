@@ -1,5 +1,8 @@
 """Supersteps over MPI on one host, compared with the same exchange by mpi4py alone.
 
+Ranks of one host exchange through shared memory unless told otherwise: here they are, but for the
+sections *inside a host*, which compare them with the backend shm.
+
 ``python -m benchmarks.bench_mpi`` writes ``benchmarks/results/mpi.json``.
 """
 
@@ -17,6 +20,7 @@ from benchmarks.command import Benchmark, run
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
 from benchmarks.mpi import Ranks
+from bsplib.backends.mpi.surroundings import INSIDE
 from tests.mpi_installations import ALL, Mpi
 
 KIB = 2**10
@@ -26,15 +30,32 @@ _AS_ROOT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 
 
 class _Machine:
-    """Processes of bsplib on the ranks of an MPI; they take samples on request."""
+    """Processes of bsplib on the ranks of an MPI; they take samples on request.
 
-    def __init__(self, stack: ExitStack, mpi: Mpi, nprocs: int) -> None:
+    Args:
+        stack: ends them.
+        mpi: the MPI.
+        nprocs: number of processes.
+        through: ``mpi``, or ``memory`` that they share.
+        backend: ``shm`` for processes without an MPI.
+    """
+
+    def __init__(
+        self,
+        stack: ExitStack,
+        mpi: Mpi,
+        nprocs: int,
+        through: str = "mpi",
+        backend: str = "mpi",
+    ) -> None:
+        self._through = through
         os.environ[_LIBRARY] = str(mpi.file(mpi.library))
         os.environ.update(dict.fromkeys(_AS_ROOT, "1"))
-        self._pool = stack.enter_context(bsplib.Pool(nprocs, backend="mpi"))
+        self._pool = stack.enter_context(bsplib.Pool(nprocs, backend=backend))
 
     def sample(self, program: Any, *args: Any, **kwargs: Any) -> float:
         """Run a program; return the seconds of process 0."""
+        os.environ[INSIDE] = self._through  # the driver reads it at each run
         seconds: float = self._pool.run(program, *args, **kwargs)[0]
         return seconds
 
@@ -52,6 +73,29 @@ def _empty(mpi: Mpi, nprocs: int, count: int, stack: ExitStack) -> Sequence[Case
             goals=(Goal.seconds(50e-6),) if nprocs == 4 else (),
         ),
     ]
+
+
+def _empty_inside(mpi: Mpi, nprocs: int, count: int, stack: ExitStack) -> Sequence[Case]:
+    """Compare a sync of ranks that share memory with that of processes of shm."""
+    machines = [_Machine(stack, mpi, nprocs, "memory", backend) for backend in ("shm", "mpi")]
+    shm, mpi_sync = (partial(each.sample, programs.supersteps, count) for each in machines)
+    return [
+        Case("shm, sync", shm),
+        Case("mpi, sync", mpi_sync, ("shm, sync",), (Goal.times(1.2, "shm, sync"),)),
+    ]
+
+
+def _exchange_inside(mpi: Mpi, nbytes: int, count: int, stack: ExitStack) -> Sequence[Case]:
+    """Compare puts of ranks that share memory with those of processes of shm."""
+    cases: list[Case] = []
+    machines = {name: _Machine(stack, mpi, 2, "memory", name) for name in ("shm", "mpi")}
+    for what, unbuffered in (("put", False), ("hpput", True)):
+        of = f"shm, {what}"
+        for name, machine in machines.items():
+            sample = partial(machine.sample, programs.puts, count, nbytes, unbuffered=unbuffered)
+            against = ((of,), (Goal.times(1.2, of),)) if name == "mpi" else ()
+            cases.append(Case(f"{name}, {what}", sample, *against))
+    return cases
 
 
 def _exchange(
@@ -116,6 +160,21 @@ def _sections(mpi: Mpi) -> Sequence[Section]:
             f"Put of 1 KiB to each process and sync on {name}, p = 4",
             "superstep",
             partial(_exchange_with_all, mpi, KIB, 300),
+        ),
+        Section(
+            f"Empty superstep inside a host on {name}, p = 2",
+            "superstep",
+            partial(_empty_inside, mpi, 2, 5000),
+        ),
+        Section(
+            f"Empty superstep inside a host on {name}, p = 4",
+            "superstep",
+            partial(_empty_inside, mpi, 4, 1000),
+        ),
+        Section(
+            f"Put of 1 MiB and sync inside a host on {name}, p = 2",
+            "superstep",
+            partial(_exchange_inside, mpi, MIB, 300),
         ),
         Section(
             f"10^6 puts to random places by each of 2 on {name}",

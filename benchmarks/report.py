@@ -14,7 +14,7 @@ from benchmarks.goals import DIFFERENCE, LINES, PEAK, RATIO, SPREAD
 Document = dict[str, Any]
 """A JSON file that a benchmark wrote."""
 
-_ORDER = ("primitives", "recording", "start", "programs", "virtual", "faults")
+_ORDER = ("primitives", "recording", "start", "programs", "virtual", "faults", "mpi")
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 

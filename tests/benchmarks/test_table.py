@@ -10,6 +10,7 @@ from rich.console import Console
 
 from benchmarks import (
     bench_faults,
+    bench_mpi,
     bench_primitives,
     bench_programs,
     bench_recording,
@@ -28,7 +29,7 @@ BENCHMARKS = [
     module.BENCHMARK
     for module in (
         *(bench_primitives, bench_recording, bench_start, bench_programs),
-        *(bench_virtual, bench_faults),
+        *(bench_virtual, bench_faults, bench_mpi),
     )
 ]
 

@@ -19,7 +19,8 @@ INSIDE = "BSP_MPI_INSIDE"
 MPI, like others; else through shared memory, where they can."""
 DIRECT = "BSP_MPI_DIRECT"
 """Environment variable of rank 0: what :func:`most_direct` returns."""
-_MOST_DIRECT = 32
+_MOST_DIRECT = 64
+"""See PROTOCOL.md, *Meetings of many*."""
 
 
 def may_share_memory() -> bool:
