@@ -56,6 +56,7 @@ _OF_PROCESSES = (
     ("log2(p)**2", 3),
 )
 _MOST_TERMS = 3
+_ENOUGH = 6
 _FOR_EACH_TERM = 3
 """So many points are needed for each term beyond the first."""
 
@@ -76,15 +77,30 @@ def fit_work(values: Values, seconds: Vector, varied: Values) -> Law:
     inside = {name: array[used] for name, array in varied.items()}
     terms = work_terms(inside)
     most = min(_MOST_TERMS, 1 + (int(used.sum()) - 1) // _FOR_EACH_TERM)
-    subsets = [
-        np.array(list(itertools.combinations(range(len(terms)), count)), np.intp)
-        for count in range(1, most + 1)
-    ]
+    subsets = _together(len(terms), most, few=int(used.sum()) < _ENOUGH)
     found = fit_terms(
         inside, seconds[used], terms, subsets, np.zeros(int(used.sum())), simpler=True
     )
     assert found is not None  # the constant always fits
     return Law(FITTED, (Piece((found.form,)),), found.reach)
+
+
+def _together(count: int, most: int, *, few: bool) -> list[NDArray[np.intp]]:
+    """Return the terms that are tried together; the constant is the first of them.
+
+    Args:
+        count: number of terms.
+        most: greatest number of terms in a formula.
+        few: there are so few points that one term beside the constant is enough to fit any.
+    """
+    found = [
+        list(itertools.combinations(range(count), together)) for together in range(1, most + 1)
+    ]
+    if few:
+        found = [
+            [chosen for chosen in some if len(chosen) == 1 or chosen[0] == 0] for some in found[:2]
+        ]
+    return [np.array(some, np.intp) for some in found if some]
 
 
 def _of_few(values: Values, seconds: Vector) -> Law:
