@@ -44,7 +44,7 @@ _COLD_SIZES = (2**14, 2**16, 2**18, 2**20, 2**22, 2**24)
 _SMALL = 2048
 """Bytes of a message that is staged."""
 _COLD_SUPERSTEPS = 6
-_COLD_RUNS = 4
+_COLD_RUNS = 6
 _STARTS = 4
 _SYNCS = 2000
 _BATCH_S = 5e-4
@@ -163,7 +163,7 @@ def measured_of(times: Times, alone_s: float, cores: int, backend: BackendName) 
         recording=recording_s(times.nprocs, backend) if anew else None,
         slowdown=max(min(times.work_s) / alone_s, 1.0) * max(times.nprocs / cores, 1.0),
         patterns=curves,
-        cold=cold_curve(times.nprocs, backend, times.sizes[-1]) if curves and anew else None,
+        cold=cold_curve(times.nprocs, backend, curves["exchange"]) if curves and anew else None,
         misfit=misfit_of(curves, times.sizes, seconds) if len(seconds) else None,
         spread=spread_of(times, typical),
     )
@@ -224,12 +224,17 @@ def recording_s(nprocs: int, backend: BackendName) -> float:
     return max(recorded - plain, 0.0)
 
 
-def cold_curve(nprocs: int, backend: BackendName, most: int) -> Curve:
+def cold_curve(nprocs: int, backend: BackendName, warm: Curve) -> Curve:
     """Return what memory costs additionally that a process touches for the first time.
 
     It is the CPU time of sends, so that other work of the computer does not count.
+
+    Args:
+        nprocs: number of processes.
+        backend: starts processes.
+        warm: of the exchange, whose time is part of the price already.
     """
-    sizes = [size for size in _COLD_SIZES if size <= most]
+    sizes = [size for size in _COLD_SIZES if size <= warm.nbytes[-1]]
     seconds = []
     for size in sizes:
         runs = [
@@ -237,8 +242,8 @@ def cold_curve(nprocs: int, backend: BackendName, most: int) -> Curve:
             for _ in range(_COLD_RUNS)
         ]
         least = np.min(runs, axis=0)
-        first, warm = least[:2].mean(), least[2:].min()
-        seconds.append(max(float(first - warm), 0.0))
+        used = min(float(least[2:].min()), float(warm.at(size)))
+        seconds.append(max(float(least[:2].mean()) - used, 0.0))
     return Curve((0, *sizes), (0.0, *np.maximum.accumulate(seconds).tolist()))
 
 
