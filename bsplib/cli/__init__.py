@@ -17,6 +17,7 @@ from bsplib.cli import (
     fit,
     machines,
     merge,
+    papers,
     predict,
     probe,
     recover,
@@ -42,6 +43,7 @@ _COMMANDS = (
     predict,
     fit,
     machines,
+    papers,
     tune,
 )
 """Modules of this package, each with one command."""

@@ -1,0 +1,199 @@
+"""The entries: what a paper prints, what is computed here, and why the two differ."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from apps.msteps.model import fft_time
+from apps.msteps.platforms import CONSTANTS, PVM, VALUES
+from apps.speedup.laws import fit_parts
+from apps.speedup.overheads import BARRIER, CREATION
+from apps.speedup.terms import PRINTED, cost_of
+from apps.sql.generate import PAPER_SIZE, Generator
+from apps.sql.paper import PAPER, TABLE_1, total_gain
+from apps.sql.plan import EXPERIMENTAL, STAGES
+from apps.sql.scan import BLOCK
+from apps.sql.story import STORY_SEED, STORY_SIZE, Setting, tell
+from apps.steady.laws import amdahl, gustafson, on_one
+from apps.steady.model import ALGORITHMS, merge_sort_table
+from apps.steady.model import Setting as Capacities
+from bsplib.machine import load_machine
+
+JARVIS, GONZALEZ, RODA = "Jarvis et al. 2002", "Gonzalez et al.", "Roda et al. 1999"
+CHITTOR, SHI = "Chittor 1995", "Shi"
+
+
+@dataclass(frozen=True)
+class Item:
+    """A number or a table, beside print."""
+
+    paper: str
+    place: str
+    """Table, figure, equation or section."""
+    what: str
+    printed: str
+    ours: str
+    differs: str = ""
+    """What differs, and why; empty if both are equal to the printed digits."""
+    lives: str = ""
+    """Module that computes it."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What is not computed by this command."""
+
+    paper: str
+    what: str
+    why: str
+
+
+def quick() -> Iterator[Item]:
+    """Yield what is computed at once, from constants that the papers print."""
+    yield from _jarvis()
+    yield from _roda()
+    yield from _chittor()
+    yield from _shi()
+
+
+def _jarvis() -> Iterator[Item]:
+    ratio = (19.48 + 19.55) / (4.73 + 4.67)
+    place = "apps.broadcast"
+    yield Item(
+        JARVIS, "section 5", "one stage / two stages, T3E", "4.15", f"{ratio:.2f}", "", place
+    )
+    share = f"{round(100 * 2 / 16)}% | {round(100 / 15)}%"
+    remark = "2/p and 1/(p - 1), since one of 16 processes receives all"
+    yield Item(
+        JARVIS, "Figure 8", "h of the sample on one process", "12% | 7%", share, remark, "apps.sql"
+    )
+    for machine, rows in TABLE_1.items():
+        printed = {"Cray T3E": "17%", "Cray T3D": "18%", "SGI Origin 2000": "19%"}.get(machine)
+        gain = f"{total_gain(rows[1], rows[1])[0]:.0%}"
+        why = "" if printed else "print divides by the optimised time"
+        old = {"Intel cluster": "51%", "Athlon cluster": "52%"}
+        what = f"gain on one processor, {machine}"
+        yield Item(JARVIS, "Table 1", what, printed or old[machine], gain, why, "apps.sql.paper")
+
+
+def _roda() -> Iterator[Item]:
+    for name, network in PVM.items():
+        times = [fft_time(VALUES, p, CONSTANTS[name], network) for p in (2, 4, 8)]
+        ours = ", ".join(f"{time:.2f} s" for time in times)
+        why = "the figure is lost in the scan; equations and constants are those of the text"
+        what = f"model times of the transform at p = 2, 4, 8, {name}"
+        yield Item(RODA, "Figures 9, 10", what, "curves only", ours, why, "apps.msteps.model")
+
+
+def _chittor() -> Iterator[Item]:
+    for table, what, printed, units in (
+        ("Table 1", "creation of processes", "table of 10 times", CREATION),
+        ("Table 2", "barrier", "table of 10 times", BARRIER),
+    ):
+        line = fit_parts(units)
+        ours = f"{line.each:.2f} P + {line.start:.1f}"
+        why = "the line through the printed times; our runs use it"
+        yield Item(CHITTOR, table, what, printed, ours, why, "apps.speedup.overheads")
+    cost = f"{cost_of(range(1, 11), range(1, 4), 2):.1%}"
+    yield Item(
+        CHITTOR,
+        "chapter 7",
+        "cost of 3 of 10 sizes",
+        "4%",
+        cost,
+        "rounded in print",
+        "apps.speedup.terms",
+    )
+    off = f"P = {PRINTED.roll_off(8192)}"
+    why = "from equation 14; by her Table 6 the least of the times is at P = 256"
+    yield Item(
+        CHITTOR,
+        "Figure 22",
+        "predicted roll-off of 8192 keys",
+        "curve only",
+        off,
+        why,
+        "apps.speedup.terms",
+    )
+
+
+def _shi() -> Iterator[Item]:
+    sizes = [10_000 * 2**k for k in range(15)]
+    rows = merge_sort_table(sizes, 5.2e6, 2.5e6)
+    last = " | ".join(f"{value:,.2f}" for value in rows[-1])
+    where = "apps.steady.model"
+    yield Item(
+        SHI,
+        "Table 1",
+        "last row: processor, disk, time",
+        "859.77 | 1,048.58 | 1,908.35",
+        last,
+        "",
+        where,
+    )
+    disk = merge_sort_table(sizes, 5.2e6, 20e6)[-1][2]
+    yield Item(SHI, "Table 2", "last cell, 20 MB/s", "990.84", f"{disk:.2f}", "", where)
+    processor = merge_sort_table(sizes, 50e6, 2.5e6)[-1][2]
+    yield Item(SHI, "Table 3", "last cell, 50 MIPS", "1,137.99", f"{processor:,.2f}", "", where)
+    fractal = ALGORITHMS["fractal"].efficiency(Capacities(P=512, W=101e6, u=100e6))
+    why = "0.8855 by equation 4.4 and the printed values"
+    yield Item(SHI, "Figure 4", "efficiency of the fractal", "87%", f"{fractal:.1%}", why, where)
+    laws = f"{amdahl(0.6, 10):.1f}, {gustafson(0.6, 10):.1f}, {on_one(0.6, 10):.2f}"
+    yield Item(
+        SHI,
+        "section 1",
+        "Amdahl, Gustafson, fraction",
+        "1.6, 4.6, 0.13",
+        laws,
+        "",
+        "apps.steady.laws",
+    )
+
+
+def full(advance: Callable[[], object] = lambda: None) -> Iterator[Item]:
+    """Yield what takes runs on virtual processors: the balances of the SQL story.
+
+    Args:
+        advance: is called when all stages have run.
+
+    Source: Jarvis et al. 2002, section 4.
+    """
+    generator = Generator(STORY_SIZE, STORY_SEED, 0.0, STORY_SIZE // 4)
+    block = BLOCK * STORY_SIZE // PAPER_SIZE
+    setting = Setting(generator, 16, load_machine("shared-memory"), block, EXPERIMENTAL)
+    with tempfile.TemporaryDirectory(prefix="bsp-papers-") as folder:
+        told = tell(setting, Path(folder), advance)
+    why = "keys and factor are not printed; chosen so that the imbalance before is alike"
+    for found in told:
+        for name, title in _BALANCES.items():
+            printed = getattr(PAPER[found.stage], name)
+            if printed is not None:
+                ours = "{}% | {}%".format(*getattr(found, name).percentages())
+                what = f"{STAGES[found.stage].title}: {title}"
+                shown = f"{printed[0]}% | {printed[1]}%"
+                yield Item(JARVIS, "Figures 5 to 9", what, shown, ours, why, "apps.sql.story")
+
+
+_BALANCES = {
+    "sql_h": "h of the queries",
+    "sql_comp": "computation of the queries",
+    "sample_h": "h of the sample",
+    "exchange_h": "h of stage 6",
+    "merge_comp": "computation of stage 7",
+}
+
+MISSING = (
+    Missing(JARVIS, "seconds of Table 1", "the program is not printed; apps.sql table1 has gains"),
+    Missing(JARVIS, "Figures 3 and 4", "screens; make demo draws the call graph of Figure 3"),
+    Missing(GONZALEZ, "Table 3, llac and CALL", "bsp fit fits the formula; no llac program yet"),
+    Missing(GONZALEZ, "Table 2", "times of a program that is not printed"),
+    Missing(RODA, "Figures 2 to 6", "curves without numbers; bsp probe measures the patterns here"),
+    Missing(RODA, "Figure 12", "its constants are not printed; apps.msteps measure has ours"),
+    Missing(CHITTOR, "Tables 5, 6", "times of Multi; apps.speedup predict has a program with ours"),
+    Missing(CHITTOR, "equations 13, 15 to 18", "their times are not printed"),
+    Missing(SHI, "Tables 4 to 6", "lost in the scan; apps.steady measure has programs here"),
+    Missing(SHI, "Figures 2 to 6", "maps without numbers; apps.steady map draws any"),
+)

@@ -1,0 +1,83 @@
+"""The entries as text, as HTML, as JSON, and as the page of the documentation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from html import escape
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from apps.papers.items import MISSING, Item
+
+_TITLES = ("paper", "place", "what", "printed", "ours", "what differs", "computed by")
+_STYLE = (
+    "body{font:15px system-ui;margin:2em auto;max-width:75em}"
+    "table{border-collapse:collapse}td,th{border-bottom:1px solid #ccc;padding:.3em .6em;"
+    "text-align:left;vertical-align:top}"
+)
+
+
+def _cells(item: Item) -> tuple[str, ...]:
+    return (
+        *(item.paper, item.place, item.what, item.printed, item.ours),
+        *(item.differs or "nothing", item.lives),
+    )
+
+
+def as_table(items: Sequence[Item]) -> Table:
+    """Return a table for a terminal."""
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for title in _TITLES[:5]:
+        table.add_column(title)
+    for item in items:
+        table.add_row(*map(Text, _cells(item)[:5]))
+    return table
+
+
+def as_json(items: Sequence[Item]) -> str:
+    """Return a JSON document of the entries and of what is missing."""
+    found = {"items": [asdict(item) for item in items], "missing": [asdict(m) for m in MISSING]}
+    return json.dumps(found, indent=1) + "\n"
+
+
+def as_html(items: Sequence[Item]) -> str:
+    """Return one page that needs no other file."""
+    rows = [_html_row(_cells(item)) for item in items]
+    left = [_html_row((one.paper, one.what, one.why)) for one in MISSING]
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        f"<title>The papers</title><style>{_STYLE}</style><h1>The papers, beside print</h1>"
+        f"<table>{_html_row(_TITLES, 'th')}{''.join(rows)}</table>"
+        "<h2>Not computed by this command</h2>"
+        f"<table>{_html_row(('paper', 'what', 'why'), 'th')}{''.join(left)}</table></html>\n"
+    )
+
+
+def _html_row(cells: Sequence[str], tag: str = "td") -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
+
+
+def as_markdown(items: Sequence[Item]) -> str:
+    """Return the page ``docs/papers.md``."""
+    lines = [
+        "# The papers, beside print",
+        "",
+        "Written by `bsp papers --markdown docs/papers.md`; `--full` adds the balances of the "
+        "SQL story, from runs on virtual processors.",
+        "",
+        *_markdown(_TITLES, [_cells(item) for item in items]),
+        "",
+        "## Not computed by this command",
+        "",
+        *_markdown(("paper", "what", "why"), [(m.paper, m.what, m.why) for m in MISSING]),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _markdown(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [titles, ["---"] * len(titles), *rows]
+    return [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in lines]

@@ -1,0 +1,25 @@
+"""``bsp papers``: the numbers of the five papers, computed beside what they print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bsplib.cli.options import TRACE
+from bsplib.own_packages import prefer_own
+
+
+@click.command("papers")
+@click.option("--full", "everything", is_flag=True, help="Also run the SQL story: a minute.")
+@click.option("--html", type=TRACE, help="Write one page that needs no other file.")
+@click.option("--json", "as_json", type=TRACE, help="Write a JSON document.")
+@click.option("--markdown", type=TRACE, help="Write the page of the documentation.")
+def command(
+    everything: bool, html: Path | None, as_json: Path | None, markdown: Path | None
+) -> None:
+    """Compute numbers of the five papers, and print them beside print."""
+    prefer_own("apps")
+    from apps.papers.session import run  # noqa: PLC0415  # imported late
+
+    run(everything=everything, html=html, as_json=as_json, markdown=markdown)
