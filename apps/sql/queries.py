@@ -101,7 +101,8 @@ def temp3(bsp: bsplib.Group, temp2: Relation, plan: Plan) -> Relation:
 
 def temp4(bsp: bsplib.Group, temp3: Relation, qnt: Relation, plan: Plan) -> Relation:
     """Find stock and floor of each class: an equality-join of TEMP3 and QNT."""
-    return _join(bsp, temp3, qnt, "class", plan.sort_of(4))
+    joined = _join(bsp, temp3, qnt, "class", plan.sort_of(4))
+    return joined.only(("class", "units", "value", "stock", "floor"))
 
 
 def temp5(bsp: bsplib.Group, temp4: Relation, item: Relation) -> Relation:
@@ -123,4 +124,8 @@ def _join(
 ) -> Relation:
     if sort is None:
         return equi_join(bsp, left, right, [name])
+    # Whole rows of a user's file may have other columns, of names that are taken.
+    right = right.only(
+        [other for other in right.columns if other == name or other not in left.columns]
+    )
     return sorted_join(bsp, left, right, [name], sort)

@@ -185,3 +185,14 @@ def test_the_profile_shows_the_functions_of_the_paper(tmp_path, stage):
     names = {data["node"].name for _, data in graph.graph.nodes(data=True)}
     assert {"sql_process", "bspsort", *(f"temp{number}" for number in range(1, 7))} <= names
     assert ("balance_inputs" in names) == (stage != "original")
+
+
+@pytest.mark.parametrize("stage", ["original", "bitonic", "owner"])
+def test_other_columns_of_a_file_are_no_part_of_the_results(stage):
+    """Stages sort whole rows, also with columns whose names the queries use for others."""
+    tables = {name: to_arrow(GENERATED.relation(name)) for name in INPUTS}
+    more = {name: table.append_column("note", table.column(0)) for name, table in tables.items()}
+    more["ITEM"] = more["ITEM"].append_column("units", more["ITEM"]["item"])
+    more["QNT"] = more["QNT"].append_column("value", more["QNT"]["stock"])
+    narrow, wide = (evaluate(each, 3, stage=stage) for each in (tables, more))
+    assert_alike(wide, narrow)
