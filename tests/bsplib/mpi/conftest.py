@@ -41,7 +41,7 @@ def over_mpi(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(INSIDE, "mpi")
 
 
-@pytest.fixture(params=["memory", "mpi"])
+@pytest.fixture(params=["memory", pytest.param("mpi", marks=pytest.mark.slow)])
 def exchange(request: pytest.FixtureRequest) -> None:
     """Let ranks of one host exchange in both ways."""
     if request.param == "mpi":

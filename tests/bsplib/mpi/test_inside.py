@@ -25,6 +25,7 @@ from .conftest import DEADLINE_S
 
 pytestmark = [pytest.mark.lengthy, pytest.mark.timeout(2 * DEADLINE_S)]
 
+SLOW = pytest.mark.slow
 SEEDS = range(12)
 
 
@@ -58,13 +59,14 @@ def expected(nprocs):
 
 
 @pytest.mark.usefixtures("mpi")
-@pytest.mark.parametrize("count", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize("count", [3, *(pytest.param(n, marks=SLOW) for n in (1, 2, 4, 8))])
 def test_ranks_of_one_host_share_memory(count):
     ports, seen = zip(*run(everything, nprocs=count), strict=True)
     assert set(ports) == {"JoinedPort"}
     assert list(seen) == expected(count)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("mpi")
 def test_runs_in_other_numbers_and_over_mpi_follow_each_other_on_the_same_ranks(monkeypatch):
     def numbered(bsp):
@@ -127,6 +129,7 @@ def test_a_process_that_sleeps_in_shared_memory_is_stopped(nothing_left):
     nothing_left(2)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("mpi")
 def test_a_timeout_tells_the_superstep_of_each_process_in_shared_memory():
     def main(bsp):
@@ -152,6 +155,7 @@ def test_a_run_in_shared_memory_is_recorded(tmp_path):
     assert len(recorded.records) == len(simulated.records)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("mpi")
 @pytest.mark.parametrize("rank", [0, 1])
 def test_ranks_that_cannot_share_memory_go_on_through_mpi(rank):
@@ -188,6 +192,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_a_run_shares_memory_only_where_all_its_processes_are_on_one_host(mpi, hosts, tmp_path):
     path = tmp_path / "program.py"
     path.write_text(SPREAD)
@@ -199,6 +204,7 @@ def test_a_run_shares_memory_only_where_all_its_processes_are_on_one_host(mpi, h
     ]
 
 
+@pytest.mark.slow
 def test_ranks_that_the_launcher_started_share_memory_after_an_error_too(program, mpi):
     text = """
 import bsplib

@@ -21,6 +21,7 @@ from .conftest import DEADLINE_S
 
 pytestmark = [pytest.mark.lengthy, pytest.mark.timeout(2 * DEADLINE_S)]
 
+SLOW = pytest.mark.slow
 SEEDS = [seed for seed in range(40) if program_of(seed).nprocs > 1][:12]
 
 
@@ -60,7 +61,9 @@ def test_all_processes_hear_the_notes_of_all_and_how_many_posts_come(count):
 
 
 @pytest.mark.usefixtures("in_rounds")
-@pytest.mark.parametrize("count", [2, 3, 4, 5, 6, 7, 8, 9])
+@pytest.mark.parametrize(
+    "count", [5, *(pytest.param(n, marks=SLOW) for n in (2, 3, 4, 6, 7, 8, 9))]
+)
 def test_programs_do_in_rounds_what_they_do_directly(count):
     def main(bsp):
         x = bsp.zeros(bsp.nprocs, int)
