@@ -50,7 +50,7 @@ def main(bsp, rounds):
 
 @pytest.mark.lengthy
 @pytest.mark.slow
-@pytest.mark.usefixtures("mpi")
+@pytest.mark.usefixtures("mpi", "exchange")
 def test_the_memory_of_ranks_does_not_grow_with_their_supersteps():
     for early, late in bsplib.run(main, ROUNDS, nprocs=3, backend="mpi"):
         assert late - early < 8 << 20
