@@ -221,6 +221,7 @@ def test_a_stop_that_comes_when_a_process_has_ended_main_does_not_kill_it(mpi):
         end_kept()
 
 
+@pytest.mark.usefixtures("over_mpi")
 @pytest.mark.parametrize("dies", [True, False])
 def test_an_error_of_mpi_is_raised_only_where_no_other_process_has_died(mpi, dies):
     def main(bsp):
