@@ -141,7 +141,7 @@ def few_sizes(monkeypatch):
     monkeypatch.setattr(probe_curves, "_COLD_SIZES", (1024, 4096))
 
 
-@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("count", [pytest.param(2, marks=pytest.mark.slow), 3])
 def test_a_probe_finds_every_figure(count, tmp_path, few_sizes):
     told = []
     probed = probe(count, "here", rounds=2, progress=told.append)
@@ -176,6 +176,7 @@ def test_a_probe_finds_every_figure(count, tmp_path, few_sizes):
     assert again.measured[1].empty == pytest.approx(together.empty, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_a_probe_of_one_round_knows_no_spread(few_sizes):
     probed = probe(2, "here", rounds=1)
     assert [entry.spread for entry in probed.machine.measured] == [None, None]
@@ -288,6 +289,7 @@ def test_the_command_writes_a_machine_and_prints_its_figures(quick, tmp_path, mo
     assert (machine.name, machine.p) == ("My Box, 2", 2)
 
 
+@pytest.mark.slow
 def test_the_command_writes_where_it_is_told(quick, tmp_path):
     path = tmp_path / "x.toml"
     done = CliRunner().invoke(cli.main, ["probe", "-n", "2", "--out", str(path)])

@@ -111,7 +111,7 @@ def test_the_papers_table_3_has_the_errors_that_it_prints():
 
 @pytest.mark.parametrize("backend", ["sim", "shm"])
 @pytest.mark.parametrize("name", list(EXPERIMENTS))
-@pytest.mark.parametrize("nprocs", [1, 2, 4])
+@pytest.mark.parametrize("nprocs", [1, 2, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.lengthy
 def test_a_run_is_measured_in_its_parts(backend, name, nprocs):
     place = Place(backend, "shared-memory", repeats=2)

@@ -42,7 +42,7 @@ def test_17_to_34_percent_of_the_papers_gain_are_there_on_one_processor():
     assert (round(100 * min(alone)), round(100 * max(alone))) == (17, 34)
 
 
-@pytest.mark.lengthy
+@pytest.mark.slow
 def test_balance_gains_on_several_processors_and_not_on_one():
     rows = measure(Generator(240_000, 2, 0.0, 60_000), 20_480, [1, 4])
     assert set(rows) == set(MACHINES)
