@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import shutil
 import threading
 from contextlib import contextmanager
 
 import pytest
+import waitress
 from playwright.sync_api import expect, sync_playwright
-from werkzeug.serving import make_server
+from waitress import wasyncore
 
 import webui
 from bsplib.recording.records import Trace
@@ -124,17 +124,25 @@ def tab(_shared_tab):
 
 @contextmanager
 def served(*traces, **options):
-    """Serve the pages of traces; gives their address."""
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)  # not a line for each request
-    server = make_server("127.0.0.1", 0, webui.create_app(*traces, **options), threaded=True)
-    thread = threading.Thread(target=server.serve_forever)
+    """Serve the pages of traces, by the server that ``bsp view`` uses; gives their address."""
+    connections = {}
+    app = webui.create_app(*traces, **options)
+    server = waitress.create_server(app, map=connections, host="127.0.0.1", port=0)
+    is_over = threading.Event()
+
+    def serve():
+        while not is_over.is_set():
+            wasyncore.loop(timeout=0.05, map=connections, count=1)
+
+    thread = threading.Thread(target=serve)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}/"
+        yield f"http://127.0.0.1:{server.effective_port}/"
     finally:
-        server.shutdown()
+        is_over.set()
         thread.join()
-        server.server_close()
+        server.task_dispatcher.shutdown()
+        wasyncore.close_all(connections, ignore_all=True)  # the browser may keep them open
 
 
 def show(tab, url, state="", *, fresh=True):
