@@ -279,6 +279,7 @@ def quick(monkeypatch, few_sizes):
 
 def test_the_command_writes_a_machine_and_prints_its_figures(quick, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")  # no heading is folded where figures are long
     done = CliRunner().invoke(cli.main, ["probe", "-n", "2", "--name", "My Box, 2"])
     assert done.exit_code == 0, done.output
     assert "wrote my-box-2.toml: bsp predict --machine my-box-2.toml TRACE" in done.output
