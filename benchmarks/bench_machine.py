@@ -7,24 +7,18 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
-import os
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
 import numpy.random  # loaded before all runs, since it takes 10 ms, which no model is about
-from rich.console import Console
-from rich.table import Table
 
 import bsplib
 from apps.fourier import fft
@@ -32,9 +26,9 @@ from apps.prediction.experiments import EXPERIMENTS, Place, Shape
 from apps.prediction.prediction import predict as predict_large
 from apps.sorting import bitonic_sort, psrs, sample_sort
 from apps.sql import program as sql
-from benchmarks import provenance
-from benchmarks.harness import RESULTS, TRIALS
+from benchmarks.accuracy import Report, Row, keep
 from benchmarks.prediction.settings import MACHINE as SETTINGS
+from benchmarks.provenance import Circumstances
 from bsplib.backends.sim.port import SimPort
 from bsplib.machine import Machine
 from bsplib.recording.trace import read_trace
@@ -42,7 +36,6 @@ from bsplib.running.probe import counts_of, probe
 from profiler.models.prediction import MEASURED, predict
 from profiler.models.prices import choose_prices
 
-Report = dict[str, Any]
 _PROGRAMS: dict[str, Callable[..., object]] = {
     "bitonic sort": bitonic_sort.main,
     "sample sort": sample_sort.main,
@@ -209,19 +202,14 @@ def measure_obsp() -> list[Report]:
 # -- goals ------------------------------------------------------
 
 
-def goals(report: Report) -> list[Report]:
+def goals(report: Report) -> list[Row]:
     """Return every goal with what was reached."""
-    rows = [
+    return [
         *_probe_goals(report["probe"]),
         *_replay_goals(report["programs"]),
         *_sim_goals(report["programs"]),
         *_obsp_goals(report["obsp"]),
     ]
-    keys = ("what", "reached", "goal", "met")
-    return [dict(zip(keys, row, strict=True)) for row in rows]
-
-
-Row = tuple[str, str, str, bool]
 
 
 def _probe_goals(found: Report) -> Iterator[Row]:
@@ -231,9 +219,9 @@ def _probe_goals(found: Report) -> Iterator[Row]:
         spread = row["spread_of_two_probes"]["mean"]
         if row["misfit"] is not None:
             reached, goal = row["misfit"], wanted["misfit"]
-            yield f"{title}: misfit", f"{reached:.1%}", f"{goal:.0%}", reached <= goal
+            yield Row(f"{title}: misfit", f"{reached:.1%}", f"{goal:.0%}", reached <= goal)
         goal = wanted["spread"]
-        yield (
+        yield Row(
             f"{title}: mean difference of two probes",
             f"{spread:.1%}",
             f"{goal:.0%}",
@@ -257,13 +245,13 @@ def _replay_goals(cells: list[Report]) -> Iterator[Row]:
         ]
     within = sum(error <= wanted["within"] for error in errors)
     part = within / len(errors) if errors else 1.0
-    yield (
+    yield Row(
         f"replay: communication of cost centres within {wanted['within']:.0%}",
         f"{within} of {len(errors)}",
         f"{wanted['part_within']:.0%}",
         part >= wanted["part_within"],
     )
-    yield (
+    yield Row(
         "replay: greatest error of a total",
         f"{max(totals):.1%}",
         f"{wanted['total']:.0%}",
@@ -279,7 +267,7 @@ def _sim_goals(cells: list[Report]) -> Iterator[Row]:
         cell for cell in chosen.values() if statistics.median(cell["shm_s"]) >= settings["least_s"]
     ]
     within = sum(cell["error"] <= wanted["within"] for cell in long)
-    yield (
+    yield Row(
         f"sim against shm: cells within {wanted['within']:.0%}",
         f"{within} of {len(long)}",
         f"{wanted['cells']} of {wanted['of']}",
@@ -293,14 +281,9 @@ def _obsp_goals(rows: list[Report]) -> Iterator[Row]:
         for part, goal in wanted.items():
             pairs = np.array([row[part] for row in rows if row["program"] == name])
             error = float(np.mean(np.abs(pairs[:, 1] / pairs[:, 0] - 1)))
-            yield f"OBSP*, {name}: mean error, {part}", f"{error:.1%}", f"{goal:.0%}", error <= goal
-
-
-def _show(rows: list[Report]) -> None:
-    table = Table("", "reached", "goal", "met")
-    for row in rows:
-        table.add_row(row["what"], row["reached"], row["goal"], "yes" if row["met"] else "no")
-    Console().print(table)
+            yield Row(
+                f"OBSP*, {name}: mean error, {part}", f"{error:.1%}", f"{goal:.0%}", error <= goal
+            )
 
 
 @click.command()
@@ -309,31 +292,13 @@ def _show(rows: list[Report]) -> None:
 @click.option("--without-obsp", is_flag=True, help="Leave out OBSP*, which takes minutes.")
 def main(repeats: int, trial: bool, without_obsp: bool) -> None:
     """Probe, run, simulate and replay; compare with the goals."""
-    started, before = datetime.now(UTC), os.getloadavg()
-    commit = provenance.commit()
+    circumstances = Circumstances()
     machine, found = measure_probe()
     machine = replace(machine, name="here")
     report: Report = {"probe": found}
     report["programs"] = measure_programs(machine, repeats, lambda what: click.echo(what, err=True))
     report["obsp"] = [] if without_obsp else measure_obsp()
-    rows = goals(report)
-    document = {
-        "benchmark": "machine",
-        "date": started.isoformat(timespec="seconds"),
-        "seconds_taken": round((datetime.now(UTC) - started).total_seconds(), 1),
-        "commit": commit,
-        "versions": provenance.versions(),
-        "machine": provenance.machine(),
-        "load_average": {"before": list(before), "after": list(os.getloadavg())},
-        "goals": rows,
-        **report,
-    }
-    folder = TRIALS if trial else RESULTS
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "machine.json"
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    _show(rows)
-    click.echo(f"wrote {path}")
+    keep(circumstances.document("machine"), report, goals(report), trial=trial)
 
 
 if __name__ == "__main__":

@@ -7,33 +7,28 @@ names, fits the small ones, predicts the large ones, and writes every cost centr
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
-from benchmarks import provenance
-from benchmarks.harness import RESULTS, TRIALS
+from benchmarks.accuracy import Report, Row, keep
 from benchmarks.nodes.settings import HELD_OUT
 from benchmarks.nodes.traces import Cell, cells, record, run_program
+from benchmarks.provenance import Circumstances
 from bsplib.recording.trace import read_trace
 from profiler.models.nodes.laws import EXACT, Value
 from profiler.models.nodes.model import ChainModel, NodeModel, fit_nodes
 from profiler.models.nodes.observed import Observation, observe
 from profiler.models.nodes.settle import words
 
-Report = dict[str, Any]
 _SAME = 1e-9
 
 
@@ -171,7 +166,7 @@ def duration(folder: Path) -> Report:
 # -- goals --------------------------------------------------------------------------------
 
 
-def goals(report: Report) -> list[Report]:
+def goals(report: Report) -> list[Row]:
     """Return every goal with what was reached."""
     rows = [*_virtual_goals(report["virtual"])]
     if "real" in report:
@@ -181,14 +176,8 @@ def goals(report: Report) -> list[Report]:
         what = f"bsp fit on {report['time']['traces']} traces"
         cpu = min(report["time"]["cpu_seconds"])
         reached = f"{least:.2f} s, of which {cpu:.2f} s of CPU time (the least of 7)"
-        rows.append((what, reached, f"{goal} s", least <= goal))
-    return [
-        {"what": what, "reached": reached, "goal": goal, "met": met}
-        for what, reached, goal, met in rows
-    ]
-
-
-Row = tuple[str, str, str, bool]
+        rows.append(Row(what, reached, f"{goal} s", least <= goal))
+    return rows
 
 
 def _virtual_goals(found: Report) -> Iterator[Row]:
@@ -203,7 +192,7 @@ def _virtual_goals(found: Report) -> Iterator[Row]:
         fixed = [each[quantity] for _, each in centres if _is_fixed(each[quantity])]
         known = [each for each in fixed if each["predicted"] is not None]
         exact = sum(_is_exact(each) for each in known)
-        yield (
+        yield Row(
             f"{quantity} that do not depend on the data: exact, of those not refused",
             f"{exact} of {len(known)}; {len(fixed) - len(known)} refused",
             "all",
@@ -218,14 +207,14 @@ def _virtual_goals(found: Report) -> Iterator[Row]:
     known = [each for each in free if each["predicted"] is not None]
     limit = HELD_OUT["virtual"]["goals"]["data_dependent"]
     near = sum(each["error"] is not None and abs(each["error"]) <= limit for each in known)
-    yield (
+    yield Row(
         "what depends on the data: within 5%, of those not refused",
         f"{near} of {len(known)}; {len(free) - len(known)} refused",
         "all",
         near == len(known),
     )
     most = HELD_OUT["virtual"]["goals"]["refused"]
-    yield (
+    yield Row(
         "cost centres refused, each with the runs that would settle it",
         f"{refused} of {len(centres)}" + ("" if settled else "; not each with runs"),
         f"{most:.0%}",
@@ -251,7 +240,7 @@ def _real_goal(found: Report) -> Row:
         if each["part"] > settings["above"] and each["predicted"] is not None
     ]
     reached = mean(errors)
-    return (
+    return Row(
         f"computation, p = 2, n x 8, {len(errors)} cost centres above 5%: mean error",
         f"{reached:.1%}, at most {max(errors):.1%}",
         f"{settings['goal']:.0%}",
@@ -275,8 +264,7 @@ def main(
     traces: Path | None, part: str, programs: tuple[str, ...], no_real: bool, trial: bool
 ) -> None:
     """Fit small runs, predict the large ones, and compare with the goals."""
-    started, before = datetime.now(UTC), os.getloadavg()
-    commit = provenance.commit()
+    circumstances = Circumstances()
     with tempfile.TemporaryDirectory() as temporary:
         folder = traces or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
@@ -291,27 +279,8 @@ def main(
         if not no_real:
             report["real"] = real(folder)
         report["time"] = duration(folder)
-    rows = goals(report)
-    document = {
-        "benchmark": "nodes",
-        "date": started.isoformat(timespec="seconds"),
-        "seconds_taken": round((datetime.now(UTC) - started).total_seconds(), 1),
-        "commit": commit,
-        "versions": provenance.versions(),
-        "machine": provenance.machine(),
-        "load_average": {"before": list(before), "after": list(os.getloadavg())},
-        "goals": rows,
-        **report,
-    }
-    target = TRIALS if trial or part != "held_out" else RESULTS
-    target.mkdir(parents=True, exist_ok=True)
-    path = target / "nodes.json"
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    table = Table("", "reached", "goal", "met")
-    for row in rows:
-        table.add_row(row["what"], row["reached"], row["goal"], "yes" if row["met"] else "no")
-    Console().print(table)
-    click.echo(f"wrote {path}")
+    partial = trial or part != "held_out"
+    keep(circumstances.document("nodes"), report, goals(report), trial=partial)
 
 
 if __name__ == "__main__":

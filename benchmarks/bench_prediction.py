@@ -6,22 +6,15 @@ is held out, the seeds and settings are fixed in ``benchmarks/prediction/held_ou
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
-from benchmarks import provenance
-from benchmarks.harness import RESULTS, TRIALS
+from benchmarks.accuracy import Report, Row, keep
 from benchmarks.prediction import cells, doubting, extrap, kernels
 from benchmarks.prediction.settings import HELD_OUT
+from benchmarks.provenance import Circumstances
 
-Report = dict[str, Any]
 _SETS = {"one": "kernels over n, p = 1", "two": "kernels over n, p = 2", "both": "over n and p"}
 
 
@@ -34,19 +27,13 @@ def measure() -> Report:
     }
 
 
-def goals(report: Report) -> list[Report]:
+def goals(report: Report) -> list[Row]:
     """Return every goal with what was reached."""
     return [
-        {"what": what, "reached": reached, "goal": goal, "met": met}
-        for what, reached, goal, met in (
-            *_chittor_goals(report["chittor"]),
-            *_kernel_goals(report["kernels"]),
-            *_doubt_goals(report["doubts"]),
-        )
+        *_chittor_goals(report["chittor"]),
+        *_kernel_goals(report["kernels"]),
+        *_doubt_goals(report["doubts"]),
     ]
-
-
-Row = tuple[str, str, str, bool | None]
 
 
 def _chittor_goals(found: Report) -> Iterator[Row]:
@@ -63,14 +50,14 @@ def _chittor_goals(found: Report) -> Iterator[Row]:
         errors = found[name]["errors"]
         title = name if name.startswith("by") else f"by the user, formula {name!r}"
         met = errors["mean"] <= goal["mean"] and errors["greatest"] <= goal["greatest"]
-        yield (
+        yield Row(
             f"Chittor's Table 6, {title}: mean / greatest error",
             f"{errors['mean']:.1%} / {errors['greatest']:.1%}",
             f"{goal['mean']:.0%} / {goal['greatest']:.0%}",
             met,
         )
         wanted, reached = settings["roll_off"], found[name]["roll_off"]
-        yield (
+        yield Row(
             f"Chittor's Table 6, {title}: roll-off",
             f"{reached['exact']} exact, {reached['within_a_factor_of_2']} within x2",
             f"{wanted['exact']} exact, {wanted['within_a_factor_of_2']} within x2",
@@ -84,7 +71,7 @@ def _kernel_goals(found: Report) -> Iterator[Row]:
         theirs = min(report["extrap"].values(), key=lambda each: each["mean"], default=None)
         for kind in ("mean", "median"):
             ours = report["errors"][kind]
-            yield (
+            yield Row(
                 f"{_SETS[part]}: {kind} error",
                 f"{ours:.1%}",
                 "Extra-P is missing" if theirs is None else f"Extra-P: {theirs[kind]:.1%}",
@@ -95,7 +82,7 @@ def _kernel_goals(found: Report) -> Iterator[Row]:
 
 def _band(title: str, report: Report) -> Iterator[Row]:
     goal = HELD_OUT["bands"]["goal"]
-    yield (
+    yield Row(
         f"{title}: 90% band covers / median half-width",
         f"{report['covered']:.0%} / {report['half_width']:.0%}",
         f"{goal['covered']:.0%} / {goal['half_width']:.0%}",
@@ -108,15 +95,7 @@ def _doubt_goals(found: Report) -> Iterator[Row]:
         reached, of = report["as_it_should"], report["of"]
         settings = HELD_OUT["doubts"][kind.partition(" ")[0]]
         goal = of - settings["goal"] if kind == "right" else settings["goal"]
-        yield f"told apart: {kind}", f"{reached} of {of}", f"{goal} of {of}", reached >= goal
-
-
-def _show(rows: list[Report]) -> None:
-    table = Table("", "reached", "goal", "met")
-    for row in rows:
-        met = {True: "yes", False: "no", None: ""}[row["met"]]
-        table.add_row(row["what"], row["reached"], row["goal"], met)
-    Console().print(table)
+        yield Row(f"told apart: {kind}", f"{reached} of {of}", f"{goal} of {of}", reached >= goal)
 
 
 @click.command()
@@ -126,28 +105,11 @@ def main(again: bool, trial: bool) -> None:
     """Fit, predict what is held out, and compare with the goals."""
     if again:
         kernels.measure_alone()
-    started, before = datetime.now(UTC), os.getloadavg()
-    commit = provenance.commit()
+    circumstances = Circumstances()
     report = measure()
-    rows = goals(report)
-    document = {
-        "benchmark": "prediction",
-        "date": started.isoformat(timespec="seconds"),
-        "seconds_taken": round((datetime.now(UTC) - started).total_seconds(), 1),
-        "commit": commit,
-        "versions": provenance.versions()
-        | {"extrap": HELD_OUT["extrap"]["version"] if extrap.is_here() else None},
-        "machine": provenance.machine(),
-        "load_average": {"before": list(before), "after": list(os.getloadavg())},
-        "goals": rows,
-        **report,
-    }
-    folder = TRIALS if trial else RESULTS
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "prediction.json"
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    _show(rows)
-    click.echo(f"wrote {path}")
+    head = circumstances.document("prediction")
+    head["versions"]["extrap"] = HELD_OUT["extrap"]["version"] if extrap.is_here() else None
+    keep(head, report, goals(report), trial=trial)
 
 
 if __name__ == "__main__":

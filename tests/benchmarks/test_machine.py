@@ -38,7 +38,7 @@ def report(*cells):
 
 
 def rows(*cells):
-    return {row["what"]: (row["reached"], row["met"]) for row in goals(report(*cells))}
+    return {row.what: (row.reached, row.met) for row in goals(report(*cells))}
 
 
 def test_cost_centres_count_above_one_percent_of_the_time():
