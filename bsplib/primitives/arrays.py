@@ -21,8 +21,8 @@ from bsplib.errors import (
 )
 from bsplib.primitives.contracts import shares
 from bsplib.primitives.superstep import Supersteps
+from bsplib.transfers.casting import cast_values
 from bsplib.transfers.place import Array
-from bsplib.transfers.target import cast_values
 
 Shape = SupportsIndex | Sequence[SupportsIndex]
 """Number of elements, or one number for each axis."""

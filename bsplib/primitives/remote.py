@@ -17,6 +17,7 @@ from bsplib.primitives.arrays import Arrays
 from bsplib.primitives.contracts import shares
 from bsplib.primitives.remote_array import RemoteArray
 from bsplib.transfers import messages
+from bsplib.transfers.casting import cast_values, check_out
 from bsplib.transfers.coordinates import elements
 from bsplib.transfers.delivery import (
     PendingGet,
@@ -35,7 +36,7 @@ from bsplib.transfers.irregular import (
 from bsplib.transfers.outgoing import Early, Outgoing
 from bsplib.transfers.place import Array
 from bsplib.transfers.registry import Registration, encode_dtype
-from bsplib.transfers.target import Target, cast_values, check_out, target_of
+from bsplib.transfers.target import Target, target_of
 from bsplib.transfers.watch import here
 
 Offset = int | None

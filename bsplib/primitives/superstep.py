@@ -14,6 +14,7 @@ from bsplib.core.records import Record
 from bsplib.errors import ArgumentError, BspError, PendingTransferError, SyncMismatchError
 from bsplib.primitives.state import GroupState
 from bsplib.sync_kinds import HAS_GET, HAS_MESSAGES, KIND_BITS, UNRESOLVED, Kind
+from bsplib.transfers.arrivals import check_arrivals
 from bsplib.transfers.checker import check_overlaps
 from bsplib.transfers.delivery import (
     messages_of,
@@ -24,7 +25,6 @@ from bsplib.transfers.delivery import (
 )
 from bsplib.transfers.outgoing import Outgoing
 from bsplib.transfers.pending import pending_transfers
-from bsplib.transfers.target import check_arrivals
 from bsplib.transfers.watch import Watch
 
 _SYNC = Kind.SYNC  # bound once: enum look-up is slow

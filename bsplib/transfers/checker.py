@@ -40,10 +40,10 @@ from bsplib.backends.parcels import (
     size_of,
 )
 from bsplib.errors import OverlapError
+from bsplib.transfers.arrivals import check_arrivals
 from bsplib.transfers.messages import Fetch, unpack
 from bsplib.transfers.place import Array, address, extent, from_wire
 from bsplib.transfers.registry import Registry
-from bsplib.transfers.target import check_arrivals
 from bsplib.transfers.watch import Watch
 
 

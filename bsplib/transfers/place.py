@@ -244,3 +244,11 @@ def selected_shape(shape: tuple[int, ...], index: WireIndex) -> tuple[int, ...]:
     stand_in = np.lib.stride_tricks.as_strided(np.empty(0, np.uint8), shape, (0,) * len(shape))
     selected: tuple[int, ...] = stand_in[from_wire(index)].shape
     return selected
+
+
+def broadcasts(values: tuple[int, ...], selected: tuple[int, ...]) -> bool:
+    """Tell whether values broadcast to a shape that has elements."""
+    try:
+        return prod(selected) > 0 and np.broadcast_shapes(values, selected) == selected
+    except ValueError:
+        return False

@@ -12,101 +12,22 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from bsplib import call_site
-from bsplib.backends.parcels import (
-    IndexGet,
-    IndexPut,
-    Parcel,
-    StretchGet,
-    StretchPut,
-    WordsPut,
-    size_of,
-)
+from bsplib.backends.parcels import IndexGet, IndexPut, StretchGet, StretchPut
 from bsplib.errors import BoundsError, DtypeError, PlaceError, RegistrationError
-from bsplib.transfers.messages import Fetch, unpack
+from bsplib.transfers.casting import check_out
 from bsplib.transfers.place import (
     Array,
     Region,
     WireIndex,
+    broadcasts,
     from_wire,
     selected_shape,
     to_wire,
     whole,
 )
 from bsplib.transfers.registry import Extent, Registration, Registry, decode_dtype
-
-
-def cast_values(operation: str, src: ArrayLike, dtype: np.dtype[Any]) -> Array:
-    """Return values as an array of the given dtype.
-
-    Raises:
-        DtypeError: they cannot be cast by the rule same_kind, or strings would be cut.
-    """
-    values = np.asarray(src)
-    if values.dtype == dtype:
-        return values
-    if values.size == 0 and not isinstance(src, np.ndarray):
-        return values.astype(dtype)  # an empty list has no dtype of its own
-    integers = values.dtype.kind in "iu" and dtype.kind in "iu"
-    if integers and not isinstance(src, np.ndarray | np.generic):
-        try:
-            values = np.asarray(src, dtype)  # raises if an integer does not fit
-        except (OverflowError, TypeError, ValueError):
-            raise _cannot_cast(operation, values.dtype, dtype) from None
-    elif not _can_cast(values.dtype, dtype):
-        raise _cannot_cast(operation, values.dtype, dtype)
-    return values.astype(dtype)
-
-
-def _can_cast(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
-    """Tell whether values can be cast by the rule same_kind, with no string cut short."""
-    return np.can_cast(source, target, "same_kind") and not _cuts_strings(source, target)
-
-
-def _cuts_strings(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
-    """Tell whether a cast may lose the end of strings or numerals, which same_kind allows."""
-    if source.names is not None and target.names is not None:
-        pairs = zip(source.names, target.names, strict=False)
-        return any(_cuts_strings(source[here], target[there]) for here, there in pairs)
-    if source.subdtype is not None and target.subdtype is not None:
-        return _cuts_strings(source.base, target.base)
-    return target.kind in "SU" and np.promote_types(source, target).itemsize > target.itemsize
-
-
-def check_out(
-    operation: str, out: Array | None, shape: tuple[int, ...], dtype: np.dtype[Any]
-) -> Array:
-    """Return the array for values of a shape and dtype: ``out``, or a new one.
-
-    Raises:
-        PlaceError: ``out`` cannot be written, or has another shape.
-        DtypeError: ``out`` cannot take the values.
-    """
-    if out is None:
-        return np.empty(shape, dtype)
-    if not isinstance(out, np.ndarray) or not out.flags.writeable:
-        raise PlaceError(f"{operation}: the destination {type(out).__name__} is no writable array")
-    if shape != out.shape and out.size:
-        raise PlaceError(
-            f"{operation}: the destination has shape {out.shape}, what is named has shape {shape}"
-        )
-    if not _can_cast(dtype, out.dtype):
-        raise _cannot_cast(operation, dtype, out.dtype)
-    return out
-
-
-def _cannot_cast(operation: str, source: np.dtype[Any], target: np.dtype[Any]) -> DtypeError:
-    if np.can_cast(source, target, "same_kind"):
-        return DtypeError(
-            f"{operation}: values of dtype {source} would be cut to dtype {target}; shorten them "
-            f"first, or make the array of dtype {source}"
-        )
-    return DtypeError(
-        f"{operation}: values of dtype {source} cannot be cast to dtype {target} "
-        f"without loss of kind; convert them first"
-    )
 
 
 def target_of(
@@ -470,7 +391,7 @@ class Target:
 
     def _check_selection(self, selected: tuple[int, ...]) -> None:
         if self._operation.endswith("put"):
-            fits = _broadcasts(self._shape, selected)
+            fits = broadcasts(self._shape, selected)
         else:
             fits = self._shape == selected
         if not fits:
@@ -482,60 +403,3 @@ class Target:
     def _words(self) -> str:
         name = self._name or call_site.name_of(self._place)
         return repr(name) if name else "the array"
-
-
-def check_arrivals(registry: Registry, source: int, parcel: Parcel, fetch: Fetch) -> None:
-    """Check puts into arrays whose extents their sender did not know yet.
-
-    Such puts arrive without a check in oblivious supersteps only.
-
-    Raises:
-        BoundsError: one would leave the array here.
-    """
-    if parcel.puts is None:
-        return
-    values, indices = iter(parcel.puts.values), iter(parcel.puts.indices)
-    for put in parcel.puts.each():
-        payload = next(values)
-        where = next(indices) if isinstance(put, WordsPut) else b""
-        registration = registry.at(put.slot)
-        array = registration.array
-        if registration.extents is not None or array is None:
-            continue
-        misfit = _misfit(put, array, size_of(payload), unpack(where, fetch))
-        if misfit:
-            raise BoundsError(
-                f"put: {misfit} from process {source} lie outside the array of shape "
-                f"{array.shape} here"
-            )
-
-
-def _misfit(
-    put: StretchPut | IndexPut | WordsPut, array: Array, nbytes: int, where: bytes | memoryview
-) -> str | None:
-    """Return text for what a put names outside the array; None if it stays inside."""
-    if isinstance(put, StretchPut):
-        count = nbytes // array.itemsize
-        fits = put.first + count <= array.size
-        return None if fits else f"{count} elements at offset {put.first}"
-    if isinstance(put, IndexPut):
-        fits = _fits(put.shape, array.shape, put.selection)
-        return None if fits else f"values of shape {put.shape} at {from_wire(put.selection)}"
-    highest = np.frombuffer(where, np.int64).max()
-    return None if highest < array.size else f"index {highest}"
-
-
-def _fits(values: tuple[int, ...], shape: tuple[int, ...], index: WireIndex) -> bool:
-    """Tell whether values broadcast to what an index selects from an array."""
-    try:
-        return _broadcasts(values, selected_shape(shape, index))
-    except IndexError:
-        return False
-
-
-def _broadcasts(values: tuple[int, ...], selected: tuple[int, ...]) -> bool:
-    """Tell whether values broadcast to a shape that has elements."""
-    try:
-        return prod(selected) > 0 and np.broadcast_shapes(values, selected) == selected
-    except ValueError:
-        return False
