@@ -18,7 +18,7 @@ OTHER_TESTS := $(filter-out tests/bsplib/ $(PAGE_TESTS) tests/__pycache__/,$(wil
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo sql-story bench-nodes bench-prediction bench-machine test test-runtime-1 test-runtime-2 test-rooms test-pages test-quick test-all
-.PHONY: test-interpreted soak lint bench sanitize wheels browser clean compiler core
+.PHONY: test-interpreted soak lint bench sanitize wheels docs browser clean compiler core
 
 demo: core
 	mkdir -p out
@@ -96,6 +96,18 @@ wheels: $(READY)
 # Run thousands of random programs and a million supersteps; write the outcome as JSON.
 soak: core
 	$(BIN)/python tests/bsplib/soak.py
+
+# The documentation as a site: open build/docs/index.html. The gallery is run and recorded first.
+DOCS := $(VENV)/.docs-installed
+docs: core $(DOCS)
+	@if test -f docs/gallery_pages.py; then \
+	  $(BIN)/python docs/gallery_pages.py docs/gallery/pages; fi
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs build/docs
+	@echo "open build/docs/index.html"
+
+$(DOCS): pyproject.toml | $(READY)
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	touch $(DOCS)
 
 lint: $(READY)
 	$(BIN)/ruff check .
