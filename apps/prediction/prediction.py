@@ -37,11 +37,11 @@ from apps.command import Program
 from apps.prediction import experiments
 from apps.prediction.experiments import EXPERIMENTS, Experiment, Place, Shape, Taken
 from bsplib.backends import table as backends
+from bsplib.experiments.formula import read_formula
 from bsplib.extras import need
 from bsplib.visible import visible_lines
 from profiler import format as fmt
 from profiler.models.fit import Fit, FitWarning, fit
-from profiler.models.formula import read_formula
 from profiler.models.interval import Calibrated, calibrate
 
 PAPER = {1: 11.7748, 2: 6.0036, 4: 3.2120, 8: 1.8939, 16: 1.2750, 32: 0.9664}

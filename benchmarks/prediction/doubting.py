@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.prediction.settings import HELD_OUT
+from bsplib.experiments.formula import read_formula
 from profiler.models.fit import Fit, FitWarning, fit
-from profiler.models.formula import read_formula
 
 SETTINGS: dict[str, Any] = HELD_OUT["doubts"]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from profiler.models.formula import read_formula
+from bsplib.experiments.formula import read_formula
 from profiler.timings import Timings, write_timings
 
 COMMAND = Path(os.environ.get("EXTRAP", ".venv/extrap/bin/extrap"))

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from bsplib.experiments.formula import FormulaError
 from bsplib.extras import optional_module
-from profiler.models.formula import FormulaError
 from profiler.models.nested import distance, efolds, regions
 
 if TYPE_CHECKING:

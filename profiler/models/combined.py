@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profiler.models.formula import Formula, FormulaError
+from bsplib.experiments.formula import Formula, FormulaError
 from profiler.models.terms import processes_of
 
 if TYPE_CHECKING:

@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bsplib.experiments.formula import Formula, read_formula
 from profiler.models.dividing import Divider, score
 from profiler.models.doubts import find_drift
 from profiler.models.fitting import Data, Segment
-from profiler.models.formula import Formula, read_formula
 from profiler.models.terms import processes_of
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def fit(
     """Fit a formula to measured times.
 
     Args:
-        formula: a formula, as :mod:`profiler.models.formula` reads it.
+        formula: a formula, as :mod:`bsplib.experiments.formula` reads it.
         values: values of its variables, one element for each measurement.
         times: the measured times, in seconds or any other unit; greater than 0.
         negative: whether coefficients may be negative.

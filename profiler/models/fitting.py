@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bsplib.experiments.formula import Formula, FormulaError
 from bsplib.extras import optional_module
 from profiler.models.combined import generators
-from profiler.models.formula import Formula, FormulaError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bsplib.experiments.formula import FormulaError
 from bsplib.extras import optional_module
 from profiler.models.fit import Fit, fit_once
-from profiler.models.formula import FormulaError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

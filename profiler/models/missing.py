@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bsplib.experiments.formula import FormulaError, read_formula
 from profiler.models.fitting import Data, logarithms
-from profiler.models.formula import FormulaError, read_formula
 from profiler.models.nested import regions
 from profiler.models.select import PENALTY, parts_of
 from profiler.models.terms import Term, library

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profiler.models.formula import FormulaError
+from bsplib.experiments.formula import FormulaError
 from profiler.models.nested import regions
 from profiler.models.terms import Term, library, processes_of
 
@@ -81,7 +81,7 @@ class Choice:
     """The terms that were chosen."""
 
     formula: str
-    """In the syntax of :mod:`profiler.models.formula`."""
+    """In the syntax of :mod:`bsplib.experiments.formula`."""
     score: float
     """As in :class:`Rival`."""
     rivals: tuple[Rival, ...]

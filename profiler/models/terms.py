@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profiler.models.formula import FormulaError, read_formula
+from bsplib.experiments.formula import FormulaError, read_formula
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,7 +52,7 @@ class Term:
     """An expression of the variables."""
 
     text: str
-    """In the syntax of :mod:`profiler.models.formula`, without a parameter."""
+    """In the syntax of :mod:`bsplib.experiments.formula`, without a parameter."""
     weight: float
     """How complicated and how unusual it is; the constant has 1."""
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.console import Console
 
+from bsplib.experiments.formula import FormulaError, read_formula
 from profiler.models.band import Attempt, Band, calibrate_jointly
 from profiler.models.fit import Fit, FitWarning, fit, fit_once
-from profiler.models.formula import FormulaError, read_formula
 from profiler.models.missing import Missing, find_missing
 from profiler.models.select import LEAST, Choice, choose
 from profiler.models.terms import processes_of
@@ -182,7 +182,7 @@ def fit_timings(
 
     Args:
         timings: the table.
-        formula: a formula, as :mod:`profiler.models.formula` reads it; default: its terms
+        formula: a formula, as :mod:`bsplib.experiments.formula` reads it; default: its terms
             are chosen by :mod:`profiler.models.select`.
         processes: the variable that is the number of processes; default: by its name.
         negative: whether coefficients of ``formula`` may be negative.

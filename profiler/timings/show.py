@@ -11,8 +11,8 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from bsplib.experiments.formula import Formula, read_formula
 from bsplib.visible import visible
-from profiler.models.formula import Formula, read_formula
 from profiler.timings.model import CONFIDENCE
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.errors import UsageError
-from profiler.models.formula import FUNCTIONS
+from bsplib.experiments.formula import FUNCTIONS
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from bsplib.experiments.formula import FormulaError
 from profiler.models.fit import Fit, FitWarning, fit
-from profiler.models.formula import FormulaError
 from profiler.models.interval import calibrate, standard_error
 
 FFT = "f[0] + f[1]*log2(P) + f[2]*(N/P)*log2(N/P) + f[3]*N*(P-1)/P"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bsplib.experiments.formula import FormulaError, read_formula
 from profiler.models.fit import fit
-from profiler.models.formula import FormulaError, read_formula
 from profiler.models.nested import distance, regions
 from profiler.models.select import choose
 from profiler.models.terms import library, processes_of

@@ -58,13 +58,16 @@ MAY_IMPORT = {
     "backends.table": BACKENDS,
     "transfers": PORTS | {"core"},
     "primitives": PORTS | {"transfers", "machine", "core"},
-    "group": PORTS | {"primitives", "transfers", "machine", "core"},
+    "experiments": set(),
+    "experiments.runs": {"running", "backends.table", "machine"},
+    "group": PORTS | {"experiments", "primitives", "transfers", "machine", "core"},
     "recording": PORTS | {"group", "primitives", "transfers", "machine", "core"},
     "running": BACKENDS - {"backends.mpi", "backends.shm", "backends.sim"}
-    | {"recording", "group", "primitives", "transfers", "machine", "core"},
+    | {"recording", "group", "experiments", "primitives", "transfers", "machine", "core"},
     "own_packages": set(),
     "sentences": set(),
-    "cli": {"own_packages", "sentences", "running", "recording", "machine", "core"}
+    "cli": {"own_packages", "sentences", "experiments", "experiments.runs"}
+    | {"running", "recording", "machine", "core"}
     | {"backends.table", "backends.launching"},
     "pytest_plugin": {"running", "recording"},
     "__main__": {"cli"},

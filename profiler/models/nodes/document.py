@@ -15,7 +15,7 @@
              "where": [{"quantity": "n/p", "low": 64, "high": 128, "above": true}, ...]}
 
 A coefficient is a number, or a text with a fraction, which is exact. Terms have the syntax of
-:mod:`profiler.models.formula`; they are never executed as Python.
+:mod:`bsplib.experiments.formula`; they are never executed as Python.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from typing import Any
 import numpy as np
 
 from bsplib.errors import UsageError
+from bsplib.experiments.formula import FormulaError
 from profiler.callgraph import Node
-from profiler.models.formula import FormulaError
 from profiler.models.nodes.forms import Form
 from profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Reach, Where
 from profiler.models.nodes.model import PRICED, ChainModel, NodeModel

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from profiler.models.formula import FormulaError
+from bsplib.experiments.formula import FormulaError
 from profiler.models.nodes.forms import Form
 from profiler.models.nodes.terms import column
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profiler.models.formula import FormulaError
+from bsplib.experiments.formula import FormulaError
 from profiler.models.nodes.forms import Form
 from profiler.models.nodes.laws import Point, Where
 from profiler.models.nodes.values import PROCESSES

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profiler.models.formula import Formula, read_formula
+from bsplib.experiments.formula import Formula, read_formula
 from profiler.models.nodes.values import PROCESSES
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class NodeTerm:
     """A growth of the sizes times a function of p."""
 
     text: str
-    """In the syntax of :mod:`profiler.models.formula`, without a parameter."""
+    """In the syntax of :mod:`bsplib.experiments.formula`, without a parameter."""
     weight: int
     """How complicated it is; the constant has 1."""
     growth: str

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from profiler.models.formula import FormulaError, read_formula
+from bsplib.experiments.formula import FormulaError, read_formula
 
 FFT = "f[0]+f[1]*log2(P)+f[2]*(N/P)*log2(N/P)+f[3]*N*(P-1)/P"
 
