@@ -216,7 +216,7 @@ class Link:
         self._turn = (turn + 1) % _TURNS
         many = self._to_many[turn]
         if not many.is_sent():
-            self.wait(many.is_sent, _nothing)
+            self.wait(many.is_sent)
         many.send(head, requests[turn])
 
     def heads_are_sent(self) -> bool:
@@ -302,7 +302,7 @@ class Link:
     def wait(
         self,
         ready: Callable[[], object],
-        suspect: Callable[[], None],
+        suspect: Callable[[], None] = _nothing,
         ask: Callable[[], None] = _nothing,
         *,
         for_heads: bool = False,
@@ -349,7 +349,7 @@ class Link:
         for post in missing:
             self.inflows[post.source].start_bodies(post)
         for post in missing:
-            self.wait(post.has_body, _nothing)
+            self.wait(post.has_body)
         for post in posts:
             post.read()
 

@@ -1,0 +1,149 @@
+"""The meetings of one process in one group, by one head to each other process.
+
+What a head announces follows it in the same round trip: PROTOCOL.md has the order, and argues why
+it is right. In large groups the heads take rounds (:mod:`bsplib.backends.mpi.many`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bsplib.backends.base import Arrivals
+from bsplib.backends.mismatch import are_apart
+from bsplib.backends.mpi import heads
+from bsplib.backends.mpi.heads import MEET
+from bsplib.backends.mpi.membership import Membership
+from bsplib.backends.mpi.oblivious import Oblivious
+from bsplib.backends.mpi.payloads import Payloads
+from bsplib.backends.mpi.posting import MakeHead, Posting
+from bsplib.backends.mpi.receiving import Post
+from bsplib.backends.mpi.sending import HEADS
+from bsplib.backends.parcels import Parcel
+
+
+class Meetings:
+    """Meetings at which each process sends a head to each other one.
+
+    Args:
+        membership: of this process.
+        payloads: of this process in the group.
+        posting: sends its posts.
+        oblivious: its oblivious supersteps in the group.
+    """
+
+    def __init__(
+        self,
+        membership: Membership,
+        payloads: Payloads,
+        posting: Posting,
+        oblivious: Oblivious,
+    ) -> None:
+        self.released = 0
+        """See :attr:`bsplib.backends.base.Port.released`."""
+        self._membership = membership
+        self._link = membership.link
+        self._box = membership.box
+        self._payloads = payloads
+        self._posting = posting
+        self._oblivious = oblivious
+        self._absence = oblivious.absence
+        self._count = 0
+        self._requests = self._link.requests_to(membership.ranks)
+
+    def exchange(
+        self, parcels: Mapping[int, Parcel], note: int, common: Any, stamp: int
+    ) -> Arrivals | None:
+        """See :meth:`bsplib.backends.base.Port.exchange`."""
+        number, self._count = self._count, self._count + 1
+        self._post_to_all(number, parcels, note, common, stamp)
+        posts = self._box.meetings[number]
+        if len(posts) < len(self._membership.others):
+            self._await(posts)
+        self._end(number)
+        return self._arrivals(posts, parcels, note, common, stamp)
+
+    def _end(self, number: int) -> None:
+        """Forget a meeting, and look at what else has come."""
+        del self._box.meetings[number]
+        if self._oblivious.collector.ended or self._link.left_over:
+            self._oblivious.look_at_late()
+
+    def _post_to_all(
+        self, number: int, parcels: Mapping[int, Parcel], note: int, common: Any, stamp: int
+    ) -> None:
+        head = self._head_maker(number, note, stamp)
+        membership = self._membership
+        if common is None and not parcels:
+            if membership.ranks:
+                self._link.send_to_many(head(payloads=False, body_bytes=0), self._requests)
+            return
+        for pid in membership.others:
+            parcel = parcels.get(pid)
+            if parcel is None and common is None:
+                empty = head(payloads=False, body_bytes=0)
+                self._posting.sends.start(empty, membership.members[pid], HEADS)
+            else:
+                self._posting.post(head, pid, parcel, common)
+
+    def _head_maker(self, number: int, note: int, stamp: int) -> MakeHead:
+        link, membership = self._link, self._membership
+        first, middle = (link.run, MEET, note), (membership.label, number, membership.superstep)
+        sent = link.clocks.sent(stamp)
+
+        def head(*, payloads: bool, body_bytes: int) -> bytes:
+            return heads.pack(*first, payloads, *middle, body_bytes, 0, sent)
+
+        return head
+
+    def _await(self, posts: dict[int, Post]) -> None:
+        """Wait for the posts of a meeting."""
+        ranks, nothers = self._membership.ranks, len(self._membership.others)
+        self._link.wait(
+            lambda: len(posts) == nothers,
+            lambda: self._absence.suspect_at_sync(posts),
+            lambda: self._absence.ask(rank for rank in ranks if rank not in posts),
+            for_heads=True,
+        )
+
+    def _arrivals(
+        self,
+        posts: Mapping[int, Post],
+        parcels: Mapping[int, Parcel],
+        note: int,
+        common: Any,
+        stamp: int,
+    ) -> Arrivals | None:
+        """Return what the posts of a meeting brought."""
+        membership = self._membership
+        superstep, latest = membership.superstep, 0
+        has_news = bool(parcels) or common is not None
+        notes = [note] * membership.nprocs
+        full = []
+        for pid, rank in zip(membership.others, membership.ranks, strict=True):
+            post = posts[rank]
+            head = post.head
+            if head.superstep != superstep:
+                raise are_apart(rank, membership.members[membership.pid])
+            if head.note != note:
+                notes[pid], has_news = head.note, True
+            if head.body_bytes:
+                full.append((pid, post))
+            latest = max(latest, head.stamp)
+        if stamp:
+            self.released = max(stamp, self._link.clocks.received(latest))
+        if not (full or has_news):
+            return None
+        return self._opened(full, notes, common)
+
+    def _opened(self, full: Sequence[tuple[int, Post]], notes: list[int], common: Any) -> Arrivals:
+        self._payloads.open([post for _, post in full])
+        commons = [None] * self._membership.nprocs
+        commons[self._membership.pid] = common
+        arrived = []
+        for pid, post in full:
+            if post.parcel is not None:
+                arrived.append((pid, Parcel.of_plain(post.parcel)))
+            commons[pid] = post.common
+        announced = any(each is not None for each in commons)
+        return notes, arrived, commons if announced else None

@@ -1,0 +1,40 @@
+"""One process in one group: who is in it, how far it has come, and the posts that came for it."""
+
+from __future__ import annotations
+
+from bsplib.backends.members import Members
+from bsplib.backends.mpi.box import Box
+from bsplib.backends.mpi.link import Link
+
+
+class Membership:
+    """What the parts of a port share.
+
+    Args:
+        link: of this rank.
+        pid: this process in the group.
+        members: of the group.
+        label: of the group.
+        parent: this process in the group that was divided; None in the root group.
+    """
+
+    def __init__(
+        self, link: Link, pid: int, members: Members, label: int, parent: Membership | None
+    ) -> None:
+        self.link = link
+        self.pid = pid
+        self.nprocs = len(members)
+        self.members = members
+        self.label = label
+        self.parent = parent
+        self.others = [other for other in range(self.nprocs) if other != pid]
+        self.ranks = [members[other] for other in self.others]
+        """Ranks of the others."""
+        self.superstep = 0
+        """Supersteps that this process has ended."""
+        self.box = Box()
+        link.enter(label, self.box)
+
+    def pid_of(self, rank: int) -> int:
+        """Return the pid of a rank in the group."""
+        return self.members.index(rank)

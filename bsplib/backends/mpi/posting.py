@@ -1,0 +1,78 @@
+"""How one process sends its posts in one group: head, body and payloads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from bsplib.backends.mpi.heads import MOST_BODY
+from bsplib.backends.mpi.membership import Membership
+from bsplib.backends.mpi.payloads import Payloads
+from bsplib.backends.mpi.receiving import body_of
+from bsplib.backends.mpi.sending import BODIES, HEADS, PAYLOADS, Sends
+
+_HAND_OVER_NS = 200_000
+"""An oblivious sync lets MPI work so long on what it has sent: small sends are done by then."""
+
+MakeHead = Callable[..., bytes]
+"""Makes a head from the last things that are known: ``payloads`` and ``body_bytes``."""
+
+
+class Posting:
+    """The posts of one process in one group, as far as they are not sent.
+
+    Args:
+        membership: of this process.
+        payloads: of this process in the group.
+    """
+
+    def __init__(self, membership: Membership, payloads: Payloads) -> None:
+        link = membership.link
+        self._membership = membership
+        self._link = link
+        self._payloads = payloads
+        self.sends = Sends(link.comm, link.buffers)
+
+    def post(self, head: MakeHead, to: int, parcel: Any, common: Any) -> None:
+        """Send a post that has something for its receiver.
+
+        Args:
+            head: makes the head.
+            to: pid of the receiver.
+            parcel: None if there is none.
+            common: announcement for all.
+        """
+        rank = self._membership.members[to]
+        first, staged = self._payloads.take_staged(to)
+        plain = None if parcel is None else parcel.plain()
+        body = body_of(plain, common, first, [len(each.room) for each in staged])
+        packed = head(payloads=bool(staged), body_bytes=len(body))
+        sends = self.sends
+        if len(body) <= MOST_BODY:
+            sends.start(packed + body, rank, HEADS)
+        else:
+            sends.start(packed, rank, HEADS)
+            sends.start(memoryview(body), rank, BODIES)
+        for room, buffer in staged:
+            sends.start(room, rank, PAYLOADS, buffer)
+
+    def finish(self) -> None:
+        """Wait until all that belongs to meetings is sent; let the rest go on."""
+        link = self._link
+        if not link.heads_are_sent():
+            link.wait(link.heads_are_sent)
+        if self.sends and not self.sends.all_sent():
+            link.wait(self.sends.all_sent)
+        if link.unsent:
+            link.unsent.forget_sent()
+
+    def hand_over(self) -> None:
+        """Let MPI take the posts of an oblivious superstep; what it does not take is sent later."""
+        link = self._link
+        deadline = time.perf_counter_ns() + _HAND_OVER_NS
+        while self.sends and self.sends.forget_sent() and time.perf_counter_ns() < deadline:
+            link.pump()
+        link.unsent.take_over(self.sends)
+        if link.unsent:
+            link.unsent.forget_sent()
