@@ -34,8 +34,8 @@ _MOST_CHANGES = 20
 class BspTrace:
     """The runs of one test, recorded without being asked for.
 
-    Every call of ``bsplib.run`` in the test is recorded, on any backend, except those to which
-    the test gives a file by ``profile=``. Runs of a ``bsplib.Pool`` are not recorded.
+    Every call of ``bsplib.run`` and every run of a ``bsplib.Pool`` in the test is recorded, on any
+    backend, except those to which the test gives a file by ``profile=``.
     """
 
     def __init__(self, file: Path) -> None:

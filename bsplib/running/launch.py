@@ -15,7 +15,7 @@ import numpy as np
 
 from bsplib import core
 from bsplib.backends import table as backends
-from bsplib.backends.launching import Options, Times
+from bsplib.backends.launching import Options, Report, Times
 from bsplib.errors import ProcessRangeError
 from bsplib.group import Group
 from bsplib.machine import Machine
@@ -192,41 +192,88 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
             results are returned all the same.
     """
     check_program(main, args, kwargs)
-    setting = choose(
+    setting = setting_of(
+        backend=backend,
+        nprocs=nprocs,
+        machine=machine,
+        check=check,
+        wait=wait,
+        start_method=start_method,
+        seed=sim_seed,
+        timeout=timeout,
+    )
+    task = Task(main, args, kwargs, draw(), conditions_of(setting))
+    try:
+        with logged(task, setting):
+            return run_perhaps_recorded(task, setting, profile, lambda task: _launch(task, setting))
+    except BaseException as error:
+        trim(error)
+        raise
+
+
+def setting_of(
+    *,
+    backend: str,
+    nprocs: int | None,
+    machine: Machine | str | None,
+    check: bool,
+    timeout: float | None = None,
+    **others: Any,
+) -> Setting:
+    """Check the options of a run or a pool; those of ``bsp run`` replace what the script gives.
+
+    Args:
+        backend: as for :func:`run`, and so are the next four.
+        nprocs: number of processes.
+        machine: prices communication.
+        check: report probable mistakes.
+        timeout: seconds that a run may take.
+        **others: further arguments of :func:`bsplib.running.setting.choose`.
+
+    Raises:
+        ProcessRangeError: there cannot be so many processes.
+        UsageError: there is no such backend, Machine, way to wait or start method.
+    """
+    return choose(
         backend=overrides.backend or backend,
         nprocs=nprocs if overrides.nprocs is None else overrides.nprocs,
         machine=overrides.machine or machine,
         check=check or overrides.check,
-        wait=wait,
-        start_method=start_method,
-        seed=sim_seed,
         timeout=timeout if overrides.timeout is None else overrides.timeout,
+        **others,
     )
+
+
+def conditions_of(setting: Setting) -> Conditions:
+    """Return what holds for the tasks of a run or a pool.
+
+    Raises:
+        ProcessRangeError: there is no such process as the one to be debugged.
+    """
     debugged = overrides.debugged
-    conditions = Conditions(setting.machine, setting.check, overrides.label, debugged=debugged)
     if debugged is not None and debugged >= setting.nprocs:
         raise ProcessRangeError(
             f"debug: there is no process {debugged} among {setting.nprocs} (0 to "
             f"{setting.nprocs - 1})"
         )
-    task = Task(main, args, kwargs, draw(), conditions)
-    target = overrides.profile or profile or overrides.profile_else
-    try:
-        with logged(task, setting):
-            if target is None or not overrides.records:
-                return _launch(task, setting)
-            path = Path(target).absolute()
-            return run_recorded(task, setting, path, lambda task: _launch(task, setting))
-    except BaseException as error:
-        trim(error)
-        raise
+    return Conditions(setting.machine, setting.check, overrides.label, debugged=debugged)
 
 
 def _launch(task: Task, setting: Setting) -> list[Any]:
     backend = backends.find(setting.backend)
     options = options_of(setting)
     work = TaskWork(task, spread=backend.is_spread)
-    report = report_of(lambda: backend.launch(work, options), setting.timeout)
+    return results_of(lambda: backend.launch(work, options), setting.timeout)
+
+
+def results_of(launch: Callable[[], Report], timeout: float | None) -> list[Any]:
+    """Launch a run; report its virtual time where that is wanted, and return its results.
+
+    Args:
+        launch: lets a backend run it.
+        timeout: seconds that it may take.
+    """
+    report = report_of(launch, timeout)
     if report.times is not None and overrides.report_times is not None:
         overrides.report_times(report.times)
     return values(report)
@@ -248,17 +295,30 @@ def options_of(setting: Setting) -> Options:
     return replace(options, scale=scale, prices=MachinePrices(machine))
 
 
-def run_recorded(
-    task: Task, setting: Setting, path: Path, launch: Callable[[Task], list[Any]]
+def run_perhaps_recorded(
+    task: Task,
+    setting: Setting,
+    profile: str | os.PathLike[str] | None,
+    launch: Callable[[Task], list[Any]],
 ) -> list[Any]:
-    """Run with records, and write the trace however the run ends.
+    """Run, with records where the program or ``bsp run`` asks for them.
 
     Args:
         task: the program.
         setting: options of the run.
-        path: of the trace.
+        profile: file that the program names.
         launch: runs a task, and returns its results.
     """
+    target = overrides.profile or profile or overrides.profile_else
+    if target is None or not overrides.records:
+        return launch(task)
+    return _run_recorded(task, setting, Path(target).absolute(), launch)
+
+
+def _run_recorded(
+    task: Task, setting: Setting, path: Path, launch: Callable[[Task], list[Any]]
+) -> list[Any]:
+    """Run with records, and write the trace however the run ends."""
     meta = _meta(task, setting)
     spread = backends.find(setting.backend).is_spread
     recording = Recording(path, setting.nprocs, meta, spread=spread)

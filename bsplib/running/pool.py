@@ -18,13 +18,18 @@ from bsplib.group import Group
 from bsplib.machine import Machine
 from bsplib.recording.output_file import obstacle
 from bsplib.running.failures import trim
-from bsplib.running.launch import options_of, run_recorded
+from bsplib.running.launch import (
+    conditions_of,
+    options_of,
+    results_of,
+    run_perhaps_recorded,
+    setting_of,
+)
 from bsplib.running.messages import logged
 from bsplib.running.options import BackendName, StartMethod, Wait
 from bsplib.running.program import check_program
-from bsplib.running.results import report_of, values
 from bsplib.running.seeds import draw
-from bsplib.running.setting import Setting, check_timeout, choose
+from bsplib.running.setting import Setting, check_timeout
 from bsplib.running.task import Conditions, Task
 from bsplib.running.work import TaskWork
 
@@ -40,7 +45,8 @@ class Pool:
     Use it as ``with bsplib.Pool(nprocs=4) as pool: pool.run(main, ...)``. Globals of
     modules stay as a run left them; arrays of a run do not outlive it. After a run
     that ended in an error the processes are started afresh. Runs that several threads
-    ask for are done one after the other.
+    ask for are done one after the other. The options of ``bsp run`` apply to a pool, too,
+    in place of the arguments here.
 
     Args:
         nprocs: number of processes; the cores that this process may use if None.
@@ -71,7 +77,7 @@ class Pool:
         start_method: StartMethod | None = None,
         sim_seed: int = 0,
     ) -> None:
-        self._setting: Setting = choose(
+        self._setting: Setting = setting_of(
             backend=backend,
             nprocs=nprocs,
             machine=machine,
@@ -80,14 +86,12 @@ class Pool:
             start_method=start_method,
             seed=sim_seed,
         )
-        self._profile = None if profile is None else Path(profile).absolute()
-        if self._profile is not None and (reason := obstacle(self._profile)):
-            raise UsageError(f"profile: {reason}")
-        found = backends.find(backend)
+        self.profile = profile
+        found = backends.find(self._setting.backend)
         self._spread = found.is_spread
         if found.keep is None:
-            raise UsageError(f"Pool: the backend {backend} has no pools; use bsplib.run")
-        self._conditions = Conditions(self._setting.machine, check)
+            raise UsageError(f"Pool: the backend {found.name} has no pools; use bsplib.run")
+        self._conditions: Conditions = conditions_of(self._setting)
         self._processes: KeptProcesses | None = None
         self._finalize: Finalize | None = None
         self._closed = False
@@ -98,6 +102,22 @@ class Pool:
     def nprocs(self) -> int:
         """Number of processes."""
         return self._setting.nprocs
+
+    @property
+    def profile(self) -> Path | None:
+        """File in which runs are recorded, None for none; it may be changed between runs.
+
+        Raises:
+            UsageError: no trace can be written there.
+        """
+        return self._profile
+
+    @profile.setter
+    def profile(self, profile: str | os.PathLike[str] | None) -> None:
+        path = None if profile is None else Path(profile).absolute()
+        if path is not None and (reason := obstacle(path)):
+            raise UsageError(f"profile: {reason}")
+        self._profile = path
 
     @overload
     def run(
@@ -159,7 +179,7 @@ class Pool:
         """
         check_program(main, args, kwargs, ("timeout",))
         task = Task(main, args, kwargs, draw(), self._conditions)
-        seconds = check_timeout(timeout)
+        seconds = check_timeout(timeout) or self._setting.timeout
         self._check_thread("run")
         with self._turn:
             self._thread = threading.get_ident()
@@ -179,11 +199,9 @@ class Pool:
 
         def launch(task: Task) -> list[Any]:
             work = TaskWork(task, spread=self._spread)
-            return values(report_of(lambda: processes.run(work, seconds), seconds))
+            return results_of(lambda: processes.run(work, seconds), seconds)
 
-        if self._profile is None:
-            return launch(task)
-        return run_recorded(task, self._setting, self._profile, launch)
+        return run_perhaps_recorded(task, self._setting, self._profile, launch)
 
     def close(self) -> None:
         """End the processes, after the runs that other threads are in.

@@ -19,6 +19,7 @@ import pytest
 
 import bsplib
 from bsplib import core
+from bsplib.machine import load_machine
 from bsplib.recording.trace import read_trace
 from bsplib.running import launch
 
@@ -286,12 +287,45 @@ def test_a_pool_has_a_machine(pool):
         assert other.run(lambda bsp: bsp.machine.name) == ["IBM SP2, PVM"]
 
 
-def test_what_the_command_line_says_of_records_does_not_apply_to_a_pool(
-    pool, monkeypatch, tmp_path
-):
-    monkeypatch.setattr(launch.overrides, "profile", str(tmp_path / "recorded.bsp"))
+def test_what_the_command_line_says_of_records_applies_to_a_pool(pool, monkeypatch, tmp_path):
+    path = tmp_path / "recorded.bsp"
+    monkeypatch.setattr(launch.overrides, "profile", str(path))
     assert pool.run(lambda bsp: bsp.sync()) == [None] * 3
-    assert list(tmp_path.iterdir()) == []
+    assert pool.run(lambda bsp: bsp.sync()) == [None] * 3
+    assert [run.nprocs for run in read_trace(path).runs] == [3, 3]
+
+
+def test_the_options_of_the_command_line_replace_those_of_a_pool(monkeypatch):
+    monkeypatch.setattr(launch.overrides, "nprocs", 2)
+    monkeypatch.setattr(launch.overrides, "backend", "sim")
+    monkeypatch.setattr(launch.overrides, "machine", load_machine("ibm-sp2-pvm"))
+    with bsplib.Pool(3) as pool:
+        assert pool.run(lambda bsp: (bsp.nprocs, bsp.machine.name)) == [(2, "IBM SP2, PVM")] * 2
+        assert pool.nprocs == 2
+
+
+def test_a_pool_reports_virtual_times_under_the_command_line(monkeypatch):
+    told = []
+    monkeypatch.setattr(launch.overrides, "report_times", told.append)
+    with bsplib.Pool(2, backend="sim") as pool:
+        pool.run(lambda bsp: bsp.charge(1.0))
+    assert [times.computation_s for times in told] == [2.0]
+
+
+def test_the_timeout_of_the_command_line_ends_a_run_of_a_pool(monkeypatch):
+    monkeypatch.setattr(launch.overrides, "timeout", 0.2)
+    with bsplib.Pool(2) as pool, pytest.raises(bsplib.RunTimeoutError, match=r"timeout=0\.2"):
+        pool.run(lambda bsp: time.sleep(DEADLINE_S))
+
+
+def test_the_file_of_the_records_of_a_pool_may_change_between_runs(pool, tmp_path):
+    pool.profile = tmp_path / "first.bsp"
+    pool.run(lambda bsp: bsp.sync())
+    pool.profile = None
+    pool.run(lambda bsp: bsp.sync())
+    assert [path.name for path in tmp_path.iterdir()] == ["first.bsp"]
+    with pytest.raises(bsplib.UsageError, match=r"profile: .* is a folder"):
+        pool.profile = tmp_path
 
 
 def test_a_program_of_a_pool_may_have_an_argument_called_profile(pool, tmp_path):
