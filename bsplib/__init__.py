@@ -73,3 +73,17 @@ __all__ = [
     "run",
     "shared",
 ]
+
+
+def load_ipython_extension(shell: object) -> None:
+    """Add ``%%bsp`` to IPython or to a notebook; ``%load_ext bsplib`` calls this."""
+    from bsplib import notebook  # noqa: PLC0415  # only where there is IPython
+
+    notebook.load(shell)
+
+
+def unload_ipython_extension(shell: object) -> None:
+    """End the processes of ``%%bsp``; ``%unload_ext bsplib`` calls this."""
+    from bsplib import notebook  # noqa: PLC0415  # as above
+
+    notebook.unload(shell)

@@ -18,6 +18,7 @@ from typing import Any
 from bsplib.errors import MissingExtraError
 
 EXTRAS = {
+    "IPython": "notebook",
     "matplotlib": "predict",
     "mpi4py": "mpi",
     "pandas": "notebook",

@@ -339,7 +339,7 @@ def _meta(task: Task, setting: Setting) -> dict[str, Any]:
     return scaling | {
         "program": _program(),
         "main": getattr(task.main, "__qualname__", repr(task.main)),
-        "arguments": sys.argv[1:],
+        "arguments": [] if _is_notebook() else sys.argv[1:],
         "parameters": numbers_among(task.main, task.args, task.kwargs),
         "folder": _folder(),
         "backend": setting.backend,
@@ -359,11 +359,18 @@ def _meta(task: Task, setting: Setting) -> dict[str, Any]:
 
 def _program() -> str:
     """Return the name of the program: its file, or the package after ``python -m``."""
+    if _is_notebook():  # its server names the file
+        return os.path.basename(os.environ.get("JPY_SESSION_NAME", "")) or "notebook"
     file = os.path.basename(sys.argv[0])
     if file == "__main__.py":  # so every package would be called
         spec = getattr(sys.modules["__main__"], "__spec__", None)
         return (spec and spec.parent) or os.path.basename(os.path.dirname(sys.argv[0]))
     return file or "python"
+
+
+def _is_notebook() -> bool:
+    """Tell whether this is the process that runs the cells of a notebook."""
+    return os.path.basename(sys.argv[0]) == "ipykernel_launcher.py"
 
 
 def _folder() -> str:

@@ -129,9 +129,13 @@ def _signature(main: Callable[..., Any]) -> inspect.Signature | None:
 
 
 def _check_names(name: str, signature: inspect.Signature, keywords: Sequence[str]) -> None:
-    several = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+    unnamed = (  # which no keyword is given to
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.VAR_POSITIONAL,
+        inspect.Parameter.VAR_KEYWORD,
+    )
     parameters = signature.parameters.values()
-    taken = [p.name for p in parameters if p.name in keywords and p.kind not in several]
+    taken = [p.name for p in parameters if p.name in keywords and p.kind not in unnamed]
     if taken:
         raise ArgumentError(
             f"run: {name} has a parameter {taken[0]!r}, a keyword that run takes for itself; "

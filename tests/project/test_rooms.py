@@ -22,8 +22,11 @@ MAY_IMPORT = {
 
 COMMANDS = {path: {"profiler", "webui"} for path in (ROOT / "bsplib" / "cli").glob("*.py")}
 COMMANDS[ROOT / "bsplib" / "cli" / "papers.py"] = {"apps"}
-LAZY = COMMANDS | {ROOT / "bsplib" / "pytest_plugin.py": {"profiler"}}
-"""Which files may import which rooms inside functions: what a user runs, ``bsp`` and ``pytest``."""
+LAZY = COMMANDS | {
+    ROOT / "bsplib" / "pytest_plugin.py": {"profiler"},
+    ROOT / "bsplib" / "notebook" / "magic.py": {"profiler"},
+}
+"""Which files may import which rooms inside functions: those of ``bsp``, ``pytest``, notebooks."""
 
 
 def files(room):

@@ -70,8 +70,9 @@ MAY_IMPORT = {
     | {"running", "recording", "machine", "core"}
     | {"backends.table", "backends.launching"},
     "pytest_plugin": {"running", "recording"},
+    "notebook": {"running", "backends.table"},
     "__main__": {"cli"},
-    "__init__": {"running", "recording", "group", "machine"},
+    "__init__": {"running", "recording", "group", "machine", "notebook"},
 }
 """What each room may import beside itself and what stands below all; a name with a dot is a
 part of a room."""

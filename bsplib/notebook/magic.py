@@ -1,0 +1,242 @@
+"""``%%bsp``: run a cell in every process of a pool that is kept from cell to cell."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import linecache
+import re
+import sys
+import tempfile
+import termios
+import time
+import traceback
+from argparse import Namespace
+from array import array
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bsplib.backends import table as backends
+from bsplib.errors import BspError, UsageError
+from bsplib.extras import optional_module
+from bsplib.notebook.cell import Program, cannot_travel, program_of
+from bsplib.running.failures import RemoteTraceback
+from bsplib.running.pool import Pool
+
+_magic_arguments = optional_module("IPython.core.magic_arguments")
+_display = optional_module("IPython.display")
+
+_ABOUT = """Run the cell in every process of a BSP machine.
+
+    %%bsp -n 4
+    x = bsp.zeros(1)
+    bsp.put((bsp.pid + 1) % bsp.nprocs, bsp.pid, x)
+    bsp.sync()
+    x[0]
+
+The cell is the body of main(bsp). The values of the notebook that it names come into every
+process as copies, and functions, classes and modules as they are. What the cell assigns stays
+in the process and is gone at its end; what its last expression is worth comes out: the output
+of the cell is the list of these values by pid, which --out also gives a name. A semicolon at
+the end hides it. Each line that a process prints begins with its pid. The processes are kept
+for later cells with the same options, until %unload_ext bsplib or the end of the notebook."""
+
+_FRAME = re.compile(r'  File "([^"\n]*)", line (\d+), in .*\n(?!    )')
+"""A frame of a traceback without the text of its line."""
+
+
+_LOOK_S = 0.002
+_MOST_LINES_S = 0.5
+"""Seconds to wait at most for the lines of processes."""
+
+
+class _Choice(NamedTuple):
+    """The options that a pool has for all its runs."""
+
+    nprocs: int | None
+    backend: str
+    machine: str | None
+    check: bool
+
+
+class BspMagic:
+    """The magic ``%%bsp`` of one notebook, with the processes that it keeps.
+
+    Args:
+        shell: the shell of IPython in which the cells run.
+    """
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._parser = _parser()
+        self._chosen: _Choice | None = None
+        self._pool: Pool | None = None
+
+    def register(self) -> None:
+        """Make ``%%bsp`` known to the shell."""
+
+        def bsp(line: str, cell: str) -> Any:
+            return self._cell(line, cell)
+
+        bsp.__doc__ = self._parser.format_help()
+        self._shell.register_magic_function(bsp, "cell", "bsp")
+
+    def close(self) -> None:
+        """End the processes, and take the magic away."""
+        self._end()
+        self._shell.magics_manager.magics["cell"].pop("bsp", None)
+
+    def _end(self) -> None:
+        pool, self._pool, self._chosen = self._pool, None, None
+        if pool is not None:
+            pool.close()
+
+    # -- a cell ---------------------------------------------------------------------------------
+
+    def _cell(self, line: str, cell: str) -> Any:
+        options = self._parser.parse_argstring(line)
+        name = f"In[{len(self._shell.history_manager.input_hist_raw) - 1}]"
+        try:
+            _check(options)
+            program = program_of(cell, f"%%bsp {line}", name, self._shell.user_ns)
+            results = self._run(program, options)
+        except Exception as error:
+            with contextlib.suppress(Exception):  # a foreign __setattr__ may forbid it
+                error._render_traceback_ = partial(_rendered, error, name)  # type: ignore[attr-defined]  # IPython calls it
+            raise
+        if options.out:
+            self._shell.user_ns[options.out] = results
+        is_hidden = cell.rstrip().endswith(";")
+        return None if is_hidden or all(result is None for result in results) else results
+
+    def _run(self, program: Program, options: Namespace) -> list[Any]:
+        """Run a program; show the call graph if it is recorded."""
+        pool = self._ready(options)
+        with tempfile.TemporaryDirectory(prefix="bsp-cell-") as folder:
+            pool.profile = _trace(options, folder)
+            try:
+                results = pool.run(
+                    program.main, *program.arguments.values(), timeout=options.timeout
+                )
+            except BspError:
+                raise
+            except Exception as error:
+                if not isinstance(error.__cause__, RemoteTraceback) and (
+                    why := cannot_travel(program)
+                ):
+                    raise why from None
+                raise
+            finally:
+                _await_lines()
+            if pool.profile is not None:
+                _show(pool.profile, options.path)
+        return results
+
+    def _ready(self, options: Namespace) -> Pool:
+        """Return the pool for some options: the one that is kept, or another one in its place."""
+        chosen = _Choice(options.nprocs, options.backend, options.machine, options.check)
+        if self._pool is None or chosen != self._chosen:
+            self._end()
+            made = Pool(**chosen._asdict())
+            made._conditions = made._conditions._replace(label=True)
+            self._pool, self._chosen = made, chosen
+        return self._pool
+
+
+def _check(options: Namespace) -> None:
+    """Check what the parser of the options cannot."""
+    if options.out and not options.out.isidentifier():
+        raise UsageError(f"%%bsp: --out is {options.out!r}; it is a name for the list of results")
+    if options.profile is not None:
+        from profiler.critical import VIEWS  # noqa: PLC0415  # only where a cell is recorded
+
+        if options.path not in VIEWS:
+            raise UsageError(
+                f"%%bsp: no critical path is called {options.path!r}; they are {', '.join(VIEWS)}"
+            )
+
+
+def _parser() -> Any:
+    """Return the parser of the options of ``%%bsp``."""
+    kind = _magic_arguments.MagicArgumentParser
+    parser = kind("%bsp", description=_ABOUT, formatter_class=_magic_arguments.MagicHelpFormatter)
+    add = parser.add_argument
+    add("-n", "--nprocs", type=int, help="number of processes; default: the cores of this computer")
+    backend = {"default": backends.DEFAULT, "choices": backends.names()}
+    add("--backend", **backend, help=f"default: {backends.DEFAULT}")
+    add("--machine", help="Machine whose parameters price the communication of --backend sim")
+    add("--check", action="store_true", help="report what is legal but probably a mistake")
+    add("--timeout", type=float, metavar="SECONDS", help="end a cell that takes longer")
+    add(
+        "--profile",
+        nargs="?",
+        const="",
+        metavar="FILE",
+        help=("record the cell, and show its call graph; the trace is kept if FILE is given"),
+    )
+    add(
+        "--path",
+        default="loss",
+        help=("what shades the call graph: loss (default), or a critical path such as comp-abs"),
+    )
+    add("-o", "--out", metavar="NAME", help="also bind the list of results to this name")
+    return parser
+
+
+def _trace(options: Namespace, folder: str) -> Path | None:
+    """Return the file of the records; None where nothing is recorded."""
+    if options.profile is None:
+        return None
+    return Path(options.profile) if options.profile else Path(folder) / "cell.bsp"
+
+
+def _await_lines() -> None:
+    """Wait until the kernel of a notebook has read what the processes have printed.
+
+    It reads their lines from a pipe, and shows them with the cell that runs at that moment.
+    """
+    if not hasattr(sys.stdout, "watch_fd_thread"):  # no kernel
+        return
+    left = array("i", [1])
+    deadline = time.monotonic() + _MOST_LINES_S
+    while left[0] and time.monotonic() < deadline:
+        time.sleep(_LOOK_S)
+        with contextlib.suppress(OSError):  # this output is no pipe
+            fcntl.ioctl(1, termios.FIONREAD, left)
+
+
+def _show(trace: Path, path: str) -> None:
+    """Show the call graph of the last run in a trace, and what it loses."""
+    from profiler import load  # noqa: PLC0415  # only where a cell is recorded
+
+    run = load(trace).runs[-1]
+    for sentence in run.verdict().sentences:
+        print(sentence.text)
+    _display.display(run.picture(path))
+
+
+def _rendered(error: BaseException, cell: str) -> list[str]:
+    """Return what IPython shows of an error: a sentence, below the lines of the program.
+
+    Args:
+        error: of bsplib, which says where it was raised, or of the program.
+        cell: name of the cell.
+    """
+    notes = [line for note in getattr(error, "__notes__", ()) for line in note.split("\n")]
+    if isinstance(error, BspError):
+        return [f"{type(error).__name__}: {error}", *notes]
+    if isinstance(error.__cause__, RemoteTraceback):
+        text = _FRAME.sub(_with_line, error.__cause__.args[0])
+        return [*text.rstrip().split("\n"), *notes]
+    inside = error.__traceback__
+    while inside is not None and inside.tb_frame.f_code.co_filename != cell:
+        inside = inside.tb_next
+    inside = inside or error.__traceback__
+    return "".join(traceback.format_exception(type(error), error, inside)).rstrip().split("\n")
+
+
+def _with_line(frame: re.Match[str]) -> str:
+    """Return a frame of another process with the text of its line, which is known only here."""
+    line = linecache.getline(frame[1], int(frame[2])).strip()
+    return f"{frame[0]}    {line}\n" if line else frame[0]
