@@ -111,13 +111,18 @@ def imported(tree):
             yield from imported(node)
 
 
+def is_for_ranks(path):
+    """Tell whether a module is for ranks of an MPI only."""
+    return path.parent == RANKS or path.stem.endswith("_mpi4py")
+
+
 @pytest.mark.parametrize("room", ["bsplib", "profiler", "webui", "apps"])
 def test_packages_of_extras_are_imported_by_the_one_helper_only(room):
     wrong = [
         f"{path.relative_to(ROOT)}: {package}"
         for path in sorted((ROOT / room).rglob("*.py"))
         for package in imported(ast.parse(path.read_text(encoding="utf-8")))
-        if package in EXTRAS and not (package == "mpi4py" and path.parent == RANKS)
+        if package in EXTRAS and not (package == "mpi4py" and is_for_ranks(path))
     ]
     assert wrong == []
 
