@@ -63,7 +63,7 @@ test-quick: core
 	$(BIN)/pytest --quick
 
 # Every case of every test, with all numbers of real processes, on both builds of the core.
-test-all: core browser lint
+test-all: core browser lint $(VENV)/.docs-installed
 	$(BIN)/pytest --all
 	BSPLIB_CORE=python $(BIN)/pytest --all tests/bsplib
 

@@ -7,9 +7,15 @@ Pages are Markdown (MyST). The pages of the repository link to files of the repo
 from __future__ import annotations
 
 import re
+import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
+from bsplib import errors
+from bsplib.cli import main as cli
 from bsplib.version import __version__
 
 if TYPE_CHECKING:
@@ -76,6 +82,50 @@ def rewrite_links(page: Path, text: str) -> str:
     return LINK.sub(rewritten, text)
 
 
+def filled(text: str) -> str:
+    """Return a page with what its comments stand for: errors and commands."""
+    for mark, content in PARTS.items():
+        if mark in text:
+            text = text.replace(mark, content())
+    return text
+
+
+def _tree_of_errors() -> str:
+    """Return the tree of errors, as their module draws it."""
+    assert errors.__doc__ is not None
+    tree = errors.__doc__.partition("::\n\n")[2].partition("The constructor")[0]
+    return f"```text\n{textwrap.dedent(tree).rstrip()}\n```"
+
+
+def _all_errors() -> str:
+    names = [name for name, kind in vars(errors).items() if isinstance(kind, type)]
+    entries = "".join(f".. autoexception:: bsplib.{name}\n" for name in names)
+    return f"```{{eval-rst}}\n{entries}```"
+
+
+def _all_commands() -> str:
+    """Return the help of every command of ``bsp``."""
+    return "\n".join(_helps(cli, "bsp"))
+
+
+def _helps(command: click.Command, name: str) -> Iterator[str]:
+    context = click.Context(command, info_name=name, max_content_width=90, terminal_width=90)
+    yield f"## {name}\n\n```text\n{command.get_help(context)}\n```\n"
+    if isinstance(command, click.Group):
+        for inner in command.list_commands(context):
+            found = command.get_command(context, inner)
+            assert found is not None
+            yield from _helps(found, f"{name} {inner}")
+
+
+PARTS = {
+    "<!-- the tree of errors -->": _tree_of_errors,
+    "<!-- all errors -->": _all_errors,
+    "<!-- all commands -->": _all_commands,
+}
+"""What the comments in pages stand for."""
+
+
 def _source_of(docname: str) -> Path:
     """Return the file whose text a page has: of the page, or the one that it includes."""
     for source, page in INCLUDED.items():
@@ -88,7 +138,7 @@ def read_page(_: Sphinx, docname: str, content: list[str]) -> None:
     """Replace the text of a page by that of the file which it includes, and mend its links."""
     source = _source_of(docname)
     if source.suffix == ".md" and source.exists():
-        content[0] = rewrite_links(source, source.read_text(encoding="utf-8"))
+        content[0] = rewrite_links(source, filled(source.read_text(encoding="utf-8")))
     if docname == "gallery/index" and not any((ROOT / "docs/gallery/pages").glob("*.md")):
         content[0] = re.sub(r"```{toctree}\n:glob:.*?```", "", content[0], flags=re.DOTALL)
 

@@ -1,0 +1,68 @@
+"""Links inside the documentation lead to pages, sections and files that exist."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from .pages import BLOCK, DOCS, name_of
+
+PAGES = sorted(DOCS.rglob("*.md"))
+INLINE = re.compile(r"`[^`\n]*`")
+LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
+HEADING = re.compile(r"^#{1,3} (.+)$", re.MULTILINE)
+LABEL = re.compile(r"^\(([\w-]+)\)=$", re.MULTILINE)
+
+
+def prose(page):
+    """A page without its programs."""
+    return BLOCK.sub("", page.read_text(encoding="utf-8"))
+
+
+def anchors(page):
+    """The names of the sections of a page, as the site makes them."""
+    text = prose(page)
+    headings = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in HEADING.findall(text))
+    return {heading.strip().replace(" ", "-") for heading in headings} | {*LABEL.findall(text)}
+
+
+def broken(page):
+    """The links of a page that lead nowhere."""
+    for target, anchor in LINK.findall(INLINE.sub("``", prose(page))):
+        if "://" in target:
+            continue
+        there = (page.parent / target).resolve() if target else page
+        if not there.exists() or (anchor and anchor not in anchors(Path(there))):
+            yield target, anchor
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_link_of_a_page_leads_to_a_page_and_a_section_that_exist(page):
+    assert list(broken(page)) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_page_has_one_title_and_no_gap_in_the_levels_of_its_headings(page):
+    levels = [len(hashes) for hashes in re.findall(r"^(#+) ", prose(page), re.MULTILINE)]
+    assert levels.count(1) == 1
+    assert levels[0] == 1
+    assert all(second <= first + 1 for first, second in pairwise(levels))
+
+
+def test_every_page_stands_in_a_table_of_contents():
+    listed = {DOCS / "index.md"}
+    for page in PAGES:
+        for language, text in re.findall(
+            r"^```\{(toctree)\}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.S | re.M
+        ):
+            assert language
+            names = [line for line in text.splitlines() if line and line[0] != ":"]
+            listed |= {(page.parent / f"{name}.md").resolve() for name in names}
+            if ":glob:" in text:
+                listed |= {
+                    found.resolve() for name in names for found in page.parent.glob(f"{name}.md")
+                }
+    assert [name_of(page) for page in PAGES if page not in listed] == []

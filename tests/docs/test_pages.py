@@ -1,0 +1,93 @@
+"""What the pages show is true: programs run, commands print what stands below them."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import re
+import shlex
+
+import pytest
+
+import bsplib
+from bsplib.cli import main as bsp
+
+from .pages import CIRCUMSTANCES, Command, Program, blocks, name_of, outputs, pages, sessions, steps
+
+TAUGHT = pages(".", "tutorial", "howto", "reference", "explanation", "from", "gallery")
+ELSEWHERE = {"compare", "export", "fit", "nodes", "report"}
+"""Pages whose programs tests/project runs."""
+OF_OTHERS = {"python", "pip", "make", "mpiexec", "salloc", "srun"}
+"""Commands in pages that are not those of bsplib."""
+RUN = [page for page in TAUGHT if name_of(page) not in ELSEWHERE]
+WITH_COMMANDS = [page for page in RUN if any(isinstance(step, Command) for step in steps(page))]
+WITH_SESSIONS = [page for page in RUN if sessions(page)]
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize("page", WITH_COMMANDS, ids=name_of)
+def test_every_command_of_a_page_prints_what_the_page_shows(page, server, tmp_path):
+    for command, printed in outputs(page, tmp_path, server):
+        assert printed == command.output, command.line
+    for picture in tmp_path.glob("*.svg"):
+        assert texts(picture) == texts(page.with_name(picture.name))
+
+
+def texts(picture):
+    """What is written in a picture; where Graphviz puts it depends on its version."""
+    drawn = CIRCUMSTANCES.sub("", picture.read_text(encoding="utf-8"))
+    return re.findall(r"<text [^>]*>([^<]*)<", drawn)
+
+
+@pytest.mark.parametrize("page", WITH_SESSIONS, ids=name_of)
+def test_every_session_of_a_page_answers_as_the_page_says(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for step in steps(page):
+        if isinstance(step, Program):
+            (tmp_path / step.name).write_text(step.text, encoding="utf-8")
+    test = doctest.DocTestParser().get_doctest(
+        sessions(page), {"bsplib": bsplib}, name_of(page), str(page), 0
+    )
+    said = []
+    failed = doctest.DocTestRunner().run(test, out=said.append).failed
+    assert failed == 0, "".join(said)
+
+
+@pytest.mark.parametrize("page", RUN, ids=name_of)
+def test_every_program_of_a_page_is_a_file_with_a_command_or_a_part_of_one(page):
+    run = "".join(step.line for step in steps(page) if isinstance(step, Command))
+    for language, text in blocks(page):
+        if language == "python" and ">>> " not in text:
+            ast.parse(text)
+    files = [step.name for step in steps(page) if isinstance(step, Program)]
+    imported = "".join(step.text for step in steps(page) if isinstance(step, Program))
+    unused = [
+        name for name in files if name not in run and f"import {name[:-3]}" not in imported + run
+    ]
+    assert unused == [] or not run
+
+
+def commands(page):
+    """The commands of a page that are shown without what they print, as words."""
+    text = "\n".join(text for language, text in blocks(page) if language == "sh")
+    lines = [line.strip() for line in text.replace("\\\n", " ").splitlines()]
+    return [shlex.split(line, comments=True) for line in lines if line and line[0] != "#"]
+
+
+@pytest.mark.parametrize("page", TAUGHT, ids=name_of)
+def test_every_command_that_a_page_shows_exists_with_its_options(page):
+    for words in commands(page):
+        assert words[0] in OF_OTHERS | {"bsp"}, words
+        if words[0] != "bsp":
+            continue
+        if words[1].startswith("-"):
+            known = bsp.params
+        else:
+            assert words[1] in bsp.commands, words
+            known = bsp.commands[words[1]].params
+        options = {option for parameter in known for option in parameter.opts}
+        options |= {option for parameter in known for option in parameter.secondary_opts}
+        options |= {"--help", "-h"}
+        own = words[: words.index("--")] if "--" in words else words
+        asked = {word.partition("=")[0] for word in own if re.match(r"--?[a-z]", word)}
+        assert asked <= options, words
