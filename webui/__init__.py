@@ -1,6 +1,16 @@
 """The pages of a profile: the shaded call graph, served on this computer or saved to a file."""
 
-from webui.app import PortError, create_app, serve
-from webui.page import write_html
+from webui.app import PortError, create_app, create_model_app, serve, serve_model
+from webui.page import write_html, write_model_html
+from webui.predicted import ShownModel
 
-__all__ = ["PortError", "create_app", "serve", "write_html"]
+__all__ = [
+    "PortError",
+    "ShownModel",
+    "create_app",
+    "create_model_app",
+    "serve",
+    "serve_model",
+    "write_html",
+    "write_model_html",
+]

@@ -22,16 +22,17 @@ from werkzeug.sansio.utils import host_is_trusted
 from bsplib.errors import BspError
 from webui.dropped import MAX_FILE_BYTES, DroppedError, DroppedFiles
 from webui.opened import QueryError
-from webui.page import SERVED_POLICY, STATIC, served_page, title_of
+from webui.page import SERVED_POLICY, STATIC, served_model, served_page, title_of
 from webui.traces import Traces
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import werkzeug
 
     from bsplib.recording.records import Trace
+    from webui.predicted import ShownModel
 
 DROPPED_TYPE = "application/octet-stream"
 """Content type of a trace that is posted."""
@@ -179,6 +180,28 @@ def create_app(
     return app
 
 
+def create_model_app(shown: ShownModel, *, token: str = "") -> flask.Flask:
+    """Create the application that shows the page of a node model; nothing can be changed.
+
+    Args:
+        shown: the model, and with what the page opens.
+        token: as for :func:`create_app`.
+
+    Raises:
+        UsageError: a value is given of a variable that does not exist.
+    """
+    root = f"/{token}" if token else ""
+    app = flask.Flask(__name__, static_folder=STATIC, static_url_path=f"{root}/static")
+    shown_page = served_model(shown)
+    _guard(app)
+
+    @app.get(f"{root}/")
+    def page() -> str:
+        return shown_page
+
+    return app
+
+
 def _guard(app: flask.Flask) -> None:
     """Refuse requests for other hosts, protect every answer, and turn errors into sentences."""
 
@@ -258,16 +281,46 @@ def serve(
     Raises:
         PortError: the port cannot be used; the text says why in one sentence.
     """
+
+    def create(token: str) -> flask.Flask:
+        return create_app(*traces, token=token, folder=folder, library=library, names=names)
+
+    _serve("profile", create, port, f"#view={view}" if view else "", open_browser=open_browser)
+
+
+def serve_model(shown: ShownModel, *, port: int = 0, open_browser: bool = True) -> None:
+    """Serve the page of a node model on this computer's loopback until Ctrl-C.
+
+    Args:
+        shown: the model, and with what the page opens.
+        port: port of the server; 0 for any free port.
+        open_browser: whether to show the page in the user's browser.
+
+    Raises:
+        PortError: the port cannot be used; the text says why in one sentence.
+        UsageError: a value is given of a variable that does not exist.
+    """
+
+    def create(token: str) -> flask.Flask:
+        return create_model_app(shown, token=token)
+
+    _serve("prediction", create, port, "", open_browser=open_browser)
+
+
+def _serve(
+    what: str, create: Callable[[str], flask.Flask], port: int, state: str, *, open_browser: bool
+) -> None:
+    """Serve an application, which is created with a new token, until Ctrl-C."""
     connections: dict[int, object] = {}
     with _listening(port) as listener:
         token, once = secrets.token_urlsafe(16), f"/open/{secrets.token_urlsafe(16)}"
-        app = create_app(*traces, token=token, folder=folder, library=library, names=names)
-        page = f"/{token}/#view={view}" if view else f"/{token}/"
+        app = create(token)
+        page = f"/{token}/{state}"
         add_single_use_address(app, once, page)
         server = waitress.create_server(app, map=connections, sockets=[listener], **LIMITS)
         server.channel_class = _channel(f"/{token}/traces")
         site = f"http://{HOST}:{listener.getsockname()[1]}"
-        click.echo(f"The profile is at {site}{page} until Ctrl-C.")
+        click.echo(f"The {what} is at {site}{page} until Ctrl-C.")
         if open_browser:
             # In a thread, since starting some browsers returns only when they are closed.
             threading.Thread(target=webbrowser.open, args=(site + once,), daemon=True).start()

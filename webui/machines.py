@@ -25,7 +25,7 @@ def describe_machines(run: Run) -> list[Json]:
         ``ratio`` (time of a computation there divided by the recorded time; null if one of
         the speeds is not known), and ``note``: sentences about what is missing.
     """
-    return [_describe(name, machine, run) for name, machine in _known()]
+    return [describe_machine(name, machine, run) for name, machine in _known()]
 
 
 @cache
@@ -33,7 +33,8 @@ def _known() -> tuple[tuple[str, Machine], ...]:
     return tuple((name, load_machine(name)) for name in known_machines())
 
 
-def _describe(name: str, machine: Machine, run: Run) -> Json:
+def describe_machine(name: str, machine: Machine, run: Run) -> Json:
+    """Return what :func:`describe_machines` says of one Machine."""
     ratio = _ratio(machine, run)
     has_l = machine.l is not None and machine.l >= 0
     return {

@@ -19,6 +19,7 @@ from bsplib.recording.output_file import written_whole
 from profiler.compare.pairing import pairs_by_order
 from webui.answers import ANSWERS, Json, Query
 from webui.bundle import bundle
+from webui.predicted import ShownModel, describe_model
 from webui.traces import COMPARISON, Traces
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 STATIC = Path(__file__).parent / "static"
 ENTRY = "main"
 """The module that is run; it imports all others."""
+MODEL = "model.json"
+"""Name of the data of a node model among the answers of its page."""
 
 _POLICY = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'"
 SERVED_POLICY = (
@@ -37,6 +40,19 @@ SERVED_POLICY = (
 """Content-Security-Policy of the served page: only its own files are loaded."""
 
 _UNSAFE = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A kind of page: its template, the module that is run, and the end of its title."""
+
+    template: str
+    entry: str
+    title: str
+
+
+_PROFILE = _Kind("page.html", ENTRY, "bsp profile")
+_PREDICTED = _Kind("predicted.html", "predicted", "bsp prediction")
 
 
 @dataclass(frozen=True)
@@ -55,13 +71,22 @@ def styles() -> list[str]:
 
 def served_page(title: str) -> str:
     """Return the page that loads its files and the data of each run from the server."""
-    return _render(
-        title,
-        {"answers": {}},
-        styles=[_Asset(f"static/css/{name}") for name in styles()],
-        script=_Asset(f"static/{ENTRY}.js"),
-        meta_policy="",
-    )
+    return _served(_PROFILE, title, {"answers": {}})
+
+
+def served_model(shown: ShownModel) -> str:
+    """Return the page of a node model, which loads its files from the server.
+
+    Raises:
+        UsageError: a value is given of a variable that does not exist.
+    """
+    return _served(_PREDICTED, shown.model.program, {"answers": {MODEL: describe_model(shown)}})
+
+
+def _served(kind: _Kind, title: str, data: Json) -> str:
+    sheets = [_Asset(f"static/css/{name}") for name in styles()]
+    script = _Asset(f"static/{kind.entry}.js")
+    return _render(kind, title, data, styles=sheets, script=script, meta_policy="")
 
 
 def saved_page(*traces_shown: Trace, library: bool = False, names: Sequence[str] = ()) -> str:
@@ -70,11 +95,25 @@ def saved_page(*traces_shown: Trace, library: bool = False, names: Sequence[str]
     It compares the runs of the first trace with those of each other one.
     """
     traces = Traces(*traces_shown, library=library, names=names)
+    return _saved(_PROFILE, title_of(traces), {"answers": saved_answers(traces)})
+
+
+def saved_model(shown: ShownModel) -> str:
+    """Return the page of a node model with all its files and data; it works offline.
+
+    Raises:
+        UsageError: a value is given of a variable that does not exist.
+    """
+    return _saved(_PREDICTED, shown.model.program, {"answers": {MODEL: describe_model(shown)}})
+
+
+def _saved(kind: _Kind, title: str, data: Json) -> str:
     sheets = [_inlined((STATIC / "css" / name).read_text(encoding="utf-8")) for name in styles()]
-    script = _inlined(bundle(STATIC, ENTRY))
+    script = _inlined(bundle(STATIC, kind.entry))
     return _render(
-        title_of(traces),
-        {"answers": saved_answers(traces)},
+        kind,
+        title,
+        data,
         styles=sheets,
         script=script,
         meta_policy=f"{_POLICY}; script-src {_hashes([script])}; style-src {_hashes(sheets)}",
@@ -142,8 +181,25 @@ def write_html(
     Raises:
         OSError: the file cannot be written, or is a folder, a device or a pipe.
     """
+    _write(out_path, saved_page(trace, *before, library=library, names=names))
+
+
+def write_model_html(shown: ShownModel, out_path: str | os.PathLike[str]) -> None:
+    """Save the page of a node model as one HTML file that needs no server and no network.
+
+    Args:
+        shown: the model, and with what the page opens.
+        out_path: the file to write; it is written completely or not at all.
+
+    Raises:
+        UsageError: a value is given of a variable that does not exist.
+        OSError: the file cannot be written, or is a folder, a device or a pipe.
+    """
+    _write(out_path, saved_model(shown))
+
+
+def _write(out_path: str | os.PathLike[str], page: str) -> None:
     with written_whole(out_path) as unfinished:
-        page = saved_page(trace, *before, library=library, names=names)
         unfinished.write_text(page, encoding="utf-8")
 
 
@@ -152,14 +208,15 @@ def embedded_json(data: Json) -> Markup:
     return Markup(json.dumps(data, ensure_ascii=False).translate(_UNSAFE))
 
 
-def _render(title: str, data: Json, **parts: object) -> str:
-    return _template().render(title=f"{title} - bsp profile", data=embedded_json(data), **parts)
+def _render(kind: _Kind, title: str, data: Json, **parts: object) -> str:
+    title = f"{title} - {kind.title}"
+    return _template(kind.template).render(title=title, data=embedded_json(data), **parts)
 
 
 @cache
-def _template() -> jinja2.Template:
+def _template(name: str) -> jinja2.Template:
     loader = jinja2.FileSystemLoader(Path(__file__).parent / "templates")
-    return jinja2.Environment(loader=loader, autoescape=True).get_template("page.html")
+    return jinja2.Environment(loader=loader, autoescape=True).get_template(name)
 
 
 def _inlined(text: str) -> _Asset:

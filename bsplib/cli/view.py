@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+from bsplib.cli.fit import values_of
 from bsplib.cli.options import TRACE
 from bsplib.cli.traces import read, summing_up
+from bsplib.machine import load_machine
 
 
 @click.command("view")
@@ -29,23 +32,68 @@ from bsplib.cli.traces import read, summing_up
     metavar="BEFORE",
     help="Show what changed since the runs in the trace BEFORE, too.",
 )
-@click.argument(
-    "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path)
+@click.option(
+    "--fit",
+    "model",
+    type=TRACE,
+    metavar="MODEL",
+    help="Show the call graph that a model predicts, which bsp fit wrote.",
 )
+@click.option("--machine", metavar="NAME", help="With --fit: Machine to predict for.")
+@click.option(
+    "-n", "--nprocs", type=click.IntRange(1, 2**20), help="With --fit: number of processes."
+)
+@click.option(
+    "--set",
+    "values",
+    multiple=True,
+    callback=values_of,
+    metavar="VALUES",
+    help="With --fit: values of the variables, as in n=2^30.",
+)
+@click.argument("files", metavar="FILE...", nargs=-1, type=click.Path(path_type=Path))
 def command(
     html: Path | None,
     port: int,
     browser: bool,
     library: bool,
     before: Path | None,
+    model: Path | None,
     files: tuple[Path, ...],
+    **of_model: Any,
 ) -> None:
     """Show the shaded call graph of the trace FILE in the browser.
 
     Of several traces, the page shows the first, and the others can be chosen. If FILE is a
     folder, the traces in it (*.bsp) can be chosen in the page, also those that come there
     later.
+
+    With --fit, the page shows the call graph of a run that nobody made. Sliders choose the
+    sizes and the number of processes, and the header the Machine. The boxes are shaded by the
+    time that is lost on the way from the processes of the runs: the darkest one hurts first.
     """
+    if model is not None:
+        if files or before is not None or library:
+            raise click.UsageError("--fit takes no FILE, and no --compare and --library")
+        _view_model(model, html, port, browser=browser, **of_model)
+        return
+    if any(of_model.values()):
+        raise click.UsageError("--machine, --nprocs and --set need --fit")
+    if not files:
+        raise click.UsageError("name a trace or a folder, or a model by --fit")
+    _view_traces(files, html, port, browser=browser, library=library, before=before)
+
+
+def _view_traces(
+    files: tuple[Path, ...],
+    html: Path | None,
+    port: int,
+    *,
+    browser: bool,
+    library: bool,
+    before: Path | None,
+) -> None:
+    """Show the pages of traces, or save those of one."""
     import webui  # noqa: PLC0415  # imported late
 
     file, *others = files
@@ -75,5 +123,35 @@ def command(
         with summing_up(file):
             webui.write_html(traces[0], html, before=traces[1:], names=names, library=library)
     except OSError as error:
-        raise click.ClickException(f"{html} cannot be written: {error.strerror}") from None
+        raise _not_written(html, error) from None
+    click.echo(f"wrote {html}: open it in a browser")
+
+
+def _not_written(html: Path, error: OSError) -> click.ClickException:
+    return click.ClickException(f"{html} cannot be written: {error.strerror}")
+
+
+def _view_model(
+    path: Path,
+    html: Path | None,
+    port: int,
+    *,
+    browser: bool,
+    machine: str | None,
+    nprocs: int | None,
+    values: dict[str, float],
+) -> None:
+    """Show the page of a node model, or save it."""
+    import webui  # noqa: PLC0415  # imported late
+    from profiler.models.nodes.document import read_model  # noqa: PLC0415
+
+    there = None if machine is None else load_machine(machine)
+    shown = webui.ShownModel(read_model(path), there, nprocs, values)
+    if html is None:
+        webui.serve_model(shown, port=port, open_browser=browser)
+        return
+    try:
+        webui.write_model_html(shown, html)
+    except OSError as error:
+        raise _not_written(html, error) from None
     click.echo(f"wrote {html}: open it in a browser")

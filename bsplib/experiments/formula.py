@@ -130,6 +130,47 @@ def read_formula(text: str) -> Formula:
     return formula
 
 
+def postfix(text: str) -> list[float | str]:
+    """Return an expression without parameters in postfix order, for a reader without a parser.
+
+    Numbers are numbers, a variable has a ``$`` in front, as in ``$n``, and what takes one or two
+    values before it is named: ``+ - * / **``, ``negative``, and ``FUNCTIONS``.
+
+    Raises:
+        FormulaError: the text is no such expression.
+    """
+    formula = read_formula(f"({text})*only[0]")
+    tree = formula._tree
+    assert isinstance(tree, ast.BinOp)
+    if formula.parameters != ("only[0]",):
+        raise FormulaError(f"formula: {text!r} has a parameter")
+    return _in_postfix(tree.left)
+
+
+_SIGNS: dict[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.Pow: "**",
+}
+
+
+def _in_postfix(node: ast.expr) -> list[float | str]:
+    match node:
+        case ast.Constant(value=int() | float() as value):
+            return [float(value)]
+        case ast.Name(id=name):
+            return [f"${name}"]
+        case ast.UnaryOp(op=op, operand=operand):
+            return [*_in_postfix(operand), *(["negative"] if isinstance(op, ast.USub) else [])]
+        case ast.Call(func=ast.Name(id=name), args=args):
+            return [*(token for argument in args for token in _in_postfix(argument)), name]
+        case ast.BinOp(left=left, op=op, right=right):
+            return [*_in_postfix(left), *_in_postfix(right), _SIGNS[type(op)]]
+    raise AssertionError(node)
+
+
 def _names(tree: ast.expr) -> tuple[dict[str, None], dict[str, None]]:
     """Return parameters and variables; refuse whatever is not allowed in a formula."""
     parameters: dict[str, None] = {}

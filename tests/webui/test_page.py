@@ -116,8 +116,9 @@ def test_write_html_leaves_nothing_behind_where_it_cannot_write(broadcast_trace,
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
-def test_every_module_is_part_of_the_page():
-    assert set(bundle.in_order(page.STATIC, page.ENTRY)) == set(MODULES)
+def test_every_module_is_part_of_a_page():
+    pages = [bundle.in_order(page.STATIC, entry) for entry in (page.ENTRY, "predicted")]
+    assert set().union(*pages) == set(MODULES)
 
 
 @pytest.mark.parametrize("name", MODULES)

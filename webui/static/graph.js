@@ -25,6 +25,7 @@ const sameList = (a, b) => a.length === b.length && a.every((value, i) => value 
 
 export function create(host, context) {
   const { update, state } = context.store;
+  const texts = context.texts ?? { nodeText, lineText }; // of the tooltips
   const stage = html("div", { class: "stage" });
   const note = html("p", { class: "note" });
   const filters = createFilters(context);
@@ -222,8 +223,10 @@ export function create(host, context) {
       hovered = at;
       mark();
     }
-    if (at.node !== null) showTooltip(event, nodeText(model, at.node, state.metric));
-    else if (at.line !== null) showTooltip(event, lineText(model, scene.lines[at.line], state.metric));
+    if (at.node !== null) showTooltip(event, texts.nodeText(model, at.node, state.metric));
+    else if (at.line !== null) {
+      showTooltip(event, texts.lineText(model, scene.lines[at.line], state.metric));
+    }
     else hideTooltip();
   }
 

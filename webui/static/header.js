@@ -1,15 +1,11 @@
 /* The header: which trace and run is shown, where and how it ran, and the page's own buttons. */
 
 import { offline } from "./api.js";
-import { button, byId, html } from "./dom.js";
+import { byId, html } from "./dom.js";
 import { createDrop } from "./drop.js";
 import { count, processes, seconds } from "./format.js";
-import { openHelp } from "./help.js";
-import { shortcut } from "./keys.js";
+import { pageButtons } from "./page-buttons.js";
 import { othersOf, runText } from "./runs.js";
-import { nextTheme, onTheme, palette, setPalette, theme } from "./theme.js";
-
-const THEME_TITLES = { auto: "as the system", light: "light", dark: "dark" };
 
 /* A trace by file, program, processes and date; why it cannot be read, where that is so. */
 function traceText({ name, title, runs, error }) {
@@ -35,24 +31,8 @@ export function createHeader(context) {
   byId("actions").replaceChildren(...actions());
 
   function actions() {
-    const themeButton = button("◐", nextTheme, { class: "icon", "aria-keyshortcuts": "t" });
-    const paletteButton = button("◩", () => setPalette(palette() === "red" ? "safe" : "red"),
-      { class: "icon" });
-    const tell = () => {
-      const themed = `Theme: ${THEME_TITLES[theme()]} (t)`;
-      themeButton.title = themed;
-      themeButton.setAttribute("aria-label", themed);
-      const shades = palette() === "red" ? "Shades in red" : "Shades by brightness, for every eye";
-      paletteButton.title = shades;
-      paletteButton.setAttribute("aria-label", shades);
-    };
-    onTheme(tell);
-    tell();
-    shortcut("t", "Theme: as the system, light, dark", nextTheme);
-    shortcut("?", "This help", openHelp);
     const open = createDrop(context);
-    return [...(offline ? [] : [open]), paletteButton, themeButton, button("?", openHelp,
-      { class: "icon", title: "Help (?)", "aria-label": "Help" })];
+    return [...(offline ? [] : [open]), ...pageButtons()];
   }
 
   /* Offers the traces, the runs of the one that is chosen, and those to compare with. */

@@ -20,7 +20,9 @@ function scores(most, path) {
   return { texts, unit };
 }
 
-export function createLegend() {
+/* words: titleOf(path) and meaningOf(path), what is 100%. */
+export function createLegend(words = {}) {
+  const { titleOf = pathTitle, meaningOf = meaning } = words;
   const host = byId("legend");
 
   function show(model, { metric }) {
@@ -29,10 +31,10 @@ export function createLegend() {
     const { texts, unit } = scores(model.scale(metric), metric);
     const limits = texts.map((text) => html("span", {}, text));
     host.replaceChildren(
-      html("h3", {}, html("span", { class: "title" }, pathTitle(metric)), unit ? ` in ${unit}` : ""),
+      html("h3", {}, html("span", { class: "title" }, titleOf(metric)), unit ? ` in ${unit}` : ""),
       html("div", { class: "swatches", "aria-hidden": "true" }, ...swatches),
       html("div", { class: "limits" }, ...limits),
-      html("p", { class: "quiet" }, `0, 4, 16, 36, 64 and 100% ${meaning(metric)}`));
+      html("p", { class: "quiet" }, `0, 4, 16, 36, 64 and 100% ${meaningOf(metric)}`));
   }
 
   return { show };

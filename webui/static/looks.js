@@ -7,14 +7,6 @@ const MOST_BARS = 24;
 const THINNEST = 1;
 const THICKEST = 6;
 
-/* The metric whose pie explains a score: for a loss the part that weighs more. */
-export function pieMetric(model, node, path) {
-  if (path === "sync") return "comp";
-  if (path !== "loss") return path.split("-")[0];
-  const { comp, comm } = model.priced.nodes[node];
-  return comm > comp ? "h" : "comp";
-}
-
 /* Heights from 0 to 1 of the bars of a pie: one a process or, of many, one for several, as
    high as the greatest of them. The server leaves out pies where they would be too many. */
 export function bars(pie) {
@@ -28,13 +20,6 @@ export function bars(pie) {
   return heights;
 }
 
-/* The part of the whole run's cost that a line stands for. */
-function part(model, edge, path) {
-  if (path === "loss") return model.priced.edges[edge].cost / (model.priced.cost || 1);
-  const size = path === "sync" ? path : `${path.split("-")[0]}-abs`;
-  return model.edgeScore(edge, size) / (model.scale(size) || 1);
-}
-
 /* The look of a scene: nodes by position { bin, text, bars, critical }, lines in the order of
    the scene { width, critical }. */
 export function looks(model, scene, path) {
@@ -45,12 +30,12 @@ export function looks(model, scene, path) {
   const nodes = new Map([...scene.boxes.keys()].map((node) => [node, {
     bin: bin(model.shade(node, path)),
     text: scoreText(model.score(node, path), path),
-    bars: bars(model.nodes[node].cost[pieMetric(model, node, path)].pie ?? []),
+    bars: bars(model.pie(node, path)),
     critical: critical.has(node),
   }]));
   const lines = scene.lines.map(({ from, to, edge }) => ({
     width: edge === null ? THINNEST
-      : THINNEST + (THICKEST - THINNEST) * Math.sqrt(Math.min(1, part(model, edge, path))),
+      : THINNEST + (THICKEST - THINNEST) * Math.sqrt(Math.min(1, model.weight(edge, path))),
     critical: edge === null ? shownSteps.has(`${from} ${to}`) : steps.has(`${from} ${to}`),
   }));
   return { nodes, lines };

@@ -63,8 +63,10 @@ function outcome(model, isOwn) {
   ];
 }
 
-export function create(host, { store }) {
-  const { state, update } = store;
+/* context.outcome(model, isOwn): paragraphs on what the run costs; of a profile, if left out. */
+export function create(host, context) {
+  const { state, update } = context.store;
+  const outcomeOf = context.outcome ?? outcome;
   const opener = html("button", { type: "button", class: "opener", "aria-keyshortcuts": "m" });
   const select = html("select", {
     "aria-label": "Machine", onchange: () => update({ ...OWN, machine: select.value || null }),
@@ -113,7 +115,7 @@ export function create(host, { store }) {
     note.textContent = gaps(chosen, state);
     note.hidden = note.textContent === "";
     rows.forEach((row, number) => row.show(rates, state[FIGURES[number].name] !== null));
-    result.replaceChildren(...outcome(model, isOwn));
+    result.replaceChildren(...outcomeOf(model, isOwn));
     reset.disabled = isOwn;
   }
 

@@ -146,7 +146,7 @@ function start() {
   const panel = (id, create) => create(byId(id), context);
   parts = [
     [header, ["model"]], [createVerdict(context), ["model"]],
-    [createPaths(context), ["model", "metric"]], [createLegend(context), ["model", "metric"]],
+    [createPaths(context), ["model", "metric"]], [createLegend(), ["model", "metric"]],
     [createChain(context), ["model", "metric", "node"]], [createDetail(context), SELECTED_BY],
     [panel("machine", createMachine), null], [panel("search", createSearch), null],
     [panel("processes", createProcesses), SELECTED_BY],

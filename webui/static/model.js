@@ -32,7 +32,8 @@ function costScore(part, path) {
 
    { run, nodes, edges, root, callers, callees (positions of edges, by node), indexOf(id),
      edgeOf(ids), reprice(rates), rates, priced, score(node, path), edgeScore(edge, path),
-     shade(node, path), scale(path), chain(path), chainScores(path) } */
+     shade(node, path), scale(path), chain(path), chainScores(path), pie(node, path),
+     weight(edge, path) } */
 export function createModel(run) {
   const { nodes, edges, root } = run;
   const positions = new Map(nodes.map((node, position) => [node.id, position]));
@@ -56,7 +57,7 @@ export function createModel(run) {
       (path === "loss" ? model.priced.nodes[node].lost : costScore(nodes[node], path)),
     edgeScore: (edge, path) =>
       (path === "loss" ? model.priced.edges[edge].lost : costScore(edges[edge], path)),
-    scale, shade, chain, chainScores,
+    scale, shade, chain, chainScores, pie, weight,
   };
 
   function reprice(rates) {
@@ -91,6 +92,25 @@ export function createModel(run) {
   function chainScores(path) {
     return path === "loss" ? model.priced.chainLost
       : run.paths[path].map(([, score]) => score);
+  }
+
+  /* The pie that explains a score, by process: for a loss that of the part that weighs more. */
+  function pie(node, path) {
+    return nodes[node].cost[pieMetric(node, path)].pie ?? [];
+  }
+
+  function pieMetric(node, path) {
+    if (path === "sync") return "comp";
+    if (path !== "loss") return path.split("-")[0];
+    const { comp, comm } = model.priced.nodes[node];
+    return comm > comp ? "h" : "comp";
+  }
+
+  /* The part of the whole run's cost that an edge stands for. */
+  function weight(edge, path) {
+    if (path === "loss") return model.priced.edges[edge].cost / (model.priced.cost || 1);
+    const size = path === "sync" ? path : `${path.split("-")[0]}-abs`;
+    return model.edgeScore(edge, size) / (model.scale(size) || 1);
   }
 
   return model;

@@ -10,7 +10,7 @@ const number = {
   write: String,
 };
 const path = { read: (value) => (PATHS.includes(value) ? value : undefined), write: String };
-const choice = (...values) => ({
+export const choice = (...values) => ({
   read: (value) => (values.includes(value) ? value : undefined), write: String,
 });
 const flag = { read: (value) => value === "1" || undefined, write: () => "1" };
@@ -54,6 +54,12 @@ export const state = { ...defaults(FIELDS), filters: defaults(FILTERS) };
 
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
+/* Adds fields, or gives them another form or default, before the address is read first. */
+export function declareFields(fields) {
+  Object.assign(FIELDS, fields);
+  Object.assign(state, defaults(fields));
+}
+
 /* The fragment of the address for a state: defaults are left out. */
 export function toAddress({ filters, ...fields }) {
   const words = [];
@@ -75,7 +81,8 @@ export function fromAddress(fragment) {
   const read = (known) => Object.fromEntries(
     Object.entries(known).map(([name, [usual, form]]) => {
       const word = words.get(name);
-      return [name, word === null ? usual : form.read(word) ?? usual];
+      const value = word === null ? undefined : form.read(word);
+      return [name, value === undefined ? usual : value];
     }));
   return { ...read(FIELDS), filters: read(FILTERS) };
 }

@@ -7,9 +7,10 @@ import { seconds } from "./format.js";
 const AROUND = 12; // so many supersteps are shown on either side of one
 const TALL = 900; // pixels: in a lower window, only the first sentence is shown at first
 
-export function createVerdict({ store }) {
+/* isLong: whether all sentences are shown at first in every window. */
+export function createVerdict({ store, isLong = false }) {
   const host = byId("verdict");
-  let isShort = window.innerHeight < TALL;
+  let isShort = !isLong && window.innerHeight < TALL;
   let shown = null;
 
   function choose({ node, superstep }, model) {

@@ -140,14 +140,23 @@ def predict_nodes(
     Raises:
         UsageError: a variable has no value, or the Machine lacks a figure.
     """
-    point = _point(model, nprocs, values or {})
-    meta = {key: value for key, value in model.meta.items() if value is not None}
-    recorded = Run(1, (root_group(1),), (), np.empty(0, RECORD), np.empty(0, TRAFFIC), meta=meta)
-    prices = choose_prices(recorded, machine, speed=speed, latency_s=latency_s)
+    point = point_of(model, nprocs, values or {})
+    prices = choose_prices(recorded_run(model), machine, speed=speed, latency_s=latency_s)
     return _predict(model, point, prices)
 
 
-def _point(model: NodeModel, nprocs: int, values: Mapping[str, float]) -> Point:
+def recorded_run(model: NodeModel) -> Run:
+    """Return a run without records that names the Machine of the runs of a model."""
+    meta = {key: value for key, value in model.meta.items() if value is not None}
+    return Run(1, (root_group(1),), (), np.empty(0, RECORD), np.empty(0, TRAFFIC), meta=meta)
+
+
+def point_of(model: NodeModel, nprocs: int, values: Mapping[str, float]) -> Point:
+    """Return a point from the values that are given, with those that all runs have.
+
+    Raises:
+        UsageError: a variable has no value, or does not exist.
+    """
     for name in values:
         if name not in model.measured or name == PROCESSES:
             known = ", ".join(model.variables) or "none"

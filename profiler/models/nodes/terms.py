@@ -113,10 +113,16 @@ def column(text: str, values: Mapping[str, Vector], *, rounded: bool) -> Vector:
     Raises:
         FormulaError: a variable is missing, or a value is not finite.
     """
-    if rounded:
-        text = text.replace(f"log2({PROCESSES})", f"ceil(log2({PROCESSES}))")
     count = max((len(array) for array in values.values()), default=1)
-    return np.broadcast_to(_read(text).columns(values)[0][:, 0], (count,))
+    return np.broadcast_to(
+        _read(in_stages(text, rounded=rounded)).columns(values)[0][:, 0], (count,)
+    )
+
+
+def in_stages(text: str, *, rounded: bool) -> str:
+    """Return a term in which log2(p) is rounded up, if it is to be."""
+    whole = f"ceil(log2({PROCESSES}))"
+    return text.replace(f"log2({PROCESSES})", whole) if rounded else text
 
 
 @functools.cache

@@ -1,0 +1,382 @@
+"""The page of a node model in a real browser: the same predictions as Python, and what is seen."""
+
+import re
+import threading
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from fractions import Fraction
+
+import pytest
+import waitress
+from click.testing import CliRunner
+from playwright.sync_api import expect
+from waitress import wasyncore
+
+import webui
+from bsplib.cli import main as cli
+from bsplib.errors import UsageError
+from bsplib.machine import Machine
+from profiler import format as fmt
+from profiler.callgraph import Node
+from profiler.models.nodes import predict_nodes, scaling, write_model
+from profiler.models.nodes.forms import ZERO, Form
+from profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Reach, Where
+from profiler.models.nodes.model import ChainModel, NodeModel
+from tests.webui.test_legible import FAINT, PARTS
+from webui.predicted import describe_model
+
+HERE = Machine("here", "made up", g=1e-9, l=1e-5, speed=1e9)
+THERE = Machine("there", "made up", g=4e-9, l=1e-4, speed=2e9, h="sum")
+SIZES, PROCESSES = (4096.0, 16384.0, 65536.0), (2.0, 4.0, 8.0, 16.0)
+POINTS = [(4096, 1), (65536, 16), (65536, 1000), (2**30, 1024), (1000, 3), (2**24, 2**18)]
+
+
+def name(number):
+    return f"n{number:016x}"
+
+
+NODES = {
+    name(0): Node(name(0), "function", "main", "/home/user/sort.py", 1, ""),
+    name(1): Node(name(1), "function", "<exchange>", "/home/user/sort.py", 10, ""),
+    name(2): Node(name(2), "cost_centre", "sort.py line 14", "/home/user/sort.py", 14, "sync"),
+    name(3): Node(name(3), "cost_centre", "sort.py line 9", "/home/user/sort.py", 9, "sync"),
+}
+
+
+def exact(*terms, **more):
+    coefficients, texts = zip(*terms, strict=True) if terms else ((), ())
+    form = Form(tuple(Fraction(number) for number in coefficients), tuple(texts), rounded=True)
+    return Law(EXACT, (Piece((form,)),), **more)
+
+
+def fitted(*terms):
+    return replace(exact(*terms), kind=FITTED, reach=Reach(0.05, 0.02, 0.1, 1.5))
+
+
+SORTED = {
+    "supersteps": exact((2, "log2(p)"), (1, "1")),
+    "h": exact((8, "n*(p - 1)/p")),
+    "h_sum": exact((16, "n*(p - 1)/p")),
+    "comp": fitted((2e-9, "(n/p)*log2(n/p)"), (3e-7, "sqrt(n/p)")),
+}
+STAGES = Law(
+    EXACT,
+    tuple(
+        Piece((Form((Fraction(8),), (term,), rounded=True),), (Where("n/p", 512, 1024, above),))
+        for term, above in (("p**2", False), ("p*(p - 1)", True))
+    ),
+    why="the bound is not known more exactly",
+    settle=({"n": 4096.0, "p": 6.0},),
+)
+COLLECTED = {
+    "supersteps": exact((1, "1")),
+    "h": STAGES,
+    "h_sum": STAGES,
+    "comp": fitted((1e-8, "p")),
+}
+
+
+def made(**laws):
+    """Return a model of two cost centres, with other laws of the second."""
+    places = [(size, count) for size in SIZES for count in PROCESSES]
+    return NodeModel(
+        "sort.py",
+        NODES,
+        (
+            ChainModel((name(0), name(1), name(2)), SORTED),
+            ChainModel((name(0), name(3)), {**COLLECTED, **laws}),
+        ),
+        {"n": tuple(size for size, _ in places), "p": tuple(count for _, count in places)},
+        runs=len(places),
+        meta={"machine": asdict(HERE), "backend": "sim"},
+    )
+
+
+UNKNOWN = Law(REFUSED, (), why="no form gives all of them", settle=({"n": 4096.0, "p": 32.0},))
+
+
+@contextmanager
+def served_model(shown):
+    connections = {}
+    server = waitress.create_server(
+        webui.create_model_app(shown), map=connections, host="127.0.0.1", port=0
+    )
+    is_over = threading.Event()
+
+    def serve():
+        while not is_over.is_set():
+            wasyncore.loop(timeout=0.05, map=connections, count=1)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.effective_port}/"
+    finally:
+        is_over.set()
+        thread.join()
+        server.task_dispatcher.shutdown()
+        wasyncore.close_all(connections, ignore_all=True)
+
+
+@pytest.fixture(scope="module")
+def url():
+    with served_model(webui.ShownModel(made())) as url:
+        yield url
+
+
+def said(tab):
+    """Sentences of the prediction."""
+    expect(tab.locator(".stage[data-nodes]")).to_be_attached()
+    return tab.locator("#verdict li").all_text_contents()
+
+
+def box(tab, title):
+    return tab.locator(".node", has=tab.locator(f".title:text-is('{title}')"))
+
+
+PREDICTED = """async ([data, rates, points]) => {
+    const { predict, scaling, speedup } = await import("./static/predict.js");
+    return points.map(([n, p]) => {
+        const found = predict(data, { n, p }, rates);
+        const more = scaling(data, found, rates);
+        return [found.total, found.low, Number.isFinite(found.high) ? found.high : null,
+            [...found.refused.keys()], more.rollOff, more.cause, speedup(more, found)];
+    });
+}"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("machine", [HERE, THERE], ids=["h by max", "h by sum"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        made(),
+        made(h=UNKNOWN, h_sum=UNKNOWN),
+        made(comp=fitted((3e-4, "1/p"), (1e-9, "n/p"))),
+        made(comp=Law(EXACT, (Piece((ZERO,)),))),
+    ],
+    ids=["pieces", "refused", "more terms", "zero"],
+)
+def test_the_page_predicts_what_python_predicts(tab, url, model, machine, show):
+    show(tab, url)
+    prices = predict_nodes(model, 1, {"n": 4096}, machine).prices
+    rates = {"g": machine.g, "l": machine.l, "ratio": prices.ratio, "rule": machine.h}
+    found = tab.evaluate(PREDICTED, [describe_model(webui.ShownModel(model)), rates, POINTS])
+    places = list(model.nodes)
+    for (n, p), (total, low, high, refused, roll_off, cause, speedup) in zip(
+        POINTS, found, strict=True
+    ):
+        expected = predict_nodes(model, p, {"n": n}, machine)
+        more = scaling(expected)
+        assert total == pytest.approx(expected.total.total_s, rel=1e-12)
+        assert low == pytest.approx(expected.low_s, rel=1e-12)
+        assert (high or float("inf")) == pytest.approx(expected.high_s, rel=1e-12)
+        assert {places[node] for node in refused} == set(expected.refused)
+        assert roll_off == more.roll_off
+        assert (None if cause is None else places[cause]) == more.cause
+        faster = more.speedup(expected)
+        assert speedup == (None if faster is None else pytest.approx(faster, rel=1e-12))
+
+
+@pytest.mark.browser
+def test_the_page_opens_at_1024_processes_and_names_what_hurts_first(tab, url, show):
+    show(tab, url)
+    model = made()
+    prediction = predict_nodes(model, 1024, {"n": 65536})
+    found = scaling(prediction)
+    time, hurts, roll_off, beyond = said(tab)
+    assert time.startswith("n = 65536, p = 1024 on here: ")
+    assert hurts.startswith("sort.py line 9 hurts first: it takes ")
+    cause = model.nodes[found.cause].name
+    assert roll_off == f"More than {found.roll_off} processes no longer help, because of {cause}."
+    assert beyond == "Extrapolated beyond the 12 runs: p = 1024, where they have 2 to 16."
+    worst = tab.locator(".node[data-bin='4'] .title").all_text_contents()
+    assert "sort.py line 9" in worst
+    assert "sort.py line 14" not in worst
+    expect(tab.locator("#detail h2")).to_have_text("sort.py line 9")
+
+
+@pytest.mark.browser
+def test_a_slider_predicts_anew_by_its_keys_and_the_back_button_returns(tab, url, show):
+    show(tab, url)
+    slider = tab.get_by_role("slider", name="p, processes")
+    requests = []
+    tab.on("request", lambda request: requests.append(request.url))
+    slider.focus()
+    tab.keyboard.press("ArrowRight")
+    expect(slider).to_have_attribute("aria-valuetext", "2048")
+    assert said(tab)[0].startswith("n = 65536, p = 2048 on here: ")
+    assert "point=n:65536,p:2048" in tab.evaluate("decodeURIComponent(location.hash)")
+    tab.go_back()
+    expect(slider).to_have_attribute("aria-valuetext", "1024")
+    assert requests == []
+
+
+@pytest.mark.browser
+def test_a_value_is_typed_as_a_number_or_a_power(tab, url, show):
+    show(tab, url)
+    field = tab.get_by_label("n: value")
+    for text, value in (("2^30", "2^30"), ("1e6", "1000000"), ("nothing", "1000000")):
+        field.fill(text)
+        field.press("Enter")
+        field.blur()
+        expect(field).to_have_value(value)
+    tab.get_by_label("p: value").fill("1000")
+    tab.get_by_label("p: value").press("Enter")
+    assert said(tab)[0].startswith("n = 1000000, p = 1000 on here: ")
+
+
+@pytest.mark.browser
+def test_values_beyond_the_runs_are_marked_and_those_inside_are_not(tab, url, show):
+    show(tab, url, "point=n:16384,p:8")
+    assert not any(sentence.startswith("Extrapolated") for sentence in said(tab))
+    expect(tab.locator(".variable.beyond")).to_have_count(0)
+    show(tab, url, "point=n:262144,p:8")
+    expect(tab.locator(".variable.beyond")).to_have_text(
+        re.compile("extrapolated: 4 times the largest run")
+    )
+    assert any(sentence.startswith("Extrapolated") for sentence in said(tab))
+
+
+@pytest.mark.browser
+def test_shades_by_growth_compare_with_the_reference_that_is_taken(tab, url, show):
+    show(tab, url, "point=n:65536,p:64")
+    tab.get_by_role("radio", name="more than at the reference").check()
+    there = predict_nodes(made(), 64, {"n": 65536})
+    start = predict_nodes(made(), 16, {"n": 65536})
+    more = there.nodes[name(3)].total_s - start.nodes[name(3)].total_s
+    expect(box(tab, "sort.py line 9").locator(".value")).to_have_text(fmt.seconds(more))
+    tab.get_by_role("button", name="Take this point").click()
+    expect(box(tab, "sort.py line 9").locator(".value")).to_have_text("0 s")
+    assert "reference=n:65536,p:64" in tab.evaluate("decodeURIComponent(location.hash)")
+    tab.get_by_role("button", name="Largest run").click()
+    expect(box(tab, "sort.py line 9").locator(".value")).to_have_text(fmt.seconds(more))
+
+
+@pytest.mark.browser
+def test_another_machine_prices_the_same_laws(tab, show):
+    with served_model(webui.ShownModel(made(), THERE, 64, {"n": 2.0**20})) as url:
+        show(tab, url)
+        expected = predict_nodes(made(), 64, {"n": 2**20}, THERE)
+        time = fmt.seconds(expected.total.total_s)
+        assert said(tab)[0].startswith(f"n = 2^20, p = 64 on there: {time} (")
+        tab.keyboard.press("m")
+        tab.get_by_label("Machine", exact=True).get_by_role("combobox").select_option("")
+        expected = predict_nodes(made(), 64, {"n": 2**20})
+        time = fmt.seconds(expected.total.total_s)
+        assert said(tab)[0].startswith(f"n = 2^20, p = 64 on here: {time} (")
+        tab.reload()
+        assert said(tab)[0].startswith(f"n = 2^20, p = 64 on here: {time} (")
+
+
+@pytest.mark.browser
+def test_a_cost_centre_without_a_law_is_said_not_to_be_counted(tab, show):
+    with served_model(webui.ShownModel(made(h=UNKNOWN, h_sum=UNKNOWN))) as url:
+        show(tab, url, f"node={name(3)}")
+        assert said(tab)[0].startswith("n = 65536, p = 1024 on here: at least ")
+        assert said(tab)[-1] == (
+            "Not counted: sort.py line 9: no form gives all of them; it would be settled by: "
+            "n = 4096, p = 32."
+        )
+        expect(tab.locator("#laws .refused")).to_have_text(
+            re.compile("^refused: no form gives all of them; it would be settled by")
+        )
+        expect(tab.locator("#curves figure").first).to_contain_text("Not known")
+
+
+@pytest.mark.browser
+def test_the_laws_of_a_cost_centre_are_shown_with_their_band(tab, url, show):
+    show(tab, url, f"node={name(2)}")
+    laws = tab.locator("#laws dd").all_text_contents()
+    assert laws[:2] == ["2*log2(p) + 1", "8*n*(p - 1)/p"]
+    assert laws[2].endswith("(± 5.1%)")
+
+
+@pytest.mark.browser
+def test_a_click_on_a_curve_chooses_the_number_of_processes(tab, url, show):
+    show(tab, url)
+    chart = tab.locator("#curves svg.curve").last
+    there = chart.locator(".here").evaluate("line => [line.x1.baseVal.value, 100]")
+    runs = chart.locator(".runs").bounding_box()
+    chart.click(position={"x": there[0] - 40, "y": 100})
+    expect(tab.get_by_label("p: value")).not_to_have_value("1024")
+    assert runs["width"] > 10
+
+
+@pytest.mark.browser
+def test_keys_double_the_processes_and_choose_the_shades(tab, url, show):
+    show(tab, url)
+    tab.keyboard.press(">")
+    expect(tab.get_by_label("p: value")).to_have_value("2048")
+    tab.keyboard.press("<")
+    tab.keyboard.press("<")
+    expect(tab.get_by_label("p: value")).to_have_value("512")
+    tab.keyboard.press("3")
+    expect(tab.get_by_role("radio", name="time", exact=True)).to_be_checked()
+    tab.keyboard.press("?")
+    expect(tab.locator("#help")).to_contain_text("Twice as many processes")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_saved_page_works_offline_in_any_window(open_tab, tmp_path, scheme, url, show):
+    path = tmp_path / "page.html"
+    webui.write_model_html(webui.ShownModel(made()), path)
+    page = open_tab(width=800, height=900, color_scheme=scheme)
+    page.goto(path.as_uri())
+    sentences = said(page)
+    assert len(sentences) == 4
+    expect(page.locator(".node .title")).to_have_count(4)
+    assert "<exchange>" in page.locator(".node .title").all_text_contents()
+    other = open_tab()
+    show(other, url)
+    assert said(other) == sentences
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_text_of_the_prediction_can_be_read(open_tab, url, show, theme):
+    tab = open_tab(color_scheme=theme)
+    show(tab, url)
+    tab.keyboard.press("m")
+    said(tab)
+    assert tab.evaluate(FAINT, f"{PARTS}, #curves") == []
+
+
+def test_the_command_saves_the_page_with_the_machine_and_the_values(tmp_path):
+    model, page = tmp_path / "model.json", tmp_path / "page.html"
+    write_model(made(), model)
+    words = ["--machine", "cray-t3e-mpi:l=2e-5", "-n", "64", "--set", "n=2^20"]
+    found = CliRunner().invoke(cli, ["view", "--fit", str(model), *words, "--html", str(page)])
+    assert found.exit_code == 0, found.output
+    assert '"at": {"n": 1048576.0, "p": 64.0}' in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--fit", "model.json", "run.bsp"], "--fit takes no FILE"),
+        (["-n", "4", "run.bsp"], "--machine, --nprocs and --set need --fit"),
+        ([], "name a trace or a folder, or a model by --fit"),
+        (["--fit", "model.json", "--set", "m=4", "--html", "page.html"], "there is no variable m"),
+        (["--fit", "missing.json", "--html", "page.html"], "missing.json cannot be read"),
+    ],
+)
+def test_wrong_uses_of_the_command_are_said(tmp_path, monkeypatch, words, text):
+    monkeypatch.chdir(tmp_path)
+    write_model(made(), "model.json")
+    found = CliRunner().invoke(cli, ["view", *words])
+    assert found.exit_code != 0
+    said = found.output if isinstance(found.exception, SystemExit) else str(found.exception)
+    assert text in said
+
+
+def test_a_model_without_a_machine_is_shown_with_a_note():
+    data = describe_model(webui.ShownModel(replace(made(), meta={})))
+    assert data["rates"]["source"] == "none"
+    assert "do not name their Machine" in data["rates"]["note"]
+
+
+def test_a_value_of_no_variable_is_refused():
+    with pytest.raises(UsageError, match="there is no variable m; the variables are: n"):
+        describe_model(webui.ShownModel(made(), values={"m": 3.0}))

@@ -1,0 +1,186 @@
+"""The page of a node model: the predicted call graph, at the sizes and processes of sliders.
+
+The page gets the laws themselves, their terms in postfix order, and predicts in the browser: so
+it answers at once, and a saved page can do the same. Nothing here uses a web framework.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, astuple, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from bsplib.errors import UsageError
+from profiler import format as fmt
+from profiler.dot import LayoutError
+from profiler.models.formula import postfix
+from profiler.models.nodes.laws import Law
+from profiler.models.nodes.predicted import MOST_PROCESSES, recorded_run
+from profiler.models.nodes.settle import words
+from profiler.models.nodes.terms import in_stages
+from profiler.models.nodes.values import PROCESSES
+from profiler.models.prices import recorded_machine
+from profiler.rates import NO_SOURCE, Rates, rates_on
+from webui.layout import Link, box_width, layouts
+from webui.machines import describe_machine, describe_machines
+
+if TYPE_CHECKING:
+    from bsplib.machine import Machine
+    from bsplib.recording.records import Run
+    from profiler.callgraph import Node
+    from profiler.models.nodes.forms import Form
+    from profiler.models.nodes.model import NodeModel
+
+Json = dict[str, Any]
+
+GIVEN = "given"
+"""Name in the address of the Machine that the command line gave."""
+_MOST_LAID_OUT = 300
+
+
+@dataclass(frozen=True)
+class ShownModel:
+    """A node model, and with what its page opens."""
+
+    model: NodeModel
+    machine: Machine | None = None
+    """The Machine that is chosen at first; default: the one of the runs."""
+    nprocs: int | None = None
+    values: Mapping[str, float] = field(default_factory=dict)
+
+
+def describe_model(shown: ShownModel) -> Json:
+    """Return the data of the page.
+
+    Raises:
+        UsageError: a value is given of a variable that does not exist.
+    """
+    model, run = shown.model, recorded_run(shown.model)
+    machines = describe_machines(run)
+    if shown.machine is not None:
+        machines = [describe_machine(GIVEN, shown.machine, run), *machines]
+    number = {name: position for position, name in enumerate(model.nodes)}
+    return {
+        "program": fmt.visible(model.program),
+        "runs": model.runs,
+        "notes": [fmt.visible(note) for note in model.notes],
+        "variables": _variables(model),
+        "most_processes": MOST_PROCESSES,
+        "at": _opened_at(shown),
+        "machine": None if shown.machine is None else GIVEN,
+        "rates": asdict(_rates(run)),
+        "machines": machines,
+        "root": number[model.root],
+        "nodes": [_node(node) for node in model.nodes.values()],
+        "edges": [{"from": number[one], "to": number[other]} for one, other in model.edges()],
+        "chains": [
+            {
+                "nodes": [number[name] for name in each.chain],
+                "laws": {quantity: _law(law) for quantity, law in each.laws.items()},
+                "texts": {
+                    quantity: fmt.visible(each.law(quantity).text)
+                    for quantity in ("supersteps", "h", "comp")
+                },
+            }
+            for each in model.chains
+        ],
+        "layouts": _lay_out(model, number),
+    }
+
+
+def _variables(model: NodeModel) -> list[Json]:
+    """Return the variables, the number of processes last."""
+    return [
+        {
+            "name": name,
+            "values": sorted(set(model.measured[name])),
+            "origin": fmt.visible(model.origins.get(name, "")),
+        }
+        for name in (*model.variables, PROCESSES)
+    ]
+
+
+def _opened_at(shown: ShownModel) -> Json:
+    """Return the values that are given, by variable.
+
+    Raises:
+        UsageError: there is no such variable.
+    """
+    for name in shown.values:
+        if name not in shown.model.measured or name == PROCESSES:
+            known = ", ".join(shown.model.variables) or "none"
+            raise UsageError(f"view: there is no variable {name}; the variables are: {known}")
+    given = {} if shown.nprocs is None else {PROCESSES: float(shown.nprocs)}
+    return {**shown.values, **given}
+
+
+def _rates(run: Run) -> Rates:
+    """Return the rates of the Machine of the runs; 0 where it is not known, or lacks a figure."""
+    machine = recorded_machine(run)
+    why = "The runs do not name their Machine: set g and l here, or choose one."
+    if machine is not None:
+        try:
+            return rates_on(machine, run)
+        except UsageError as error:
+            why = f"{error}."
+    return Rates(0.0, 0.0, source=NO_SOURCE, note=fmt.visible(why))
+
+
+def _node(node: Node) -> Json:
+    return {
+        "id": node.id,
+        "name": fmt.visible(node.name),
+        "kind": node.kind,
+        "sync": node.sync,
+        "file": fmt.visible(node.file),
+        "line": node.line,
+    }
+
+
+def _law(law: Law) -> Json:
+    """Return a law: its pieces, and what is said where it has no value."""
+    return {
+        "kind": law.kind,
+        "pieces": [
+            {
+                "forms": [_form(form) for form in piece.forms],
+                "where": [
+                    {
+                        "quantity": postfix(where.quantity),
+                        "low": where.low,
+                        "high": where.high,
+                        "above": where.above,
+                    }
+                    for where in piece.where
+                ],
+            }
+            for piece in law.pieces
+        ],
+        "reach": list(astuple(law.reach)),
+        "why": fmt.visible(law.why),
+        "settle": fmt.visible(words(law.settle)),
+        "zero": law.is_zero,
+    }
+
+
+def _form(form: Form) -> list[tuple[float, list[float | str]]]:
+    """Return the terms of a form: coefficient and postfix."""
+    return [
+        (float(factor), postfix(in_stages(term, rounded=form.rounded)))
+        for factor, term in zip(form.coefficients, form.terms, strict=True)
+    ]
+
+
+def _lay_out(model: NodeModel, number: Mapping[str, int]) -> Json:
+    """Return the layouts of the graph by dot; empty where the page has to find one itself."""
+    if len(number) > _MOST_LAID_OUT:
+        return {}
+    widths = {number[name]: box_width(node) for name, node in model.nodes.items()}
+    links = [
+        Link(number[one], number[other], position)
+        for position, (one, other) in enumerate(model.edges())
+    ]
+    try:
+        return layouts(widths, links)
+    except LayoutError:
+        return {}
