@@ -11,9 +11,9 @@ from dataclasses import asdict, astuple, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bsplib.errors import UsageError
+from bsplib.experiments.formula import postfix
 from profiler import format as fmt
 from profiler.dot import LayoutError
-from profiler.models.formula import postfix
 from profiler.models.nodes.laws import Law
 from profiler.models.nodes.predicted import MOST_PROCESSES, recorded_run
 from profiler.models.nodes.settle import words
