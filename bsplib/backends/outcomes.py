@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
+from bsplib.backends import asking
 from bsplib.backends.launching import Death, Ended, Interrupted, TimeIsOver
 from bsplib.backends.whereabouts import Whereabouts
 
@@ -54,7 +55,10 @@ class Observed(Protocol):
         """Stop every process that waits for others, now or later."""
 
     def whereabouts(self, ended: Collection[int]) -> Sequence[Whereabouts]:
-        """Return where all processes are; ``ended`` are those whose outcomes are known."""
+        """Return where all processes are; ``ended`` are those whose outcomes are known.
+
+        The run may go on: outcomes that are found meanwhile are kept for :meth:`news`.
+        """
 
     def report_stopped(self, ended: Collection[int]) -> None:
         """Print a message if the run waits for processes that a signal has stopped."""
@@ -78,6 +82,19 @@ def await_outcomes(observed: Observed, limit: Limit) -> Outcomes:
     return outcomes
 
 
+def _news(observed: Observed, timeout: float, outcomes: Outcomes) -> Mapping[int, Ended | Death]:
+    """Wait for outcomes, at most ``timeout`` seconds; answer who asks where processes are."""
+    ends = time.monotonic() + timeout
+    while True:
+        left = max(ends - time.monotonic(), 0.0)
+        part = asking.seconds_to_wait(left)
+        news = observed.news(part)
+        if len(outcomes.keys() | news.keys()) < observed.nprocs:
+            asking.answer(lambda: observed.whereabouts({*outcomes, *news}))  # noqa: B023  # at once
+        if news or part >= left:
+            return news
+
+
 def _await(observed: Observed, limit: Limit, outcomes: Outcomes) -> None:
     deadline: float | None = None
     latest = math.inf
@@ -87,7 +104,7 @@ def _await(observed: Observed, limit: Limit, outcomes: Outcomes) -> None:
         timeout = limit.cut(_LOOK_S) if deadline is None else deadline - time.monotonic()
         if timeout <= 0:
             return
-        news = observed.news(timeout)
+        news = _news(observed, timeout, outcomes)
         outcomes.update(news)
         if deadline is not None:
             if news:

@@ -65,6 +65,7 @@ def stacks_of(processes: Mapping[int, Answering]) -> dict[int, Stack]:
         The frames of the thread that runs ``main``, the innermost first, by the same number;
         without processes that do not answer.
     """
+    before = {pid: _text_of(process) for pid, process in processes.items()}
     asked = {pid: path for pid, process in processes.items() if (path := _ask(process)) is not None}
     texts: dict[int, str] = {}
     found: dict[int, Stack] = {}
@@ -72,7 +73,7 @@ def stacks_of(processes: Mapping[int, Answering]) -> dict[int, Stack]:
     while asked and time.monotonic() < deadline:
         time.sleep(_LOOK_S)
         for pid, path in [*asked.items()]:
-            text = _read(path)
+            text = _read(path)[len(before[pid]) :]  # what was asked for earlier stands before it
             stack = _stack(text, processes[pid].thread)
             if stack and texts.get(pid) == text:  # equal twice: it has been written completely
                 found[pid] = stack
@@ -81,9 +82,18 @@ def stacks_of(processes: Mapping[int, Answering]) -> dict[int, Stack]:
     return found
 
 
+def _file(process: Answering) -> Path:
+    return Path(f"/proc/{process.os_pid}/fd/{process.file}")
+
+
+def _text_of(process: Answering) -> str:
+    """Return what a process has written for those who asked before."""
+    return _read(_file(process))
+
+
 def _ask(process: Answering) -> Path | None:
     """Send the signal; return the file in which the answer will be."""
-    path = Path(f"/proc/{process.os_pid}/fd/{process.file}")
+    path = _file(process)
     with contextlib.suppress(OSError):
         if _NAME in os.readlink(path):  # the program has not closed the file
             os.kill(process.os_pid, _SIGNAL)

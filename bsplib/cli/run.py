@@ -21,6 +21,7 @@ from bsplib.recording.output_file import obstacle
 from bsplib.recording.recording import is_begun
 from bsplib.running import launch
 from bsplib.running.failures import show_error
+from bsplib.running.located import answer_questions
 from bsplib.running.setting import check_timeout, choose
 from bsplib.running.speedup import run_with_speedup
 from bsplib.sentences import as_sentence
@@ -108,12 +109,15 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     script: str,
     arguments: tuple[str, ...],
 ) -> None:
-    """Run SCRIPT, a Python file that calls bsplib.run, with ARGUMENTS.
+    r"""Run SCRIPT, a Python file that calls bsplib.run, with ARGUMENTS.
 
     The options override the arguments that the script gives to bsplib.run; so do the
     environment variables named below, where an option is not given. Each line that a
     process prints begins with its pid. With --backend sim, the virtual time of
     the run and the total computation of all processes are printed at the end.
+
+    While it runs, Ctrl-\\ (SIGQUIT) prints where every process is: its superstep, its line of the
+    program, and whether it waits or computes. The run goes on.
     """
     launch.overrides.nprocs = nprocs
     launch.overrides.backend = backend
@@ -131,6 +135,7 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     launch.overrides.debugged = debugged
     launch.overrides.label = True
     launch.overrides.report_times = _print_times
+    answer_questions()
     sys.argv = [script, *arguments]
     _put_first(Path.cwd() if is_module else Path(script).absolute().parent)
     _enter(backend, mpiexec)

@@ -1,4 +1,4 @@
-"""The error or note for a run that a timeout or Ctrl-C ends: a table of its processes."""
+"""Where the processes of a run are, as a table, and errors and notes that show it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ def overdue(timeout: float, rows: Iterable[Whereabouts]) -> RunTimeoutError:
     """Return the error for a run that takes longer than it may."""
     return RunTimeoutError(
         f"run: the program took longer than timeout={timeout:g} seconds; its processes were here:\n"
-        f"{_table(rows)}"
+        f"{table(rows)}"
     )
 
 
 def interrupted(rows: Iterable[Whereabouts]) -> str:
     """Return a note for the interrupt that ends a run."""
-    return f"The processes of the run were here:\n{_table(rows)}"
+    return f"The processes of the run were here:\n{table(rows)}"
 
 
-def _table(rows: Iterable[Whereabouts]) -> str:
+def table(rows: Iterable[Whereabouts]) -> str:
     """Return a table of where processes are; those at the same line of the program share a row."""
     alike: dict[tuple[str, str, str], list[int]] = {}
     for pid, superstep, line, doing in sorted(rows):

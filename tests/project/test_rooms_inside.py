@@ -23,6 +23,7 @@ PORTS = {"backends.base", "backends.members", "backends.parcels", "backends.wher
 """What a backend offers to those above it: the port, and words for its processes."""
 
 SHARED = PORTS | {
+    "backends.asking",
     "backends.launching",
     "backends.outcomes",
     "backends.mismatch",

@@ -71,6 +71,7 @@ class Job:
         self._doubtful_until = math.inf
         self._places: dict[int, Whereabouts] = {}
         self._said_stopped: set[int] = set()
+        self._found: dict[int, Ended | Death] = {}  # for the next look at outcomes
         self._hub = Hub(size)
         self._launcher: Launcher | None = None
         self._streams: tuple[TextIO, TextIO] | None = None
@@ -162,6 +163,7 @@ class Job:
             self._hub.send_all(control.RUNNER, pickle.dumps(runner, 5))
             self._runner = runner
         self._run += 1
+        self._found = {}
         self._read = work.read
         head = control.RUN.pack(self._run, self.nprocs, self._choose_memory())
         job = work.job()
@@ -193,7 +195,7 @@ class Job:
     def news(self, timeout: float) -> Mapping[int, Ended | Death]:
         """See :meth:`Observed.news`."""
         deadline = time.monotonic() + timeout
-        outcomes: dict[int, Ended | Death] = {}
+        outcomes, self._found = self._found, {}
         while not outcomes:
             until = min(deadline, self._doubtful_until)
             for news in self._wait(until - time.monotonic()):
@@ -280,7 +282,8 @@ class Job:
         deadline = time.monotonic() + _PLACE_S
         while len(self._places) < self.nprocs and time.monotonic() < deadline:
             for news in self._wait(deadline - time.monotonic()):
-                self._outcome(news)  # reports are late now
+                if (outcome := self._outcome(news)) is not None:
+                    self._found.setdefault(news.rank, outcome)
         return [
             self._places.get(rank)
             or Whereabouts(rank, self._hub.superstep(rank), "", "does not answer")

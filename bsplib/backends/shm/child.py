@@ -7,6 +7,7 @@ import pickle
 import signal
 from multiprocessing.connection import Connection
 
+from bsplib.backends import asking
 from bsplib.backends.launching import JobRunner, Work
 from bsplib.backends.shm import fork_warning, locate
 from bsplib.backends.shm.channel import Channel
@@ -52,6 +53,7 @@ def be_process(
         work: what to do; None where jobs come through the pipe.
     """
     keep_own_handlers()
+    asking.ignore()
     fork_warning.show_again()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, *SIGNALS})
     lifeline.bind()

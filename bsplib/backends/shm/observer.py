@@ -58,6 +58,7 @@ class Observer:
         self._by_fork_server = by_fork_server
         self._sources: dict[int, int] = {}  # by file descriptor: the pid of its process
         self._said_stopped: set[int] = set()
+        self._found: dict[int, Ended | Death] = {}  # for the next look at outcomes
         self._poll = select.poll()
         self._watched: set[int] = set()  # sources that are registered there
         self._missing: set[int] = set()  # processes whose outcome is not known yet
@@ -103,14 +104,17 @@ class Observer:
         self._last = last
         self._number += not last
         self._missing = set(range(self.nprocs))
+        self._found = {}
         for source in self._sources.keys() - self._watched:
             self._poll.register(source, select.POLLIN)
             self._watched.add(source)
 
     def news(self, timeout: float) -> Mapping[int, Ended | Death]:
         """See :meth:`Observed.news`."""
-        ready = self._poll.poll(1000 * timeout)
+        ready = self._poll.poll(0 if self._found else 1000 * timeout)
         news: dict[int, Ended | Death] = {} if self._last else self._left()
+        news |= self._found
+        self._found = {}
         for source, _ in ready:
             pid = self._sources[source]
             if pid not in self._missing:
@@ -202,7 +206,8 @@ class Observer:
 
     def whereabouts(self, ended: Collection[int]) -> list[Whereabouts]:
         """See :meth:`Observed.whereabouts`; the places come from the stacks of the processes."""
-        ended = {*ended, *self._left()}
+        self._found |= self._left()
+        ended = {*ended, *self._found}
         supersteps = [self._superstep_begun(pid) for pid in range(self.nprocs)]
         missing = [pid for pid in range(self.nprocs) if pid not in ended]
         controls = {pid: self._segment.control_start(pid) // WORD for pid in missing}

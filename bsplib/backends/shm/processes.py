@@ -14,6 +14,7 @@ from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from bsplib.backends import asking
 from bsplib.backends.blas import (
     check_room,
     one_thread_where_forked,
@@ -160,7 +161,7 @@ class Processes:
 
     def _start(self, work: Work | None) -> None:
         at_a_time = _AT_A_TIME if self._forks_at_once() else 1
-        with one_thread_where_loaded(), fork_warning.hidden():
+        with one_thread_where_loaded(), fork_warning.hidden(), asking.ignored_by_children():
             if self._context.get_start_method() == "forkserver":
                 forkserver.ensure_running()  # SIGINT not blocked: it serves other code, too
             for first in range(0, self._nprocs, at_a_time):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import FrameType
+
 from bsplib import call_site
 from bsplib.backends.launching import Interrupted, TimeIsOver
 from bsplib.backends.sim.alarm import Overtime, without_alarm
@@ -36,19 +38,38 @@ class Interruption:
         """Record an error of the running process, if it is the first interruption."""
         if self._error is None and isinstance(error, Overtime | KeyboardInterrupt):
             self._error = error
-            self._rows = [self._place(process, error) for process in self._world.processes]
+            stack = without_alarm(call_site.stack_of_error(error.__traceback__))
+            self._rows = self._places(stack)
             self._world.stop()
 
-    def _place(self, process: Process, error: BaseException) -> Whereabouts:
+    def now(self, frame: FrameType | None) -> list[Whereabouts]:
+        """Return where all processes are, while the run goes on.
+
+        Args:
+            frame: the one that runs.
+        """
+        current = self._world.current
+        if current is not None:
+            current.clock.pause()  # virtual time counts no answers
+        try:
+            return self._places(call_site.stack_of(frame))
+        finally:
+            if current is not None:
+                current.clock.resume()
+
+    def _places(self, stack: Stack) -> list[Whereabouts]:
+        """Return where all processes are; the running one is at this stack."""
+        return [self._place(process, stack) for process in self._world.processes]
+
+    def _place(self, process: Process, stack: Stack) -> Whereabouts:
         if not process.greenlet and not process.greenlet.dead:
             return Whereabouts(process.pid, 0, "", "has not begun")
         if process.greenlet.dead:
             return Whereabouts(process.pid, process.superstep(), "", "has ended")
         if process is self._world.current:
-            stack: Stack = without_alarm(call_site.stack_of_error(error.__traceback__))
             return from_stack(process.pid, process.superstep(), stack)
-        stack = call_site.stack_of(process.greenlet.gr_frame)
-        return from_stack(process.pid, process.superstep(), stack, waits=True)
+        waits = call_site.stack_of(process.greenlet.gr_frame)
+        return from_stack(process.pid, process.superstep(), waits, waits=True)
 
     def raise_it(self) -> None:
         """Raise the error of an interrupted run, with the places of all processes."""

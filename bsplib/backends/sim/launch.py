@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from bsplib.backends import asking
 from bsplib.backends.launching import Ended, Options, Report, Times, Work
 from bsplib.backends.sim.alarm import alarm
 from bsplib.backends.sim.interruption import Interruption
@@ -40,7 +41,8 @@ def launch(work: Work, options: Options) -> Report:
     for _ in range(options.nprocs):
         world.add(body)
     lines = inside.whole_lines(lambda: world.current.pid if world.current else None)
-    with _collector_uncounted(world), lines, alarm(options.timeout):
+    answers = asking.answered_at_once(interruption.now)
+    with _collector_uncounted(world), lines, alarm(options.timeout), answers:
         interruption.run_to_the_end()
     interruption.raise_it()
     return Report(outcomes, _times(world))
