@@ -22,7 +22,6 @@ EXTRAS = {
     "matplotlib": "predict",
     "mpi4py": "mpi",
     "pandas": "notebook",
-    "plotly": "notebook",
     "pyarrow": "sql",
     "scipy": "predict",
 }

@@ -116,7 +116,7 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     process prints begins with its pid. With --backend sim, the virtual time of
     the run and the total computation of all processes are printed at the end.
 
-    While it runs, Ctrl-\\ (SIGQUIT) prints where every process is: its superstep, its line of the
+    While it runs, Ctrl-\ (SIGQUIT) prints where every process is: its superstep, its line of the
     program, and whether it waits or computes. The run goes on.
     """
     launch.overrides.nprocs = nprocs

@@ -31,12 +31,12 @@ def test_a_package_that_is_installed_is_returned():
 
 def test_a_package_that_is_missing_is_named_with_its_extra(monkeypatch):
     monkeypatch.setattr(sys, "path", [])
-    for loaded in [name for name in sys.modules if name.partition(".")[0] == "plotly"]:
+    for loaded in [name for name in sys.modules if name.partition(".")[0] == "pandas"]:
         monkeypatch.delitem(sys.modules, loaded)
     with pytest.raises(bsplib.MissingExtraError) as caught:
-        need("plotly.express")
+        need("pandas.api")
     assert str(caught.value) == (
-        "this needs plotly, which is not installed; the extra 'notebook' installs it: "
+        "this needs pandas, which is not installed; the extra 'notebook' installs it: "
         "pip install 'bsplib[notebook]'"
     )
 

@@ -118,4 +118,4 @@ def test_a_program_that_runs_loads_no_room_but_the_runtime():
     )
     loaded = set(done.stdout.split())
     assert "bsplib" in loaded
-    assert loaded & {"profiler", "webui", "apps", "flask", "networkx", "plotly", "click"} == set()
+    assert loaded & {"profiler", "webui", "apps", "flask", "networkx", "pandas", "click"} == set()
