@@ -27,7 +27,8 @@ class                file in primitives/                      what a program cal
                                                               scatter, alltoall
 ``Combinations``     combinations.py                          reduce, allreduce, scan, exscan
 ``SubGroups``        subgroups.py                             partition, split, done
-``Group``            this one                                 time, rng, charge, abort
+``Group``            this one                                 time, rng, charge, experiment,
+                                                              abort
 ==================== ======================================== ================================
 
 All argument checks stand in these files, once for every backend: the layers below are
@@ -38,12 +39,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsplib.errors import AbortError, ArgumentError, UsageError
+from bsplib.experiments.blocks import OFF, Block, check, values_of
 from bsplib.primitives.subgroups import SubGroups
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
@@ -206,6 +209,48 @@ class Group(SubGroups):
             self._port.charge(seconds)
         except OverflowError as error:
             raise self._error(ArgumentError, f"charge: {error}") from None
+
+    def experiment(
+        self, name: str, formula: str, /, *, sync: bool = False, **values: float
+    ) -> AbstractContextManager[None]:
+        """Measure the time of a block of the program, for which a formula is known.
+
+        Use it as ``with bsp.experiment("f", "f[0] + f[1]*N/P", N=n): ...``. Where samples
+        are collected, as by ``bsp experiment run``, each passage of the block counts with
+        its time on every process, and ``bsp fit`` finds the coefficients. Otherwise only
+        the formula is checked, the first time. A passage that an exception ends does not
+        count.
+
+        Args:
+            name: of the block; blocks with one name have one formula.
+            formula: a sum of parameters such as ``f[0]`` times expressions of names. They
+                are given as ``values``, or measured: ``P`` processes of this group, of
+                which this one is ``pid``.
+            sync: let the processes of this group begin the block together. Where samples
+                are collected they wait for each other; puts, gets and messages of the
+                program are not affected.
+            values: the values of names in the formula; others are kept, too.
+
+        Raises:
+            UsageError: the formula cannot be read, a name in it has no value, or a value is
+                no finite number.
+            PartitionError: with ``sync``, the group cannot be used now.
+
+        Cost: nothing; l with ``sync`` where samples are collected.
+        Source: Gonzalez et al., section 3.
+        """
+        samples = self._terms.samples
+        try:
+            check(name, formula, values)
+            if samples is None:
+                return OFF
+            found = values_of(name, formula, values, {"P": self._nprocs, "pid": self._pid})
+        except UsageError as error:
+            raise self._error(UsageError, str(error)) from None
+        if sync:
+            with self.partition([self._nprocs]) as all_of_us:
+                all_of_us.sync()
+        return Block(samples, self, (name, formula), found, self._port.members)
 
     def abort(self, message: str) -> NoReturn:
         """Stop every process of the run.

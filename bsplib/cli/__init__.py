@@ -13,6 +13,7 @@ import click
 from bsplib import core
 from bsplib.cli import (
     compare,
+    experiment,
     export,
     fit,
     machines,
@@ -41,6 +42,7 @@ _COMMANDS = (
     export,
     probe,
     predict,
+    experiment,
     fit,
     machines,
     papers,

@@ -15,7 +15,9 @@ import click
 from bsplib.backends import table as backends
 from bsplib.backends.launching import Times
 from bsplib.cli.options import TRACE, backend_option, machine_option
-from bsplib.errors import BspError
+from bsplib.errors import BspError, UsageError
+from bsplib.experiments.comments import run_file
+from bsplib.experiments.runs import measured
 from bsplib.machine import load_machine
 from bsplib.recording.output_file import obstacle
 from bsplib.recording.recording import is_begun
@@ -87,6 +89,17 @@ def _existing(context: click.Context, parameter: click.Parameter, script: str) -
     help="Run SCRIPT once more on one virtual processor, and print the speed-up T(1)/T(P).",
 )
 @click.option(
+    "--experiments",
+    type=TRACE,
+    help="Add what the blocks of bsp.experiment take to this file, for bsp fit.",
+)
+@click.option(
+    "--cll",
+    is_flag=True,
+    help="Let comments such as '#cll f f[0]+f[1]*N' make experiments; they are added to "
+    "SCRIPT.experiments.jsonl if --experiments names no other file.",
+)
+@click.option(
     "-m",
     "--module",
     "is_module",
@@ -105,6 +118,8 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     timeout: float | None,
     debugged: int | None,
     speedup: bool,
+    experiments: Path | None,
+    cll: bool,
     is_module: bool,
     script: str,
     arguments: tuple[str, ...],
@@ -137,17 +152,20 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     launch.overrides.report_times = _print_times
     answer_questions()
     sys.argv = [script, *arguments]
-    _put_first(Path.cwd() if is_module else Path(script).absolute().parent)
-    _enter(backend, mpiexec)
-    if is_module:
-        _run_script(_file_of(script), partial(_run_module, script), speedup=speedup)
+    put_first(Path.cwd() if is_module else Path(script).absolute().parent)
+    enter(backend, mpiexec)
+    file = _file_of(script) if is_module else script
+    run = partial(_run_module, script) if is_module else partial(run_file, script, cll=cll)
+    if experiments is None and not cll:
+        _run_script(file, run, speedup=speedup)
     else:
-        _run_script(script, partial(_run_file, script), speedup=speedup)
+        target = experiments or data_file_of(script)
+        _run_script(file, lambda: _run_measured(run, target, cll=cll), speedup=speedup)
     if profile is not None and is_begun(profile):
         click.echo(f"recorded in {profile}: bsp report {profile}, bsp view {profile}", err=True)
 
 
-def _enter(backend: str | None, mpiexec: str | None) -> None:
+def enter(backend: str | None, mpiexec: str | None) -> None:
     """Start ranks by a command, or be one of those that another command has started."""
     if mpiexec:
         os.environ["BSP_MPIEXEC"] = mpiexec
@@ -159,7 +177,7 @@ def _enter(backend: str | None, mpiexec: str | None) -> None:
         click.echo(sentence, err=True)
 
 
-def _put_first(folder: Path) -> None:
+def put_first(folder: Path) -> None:
     """Let the script import the modules beside it, as python SCRIPT does."""
     if sys.flags.safe_path:  # the first entry is no folder of bsp or of python -m
         sys.path.insert(0, str(folder))
@@ -183,8 +201,24 @@ def _file_of(module: str) -> str:
     return spec.origin
 
 
-def _run_file(script: str) -> None:
-    runpy.run_path(script, run_name="__main__")
+def data_file_of(script: str) -> Path:
+    """Return where the experiments of a script are kept if no other file is named."""
+    return Path(f"{Path(script).stem}.experiments.jsonl")
+
+
+def _run_measured(run: Callable[[], None], target: Path, *, cll: bool) -> None:
+    """Run a script, and add what its experiments take to a data file."""
+    if reason := obstacle(target.absolute()):
+        raise UsageError(f"experiments: {reason}")
+    with measured(target.absolute(), cll=cll) as rows:
+        try:
+            run()
+        except SystemExit as status:
+            if status.code not in (None, 0):
+                raise
+    names = ", ".join(dict.fromkeys(row["callpath"] for row in rows))
+    found = f"experiments {names} added to {target}: bsp fit {target}"
+    click.echo(found if rows else "nothing was measured: no block is an experiment", err=True)
 
 
 def _run_module(module: str) -> None:

@@ -24,6 +24,7 @@ from bsplib.core.core import Core
 from bsplib.core.lanes import Lane
 from bsplib.core.meeting import Meeting
 from bsplib.errors import BspError, PartitionError, ProcessRangeError, UsageError
+from bsplib.experiments.blocks import Samples
 from bsplib.machine import Machine
 from bsplib.transfers import messages
 from bsplib.transfers.delivery import PendingGet
@@ -43,6 +44,8 @@ class Terms:
     """When the barrier before ``main`` was passed."""
     machine: Machine
     check: bool = False
+    samples: Samples | None = None
+    """Where the blocks of experiments are measured; None if they are not."""
 
 
 class GroupState(Core):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Concatenate, TypeVar, TypeVarTuple, Unpack, overload
+from typing import Any, Concatenate, NamedTuple, TypeVar, TypeVarTuple, Unpack, overload
 
 import numpy as np
 
@@ -17,22 +17,34 @@ from bsplib import core
 from bsplib.backends import table as backends
 from bsplib.backends.launching import Options, Report, Times
 from bsplib.errors import ProcessRangeError
+from bsplib.experiments.blocks import Samples
 from bsplib.group import Group
 from bsplib.machine import Machine
 from bsplib.recording.recording import Recording
 from bsplib.running.failures import trim
 from bsplib.running.messages import logged
 from bsplib.running.options import BackendName, RunOptions, StartMethod, Wait
-from bsplib.running.parameters import numbers_among
+from bsplib.running.parameters import numbers_among, replaced
 from bsplib.running.prices import MachinePrices
 from bsplib.running.program import check_program
-from bsplib.running.results import report_of, values
+from bsplib.running.results import report_of, samples, values
 from bsplib.running.seeds import draw
 from bsplib.running.setting import Setting, choose
 from bsplib.running.speed import own_speed, time_scale
 from bsplib.running.task import Conditions, Task
 from bsplib.running.work import TaskWork
 from bsplib.version import __version__
+
+
+class Measured(NamedTuple):
+    """What the blocks of experiments took in a run."""
+
+    samples: list[Samples]
+    """By pid."""
+    setting: Setting
+    program: str
+    trace: Path | None
+    """Where the run was recorded, as its last run."""
 
 
 @dataclass
@@ -53,6 +65,14 @@ class Overrides:
     """False: nothing is recorded, even if the script asks for it."""
     report_times: Callable[[Times], None] | None = None
     """Called with the virtual times of each run."""
+    measured: Callable[[Measured], None] | None = None
+    """Called with what the blocks of experiments took in each run; None: nothing is measured."""
+    cll: bool = False
+    """Comments of the form ``#cll`` make blocks in what processes import."""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """Values for parameters of ``main``, by name."""
+    used: set[str] = field(default_factory=set)
+    """Names of these values that were parameters of a ``main``."""
 
 
 overrides = Overrides()
@@ -191,6 +211,7 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
         TraceWarning: records were lost, because the disk is full for example; the
             results are returned all the same.
     """
+    args, kwargs = overridden(main, args, kwargs)
     check_program(main, args, kwargs)
     setting = setting_of(
         backend=backend,
@@ -202,7 +223,7 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
         seed=sim_seed,
         timeout=timeout,
     )
-    task = Task(main, args, kwargs, draw(), conditions_of(setting))
+    task = Task(main, args, kwargs, draw(), measuring(conditions_of(setting)))
     try:
         with logged(task, setting):
             return run_perhaps_recorded(task, setting, profile, lambda task: _launch(task, setting))
@@ -259,15 +280,31 @@ def conditions_of(setting: Setting) -> Conditions:
     return Conditions(setting.machine, setting.check, overrides.label, debugged=debugged)
 
 
-def _launch(task: Task, setting: Setting) -> list[Any]:
+def measuring(conditions: Conditions) -> Conditions:
+    """Return the conditions of a task whose experiments are measured if that is wanted now."""
+    return conditions._replace(measures=overrides.measured is not None, cll=overrides.cll)
+
+
+def overridden(
+    main: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments of ``main``, with the values that replace those of the script."""
+    if not overrides.arguments:
+        return args, kwargs
+    args, kwargs, used = replaced(main, args, kwargs, overrides.arguments)
+    overrides.used |= used
+    return args, kwargs
+
+
+def _launch(task: Task, setting: Setting) -> Report:
     backend = backends.find(setting.backend)
     options = options_of(setting)
     work = TaskWork(task, spread=backend.is_spread)
     return results_of(lambda: backend.launch(work, options), setting.timeout)
 
 
-def results_of(launch: Callable[[], Report], timeout: float | None) -> list[Any]:
-    """Launch a run; report its virtual time where that is wanted, and return its results.
+def results_of(launch: Callable[[], Report], timeout: float | None) -> Report:
+    """Launch a run in which no process fails; report its virtual time where that is wanted.
 
     Args:
         launch: lets a backend run it.
@@ -276,7 +313,7 @@ def results_of(launch: Callable[[], Report], timeout: float | None) -> list[Any]
     report = report_of(launch, timeout)
     if report.times is not None and overrides.report_times is not None:
         overrides.report_times(report.times)
-    return values(report)
+    return report
 
 
 def options_of(setting: Setting) -> Options:
@@ -299,37 +336,40 @@ def run_perhaps_recorded(
     task: Task,
     setting: Setting,
     profile: str | os.PathLike[str] | None,
-    launch: Callable[[Task], list[Any]],
+    launch: Callable[[Task], Report],
 ) -> list[Any]:
-    """Run, with records where the program or ``bsp run`` asks for them.
+    """Run, with records and measured experiments where the program or ``bsp run`` wants them.
 
     Args:
         task: the program.
         setting: options of the run.
         profile: file that the program names.
-        launch: runs a task, and returns its results.
+        launch: runs a task in which no process fails.
+
+    Returns:
+        What ``main`` returned, by pid.
     """
     target = overrides.profile or profile or overrides.profile_else
-    if target is None or not overrides.records:
-        return launch(task)
-    return _run_recorded(task, setting, Path(target).absolute(), launch)
+    path = None if target is None or not overrides.records else Path(target).absolute()
+    report = launch(task) if path is None else _recorded(task, setting, path, launch)
+    if overrides.measured is not None and task.conditions.measures:
+        overrides.measured(Measured(samples(report), setting, _program(), path))
+    return values(report)
 
 
-def _run_recorded(
-    task: Task, setting: Setting, path: Path, launch: Callable[[Task], list[Any]]
-) -> list[Any]:
+def _recorded(task: Task, setting: Setting, path: Path, launch: Callable[[Task], Report]) -> Report:
     """Run with records, and write the trace however the run ends."""
     meta = _meta(task, setting)
     spread = backends.find(setting.backend).is_spread
     recording = Recording(path, setting.nprocs, meta, spread=spread)
     try:
         recorded = task.conditions._replace(records=recording.destination, cpu=meta["cpu_measured"])
-        results = launch(task._replace(conditions=recorded))
+        report = launch(task._replace(conditions=recorded))
     except BaseException as error:
         recording.end(error)
         raise
     recording.end()
-    return results
+    return report
 
 
 def _meta(task: Task, setting: Setting) -> dict[str, Any]:

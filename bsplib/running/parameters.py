@@ -1,4 +1,4 @@
-"""The numbers among the arguments of ``main``, which a trace keeps so that runs can be compared."""
+"""The arguments of ``main`` by name: the numbers among them, and others in their place."""
 
 from __future__ import annotations
 
@@ -40,6 +40,35 @@ def numbers_among(
             given[name] = value
     found = {name: _number(value) for name, value in list(given.items())[:_MOST]}
     return {name: number for name, number in found.items() if number is not None}
+
+
+def replaced(
+    main: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    values: Mapping[str, Any],
+) -> tuple[tuple[Any, ...], dict[str, Any], set[str]]:
+    """Return the arguments of ``main`` with other values for some of its parameters.
+
+    Args:
+        main: the program; its first parameter is the group.
+        args: its arguments after the group.
+        kwargs: its keyword arguments.
+        values: the other values, by the name of a parameter; those of other names are ignored.
+
+    Returns:
+        The arguments, the keyword arguments, and the names that are parameters of ``main``.
+    """
+    try:
+        signature = inspect.signature(main)
+        bound = signature.bind_partial(None, *args, **kwargs)
+    except (TypeError, ValueError):  # whoever runs it says why
+        return args, kwargs, set()
+    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    own = [name for name, each in signature.parameters.items() if each.kind not in several][1:]
+    used = {name for name in values if name in own}
+    bound.arguments.update({name: values[name] for name in used})
+    return bound.args[1:], bound.kwargs, used
 
 
 def _number(value: Any) -> float | None:

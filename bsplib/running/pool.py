@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Concatenate, Self, TypeVar, TypeVarTuple, overload
 
 from bsplib.backends import table as backends
-from bsplib.backends.launching import KeptProcesses
+from bsplib.backends.launching import KeptProcesses, Report
 from bsplib.backends.signals import held_back
 from bsplib.errors import UsageError
 from bsplib.group import Group
@@ -20,7 +20,9 @@ from bsplib.recording.output_file import obstacle
 from bsplib.running.failures import trim
 from bsplib.running.launch import (
     conditions_of,
+    measuring,
     options_of,
+    overridden,
     results_of,
     run_perhaps_recorded,
     setting_of,
@@ -177,8 +179,9 @@ class Pool:
             RunTimeoutError: the run took longer than ``timeout``.
             Exception: as :func:`bsplib.run`.
         """
+        args, kwargs = overridden(main, args, kwargs)
         check_program(main, args, kwargs, ("timeout",))
-        task = Task(main, args, kwargs, draw(), self._conditions)
+        task = Task(main, args, kwargs, draw(), measuring(self._conditions))
         seconds = check_timeout(timeout) or self._setting.timeout
         self._check_thread("run")
         with self._turn:
@@ -197,7 +200,7 @@ class Pool:
     def _do(self, task: Task, processes: KeptProcesses, seconds: float | None) -> list[Any]:
         """Do a task, with records if they are wanted; return what ``main`` returned."""
 
-        def launch(task: Task) -> list[Any]:
+        def launch(task: Task) -> Report:
             work = TaskWork(task, spread=self._spread)
             return results_of(lambda: processes.run(work, seconds), seconds)
 

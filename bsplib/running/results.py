@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bsplib.backends.launching import Death, Ended, Interrupted, Report, TimeIsOver
+from bsplib.experiments.blocks import Samples
 from bsplib.running.cut_short import interrupted, overdue
 from bsplib.running.failures import Failure, raise_first
 
@@ -40,6 +41,13 @@ def values(report: Report) -> list[Any]:
     """Return what ``main`` returned in each process, by pid."""
     outcomes = report.outcomes
     return [outcomes[pid].value for pid in range(len(outcomes))]  # type: ignore[union-attr]  # none has failed
+
+
+def samples(report: Report) -> list[Samples]:
+    """Return what the blocks of experiments have measured, by pid; empty if they were not."""
+    outcomes = report.outcomes
+    found = [getattr(outcomes[pid], "samples", None) for pid in range(len(outcomes))]
+    return [each for each in found if each is not None]
 
 
 def _with_deaths_as_failures(outcomes: Mapping[int, Ended | Death]) -> dict[int, Ended]:

@@ -82,7 +82,7 @@ def _run_alone(run: _Run, times: list[Times]) -> str | None:
     """Run a script with one process; return why it did not end well, or None."""
     before = launch.overrides
     launch.overrides = replace(
-        before, nprocs=1, profile=None, records=False, report_times=None, label=False
+        before, nprocs=1, profile=None, records=False, report_times=None, measured=None, label=False
     )
     try:
         with redirect_stdout(StringIO()):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from bsplib.backends.base import Alignment, Port
 from bsplib.backends.table import own_cores
+from bsplib.experiments.blocks import Samples
 from bsplib.group import Group
 from bsplib.machine import Machine
 from bsplib.primitives.state import Terms
@@ -37,6 +38,23 @@ class Conditions(NamedTuple):
     """Record CPU time too."""
     debugged: int | None = None
     """The real process whose ``breakpoint()`` has the terminal; None where all refuse it."""
+    measures: bool = False
+    """The blocks of experiments are measured."""
+    cll: bool = False
+    """Comments of the form ``#cll`` make blocks in modules that are imported."""
+
+
+class Returned(NamedTuple):
+    """How ``main`` ended where it returned."""
+
+    value: Any
+    samples: Samples | None = None
+    """What the blocks of experiments have measured; None where they are not."""
+
+    @property
+    def failed(self) -> bool:
+        """False: ``main`` returned."""
+        return False
 
 
 class Task(NamedTuple):
@@ -61,8 +79,8 @@ def make_group(conditions: Conditions, port: Port) -> Group | None:
     return Group(port, Terms(0, conditions.machine, conditions.check))
 
 
-def run_task(task: Task, port: Port, made: Group | None = None) -> Any:
-    """Run ``main`` in this process and return what it returns.
+def run_task(task: Task, port: Port, made: Group | None = None) -> Returned:
+    """Run ``main`` in this process; return its result, and what was measured.
 
     Args:
         task: the program.
@@ -77,19 +95,20 @@ def run_task(task: Task, port: Port, made: Group | None = None) -> Any:
     if port.clock is None:
         while port.now() < port.released:  # where clocks differ, by their error at most
             pass
-    terms = Terms(port.released, machine, check)
+    samples = Samples() if conditions.measures else None
+    terms = Terms(port.released, machine, check, samples)
     if made is not None:
         made._terms = terms
-        return _run_main(task, made)
+        return Returned(_run_main(task, made), samples)
     if records is None:
-        return _run_main(task, _kind(Group, port)(port, terms))
+        return Returned(_run_main(task, _kind(Group, port)(port, terms)), samples)
     with opened(records, port.pid) as folder, closing(Spool(folder, port.pid)) as spool:
         if alignment is not None:
             spool.define_host(Host(alignment.host, alignment.bound_ns, own_cores()))
         result = _run_main(task, _recorded_group(task, spool, port, terms))
         if alignment is not None:
             spool.define_host(_host_at_end(port, alignment))
-        return result
+        return Returned(result, samples)
 
 
 def _host_at_end(port: Port, before: Alignment) -> Host:

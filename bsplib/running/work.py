@@ -10,12 +10,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from bsplib.backends.base import Port, Stopped
 from bsplib.backends.launching import Ended, OpenPort
+from bsplib.experiments import comments
 from bsplib.group import Group
 from bsplib.recording.parts import received, with_part
 from bsplib.running import shared
@@ -23,20 +24,9 @@ from bsplib.running.debugging import breakpoints
 from bsplib.running.failures import Failure, Halt, halt_of, read_outcome, unpicklable_result
 from bsplib.running.labels import CurrentPid, whole_lines
 from bsplib.running.seeds import seed_generators
-from bsplib.running.task import Conditions, Task, describe_failure, make_group, run_task
+from bsplib.running.task import Conditions, Returned, Task, describe_failure, make_group, run_task
 
 _PLAIN = (int, float, complex, str, bytes, type(None), np.ndarray, np.generic)
-
-
-class Returned(NamedTuple):
-    """What ``main`` returned in a process."""
-
-    value: Any
-
-    @property
-    def failed(self) -> bool:
-        """False: ``main`` returned."""
-        return False
 
 
 class TaskWork:
@@ -99,6 +89,8 @@ class TaskRunner:
         """See :meth:`JobRunner.run`."""
         if self._lines is None:  # the first time; it is the same process each time
             self._lines = whole_lines(lambda: pid, label=self.conditions.label)
+        if self.conditions.cll:
+            comments.install(afresh=True)
         made, self._made = self._made, None
         outcome, failed = _pickled_outcome(
             lambda: self._task(job), self._lines, pid, open_port, made
@@ -136,7 +128,7 @@ def _pickled_outcome(
     """Do a task in a process of its own.
 
     Returns:
-        Pickled: what it returned as a tuple of one, a Failure, or a Halt if it was stopped;
+        Pickled: the tuple of a Returned, a Failure, or a Halt if it was stopped;
         and whether it did not return.
     """
     outcome: Any
@@ -145,7 +137,7 @@ def _pickled_outcome(
         task = find_task()
         seed_generators(task.seeds, pid)
         with lines, breakpoints(task.conditions.debugged, pid):
-            outcome = (run_task(task, open_port(), made),)
+            outcome = tuple(run_task(task, open_port(), made))
     except BaseException as error:  # noqa: BLE001  # the caller of run raises it
         outcome, has_failed = _describe(error, pid), True
     try:
@@ -175,9 +167,9 @@ class InsideTask:
     def run(self, pid: int, open_port: OpenPort) -> Ended:
         """See :meth:`InsideWork.run`."""
         args, kwargs = pickle.loads(self._arguments)  # made above
-        result = run_task(self._task._replace(args=args, kwargs=kwargs), open_port())
+        done = run_task(self._task._replace(args=args, kwargs=kwargs), open_port())
         try:
-            return Returned(pickle.loads(pickle.dumps(result, 5)))
+            return done._replace(value=pickle.loads(pickle.dumps(done.value, 5)))
         except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__
             raise unpicklable_result(pid, reason) from None
 

@@ -58,9 +58,9 @@ MAY_IMPORT = {
     "backends.sim": SHARED | {"core"},
     "backends.table": BACKENDS,
     "transfers": PORTS | {"core"},
-    "primitives": PORTS | {"transfers", "machine", "core"},
+    "primitives": PORTS | {"experiments", "transfers", "machine", "core"},
     "experiments": set(),
-    "experiments.runs": {"running", "backends.table", "machine"},
+    "experiments.runs": {"experiments", "running"},
     "group": PORTS | {"experiments", "primitives", "transfers", "machine", "core"},
     "recording": PORTS | {"group", "primitives", "transfers", "machine", "core"},
     "running": BACKENDS - {"backends.mpi", "backends.shm", "backends.sim"}

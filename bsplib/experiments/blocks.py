@@ -1,0 +1,201 @@
+"""Blocks of a program whose time is measured, with the formula of that time.
+
+Nothing is measured unless the run collects samples: then each process has a
+:class:`Samples`, and every passage of a block adds a :class:`Sample` to it.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from bsplib.errors import UsageError
+from bsplib.experiments.formula import FormulaError, read_formula
+
+MEASURED = ("P", "pid")
+"""Names in a formula that the runtime measures: the processes of the group, and this one of
+them."""
+_MOST = 100_000
+"""Greatest number of samples that a process keeps in a run."""
+
+
+class Sample(NamedTuple):
+    """One passage of a block on one process."""
+
+    name: str
+    formula: str
+    values: dict[str, float]
+    """Of the names in the formula, and of others that the program gives."""
+    members: Sequence[int]
+    """Pids in the root group of the processes of the group."""
+    entry: int
+    """How often the process had passed this block in this group before."""
+    began_s: float
+    ended_s: float
+    supersteps: int
+    """Supersteps of the group that ended inside."""
+
+    @property
+    def seconds(self) -> float:
+        """The time that the passage took."""
+        return self.ended_s - self.began_s
+
+
+class Samples:
+    """What one process measures in a run."""
+
+    def __init__(self) -> None:
+        self.kept: list[Sample] = []
+        self.dropped = 0
+        """Samples beyond the greatest number."""
+        self._passed: Counter[tuple[str, Sequence[int]]] = Counter()
+
+    def entry(self, name: str, members: Sequence[int]) -> int:
+        """Count a passage of a block; return how many there were before."""
+        key = name, members
+        self._passed[key] += 1
+        return self._passed[key] - 1
+
+    def add(self, sample: Sample) -> None:
+        """Keep a sample, unless there are too many."""
+        if len(self.kept) < _MOST:
+            self.kept.append(sample)
+        else:
+            self.dropped += 1
+
+
+class _Off:
+    """Measures nothing."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+OFF = _Off()
+"""The block where a run collects no samples."""
+
+
+class Timed(Protocol):
+    """A group as far as a block needs it."""
+
+    _superstep: int
+
+    def time(self) -> float:
+        """Return the seconds since the run began."""
+
+
+class Block:
+    """A passage of a block that is measured; one that an exception leaves does not count."""
+
+    def __init__(
+        self,
+        samples: Samples,
+        group: Timed,
+        what: tuple[str, str],
+        values: dict[str, float],
+        members: Sequence[int],
+    ) -> None:
+        self._samples = samples
+        self._group = group
+        self._what = what
+        self._values = values
+        self._members = members
+
+    def __enter__(self) -> None:
+        self._entry = self._samples.entry(self._what[0], self._members)
+        self._first = self._group._superstep
+        self._began_s = self._group.time()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            return
+        ended_s = self._group.time()
+        self._samples.add(
+            Sample(
+                *self._what,
+                self._values,
+                self._members,
+                self._entry,
+                self._began_s,
+                ended_s,
+                self._group._superstep - self._first,
+            )
+        )
+
+
+_sound: set[tuple[str, ...]] = set()
+"""Names with formulas and the names of values that were checked before."""
+
+
+def check(name: Any, formula: Any, given: Mapping[str, Any]) -> None:
+    """Check that a block has a name, and that its formula can be evaluated.
+
+    Args:
+        name: of the block.
+        formula: of its time.
+        given: what the program gives a value; only the names are checked.
+
+    Raises:
+        UsageError: the name is no text, the formula cannot be read, or a name in it is
+            neither given nor measured; without the place in the program.
+    """
+    key = (name, formula, *given)
+    try:
+        if key in _sound:
+            return
+    except TypeError:  # a list as name
+        pass
+    if not isinstance(name, str) or not name.strip():
+        raise UsageError(f"experiment: {name!r} is no name; write a text such as 'f'")
+    if not isinstance(formula, str):
+        raise UsageError(
+            f"experiment {name}: {formula!r} is no formula; write a text such as 'f[0] + f[1]*N'"
+        )
+    try:
+        read = read_formula(formula)
+    except FormulaError as error:
+        raise UsageError(f"experiment {name}: {str(error).removeprefix('formula: ')}") from None
+    for each in given:
+        if each in MEASURED:
+            raise UsageError(f"experiment {name}: {each} is measured; give it no value")
+    for each in read.variables:
+        if each not in MEASURED and each not in given:
+            raise UsageError(
+                f"experiment {name}: {each} in the formula {formula!r} has no value; give it one, "
+                f"as in experiment(..., {each}=n), or use {' or '.join(MEASURED)}, which are "
+                f"measured"
+            )
+    _sound.add(key)
+
+
+def values_of(
+    name: str, formula: str, given: Mapping[str, Any], measured: Mapping[str, int]
+) -> dict[str, float]:
+    """Return the values of a passage: those given, P, and of the measured ones what is named.
+
+    Raises:
+        UsageError: a value is no finite number.
+    """
+    found = {each: _number(name, each, value) for each, value in given.items()}
+    named = read_formula(formula).variables
+    return found | {each: measured[each] for each in MEASURED if each == "P" or each in named}
+
+
+def _number(name: str, what: str, value: Any) -> float:
+    convert: Callable[[Any], float]
+    for convert in (operator.index, float):
+        try:
+            number = convert(value)
+        except (TypeError, ValueError, OverflowError):
+            continue
+        if not isinstance(value, str) and math.isfinite(number):
+            return number
+    raise UsageError(f"experiment {name}: {what} is {value!r}; it is a finite number")

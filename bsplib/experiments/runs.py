@@ -1,0 +1,223 @@
+"""Runs whose experiments are measured: of one script or function, and of whole grids.
+
+From Python::
+
+    from bsplib.experiments.runs import measured
+
+    with measured("fft.jsonl"):
+        bsplib.run(main, 1024, nprocs=4)
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from bsplib.errors import UsageError
+from bsplib.experiments import comments, datafile
+from bsplib.experiments.grid import Number
+from bsplib.running import launch
+from bsplib.running.launch import Measured
+
+SEED = "seed"
+"""The parameter of ``main`` that is given the number of a seed."""
+
+
+@contextmanager
+def measured(path: str | os.PathLike[str], *, cll: bool = False) -> Iterator[list[datafile.Row]]:
+    """Measure the experiments of all runs inside the ``with`` block, and add them to a file.
+
+    Args:
+        path: the data file; it is made if it is missing.
+        cll: comments of the form ``#cll`` count in modules that are imported from now on.
+
+    Yields:
+        The list of what was measured, which grows with each run.
+
+    Raises:
+        UsageError: the file cannot be written, at the end of the block.
+    """
+    with collected(cll=cll) as rows:
+        yield rows
+        if rows:
+            datafile.append(Path(path), rows)
+
+
+@contextmanager
+def collected(
+    about: Mapping[str, Any] | None = None, *, cll: bool = False, **overrides: Any
+) -> Iterator[list[datafile.Row]]:
+    """Collect what the experiments of all runs inside the ``with`` block take.
+
+    Args:
+        about: what each line says of its run besides what is known.
+        cll: comments of the form ``#cll`` count.
+        **overrides: for :class:`bsplib.running.launch.Overrides`.
+    """
+    rows: list[datafile.Row] = []
+    known = {"id": uuid.uuid4().hex, "of": 0, "host": platform.node()} | dict(about or {})
+    numbers = iter(range(1 << 62))
+
+    def keep(found: Measured) -> None:
+        setting = found.setting
+        run = known | {
+            "nprocs": setting.nprocs,
+            "backend": setting.backend,
+            "machine": setting.machine.name,
+            "program": found.program,
+            "number": next(numbers),
+        }
+        rows.extend(datafile.rows_of(found.samples, run))
+        dropped = sum(each.dropped for each in found.samples)
+        if dropped:
+            print(f"experiments: {dropped} passages were too many and are lost", file=sys.stderr)
+
+    before = launch.overrides
+    launch.overrides = replace(before, measured=keep, cll=cll, used=set(), **overrides)
+    if cll:
+        comments.install()
+    try:
+        yield rows
+    finally:
+        launch.overrides = before
+        if cll:
+            comments.uninstall()
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One execution of a script."""
+
+    nprocs: int | None
+    """None: what the script says."""
+    values: Mapping[str, Number]
+    repeat: int
+
+    def __str__(self) -> str:
+        named = [f"{name}={value}" for name, value in self.values.items()]
+        return " ".join([*([f"-n {self.nprocs}"] if self.nprocs else []), *named]) or "as it is"
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A script, and how to run it."""
+
+    script: str
+    arguments: tuple[str, ...] = ()
+    """Its command line; ``{N}`` stands for the value of N."""
+    cll: bool = False
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    """For :class:`bsplib.running.launch.Overrides`: ``backend``, ``machine``, ``timeout``."""
+
+    def named(self, turn: Turn) -> dict[str, Any]:
+        """Return what tells an execution from others, for the data file."""
+        machine = self.overrides.get("machine")
+        return {
+            "script": os.path.basename(self.script),
+            "arguments": list(self.arguments),
+            "cll": self.cll,
+            "nprocs": turn.nprocs,
+            "backend": self.overrides.get("backend"),
+            "machine": None if machine is None else machine.name,
+            "set": dict(turn.values),
+            "repeat": turn.repeat,
+        }
+
+    def execute(self, turn: Turn) -> list[datafile.Row]:
+        """Run the script once, without its output; return what its experiments took.
+
+        Raises:
+            UsageError: a value is used neither by ``main`` nor in the arguments, nothing was
+                measured, or the comments cannot be used.
+            BaseException: what the script raises.
+        """
+        about = {"turn": self.named(turn)}
+        more = {"nprocs": turn.nprocs, "arguments": turn.values} | dict(self.overrides)
+        before = sys.argv
+        sys.argv = [self.script, *(_filled(each, turn.values) for each in self.arguments)]
+        try:
+            with (
+                collected(about, cll=self.cll, **more) as rows,
+                open(os.devnull, "w", encoding="utf-8") as nowhere,
+                redirect_stdout(nowhere),
+            ):
+                self._run()
+                used = launch.overrides.used
+        finally:
+            sys.argv = before
+        self._check(turn, used, rows)
+        return rows
+
+    def _run(self) -> None:
+        try:
+            comments.run_file(self.script, cll=self.cll)
+        except SystemExit as status:
+            if status.code not in (None, 0):
+                raise
+
+    def _check(self, turn: Turn, used: set[str], rows: Sequence[datafile.Row]) -> None:
+        for name in turn.values:
+            if name not in used and not any(f"{{{name}}}" in each for each in self.arguments):
+                raise UsageError(
+                    f"--set {name}: no main that {self.script} runs has a parameter {name}, and "
+                    f"no argument of {self.script} is {{{name}}}"
+                )
+        if not rows:
+            raise UsageError(
+                f"{self.script} measured nothing: write with bsp.experiment(...), or #cll comments "
+                f"and --cll"
+            )
+
+
+def _filled(argument: str, values: Mapping[str, Number]) -> str:
+    for name, value in values.items():
+        argument = argument.replace(f"{{{name}}}", str(value))
+    return argument
+
+
+def turns(
+    procs: Sequence[int | None], combinations: Sequence[Mapping[str, Number]], repeats: int
+) -> list[Turn]:
+    """Return all executions; each is done once before any is done again."""
+    return [
+        Turn(nprocs, values, repeat)
+        for repeat in range(repeats)
+        for values in combinations
+        for nprocs in procs
+    ]
+
+
+def run_all(
+    sweep: Sweep, wanted: Sequence[Turn], path: Path, advance: Callable[[Turn], object]
+) -> int:
+    """Execute what is not in the data file yet, and add it; return how much was there already.
+
+    Args:
+        sweep: the script.
+        wanted: the executions.
+        path: the data file.
+        advance: is called before each execution.
+
+    Raises:
+        UsageError: the file cannot be read or written, or see :meth:`Sweep.execute`.
+        BaseException: what the script raises; what was measured before is in the file.
+    """
+    rows = datafile.read(path, missing=True)
+    if path.exists():
+        datafile.write(path, rows)  # without executions that were cut short
+    done = [row["run"].get("turn") for row in rows if not row["run"].get("number")]
+    there = 0
+    for turn in wanted:
+        advance(turn)
+        if sweep.named(turn) in done:
+            there += 1
+        else:
+            datafile.append(path, sweep.execute(turn))
+    return there
