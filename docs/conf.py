@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from pygments.lexers import PythonLexer
 
 from bsplib import errors
 from bsplib.cli import main as cli
@@ -168,6 +169,7 @@ def separate_sections(
 
 def setup(app: Sphinx) -> None:
     """Connect the functions of this file."""
+    app.add_lexer("ipython", PythonLexer)  # of cells of notebooks, where IPython is not installed
     app.connect("source-read", read_page)
     app.connect("autodoc-process-docstring", separate_sections, priority=400)
 

@@ -85,8 +85,13 @@ def outputs(page: Path, folder: Path, server: CommandServer) -> Iterator[tuple[C
 
 
 def as_shown(printed: str, folder: Path) -> str:
-    """Return what a command prints as pages show it: no spaces at ends of lines, no folder."""
-    lines = printed.replace(f"{folder}/", "").splitlines()
+    """Return what a command prints as pages show it.
+
+    Without spaces at ends of lines, the name of the folder, and how long pytest took.
+    """
+    lines = re.sub(
+        r" in \d+\.\d+s$", "", printed.replace(f"{folder}/", ""), flags=re.M
+    ).splitlines()
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
