@@ -17,6 +17,7 @@ SECONDS = "seconds"
 SPREAD = "spread"
 PEAK = "peak_bytes"
 LINES = "lines"
+WITHIN = "within"
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,8 @@ class Goal:
     """A greatest value for a figure of a case."""
 
     kind: str
-    """Ratio to another case, difference from another case in seconds, seconds, spread,
-    peak of memory, or lines of code."""
+    """Ratio to another case, how far this ratio is from 1, difference from another case in
+    seconds, seconds, spread, peak of memory, or lines of code."""
     at_most: float
     of: str | None = None
     """Name of the other case, in the same section."""
@@ -34,6 +35,11 @@ class Goal:
     def times(cls, at_most: float, of: str) -> Self:
         """Return a goal for the ratio to another case."""
         return cls(RATIO, at_most, of)
+
+    @classmethod
+    def within(cls, part: float, of: str) -> Self:
+        """Return a goal for how far the ratio to another case may be from 1, up or down."""
+        return cls(WITHIN, part, of)
 
     @classmethod
     def more_than(cls, of: str, *, by_s: float) -> Self:
@@ -90,8 +96,13 @@ class Goal:
         if self.of is None:
             median: float = case["seconds"]["median"]
             return median
-        found = case["against"].get(self.of)
-        return None if found is None else found[self.kind]["median"]
+        return self._compared(case["against"].get(self.of))
+
+    def _compared(self, found: Mapping[str, Any] | None) -> float | None:
+        if found is None:
+            return None
+        median: float = found[RATIO if self.kind == WITHIN else self.kind]["median"]
+        return abs(median - 1) if self.kind == WITHIN else median
 
 
 def spread_of(seconds: Mapping[str, float]) -> float:

@@ -1,4 +1,4 @@
-"""Open MPI and MPICH, called from Python through mpi4py, as peers."""
+"""Processes of their own that take samples on request: the ranks of an MPI, and others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -36,42 +38,52 @@ def absence() -> str:
     )
 
 
-class Ranks:
-    """Processes of an MPI that take samples on request.
+class Peers:
+    """Processes that take samples on request.
 
     Args:
-        mpi: the implementation.
-        nprocs: number of ranks.
+        name: what they are, for errors.
+        command: starts them; each gets the address of a socket as its last argument, connects to
+            it, and answers requests as :mod:`benchmarks.mpi_peer` does.
+        count: how many of them connect.
+        environment: of the command; None: that of this process.
 
     Raises:
         MpiError: they do not start.
     """
 
-    def __init__(self, mpi: Mpi, nprocs: int) -> None:
-        self._name = f"{mpi.title} on {nprocs} ranks"
+    def __init__(
+        self,
+        name: str,
+        command: Callable[..., list[str]],
+        count: int,
+        environment: dict[str, str] | None = None,
+    ) -> None:
+        self._name = name
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             self._output = folder / "output"
             listener = stack.enter_context(socket.socket(socket.AF_UNIX))
             listener.bind(str(folder / "socket"))
-            listener.listen(nprocs)
-            self._launcher = self._launch(mpi, nprocs, folder / "socket")
+            listener.listen(count)
+            self._launcher = self._launch(command(str(folder / "socket")), environment)
             self._plugs: list[socket.socket] = []
             stack.callback(self._end)
             deadline = time.monotonic() + _START_S
-            while len(self._plugs) < nprocs:
+            while len(self._plugs) < count:
                 self._plugs.append(self._accept(listener, deadline))
             self._stack = stack.pop_all()
 
-    def _launch(self, mpi: Mpi, nprocs: int, address: Path) -> subprocess.Popen[bytes]:
-        program = (sys.executable, "-m", "benchmarks.mpi_peer", str(address))
+    def _launch(
+        self, command: list[str], environment: dict[str, str] | None
+    ) -> subprocess.Popen[bytes]:
         with self._output.open("wb") as output:
             return subprocess.Popen(
-                mpi.start(nprocs, *program),
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env=mpi.whole_environment(nprocs),
+                env=environment,
             )
 
     def _accept(self, listener: socket.socket, deadline: float) -> socket.socket:
@@ -97,7 +109,7 @@ class Ranks:
         return words[-1] if words else f"its launcher ended with {self._launcher.returncode}"
 
     def sample(self, program: str, **arguments: Any) -> float:
-        """Run a program of :mod:`benchmarks.mpi_peer` on all ranks; return the seconds of rank 0.
+        """Run a program of the peers on all of them; return the seconds of rank 0.
 
         Raises:
             MpiError: a rank ended, or hangs.
@@ -138,3 +150,20 @@ class Ranks:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+
+class Ranks(Peers):
+    """Processes of an MPI on this computer that take samples on request.
+
+    Args:
+        mpi: the implementation.
+        nprocs: number of ranks.
+
+    Raises:
+        MpiError: they do not start.
+    """
+
+    def __init__(self, mpi: Mpi, nprocs: int) -> None:
+        program = partial(mpi.start, nprocs, sys.executable, "-m", "benchmarks.mpi_peer")
+        name = f"{mpi.title} on {nprocs} ranks"
+        super().__init__(name, program, nprocs, mpi.whole_environment(nprocs))

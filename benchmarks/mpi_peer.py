@@ -14,8 +14,10 @@ from __future__ import annotations
 import json
 import socket
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,8 @@ from numpy.typing import NDArray
 from benchmarks.rereading import seconds_of_transfer
 from benchmarks.timing import seconds_each
 from benchmarks.whole.on_ranks import whole_program
+from bsplib.running.probe import fit_line
+from bsplib.running.probe_levels import RELATIONS, over_rounds, superstep_between_s
 
 _WORD_BYTES = 8
 
@@ -140,6 +144,67 @@ def exchanges_with_all(
     return seconds
 
 
+def pings(ranks: MPI.Intracomm, count: int) -> float:
+    """Return the seconds of half a round trip of one byte between the first and the last rank."""
+    return seconds_each(count, partial(_round_trip, ranks, np.ones(1, np.uint8))) / 2
+
+
+def streams(ranks: MPI.Intracomm, count: int, nbytes: int) -> float:
+    """Return the seconds a byte of a long message from the first rank to the last."""
+    whole = seconds_each(count, partial(_round_trip, ranks, np.ones(nbytes, np.uint8)))
+    return (whole - 2 * pings(ranks, 10)) / nbytes
+
+
+def _round_trip(ranks: MPI.Intracomm, payload: NDArray[np.uint8]) -> None:
+    """Send from the first rank to the last, and one byte back."""
+    answer = np.ones(1, np.uint8)
+    if ranks.rank == 0:
+        ranks.Send([payload, MPI.BYTE], ranks.size - 1)
+        ranks.Recv([answer, MPI.BYTE], ranks.size - 1)
+    elif ranks.rank == ranks.size - 1:
+        ranks.Recv([payload, MPI.BYTE], 0)
+        ranks.Send([answer, MPI.BYTE], 0)
+
+
+def lines(ranks: MPI.Intracomm, figure: str, rounds: int) -> float:
+    """Return ``g`` or ``l`` of a line through the times of Alltoallv.
+
+    Each rank sends h bytes to the others, equally much to each of them. Sizes, rounds and the fit
+    are those of a probe of hosts that have one process each.
+    """
+    others = ranks.size - 1
+    sizes = [h // others for h in RELATIONS]
+    times = np.array([[_others_s(ranks, nbytes) for nbytes in sizes] for _ in range(rounds)])
+    ranks.Allreduce(MPI.IN_PLACE, times, MPI.MAX)
+    fit = fit_line(np.array(sizes) * others, over_rounds(times))
+    return float(getattr(fit, figure))
+
+
+def _others_s(ranks: MPI.Intracomm, nbytes: int) -> float:
+    """Return the seconds of an Alltoallv that sends some bytes to each other rank."""
+    here, there = (np.zeros(ranks.size * nbytes, np.uint8) for _ in range(2))
+    counts = [nbytes if rank != ranks.rank else 0 for rank in range(ranks.size)]
+    starts = [nbytes * rank for rank in range(ranks.size)]
+    sends, receives = [here, counts, starts, MPI.BYTE], [there, counts, starts, MPI.BYTE]
+    group: Any = _AsGroup(ranks)
+    return superstep_between_s(group, lambda: ranks.Alltoallv(sends, receives))
+
+
+class _AsGroup:
+    """What the measurement of a superstep needs of a group; the exchange ends the superstep."""
+
+    def __init__(self, ranks: MPI.Intracomm) -> None:
+        self._ranks = ranks
+        self.time = time.perf_counter
+
+    def sync(self) -> None:
+        """Do nothing: the exchange waits for all others."""
+
+    def allreduce(self, value: float, _: object) -> float:
+        """Return the greatest value."""
+        return self._ranks.allreduce(value, MPI.MAX)
+
+
 def random_puts(ranks: MPI.Intracomm, count: int, number: int, *, stable: bool = False) -> float:
     """Send words to random places: sort them by rank, then Alltoallv of places and of values.
 
@@ -183,7 +248,7 @@ PROGRAMS: dict[str, Callable[..., float]] = {
     program.__name__: program
     for program in (
         *(fences, puts, puts_that_are_read, small_puts, whole_program),
-        *(barriers, exchanges, exchanges_with_all, random_puts),
+        *(barriers, exchanges, exchanges_with_all, random_puts, pings, streams, lines),
     )
 }
 

@@ -83,14 +83,15 @@ def puts(bsp: bsplib.Group, count: int, nbytes: int, *, unbuffered: bool = False
     return seconds
 
 
-def puts_to_all(bsp: bsplib.Group, count: int, nbytes: int) -> float:
+def puts_to_all(bsp: bsplib.Group, count: int, nbytes: int, *, unbuffered: bool = False) -> float:
     """End supersteps in which every process makes one put to each process, itself included."""
     there = bsp.zeros(bsp.nprocs * nbytes, np.uint8)
     here = np.ones(nbytes, np.uint8)
+    put = bsp.hpput if unbuffered else bsp.put
 
     def superstep() -> None:
         for pid in range(bsp.nprocs):
-            bsp.put(pid, here, there, offset=bsp.pid * nbytes)
+            put(pid, here, there, offset=bsp.pid * nbytes)
         bsp.sync()
 
     seconds = seconds_each(count, superstep)

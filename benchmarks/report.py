@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.goals import DIFFERENCE, LINES, PEAK, RATIO, SPREAD
+from benchmarks.goals import DIFFERENCE, LINES, PEAK, RATIO, SPREAD, WITHIN
 
 Document = dict[str, Any]
 """A JSON file that a benchmark wrote."""
@@ -77,7 +77,7 @@ def _row(section: str, case: dict[str, Any], goal: dict[str, Any]) -> Row:
     if goal["kind"] == LINES:
         return Row(*known, f"{goal['measured']:.0f} lines", "", "", goal["met"])
     values, of_least = _figures(case, goal)
-    if goal["kind"] != RATIO:
+    if goal["kind"] not in (RATIO, WITHIN):
         measured, spread = duration(values["median"]), quartiles(values)
         return Row(*known, measured, spread, duration(of_least), goal["met"])
     spread = f"{number(values['lower_quartile'])} to {number(values['upper_quartile'])}"
@@ -92,10 +92,14 @@ def _goal(goal: dict[str, Any]) -> str:
         return f"at most {memory(limit)} of memory"
     if goal["kind"] == LINES:
         return f"fewer lines than {other}: at most {limit}"
-    if other is None:
-        return f"at most {duration(limit)}"
-    if goal["kind"] == DIFFERENCE:
+    return f"at most {duration(limit)}" if other is None else _compared(goal["kind"], limit, other)
+
+
+def _compared(kind: str, limit: float, other: str) -> str:
+    if kind == DIFFERENCE:
         return f"at most {duration(limit)} over {other}"
+    if kind == WITHIN:
+        return f"within {percent(limit)} of {other}"
     return f"at most {other}" if limit == 1 else f"at most {times(limit)} {other}"
 
 
@@ -104,8 +108,9 @@ def _figures(case: dict[str, Any], goal: dict[str, Any]) -> tuple[dict[str, floa
     if goal["of"] is None:
         return case["seconds"], case["seconds"]["least"]
     found = case["against"][goal["of"]]
-    of_least = "ratio_of_least" if goal["kind"] == RATIO else "difference_of_least_s"
-    return found[goal["kind"]], found[of_least]
+    if goal["kind"] == DIFFERENCE:
+        return found[DIFFERENCE], found["difference_of_least_s"]
+    return found[RATIO], found["ratio_of_least"]
 
 
 def tally(rows: Sequence[Row]) -> str:

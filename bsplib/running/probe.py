@@ -36,6 +36,7 @@ from bsplib.running.probe_levels import (
     INSIDE,
     host_of,
     measure_levels,
+    over_rounds,
     relations_of_levels,
 )
 from bsplib.running.speed import VECTOR
@@ -162,7 +163,7 @@ def _probe_levels(
         speeds.append(min(speed for speed, _ in results))
         seconds.append(np.max([times for _, times in results], axis=0))
         progress(number / rounds)
-    typical = np.quantile(seconds, 0.1, axis=0)
+    typical = over_rounds(np.array(seconds))
     fits = {
         what: fit_line(np.array(h), times)
         for (what, h), times in zip(relations_of_levels(hosts).items(), typical, strict=True)

@@ -14,14 +14,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.running.probe_supersteps import RELATIONS, speed_of, superstep_s
+from bsplib.running.probe_supersteps import speed_of, superstep_s
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from bsplib.group import Group
 
 BETWEEN, INSIDE = "between hosts", "inside a host"
+RELATIONS = tuple(4**power for power in range(3, 12))
+"""h in bytes, also large enough that a link of a millisecond shows its g."""
+_BATCH_S = 1e-2
+"""Between hosts: a process may begin a superstep as much later as a message travels. Over several
+supersteps in a row this evens out.
+"""
 
 
 def host_of(_: Group) -> str:
@@ -79,4 +85,19 @@ def _measured(bsp: Group, receivers: Sequence[int], most: int) -> NDArray[np.flo
         for pid in receivers if size else ():
             bsp.put(pid, source[:size], destination, offset=bsp.pid * size)
 
-    return np.array([superstep_s(bsp, partial(exchange, h // most)) for h in RELATIONS])
+    return np.array([superstep_between_s(bsp, partial(exchange, h // most)) for h in RELATIONS])
+
+
+def superstep_between_s(bsp: Group, communicate: Callable[[], None]) -> float:
+    """Return the seconds of a superstep; see :func:`superstep_s`."""
+    return superstep_s(bsp, communicate, _BATCH_S)
+
+
+def over_rounds(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the times to which lines are fitted: the least, since a disturbed one is too long.
+
+    Args:
+        seconds: by round, in the first dimension.
+    """
+    least: NDArray[np.float64] = seconds.min(axis=0)
+    return least

@@ -12,9 +12,6 @@ from bsplib.running.speed import axpy_flops
 if TYPE_CHECKING:
     from bsplib.group import Group
 
-RELATIONS = tuple(4**power for power in range(3, 11))
-"""h in bytes."""
-
 _BATCH_S = 2e-3
 _MOST_SUPERSTEPS = 200
 _SINGLE = 4

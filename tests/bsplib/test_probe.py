@@ -25,8 +25,13 @@ from bsplib.running.probe_curves import (
     relation,
     spread_of,
 )
-from bsplib.running.probe_levels import BETWEEN, INSIDE, measure_levels, relations_of_levels
-from bsplib.running.probe_supersteps import RELATIONS
+from bsplib.running.probe_levels import (
+    BETWEEN,
+    INSIDE,
+    RELATIONS,
+    measure_levels,
+    relations_of_levels,
+)
 from profiler.costs import h_relation
 
 SMALL = 840  # divided by 1, 2, 3, 6 and 7
