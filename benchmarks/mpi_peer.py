@@ -186,19 +186,29 @@ def _others_s(ranks: MPI.Intracomm, nbytes: int) -> float:
     counts = [nbytes if rank != ranks.rank else 0 for rank in range(ranks.size)]
     starts = [nbytes * rank for rank in range(ranks.size)]
     sends, receives = [here, counts, starts, MPI.BYTE], [there, counts, starts, MPI.BYTE]
-    group: Any = _AsGroup(ranks)
-    return superstep_between_s(group, lambda: ranks.Alltoallv(sends, receives))
+    group: Any = _AsGroup(ranks, partial(ranks.Alltoallv, sends, receives))
+    return superstep_between_s(group, group.communicate)
 
 
 class _AsGroup:
-    """What the measurement of a superstep needs of a group; the exchange ends the superstep."""
+    """What the measurement of a superstep needs of a group; an exchange ends its superstep."""
 
-    def __init__(self, ranks: MPI.Intracomm) -> None:
+    def __init__(self, ranks: MPI.Intracomm, exchange: Callable[[], object]) -> None:
         self._ranks = ranks
+        self._exchange = exchange
+        self._has_exchanged = False
         self.time = time.perf_counter
 
+    def communicate(self) -> None:
+        """Exchange, and so wait for all others."""
+        self._exchange()
+        self._has_exchanged = True
+
     def sync(self) -> None:
-        """Do nothing: the exchange waits for all others."""
+        """Wait for all others, unless an exchange just did."""
+        if not self._has_exchanged:
+            self._ranks.Barrier()
+        self._has_exchanged = False
 
     def allreduce(self, value: float, _: object) -> float:
         """Return the greatest value."""

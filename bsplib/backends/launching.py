@@ -324,6 +324,6 @@ class Backend:
     source: str | None = None
     """File of its code, or folder with a separator at the end; None for a backend of bsplib.
     Frames of this code are not counted as frames of the program."""
-    probed_over: str | None = None
-    """What its processes communicate over, such as ``shared memory``: text for a Machine that
-    ``bsp probe`` measures. None where there is nothing to measure."""
+    probed_over: Callable[[int], str] | None = None
+    """Returns what its processes communicate over on a number of hosts, such as ``shared memory``:
+    text for a Machine that ``bsp probe`` measures. None where there is nothing to measure."""

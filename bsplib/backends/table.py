@@ -129,6 +129,12 @@ def enter(name: str | None) -> str:
     )
 
 
+def _medium_of_mpi(hosts: int) -> str:
+    from bsplib.backends.mpi.surroundings import may_share_memory  # noqa: PLC0415
+
+    return "shared memory of ranks of MPI" if hosts == 1 and may_share_memory() else "MPI"
+
+
 register(
     Backend(
         name="shm",
@@ -138,7 +144,7 @@ register(
         most_processes=256,
         usual_processes=own_cores,
         machine="shared-memory",
-        probed_over="shared memory",
+        probed_over=lambda _: "shared memory",
     )
 )
 register(
@@ -162,7 +168,7 @@ register(
         most_processes=4096,
         usual_processes=_usual_mpi,
         machine="shared-memory",
-        probed_over="MPI",
+        probed_over=_medium_of_mpi,
         is_spread=True,
     )
 )

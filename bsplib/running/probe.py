@@ -224,9 +224,10 @@ def _machine(
     name: str, backend: BackendName, hosts: list[str], speed: float, figures: dict[str, Any]
 ) -> Machine:
     cores = backends.own_cores()
-    medium = backends.find(backend).probed_over
     date = datetime.now(UTC).date().isoformat()
     count = len(set(hosts))
+    over = backends.find(backend).probed_over
+    medium = backend if over is None else over(count)
     where = f" on {count} hosts" if count > 1 else ""
     sources = {"speed": f"y + a x on {VECTOR} doubles in numpy, all processes at once"}
     return Machine(

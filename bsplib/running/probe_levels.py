@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 BETWEEN, INSIDE = "between hosts", "inside a host"
 RELATIONS = tuple(4**power for power in range(3, 12))
 """h in bytes, also large enough that a link of a millisecond shows its g."""
-_BATCH_S = 1e-2
+_BATCH_S = 3e-2
 """Between hosts: a process may begin a superstep as much later as a message travels. Over several
 supersteps in a row this evens out.
 """
