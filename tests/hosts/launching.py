@@ -48,17 +48,20 @@ def mpiexec(
     return hosts.on(launcher, "env", *settings, *start)
 
 
-def on_ranks_of(hosts: Hosts, mpi: Mpi, per_host: int, *program: object) -> list[str]:
-    """Return the command line that runs a program on host 0, with ranks of bsplib on all hosts.
+def on_ranks_of(
+    hosts: Hosts, mpi: Mpi, per_host: int, *program: object, count: int | None = None
+) -> list[str]:
+    """Return the command line that runs a program on host 0, with ranks of bsplib on the hosts.
 
     Args:
         hosts: where.
         mpi: the implementation; it has to be installed.
         per_host: ranks on each host.
         program: a program that calls ``bsplib.run(..., backend="mpi")``, and its arguments.
+        count: how many hosts have ranks, the first ones; None: all.
     """
     variables = mpi.variables(crowded=True)
-    options = _OPTIONS[mpi.name](hosts, hosts.names, per_host, variables)
+    options = _OPTIONS[mpi.name](hosts, hosts.names[:count], per_host, variables)
     starter = shlex.join([str(mpi.file(mpi.launcher)), *mpi.options, *options])
     settings = [f"{name}={value}" for name, value in variables.items()]
     return hosts.on(0, "env", f"BSP_MPIEXEC={starter}", *settings, *map(str, program))

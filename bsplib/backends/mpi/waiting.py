@@ -26,6 +26,10 @@ _SHARE = 1 / 50
 """A nap of a rank that only waits for others is such a part of the time that it has waited: so
 it uses next to no processor, and comes so much later than it could."""
 _MOST_NAP_S = 2e-3
+_LAST_LOOKS = 10
+"""Looks of a rank that the end of the run finds waiting. What it waits for may have come while
+others used the core; then it finds the same error as they have, and reports it, too.
+"""
 LOOK_S = 0.02
 """A rank that waits asks itself so often whether it waits in vain."""
 ASK_S = 0.2
@@ -55,10 +59,15 @@ class Patience:
         only_waits: MPI has nothing to do for this rank meanwhile, which would take more looks.
     """
 
-    __slots__ = ("_ask_at", "_began", "_look_at", "_looks", "_nap_s", "_only_waits", "_stop")
+    __slots__ = (
+        *("_ask_at", "_began", "_last_looks", "_look_at", "_looks", "_nap_s", "_only_waits"),
+        "_stop",
+    )
 
     def __init__(self, stop: memoryview, polls: int, *, only_waits: bool = False) -> None:
         self._stop = stop
+        # One who begins to wait when the run ends would come to the next sync, and the next one.
+        self._last_looks = 0 if stop[0] else _LAST_LOOKS
         self._looks = -polls
         self._only_waits = only_waits
         self._nap_s = _NAP_S
@@ -79,7 +88,10 @@ class Patience:
         if self._looks <= 0:
             return False
         if self._stop[0]:
-            raise Stopped
+            self._last_looks -= 1
+            if self._last_looks < 0:
+                raise Stopped
+            return False
         if self._looks <= _YIELDS:
             _sched_yield()
             return False

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import bsplib
+from bsplib.backends.base import Stopped
 from bsplib.backends.mpi.heads import ROOT, label_of
 
 pytestmark = pytest.mark.usefixtures("over_mpi")
@@ -141,3 +142,26 @@ def test_labels_differ_along_the_way_to_a_group():
     labels |= {label_of(label_of(ROOT, 1, 1), *way) for way in ways}
     assert len(labels | {ROOT}) == 2 * len(ways) + 1
     assert label_of(ROOT, 2, 3) == label_of(ROOT, 2, 3)
+
+
+@pytest.mark.usefixtures("mpi")
+def test_a_rank_that_the_end_of_the_run_finds_waiting_looks_whether_all_has_come_by_now():
+    def main(bsp):
+        from bsplib.backends.mpi.waiting import Patience  # noqa: PLC0415  # it imports MPI
+
+        def looks(stops_before):
+            stop = bytearray([stops_before])
+            patience = Patience(memoryview(stop), 0)
+            stop[0] = 1
+            for count in range(1000):
+                try:
+                    patience.pause()
+                except Stopped:
+                    return count
+            return None
+
+        return looks(0), looks(1)
+
+    ((waiting, later),) = run(main, nprocs=1)
+    assert 0 < waiting < 1000
+    assert later == 0  # one that comes to a sync afterwards
