@@ -237,6 +237,7 @@ def test_the_levels_are_measured_with_the_relations_that_they_say(
     hosts, between, inside, tmp_path, monkeypatch
 ):
     monkeypatch.setattr("bsplib.running.probe_levels.speed_of", lambda _: 1.0)
+    monkeypatch.setattr("bsplib.running.probe_levels._BATCH_S", 1e-4)
     path = tmp_path / "levels.bsp"
     bsplib.run(measure_levels, hosts=list(hosts), nprocs=4, backend="sim", profile=path)
     (run,) = read_trace(path).runs

@@ -49,7 +49,7 @@ def few_sizes(monkeypatch):
     monkeypatch.setattr("bsplib.running.probe_curves.BETWEEN", (96,))
 
 
-@pytest.mark.lengthy
+@pytest.mark.slow
 @pytest.mark.usefixtures("mpi", "few_sizes")
 @pytest.mark.parametrize(
     ("inside", "over"), [("", "shared memory of ranks of MPI"), ("mpi", "MPI")]
