@@ -40,7 +40,7 @@ _own: tuple[str, ...] = (_HERE, _COMPILED)
 """How the names of files begin that are no part of the program: bsplib, and further backends."""
 _backends: tuple[str, ...] = (_HERE + "backends" + os.sep,)
 """Those of backends."""
-_MEETINGS = ("exchange", "exchange_oblivious", "sync_one_put", "_meet", "wait")
+_MEETINGS = ("exchange", "exchange_oblivious", "sync_one_put", "_meet", "wait", "wait_for")
 """Functions of a backend in which a process waits for others."""
 _INSTALLED = tuple(
     os.path.realpath(folder) + os.sep
@@ -175,10 +175,13 @@ def activity(stack: Iterable[tuple[str, int, str]], *, waits: bool = False) -> s
     primitive = "sync" if waits else ""  # the compiled core has no frame
     for file, _, function in stack:
         if is_own_file(file):
-            waits = waits or (file.startswith(_backends) and function in _MEETINGS)
             if function in _OUTERMOST:
                 break
-            primitive = primitive if function in _WRAPPERS else function
+            if file.startswith(_backends):
+                waits = waits or function in _MEETINGS
+                primitive = primitive or ("sync" if waits else "")
+            elif function not in _WRAPPERS:
+                primitive = function
         elif not is_installed(file):
             if not primitive:
                 return f"computing in {function}"

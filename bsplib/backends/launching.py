@@ -217,9 +217,22 @@ class Death(NamedTuple):
             how = f"exited with status {self.status}"
         where = f" on host {self.host}" if self.host else ""
         when = f"in superstep {self.superstep}{' or later' if self.or_later else ''}"
-        error = ProcessDiedError(f"process {self.pid}{where} {how} {when}")
+        error = ProcessDiedError(f"process {self.pid}{where} {how} {when}{self._advice()}")
         error.pid, error.superstep = self.pid, self.superstep
         return error
+
+    def _advice(self) -> str:
+        """Return how to find the line, where code that is not Python has crashed."""
+        if self.status is None or -self.status not in _CRASHES:
+            return ""
+        return (
+            "; compiled code crashed: with PYTHONFAULTHANDLER=1 in the environment Python shows "
+            "the line that called it"
+        )
+
+
+_CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT)
+"""Signals that end a process because of a fault of its own, in compiled code."""
 
 
 def _signal_name(number: int) -> str:

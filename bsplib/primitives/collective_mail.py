@@ -74,7 +74,8 @@ class CollectiveMail(Mailbox):
             if other != operation:
                 raise self._error(
                     SyncMismatchError,
-                    f"{operation}: process {source} is in {other} in the same superstep",
+                    f"{operation}: process {source} is in {other} in the same superstep; all "
+                    f"processes call the same collectives in the same order",
                 )
             arrived[source] = message
         return arrived
@@ -112,7 +113,9 @@ class CollectiveMail(Mailbox):
         except Exception as error:
             kind = type(x).__name__
             raise self._error(
-                MessageError, f"{operation}: a value of type {kind} cannot be pickled: {error}"
+                MessageError,
+                f"{operation}: a value of type {kind} cannot be pickled: {error}; give it data, "
+                f"such as arrays, numbers and text",
             ) from error
 
     def _send_one(self, operation: str, pid: int, x: Any) -> None:

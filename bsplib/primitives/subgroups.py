@@ -144,7 +144,7 @@ class SubGroups(Combinations):
         """Resume the parent, give back the memory of this sub-group, and close its port."""
         parent = self._parent
         assert parent is not None
-        self._suspend("it has been left (done)")
+        self._suspend("it has been left (done); use the group of which it was a part")
         parent._resume()
         parent._inner = None
         self._free(self._registry.with_memory())

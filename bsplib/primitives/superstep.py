@@ -323,7 +323,10 @@ class Supersteps(GroupState):
             for other in sorted({note & KIND_BITS for note in notes})
         }
         words = ", ".join(f"{pids} {_KIND_WORDS[Kind(other)]}" for other, pids in at.items())
-        raise SyncMismatchError(f"the processes end this superstep differently: {words}")
+        raise SyncMismatchError(
+            f"the processes end this superstep differently: {words}; all make the same syncs, so "
+            f"no sync stands in an if that only some of them enter"
+        )
 
     def _check_overlaps(self, incoming: list[Arrived]) -> None:
         """Compare what all transfers of the superstep do to the memory of this process."""
@@ -337,7 +340,7 @@ class Supersteps(GroupState):
             return
         pending = pending_transfers(self._out, self._early, self._port.members, code)
         if pending is not None:
-            raise self._error(PendingTransferError, f"{what}: {pending}; sync before it")
+            raise self._error(PendingTransferError, f"{what}: {pending}; sync before the end")
 
     def _check_number(self, n: int) -> int:
         try:

@@ -94,7 +94,8 @@ def halt_of(stopped: BaseException) -> Halt:
 def unpicklable_result(pid: int, reason: Exception) -> MessageError:
     """Return the error for a result that cannot be sent to the caller of ``run``."""
     error = MessageError(
-        f"what main returned on process {pid} cannot be pickled: {text_of(reason)}"
+        f"what main returned on process {pid} cannot be pickled: {text_of(reason)}; return data, "
+        f"such as arrays, numbers and text"
     )
     error.pid, error.superstep = pid, _AFTER_ALL
     return error

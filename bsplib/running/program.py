@@ -158,6 +158,8 @@ def _hint(
         return "; its first parameter is the group, as in def main(bsp)"
     if "nprocs" in keywords and args and type(args[-1]) is int:
         return f"; write nprocs={args[-1]} if that is to be the number of processes"
+    if not args:
+        return "; its arguments follow it, as in run(main, 10)"
     return ""
 
 

@@ -132,7 +132,8 @@ def _pickle(
         return pickle.dumps(value, 5, buffer_callback=take_buffer)
     except Exception as error:
         raise MessageError(
-            f"send: a {what} of type {type(value).__name__} cannot be pickled: {error}"
+            f"send: a {what} of type {type(value).__name__} cannot be pickled: {error}; send data, "
+            f"such as arrays, numbers and text"
         ) from error
 
 

@@ -47,7 +47,8 @@ def pending_transfers(
         return None
     more = f" and {len(parts) - _LISTED} more" if len(parts) > _LISTED else ""
     lines = _sites(out) or _candidates(code, used)
-    return f"{count} transfers are pending at the end ({', '.join(parts[:_LISTED])}{more}){lines}"
+    are = "transfer is" if count == 1 else "transfers are"
+    return f"{count} {are} pending at the end ({', '.join(parts[:_LISTED])}{more}){lines}"
 
 
 def _kinds(

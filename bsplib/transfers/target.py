@@ -307,7 +307,7 @@ class Target:
         if not fits:
             raise BoundsError(
                 f"{self._operation}: values of shape {values.shape} do not broadcast to the "
-                f"shape {self._shape} of the place"
+                f"shape {self._shape} of the place; name a part of the array that has their shape"
             )
 
     # -- checks against the array there -----------------------------------------------------

@@ -196,7 +196,8 @@ class Watch:
         frame = call_site.caller()
         text = (
             f"{messages} messages to process {process}, the first from process {source}, were "
-            f"not read before the superstep ended at {call_site.line()}, and are lost"
+            f"not read before the superstep ended at {call_site.line()}, and are lost; read "
+            f"them before, by bsp.messages()"
         )
         file, line = (frame.f_code.co_filename, frame.f_lineno) if frame else ("end of main", 0)
         warnings.warn_explicit(text, CheckWarning, file, line)
@@ -208,7 +209,8 @@ class Watch:
 def not_there_yet(operation: str, line: str) -> str:
     """Return the text of the error for a destination of a get that is read too early."""
     return (
-        f"the destination of {operation} at {line} is read before the sync, which writes its values"
+        f"the destination of {operation} at {line} is read before the sync, which writes its "
+        f"values; read it after the sync"
     )
 
 

@@ -331,7 +331,7 @@ def test_an_early_transfer_is_pending_like_any_other(run, operation):
             right(bsp), x
         )
 
-    with pytest.raises(bsplib.PendingTransferError, match="1 transfers are pending"):
+    with pytest.raises(bsplib.PendingTransferError, match="1 transfer is pending"):
         run(main)
 
 

@@ -326,7 +326,7 @@ def test_a_pending_transfer_of_a_helper_is_named_where_calls_are_checked(run):
         helps(bsp, bsp.zeros(3))
 
     text = str(raised_by(run, main, kind=bsplib.PendingTransferError))
-    assert "(1 put to process 0); check=True names their lines; sync before it" in text
+    assert "(1 put to process 0); check=True names their lines; sync before the end" in text
     with pytest.raises(bsplib.PendingTransferError) as raised:
         run(main, check=True)
     assert f"(1 put to process 0): put at test_failures.py:{line_of(helps, 'put')}; sync" in str(
@@ -343,5 +343,5 @@ def test_a_pending_transfer_of_a_sub_group_names_its_line(run):
             sub.get(1, x)
 
     text = str(raised_by(run, main, kind=bsplib.PendingTransferError))
-    assert "done: 1 transfers are pending at the end (1 get from process 1): main calls get" in text
+    assert "done: 1 transfer is pending at the end (1 get from process 1): main calls get" in text
     assert f"test_failures.py:{line_of(main, 'sub.get')}" in text
