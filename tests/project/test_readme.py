@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 import subprocess
 import sys
+import tomllib
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -26,6 +30,73 @@ def test_the_program_prints_what_the_readme_says(tmp_path):
         [sys.executable, script], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.stdout, done.stderr) == (BLOCKS[""], "")
+
+
+def test_it_has_less_than_120_lines():
+    assert len(README.splitlines()) < 120
+
+
+def commands():
+    """Every command that the README shows to be typed, in order, without its comment."""
+    blocks = re.findall(r"^```sh\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    lines = [line for block in blocks for line in block.splitlines()]
+    return [shlex.split(line, comments=True) for line in lines]
+
+
+@pytest.fixture
+def bsp(tmp_path):
+    """Begins a command of ``bsp`` in a folder that has the program of the README."""
+    (tmp_path / "ring.py").write_text(BLOCKS["python"], encoding="utf-8")
+    begun = []
+
+    def begin(words):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "bsplib", *words],
+            cwd=tmp_path,
+            env=os.environ | {"BROWSER": "true"},  # a program that shows nothing
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        begun.append(process)
+        return process
+
+    yield begin
+    for process in begun:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.slow
+def test_every_command_works(bsp):
+    shown = [words for words in commands() if words[0] == "bsp"]
+    assert [words[1] for words in shown][:3] == ["run", "report", "view"]
+    for words in shown:
+        process = bsp(words[1:])
+        if words[1] == "view":  # serves until it is interrupted
+            address = next(
+                filter(None, (re.search(r"http://\S+", line) for line in process.stdout))
+            )
+            with urllib.request.urlopen(address.group(), timeout=30) as page:
+                assert b"<html" in page.read()
+        else:
+            output, _ = process.communicate(timeout=60)
+            assert process.returncode == 0, output
+            assert output
+
+
+def test_commands_are_those_of_bsp_and_pip_with_extras_that_exist():
+    assert {words[0] for words in commands()} == {"bsp", "pip"}
+    assert [words for words in commands() if words[0] == "pip"] == [["pip", "install", "."]]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = set(re.findall(r"'\.\[(\w+)\]'", README))
+    assert named
+    assert named <= set(project["optional-dependencies"])
+
+
+@pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([^)]+)\)", README))))
+def test_every_link_leads_to_a_file(link):
+    assert (ROOT / link).is_file()
 
 
 def test_the_first_forty_lines_show_a_picture_that_exists():
