@@ -24,7 +24,7 @@ from bsplib.backends.mpi.inside import Inside
 from bsplib.backends.mpi.receiving import Inflow, Payload, Post
 from bsplib.backends.mpi.sending import HEADS, Sends
 from bsplib.backends.mpi.surroundings import most_direct
-from bsplib.backends.mpi.waiting import Patience, polls_of
+from bsplib.backends.mpi.waiting import LastLooks, Patience, polls_of
 
 MOST_AHEAD = 64
 """Oblivious posts that a rank sends to another one which has not read them."""
@@ -81,6 +81,7 @@ class Link:
     def __init__(self, stop: memoryview, superstep: memoryview | None = None) -> None:
         self.stop = stop
         self.superstep = memoryview(bytearray(8)).cast("q") if superstep is None else superstep
+        self._last_looks = LastLooks()
         self.buffers = Buffers()
         self.run = 0
         self.nprocs = 0
@@ -131,6 +132,7 @@ class Link:
             memory: number of the memory that all processes may share; see :class:`Inside`.
         """
         self.run, self.nprocs, self.memory = run, nprocs, memory
+        self._last_looks.renew()
         others = nprocs - (self.rank < nprocs)
         self._receives = self._all_receives[:others]
         self._boxes.clear()
@@ -147,7 +149,7 @@ class Link:
 
     def end(self) -> None:
         """End the run here: send and receive what nobody has waited for."""
-        patience = Patience(self.stop, self._polls)
+        patience = Patience(self.stop, self._last_looks, self._polls)
         deadline = MPI.Wtime() + _END_S
         with contextlib.suppress(Stopped):
             while not self._is_done() and MPI.Wtime() < deadline:
@@ -321,7 +323,7 @@ class Link:
         if ready():
             return
         only_waits = for_heads and not self.unsent
-        patience = Patience(self.stop, self._polls, only_waits=only_waits)
+        patience = Patience(self.stop, self._last_looks, self._polls, only_waits=only_waits)
         while True:
             self.pump()
             if ready():

@@ -27,9 +27,6 @@ _SHARE = 1 / 50
 it uses next to no processor, and comes so much later than it could."""
 _MOST_NAP_S = 2e-3
 _LAST_LOOKS = 10
-"""Looks of a rank that the end of the run finds waiting. What it waits for may have come while
-others used the core; then it finds the same error as they have, and reports it, too.
-"""
 LOOK_S = 0.02
 """A rank that waits asks itself so often whether it waits in vain."""
 ASK_S = 0.2
@@ -50,11 +47,30 @@ def polls_of(comm: MPI.Intracomm) -> int:
     return _POLLS_ON_OWN_CORE if has_core else _POLLS
 
 
+class LastLooks:
+    """How often a rank may still look when the run has to stop.
+
+    What it waits for may have come while others used the core. Then it finds the same error as
+    they have, and reports it, too. Few looks for the whole run: otherwise processes without an
+    error could go on among themselves.
+    """
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        """Begin a run."""
+        self.left = _LAST_LOOKS
+
+
 class Patience:
     """One wait of a rank.
 
     Args:
         stop: a byte that is 1 once the run has to stop.
+        last_looks: of the run.
         polls: looks before the first pause; see :func:`polls_of`.
         only_waits: MPI has nothing to do for this rank meanwhile, which would take more looks.
     """
@@ -64,10 +80,11 @@ class Patience:
         "_stop",
     )
 
-    def __init__(self, stop: memoryview, polls: int, *, only_waits: bool = False) -> None:
+    def __init__(
+        self, stop: memoryview, last_looks: LastLooks, polls: int, *, only_waits: bool = False
+    ) -> None:
         self._stop = stop
-        # One who begins to wait when the run ends would come to the next sync, and the next one.
-        self._last_looks = 0 if stop[0] else _LAST_LOOKS
+        self._last_looks = last_looks
         self._looks = -polls
         self._only_waits = only_waits
         self._nap_s = _NAP_S
@@ -88,9 +105,9 @@ class Patience:
         if self._looks <= 0:
             return False
         if self._stop[0]:
-            self._last_looks -= 1
-            if self._last_looks < 0:
+            if not self._last_looks.left:
                 raise Stopped
+            self._last_looks.left -= 1
             return False
         if self._looks <= _YIELDS:
             _sched_yield()
