@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from bsplib.cli.options import TRACE
+from bsplib.experiments.datafile import is_data_file
 
 _NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
 _VALUE = re.compile(rf"(?P<base>{_NUMBER})((\^|\*\*)(?P<power>{_NUMBER}))?")
@@ -63,7 +64,11 @@ def _settings(
     metavar="NAMES",
     help="Variables on which the time depends, separated by commas.  [default: all other columns]",
 )
-@click.option("--region", metavar="NAME", help="Region (call path) in a file of Extra-P.")
+@click.option(
+    "--region",
+    metavar="NAME",
+    help="Region (call path) in a file of Extra-P; experiment in a data file of experiments.",
+)
 @click.option(
     "--processes",
     metavar="NAME",
@@ -133,6 +138,9 @@ def command(
 ) -> None:
     """Fit a formula to the measured times in FILE, or learn a program from its traces.
 
+    FILE... can be data files of bsp experiment run, which have a formula for each experiment:
+    that formula is fitted.
+
     FILE is a CSV file whose first line has the names of the columns: variables, such as
     a size N and a number of processes P, and the time. Files of Extra-P can be read, too:
     text, and JSON Lines.
@@ -162,13 +170,33 @@ def command(
         others = {"formula": formula, "by": by, "plot": plot, "export": export}
         _learn(files, sizes, settings, options["at"], json, others)
         return
+    options["by"] = None if by is None else [name.strip() for name in by.split(",")]
+    if is_data_file(files[0]) and not (sizes or settings):
+        _fit_experiments(files, formula, (plot, json, export), options)
+        return
     if len(files) > 1 or sizes or settings:
         raise click.UsageError("several files, --size and --set are for traces")
     from profiler.timings.session import Outputs, fit_and_print  # noqa: PLC0415  # imported late
 
     (file,) = files
-    options["by"] = None if by is None else [name.strip() for name in by.split(",")]
     fit_and_print(file, formula, Outputs(plot, json, export), **options)
+
+
+def _fit_experiments(
+    files: tuple[Path, ...],
+    formula: str | None,
+    outputs: tuple[Path | None, ...],
+    options: dict[str, Any],
+) -> None:
+    from profiler.timings.session import (  # noqa: PLC0415  # imported late
+        Outputs,
+        fit_experiments_and_print,
+    )
+
+    if options.pop("time") is not None:
+        raise click.UsageError("--time is for tables of times, not for experiments")
+    name = options.pop("region")
+    fit_experiments_and_print(files, formula, Outputs(*outputs), name=name, **options)
 
 
 def _are_traces(files: tuple[Path, ...]) -> bool:

@@ -6,7 +6,8 @@ A fit minimises the squares of the relative errors: a time of 1 ms counts as muc
 
 Where the errors are too large, there are two explanations. A constant of the machine may
 jump at a boundary, for example where the data no longer fit into a cache: then the
-measurements are divided there (:mod:`profiler.models.dividing`). Or the errors drift: then
+measurements are divided there (:mod:`profiler.models.dividing`), and the coefficients that do
+not jump keep one value (:mod:`profiler.models.sharing`). Or the errors drift: then
 the formula is wrong (:mod:`profiler.models.doubts`), and a warning says so.
 
 Source: Gonzalez et al., section 3, the analyser llac. It splits intervals where the error
@@ -20,7 +21,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from bsplib.experiments.formula import Formula, read_formula
 from profiler.models.dividing import Divider, score
 from profiler.models.doubts import find_drift
 from profiler.models.fitting import Data, Segment
+from profiler.models.sharing import share
 from profiler.models.terms import processes_of
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     Values = Mapping[str, ArrayLike]
     Vector = NDArray[np.float64]
 
-__all__ = ["MANY_SEGMENTS", "Fit", "FitWarning", "Segment", "fit"]
+__all__ = ["MANY_SEGMENTS", "Fit", "FitWarning", "Interval", "Segment", "fit"]
 
 MANY_SEGMENTS = 3
 """If more segments are needed, a warning is issued."""
@@ -44,6 +46,18 @@ MANY_SEGMENTS = 3
 
 class FitWarning(UserWarning):
     """A formula fits the measurements only in many segments, or its errors drift."""
+
+
+class Interval(NamedTuple):
+    """A value of a coefficient."""
+
+    low: float
+    """The dividing quantity is greater than this; -inf if there is no bound."""
+    high: float
+    """The dividing quantity is at most this; inf if there is no bound."""
+    value: float
+    error: float
+    """Standard deviation of the value."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +88,25 @@ class Fit:
         chosen = np.stack([list(segment.coefficients.values()) for segment in self.segments])
         predicted: Vector = (columns * chosen[self.segment_of(values)]).sum(axis=1) + rest
         return predicted
+
+    @property
+    def intervals(self) -> dict[str, list[Interval]]:
+        """The values of each coefficient, with the range of the dividing quantity of each.
+
+        Source: Gonzalez et al., section 2.1, the sets of Table 2.
+        """
+        found: dict[str, list[Interval]] = {}
+        for number, name in enumerate(self.formula.parameters):
+            own: list[Interval] = []
+            for each in self.segments:
+                value = each.coefficients[name]
+                error = math.sqrt(max(float(each.covariance[number, number]), 0))
+                if own and own[-1].value == value:
+                    own[-1] = own[-1]._replace(high=each.high)
+                else:
+                    own.append(Interval(each.low, each.high, value, error))
+            found[name] = own
+        return found
 
     def segment_of(self, values: Values) -> NDArray[np.intp]:
         """Return for each element the position of its segment in ``segments``."""
@@ -124,6 +157,8 @@ def fit(
         segments = Divider(data, _quantity(quantity, values), tolerance).segments()
         if score(segments, data) < score(best, data):
             best, divided = segments, quantity
+    if divided is not None:
+        best = share(data, best, _quantity(divided, values))
     doubt, is_tested = _doubt(data, best, tolerance)
     if doubt:
         warnings.warn(f"{formula.text}: {doubt}", FitWarning, stacklevel=2)

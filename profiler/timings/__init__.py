@@ -9,8 +9,11 @@ fits a formula to it; the result can be printed, plotted, saved and asked for pr
     print(model)
     print(model.predict(N=2**20, P=64))
     model.plot("fit.png")
+
+:func:`fit_experiment` does this with a data file of experiments, which has the formula.
 """
 
+from profiler.timings.experiments import fit_experiment, read_experiments
 from profiler.timings.files import read_timings, write_timings
 from profiler.timings.model import Predicted, TimingModel, fit_timings
 from profiler.timings.table import Timings, TimingsError
@@ -20,7 +23,9 @@ __all__ = [
     "TimingModel",
     "Timings",
     "TimingsError",
+    "fit_experiment",
     "fit_timings",
+    "read_experiments",
     "read_timings",
     "write_timings",
 ]

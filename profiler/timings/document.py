@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from profiler.models.fit import Segment
+    from profiler.models.fit import Interval, Segment
     from profiler.timings.model import Predicted, TimingModel
 
 VERSION = 1
@@ -29,6 +29,9 @@ def document(model: TimingModel, points: Mapping[str, Predicted]) -> dict[str, A
         "formula": fitted.formula.text,
         "chosen_by": "the user" if model.choice is None else "the program",
         "divided_by": _quantity(model),
+        "coefficients": {
+            name: [_interval(each) for each in own] for name, own in fitted.intervals.items()
+        },
         "segments": [_segment(segment) for segment in fitted.segments],
         "misfit": {"root_mean_square": band.noise, "greatest": _worst(model)},
         "trials": {
@@ -61,6 +64,15 @@ def _quantity(model: TimingModel) -> str | None:
 
 def _worst(model: TimingModel) -> float:
     return max(segment.worst for segment in model.fit.segments)
+
+
+def _interval(interval: Interval) -> dict[str, Any]:
+    return {
+        "above": interval.low if math.isfinite(interval.low) else None,
+        "up_to": interval.high if math.isfinite(interval.high) else None,
+        "value": interval.value,
+        "standard_deviation": interval.error,
+    }
 
 
 def _segment(segment: Segment) -> dict[str, Any]:

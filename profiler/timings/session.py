@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.text import Text
 
 from bsplib.extras import need
 from bsplib.visible import visible
 from profiler import plotting
+from profiler.timings.experiments import pick, read_experiments
 from profiler.timings.files import read_timings, write_timings
 from profiler.timings.model import CONFIDENCE, fit_timings
 from profiler.timings.show import show
-from profiler.timings.table import TimingsError
+from profiler.timings.table import Timings, TimingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,18 +68,84 @@ def fit_and_print(
         UsageError: the table or the formula cannot be used, or a file cannot be written.
     """
     need("scipy")
+    asked = _Asked(outputs, at, confidence, processes, negative)
+    _fit_table(read_timings(path, **reading), formula, asked)
+
+
+def fit_experiments_and_print(
+    paths: Sequence[Path],
+    formula: str | None,
+    outputs: Outputs,
+    *,
+    name: str | None = None,
+    at: Sequence[Mapping[str, float]] = (),
+    confidence: float = CONFIDENCE,
+    processes: str | None = None,
+    negative: bool = False,
+    **reading: Any,
+) -> None:
+    """Fit the formulas of experiments to their data files, and print the results.
+
+    Args:
+        paths: the data files.
+        formula: another formula than that of the program.
+        outputs: what else to make; with several experiments nothing.
+        name: the only experiment to fit.
+        at: points to predict.
+        confidence: of the bands of predictions.
+        processes: the variable that is the number of processes.
+        negative: whether coefficients of the formula may be negative.
+        **reading: further arguments of :func:`profiler.timings.read_experiments`.
+
+    Raises:
+        UsageError: a file or a formula cannot be used, or a file cannot be written.
+    """
+    need("scipy")
+    found = read_experiments(paths, **reading)
+    chosen = pick(found, name)
+    if len(chosen) > 1 and (outputs != Outputs() or formula is not None):
+        raise TimingsError(
+            f"there are several experiments: choose one of {', '.join(found)} with --region"
+        )
+    asked = _Asked(outputs, at, confidence, processes, negative)
+    for number, each in enumerate(chosen):
+        title = "\n" * bool(number) + f"experiment {visible(each.name)}"
+        _fit_table(each.timings, formula or each.formula, asked, title)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What to make of a table."""
+
+    outputs: Outputs
+    at: Sequence[Mapping[str, float]]
+    confidence: float
+    processes: str | None
+    negative: bool
+
+
+def _fit_table(
+    timings: Timings, formula: str | None, asked: _Asked, title: str | None = None
+) -> None:
+    """Fit a formula to a table, print the result, and write what else is asked for."""
+    outputs = asked.outputs
     try:
         if outputs.plot is not None:
             plotting.check_target(outputs.plot)
-        timings = read_timings(path, **reading)
         with _progress() as on_trial:
             model = fit_timings(
-                timings, formula, processes=processes, negative=negative, on_trial=on_trial
+                timings,
+                formula,
+                processes=asked.processes,
+                negative=asked.negative,
+                on_trial=on_trial,
             )
-        points = [model.predict(point, confidence=confidence) for point in at]
+        points = [model.predict(point, confidence=asked.confidence) for point in asked.at]
         quiet = outputs.json == Path("-")
         console = Console(quiet=quiet)
-        show(model, console, points, confidence)
+        if title is not None:
+            console.print(Text(title), soft_wrap=True)
+        show(model, console, points, asked.confidence)
         if outputs.plot is not None:
             model.plot(outputs.plot)
             console.print(f"drawn in {visible(str(outputs.plot))}", highlight=False, markup=False)

@@ -41,7 +41,7 @@ def show(
     for line in _head(model):
         console.print(Text(visible(line)), soft_wrap=True)
     console.print(_terms(model))
-    for line in _quality(model):
+    for line in (*_changes(model), *_quality(model)):
         console.print(Text(visible(line)), soft_wrap=True)
     shown = points or _beyond(model, confidence)
     if shown:
@@ -77,10 +77,11 @@ def _terms(model: TimingModel) -> Table:
     columns, _ = model.fit.formula.columns(at)
     segment = model.fit.segments[int(model.fit.segment_of(at)[0])]
     for number, (name, text) in enumerate(_factors(model.fit.formula)):
+        intervals = {each.low: each for each in model.fit.intervals[name]}
         cells = []
         for each in model.fit.segments:
-            error = math.sqrt(max(float(each.covariance[number, number]), 0))
-            cells += [f"{each.coefficients[name]:.4g}", f"{error:.2g}"]
+            own = intervals.get(each.low)
+            cells += ["same", ""] if own is None else [f"{own.value:.4g}", f"{own.error:.2g}"]
         part = segment.coefficients[name] * columns[0, number] / model.timings.times[largest]
         table.add_row(name, Text(visible(text)), *cells, f"{part:.0%}")
     return table
@@ -98,6 +99,24 @@ def _factors(formula: Formula) -> list[tuple[str, str]]:
             alone = False
         found.append((name, factor if alone else ""))
     return found
+
+
+def _changes(model: TimingModel) -> Iterator[str]:
+    """Say which coefficients change at a boundary, where others do not."""
+    intervals = model.fit.intervals
+    changing = [name for name, own in intervals.items() if len(own) > 1]
+    if 0 < len(changing) < len(intervals):
+        fixed = [name for name in intervals if name not in changing]
+        yield (
+            f"{_listed(changing)} {'changes' if len(changing) == 1 else 'change'} with "
+            f"{_quantity_name(model)}; {_listed(fixed)} {'has' if len(fixed) == 1 else 'have'} one "
+            f"value"
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _quantity_name(model: TimingModel) -> str:

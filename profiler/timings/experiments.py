@@ -1,0 +1,117 @@
+"""The data files of experiments as tables of times, each with the formula of its block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bsplib.experiments import datafile
+from profiler.timings.model import TimingModel, fit_timings
+from profiler.timings.table import Timings, TimingsError
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the blocks of one name took."""
+
+    name: str
+    formulas: tuple[str, ...]
+    """One, unless the program was changed between its runs."""
+    timings: Timings
+
+    @property
+    def formula(self) -> str:
+        """The formula that the program gives.
+
+        Raises:
+            TimingsError: it gave several.
+        """
+        if len(self.formulas) > 1:
+            raise TimingsError(
+                f"{self.timings.source}: experiment {self.name} has {len(self.formulas)} formulas, "
+                f"{' and '.join(self.formulas[:3])}; choose one with --formula, or formula="
+            )
+        return self.formulas[0]
+
+
+def read_experiments(
+    paths: str | Path | Sequence[str | Path],
+    *,
+    by: Sequence[str] | None = None,
+    of_repeats: str = "least",
+) -> dict[str, Measured]:
+    """Read data files of experiments; return what they have of each name.
+
+    Args:
+        paths: a file that ``bsp experiment run`` or ``bsp run --experiments`` has written, or
+            several.
+        by: the variables; default: all.
+        of_repeats: what counts of several times at one point: ``"least"``, ``"median"`` or
+            ``"mean"``.
+
+    Raises:
+        UsageError: a file is none, or a variable is not in it.
+    """
+    files = [paths] if isinstance(paths, str | Path) else list(paths)
+    rows = [row for path in files for row in datafile.read(Path(path))]
+    source = ", ".join(map(str, files))
+    if not rows:
+        raise TimingsError(f"{source}: there are no experiments")
+    found = {}
+    for name, each in datafile.experiments(rows).items():
+        for variable in by or ():
+            if variable not in each.values:
+                raise TimingsError(
+                    f"{source}: experiment {name} has no {variable}; it has "
+                    f"{', '.join(each.values)}"
+                )
+        values = {one: each.values[one] for one in (by or each.values)}
+        timings = Timings.of(values, each.times, source=source, of_repeats=of_repeats)
+        found[name] = Measured(name, each.formulas, timings)
+    return found
+
+
+def pick(found: dict[str, Measured], name: str | None) -> list[Measured]:
+    """Return one experiment, or all.
+
+    Raises:
+        TimingsError: there is none of that name.
+    """
+    if name is not None and name not in found:
+        raise TimingsError(f"there is no experiment {name}; there are {', '.join(found)}")
+    return [*found.values()] if name is None else [found[name]]
+
+
+def fit_experiment(
+    path: str | Path | Sequence[str | Path],
+    name: str | None = None,
+    *,
+    formula: str | None = None,
+    of_repeats: str = "least",
+    negative: bool = False,
+) -> TimingModel:
+    """Fit the formula of a block to what it took.
+
+    Args:
+        path: a data file of experiments, or several.
+        name: of the block; default: the only one.
+        formula: another formula than that of the program.
+        of_repeats: what counts of several times at one point.
+        negative: coefficients may be negative.
+
+    Returns:
+        The model; ``print`` shows it, and ``model.fit.intervals`` has the coefficients.
+
+    Raises:
+        UsageError: a file cannot be used.
+        TimingsError: there is no such block, there are several and none was named, or the
+            formula cannot be fitted.
+
+    Source: Gonzalez et al., section 3: the analyser llac.
+    """
+    found = read_experiments(path, of_repeats=of_repeats)
+    if name is None and len(found) > 1:
+        raise TimingsError(f"there are several experiments: name one of {', '.join(found)}")
+    (one,) = pick(found, name)
+    return fit_timings(one.timings, formula or one.formula, negative=negative)

@@ -1,0 +1,164 @@
+"""The formulas of experiments fitted to their data files, and coefficients that divide alone."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import bsplib
+from bsplib.cli import main as bsp_main
+from bsplib.experiments.runs import measured
+from profiler.models.fit import fit
+from profiler.timings import TimingsError, fit_experiment
+
+FORMULA = "f[0]*P + f[1]*N/P"
+
+
+def main(bsp, n, formula=FORMULA):
+    bsp.charge(0)
+    with bsp.experiment("f", formula, N=n):
+        bsp.charge(2e-4 * bsp.nprocs + 1e-6 * n / bsp.nprocs)
+    with bsp.experiment("g", "g[0]*N", N=n):
+        bsp.charge(1e-8 * n)
+
+
+def sweep(path, formula=FORMULA):
+    with measured(path):
+        for n in (256, 512, 1024, 2048, 4096):
+            for nprocs in (1, 2, 4):
+                bsplib.run(main, n, formula, nprocs=nprocs, backend="sim")
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("experiments") / "data.jsonl"
+    sweep(path)
+    return path
+
+
+def bsp(*arguments):
+    return CliRunner().invoke(bsp_main, ["fit", *map(str, arguments)])
+
+
+def test_the_formula_of_the_program_is_fitted_to_what_its_blocks_took(path):
+    model = fit_experiment(path, "f")
+    ((f0,), (f1,)) = model.fit.intervals.values()
+    assert f0.value == pytest.approx(2e-4, rel=1e-6)
+    assert f1.value == pytest.approx(1e-6, rel=1e-6)
+    predicted = model.predict(N=2**20, P=32)
+    assert predicted.times[0] == pytest.approx(2e-4 * 32 + 2**15 * 1e-6, rel=1e-6)
+    assert predicted.low[0] < predicted.times[0] < predicted.high[0]
+
+
+def test_the_command_fits_every_experiment_of_a_file_or_the_one_that_is_named(path):
+    both = bsp(path)
+    assert both.exit_code == 0, both.output
+    assert "experiment f\ntime = f[0]*P + f[1]*N/P" in both.output
+    assert "experiment g\ntime = g[0]*N" in both.output
+    one = bsp(path, "--region", "g", "--at", "N=2^20,P=2", "--json", "-")
+    found = json.loads(one.output)
+    assert found["formula"] == "g[0]*N"
+    assert found["coefficients"]["g[0]"][0]["value"] == pytest.approx(1e-8, rel=1e-3)
+
+
+def test_several_files_count_as_one(path, tmp_path):
+    other = tmp_path / "other.jsonl"
+    with measured(other):
+        bsplib.run(main, 8192, nprocs=8, backend="sim")
+    assert len(fit_experiment([path, other], "f").timings) == 16
+    assert bsp(path, other, "--region", "f").exit_code == 0
+
+
+def test_another_formula_may_be_fitted(path):
+    done = bsp(path, "--region", "f", "--formula", "a[0]*P + a[1]*N/P + a[2]")
+    assert "time = a[0]*P + a[1]*N/P + a[2]" in done.output
+
+
+SENTENCES = {
+    "no such experiment": (["--region", "h"], "there is no experiment h; there are f, g"),
+    "one formula for several": (
+        ["--formula", "a[0]*N"],
+        "there are several experiments: choose one of f, g with --region",
+    ),
+    "no such variable": (["--by", "M"], "experiment f has no M; it has N, P"),
+    "a name of a column": (["--time", "t"], "--time is for tables of times, not for experiments"),
+    "too many parameters": (
+        ["--region", "f", "--formula", "+".join(f"a[{n}]*N**{n}" for n in range(20))],
+        "20 parameters need as many measurements, and there are 15",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SENTENCES)
+def test_what_cannot_be_fitted_is_told_in_one_sentence(path, case):
+    options, sentence = SENTENCES[case]
+    done = bsp(path, *options)
+    assert done.exit_code != 0
+    *_, last = done.output.strip().splitlines()
+    assert last.startswith("Error: ")
+    assert sentence in last
+
+
+def test_a_program_that_was_changed_needs_a_choice_between_its_formulas(path, tmp_path):
+    other = tmp_path / "other.jsonl"
+    sweep(other, "f[0]*P + f[1]*N")
+    with pytest.raises(
+        TimingsError, match=r"experiment f has 2 formulas, f\[0\]\*P \+ f\[1\]\*N/P"
+    ):
+        fit_experiment([path, other], "f")
+    with pytest.raises(TimingsError, match="there are several experiments: name one of f, g"):
+        fit_experiment(path)
+
+
+# -- coefficients that divide alone ------------------------------------------------------------
+
+SIZES = np.unique(np.round(2 ** np.arange(2, 13, 0.4)))
+
+
+def initialisation(noise, seed=0):
+    """Times of the paper's loop over an N x N matrix, whose rows leave the cache at N = 256."""
+    word = np.where(SIZES <= 256, 1e-9, 4e-9)
+    exact = 5e-8 + 3e-8 * SIZES + word * SIZES**2
+    return exact * np.exp(np.random.default_rng(seed).normal(0, noise, len(SIZES)))
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.005, 0.02])
+def test_of_the_matrix_initialisation_only_the_coefficient_of_memory_has_two_values(noise):
+    """Table 2 of Gonzalez et al.: A0 and A1 hold everywhere, A2 on both sides of C0."""
+    found = fit("A[0] + A[1]*N + A[2]*N**2", {"N": SIZES}, initialisation(noise)).intervals
+    assert [len(own) for own in found.values()] == [1, 1, 2]
+    assert [(own[0].low, own[-1].high) for own in found.values()] == [(-math.inf, math.inf)] * 3
+    near, far = found["A[2]"]
+    below = SIZES[SIZES <= 256][-1]
+    assert near.high == far.low == below
+    tolerance = max(3 * noise, 1e-9)
+    assert near.value == pytest.approx(1e-9, rel=tolerance)
+    assert far.value == pytest.approx(4e-9, rel=tolerance)
+
+
+def test_where_every_coefficient_jumps_each_has_two_values():
+    times = (5e-8 + 3e-8 * SIZES) * np.where(SIZES <= 256, 1, 2.5)
+    found = fit("A[0] + A[1]*N", {"N": SIZES}, times).intervals
+    assert [[each.value for each in own] for own in found.values()] == [
+        pytest.approx([5e-8, 12.5e-8]),
+        pytest.approx([3e-8, 7.5e-8]),
+    ]
+
+
+def test_coefficients_that_keep_their_value_are_shown_as_the_same(tmp_path):
+    path = tmp_path / "table.csv"
+    rows = zip(SIZES, initialisation(0.0), strict=True)
+    path.write_text("N,time\n" + "".join(f"{n},{float(time)!r}\n" for n, time in rows))
+    done = bsp(path, "--formula", "A[0] + A[1]*N + A[2]*N**2")
+    assert "A[2] changes with N; A[0] and A[1] have one value" in done.output
+    assert done.output.count("same") == 2
+
+
+def test_the_degrees_of_freedom_are_those_of_the_joint_fit():
+    found = fit("A[0] + A[1]*N + A[2]*N**2", {"N": SIZES}, initialisation(0.02))
+    assert sum(segment.freedom for segment in found.segments) == len(SIZES) - 4
+    assert sum(segment.measurements for segment in found.segments) == len(SIZES)
