@@ -102,7 +102,8 @@ DOCS := $(VENV)/.docs-installed
 docs: core $(DOCS)
 	@if test -f docs/gallery_pages.py; then \
 	  $(BIN)/python docs/gallery_pages.py docs/gallery/pages; fi
-	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs build/docs
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet \
+	  --fresh-env --write-all docs build/docs
 	@echo "open build/docs/index.html"
 
 $(DOCS): pyproject.toml | $(READY)

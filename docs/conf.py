@@ -106,17 +106,17 @@ def _all_errors() -> str:
 
 def _all_commands() -> str:
     """Return the help of every command of ``bsp``."""
-    return "\n".join(_helps(cli, "bsp"))
+    widths = {"max_content_width": 90, "terminal_width": 90}
+    return "\n".join(_helps(click.Context(cli, info_name="bsp", **cli.context_settings | widths)))
 
 
-def _helps(command: click.Command, name: str) -> Iterator[str]:
-    context = click.Context(command, info_name=name, max_content_width=90, terminal_width=90)
-    yield f"## {name}\n\n```text\n{command.get_help(context)}\n```\n"
-    if isinstance(command, click.Group):
-        for inner in command.list_commands(context):
-            found = command.get_command(context, inner)
-            assert found is not None
-            yield from _helps(found, f"{name} {inner}")
+def _helps(context: click.Context) -> Iterator[str]:
+    yield f"## {context.command_path}\n\n```text\n{context.get_help()}\n```\n"
+    if isinstance(context.command, click.Group):
+        for name in context.command.list_commands(context):
+            command = context.command.get_command(context, name)
+            assert command is not None
+            yield from _helps(click.Context(command, parent=context, info_name=name))
 
 
 PARTS = {
