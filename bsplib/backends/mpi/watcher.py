@@ -28,6 +28,8 @@ _CONNECT_S = 3.0
 """Seconds for one address of the hub, including the proofs."""
 _ORPHAN_S = 1.0
 """How often a watcher without a connection looks whether its launcher is there."""
+_JOIN_S = 0.05
+"""How often a watcher looks which files its rank has mapped that joins MPI."""
 _LEAVE_S = 30.0
 """Seconds that a watcher whose rank has died waits for the hub to close the connection."""
 _TERM_S = 2.0
@@ -114,9 +116,7 @@ class Watcher:
         self._register()
         wait_s = max(min(self._ends_at - time.monotonic(), 1e6), 0.0)
         if self._hub is None:
-            wait_s = min(wait_s, _ORPHAN_S)
-            if os.getppid() != self._launcher:
-                raise Lost
+            wait_s = min(wait_s, self._look_at_start())
         ready = dict(self._poll.poll(1000 * wait_s))
         if self._wakes in ready:
             os.read(self._wakes, 64)
@@ -129,6 +129,20 @@ class Watcher:
             self._read_rank()
         if self._status is None and self._sentinel in ready:
             self._end_of_rank()
+
+    def _look_at_start(self) -> float:
+        """Look what has changed before there is a connection; return the seconds to the next look.
+
+        Raises:
+            Lost: the launcher has ended.
+        """
+        if os.getppid() != self._launcher:
+            raise Lost
+        if not self._library:
+            return _ORPHAN_S
+        # A rank that is killed while it joins MPI cannot be asked any more.
+        self._segments |= segments.mapped_by(self._os_pid)
+        return _JOIN_S
 
     def _register(self) -> None:
         hub = self._hub

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 import textwrap
@@ -14,7 +15,9 @@ import pytest
 import bsplib
 from bsplib.backends.mpi.installations import WHEELS
 from bsplib.backends.mpi.launch import end_kept
+from bsplib.backends.mpi.segments import mapped_by
 from bsplib.errors import ProcessRangeError, StartError
+from tests.bsplib.leftovers import children
 
 from .conftest import DEADLINE_S
 
@@ -51,6 +54,51 @@ def test_more_processes_than_ranks_get_ranks_of_their_own(mpi, nothing_left):
     assert set(first).isdisjoint(second)
     end_kept()
     nothing_left(2)
+
+
+NEVER_JOINS = """#!/bin/sh
+count=$2; shift 2
+exec {start} -n $count sh -c '
+    [ ${{PMI_RANK:-$OMPI_COMM_WORLD_RANK}} = 1 ] && exec sleep 60
+    exec "$@"' sh "$@"
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("marked")  # nothing may be left
+def test_a_rank_that_is_killed_while_it_joins_leaves_no_shared_memory(
+    mpi, program, tmp_path, monkeypatch
+):
+    starter = tmp_path / "starter"
+    starter.write_text(NEVER_JOINS.format(start=shlex.join([*mpi.command(), *mpi.options])))
+    starter.chmod(0o755)
+    monkeypatch.setenv("BSP_MPIEXEC", str(starter))
+    process = program("import bsplib\nbsplib.run(len, nprocs=2, backend='mpi')\n")
+    names = until_mapped_below(process.pid)
+    if not names:
+        pytest.skip(f"{mpi.name} maps no file before all ranks have come")
+    time.sleep(0.3)  # until the watcher has looked
+    ((os_pid, files),) = names.items()
+    assert all(map(os.path.exists, files))
+    os.kill(os_pid, signal.SIGKILL)
+    assert "StartError" in process.communicate(timeout=DEADLINE_S)[1]
+    assert not any(map(os.path.exists, files))
+
+
+def until_mapped_below(parent):
+    """Wait until a descendant of a process has mapped files of an MPI; they are by its number."""
+    until = time.monotonic() + 5
+    while time.monotonic() < until:
+        for os_pid in descendants(parent):
+            if files := mapped_by(os_pid):
+                return {os_pid: files}
+        time.sleep(0.02)
+    return {}
+
+
+def descendants(os_pid):
+    found = children(os_pid)
+    return found.union(*map(descendants, found))
 
 
 @pytest.mark.slow
