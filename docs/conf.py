@@ -78,7 +78,10 @@ def rewrite_links(page: Path, text: str) -> str:
     def rewritten(match: re.Match[str]) -> str:
         shown, target, anchor = match.groups()
         found = link_on_the_site(page, target)
-        return shown if found is None else f"[{shown}]({found}{anchor})"
+        if found is None:
+            return shown
+        text = "" if shown.endswith(".md") else shown  # the site shows the title of the page
+        return f"[{text}]({found}{anchor})"
 
     return LINK.sub(rewritten, text)
 
@@ -159,8 +162,14 @@ SECTION = re.compile(r"^(Supersteps|Cost|Source): ")
 def separate_sections(
     _: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
 ) -> None:
-    """Show the sections that bsplib adds to those of Google: each as a paragraph of its own."""
-    del what, name, obj, options
+    """Show the sections that bsplib adds to those of Google: each as a paragraph of its own.
+
+    In the docstring of an attribute, napoleon takes what precedes a colon for its type. A first
+    line that is empty prevents this.
+    """
+    del name, obj, options
+    if what == "attribute":
+        lines.insert(0, "")
     for number in reversed(range(len(lines))):
         if match := SECTION.match(lines[number]):
             lines[number] = f"**{match[1]}:** {lines[number][match.end() :]}"
