@@ -116,7 +116,7 @@ def run(  # noqa: PLR0913, PLR0917  # each is an option
     if there:
         click.echo(f"{there} of {len(wanted)} executions were in {target} already", err=True)
     show_table(target)
-    click.echo(f"bsp fit {target}", err=True)
+    click.echo(f"bsp fit {target}")
 
 
 def _run_all(sweep: Sweep, wanted: Sequence[Turn], path: Path) -> int:

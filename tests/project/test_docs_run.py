@@ -11,7 +11,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["docs/compare.md", "docs/fit.md", "docs/nodes.md", "docs/paradigms.md"]
+PAGES = [
+    "docs/compare.md",
+    "docs/experiments.md",
+    "docs/fit.md",
+    "docs/nodes.md",
+    "docs/paradigms.md",
+]
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
