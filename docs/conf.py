@@ -162,14 +162,8 @@ SECTION = re.compile(r"^(Supersteps|Cost|Source): ")
 def separate_sections(
     _: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
 ) -> None:
-    """Show the sections that bsplib adds to those of Google: each as a paragraph of its own.
-
-    In the docstring of an attribute, napoleon takes what precedes a colon for its type. A first
-    line that is empty prevents this.
-    """
-    del name, obj, options
-    if what == "attribute":
-        lines.insert(0, "")
+    """Show the sections that bsplib adds to those of Google: each as a paragraph of its own."""
+    del what, name, obj, options
     for number in reversed(range(len(lines))):
         if match := SECTION.match(lines[number]):
             lines[number] = f"**{match[1]}:** {lines[number][match.end() :]}"

@@ -82,7 +82,7 @@ class Machine:
     p: int | None = None
     """Number of its processes; None if any number is allowed."""
     h: str = "max"
-    """Rule for h: ``max`` or ``sum`` of the bytes in and the bytes out of a process."""
+    """Rule for h, ``max`` or ``sum`` of the bytes in and the bytes out of a process."""
     speed: float | None = None
     """flop/s of one process while all compute; a gap if None."""
     word_bytes: int = 8
@@ -122,7 +122,7 @@ class Machine:
 
     @property
     def label(self) -> str:
-        """The name in a form that is safe to print: it may come from an untrusted trace."""
+        """The name in a form that is safe to print, since it may come from an untrusted trace."""
         return visible(self.name)
 
     def need(

@@ -15,7 +15,7 @@ from bsplib.cli import main as bsp
 from .pages import CIRCUMSTANCES, Command, Program, blocks, name_of, outputs, pages, sessions, steps
 
 TAUGHT = pages(".", "tutorial", "howto", "reference", "explanation", "from", "gallery")
-ELSEWHERE = {"compare", "export", "fit", "nodes", "paradigms", "report"}
+ELSEWHERE = {"compare", "export", "fit", "mistakes", "nodes", "paradigms", "report"}
 """Pages whose programs tests/project runs."""
 OF_OTHERS = {"python", "pip", "make", "mpiexec", "salloc", "srun"}
 """Commands in pages that are not those of bsplib."""
