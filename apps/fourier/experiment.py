@@ -3,7 +3,7 @@
 ``main`` measures the Fourier transform of N complex values on P processes as an experiment,
 whose formula is that of the paper::
 
-    bsp experiment run --procs 1:2 --set N=1024:131072:x2 apps/fourier/experiment.py
+    bsp experiment run --procs 1:2 --set N=1024:131072:x2 apps/fourier/experiment.py --once {N}
     bsp fit experiment.experiments.jsonl --at N=2^21,P=2
 
 ``python -m apps.fourier.experiment`` does both, and prints what it measures and predicts for
@@ -48,7 +48,7 @@ T3E = "cray-t3e-mpi:l=2e-5,speed=5e7"
 """The T3E of Roda et al., Table 2; their l is below zero, hence 10 us are assumed. The
 computation is that of this computer, since no speed is printed."""
 
-PRINTED = {
+TABLE_3 = {
     1: (11.7748, 11.8096),
     2: (6.0036, 5.8943),
     4: (3.2120, 3.0908),
@@ -114,10 +114,10 @@ def printed_coefficients() -> np.ndarray[Any, np.dtype[np.float64]]:
     Six predictions determine four coefficients; that these give all six to the printed
     digits shows that the formula of Figure 4 was used, in one segment for all P.
     """
-    counts = np.array([*PRINTED], float)
+    counts = np.array([*TABLE_3], float)
     columns, _ = read_formula(FORMULA).columns({"N": np.full(len(counts), SIZE), "P": counts})
     scale = np.linalg.norm(columns, axis=0)
-    wanted = [predicted for _, predicted in PRINTED.values()]
+    wanted = [predicted for _, predicted in TABLE_3.values()]
     found: np.ndarray[Any, np.dtype[np.float64]] = (
         np.linalg.lstsq(columns / scale, wanted, rcond=None)[0] / scale
     )
@@ -126,8 +126,8 @@ def printed_coefficients() -> np.ndarray[Any, np.dtype[np.float64]]:
 
 def printed_predictions() -> dict[int, float]:
     """Return the predictions of Table 3 from :func:`printed_coefficients`, in seconds, by P."""
-    columns, _ = read_formula(FORMULA).columns({"N": SIZE, "P": np.array([*PRINTED], float)})
-    return dict(zip(PRINTED, (columns @ printed_coefficients()).tolist(), strict=True))
+    columns, _ = read_formula(FORMULA).columns({"N": SIZE, "P": np.array([*TABLE_3], float)})
+    return dict(zip(TABLE_3, (columns @ printed_coefficients()).tolist(), strict=True))
 
 
 def tell(
@@ -207,11 +207,19 @@ def as_table(rows: Sequence[Row]) -> Table:
 )
 @backend_option
 @click.option("--machine", metavar="NAME", help=f"Machine of virtual processors.  [default: {T3E}]")
-def command(procs: str, size: int, sizes: str, backend: str | None, machine: str | None) -> None:
+@click.option(
+    "--once", type=click.IntRange(2), metavar="N", help="Only run a transform of N values."
+)
+def command(
+    procs: str, size: int, sizes: str, backend: str | None, machine: str | None, once: int | None
+) -> None:
     """Predict a large Fourier transform from small ones, and measure it.
 
     This is Table 3 of Gonzalez et al., by default on virtual processors of a Cray T3E.
     """
+    if once is not None:
+        bsplib.run(main, once)
+        return
     where: dict[str, Any] = {"backend": backend or "sim"}
     if where["backend"] == "sim":
         where["machine"] = machine or T3E

@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from apps.papers import show
-from apps.papers.items import full, quick
+from apps.papers.items import full, quick, transforms
 from apps.progress import drawn
 from bsplib.errors import UsageError
 from bsplib.extras import need
@@ -35,6 +35,8 @@ def run(
         done = count(1)
         with drawn("running four stages") as told:
             items += full(lambda: told(next(done) / 4))
+        with drawn("predicting transforms"):
+            items += transforms()
     Console().print(show.as_table(items))
     written = ((html, show.as_html), (as_json, show.as_json), (markdown, show.as_markdown))
     for path, text in written:
