@@ -12,10 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from apps.command import Programs
-from apps.msteps.measure import compare, compare_sorts, constants
-from apps.msteps.model import actual_of, fft_time
+from apps.msteps.measure import compare, compare_sorts, constants, sort_constants
+from apps.msteps.model import actual_of, fft_time, psrs_time
 from apps.msteps.patterns import measure_network
-from apps.msteps.platforms import CONSTANTS, ERRORS, PVM, VALUES
+from apps.msteps.platforms import CONSTANTS, ERRORS, MPI, PVM, VALUES
 from profiler import format as fmt
 
 _COUNTS = (2, 4, 8, 16)
@@ -46,6 +46,30 @@ def fft_command() -> None:
         click.echo(
             f"{name}, p = 8: the printed error of {error:.2f}% belongs to {actual} of actual time"
         )
+
+
+@cli.command("sort")
+@click.option("--size", default=20, show_default=True, type=click.IntRange(9, 24), help="log2 N.")
+def sort_command(size: int) -> None:
+    """Print the times of equations 19 to 25 on the networks of Tables 1 and 2.
+
+    The paper prints no constants of the sort. They are measured in one process here, so that only
+    the networks are those of the tables.
+    """
+    n = 1 << size
+    table = Table(title=Text(f"The sort of {n:,} integers"), title_justify="left")
+    table.box, table.padding = SIMPLE_HEAD, (0, 1, 0, 0)
+    table.add_column("network", no_wrap=True)
+    for nprocs in _COUNTS:
+        table.add_column(f"p = {nprocs}", justify="right", no_wrap=True)
+    own = {p: sort_constants(n, p) for p in _COUNTS}
+    for kind, networks in (("PVM", PVM), ("MPI", MPI)):
+        for name, network in networks.items():
+            times = [psrs_time(n, p, own[p], network)[-1] for p in _COUNTS]
+            shown = [fmt.seconds(time) if time > 0 else "below 0" for time in times]
+            table.add_row(f"{name}, {kind}", *shown)
+    Console().print(table)
+    click.echo("Where L is fitted below zero, seven times L may outweigh a short time.")
 
 
 @cli.command()

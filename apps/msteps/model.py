@@ -7,6 +7,8 @@ every M-step, so that the models BSPWB and MPM give the same time (section 2).
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 
@@ -18,6 +20,37 @@ class Network:
     """Seconds for each word."""
     L: float
     """Seconds to start; some are fitted below zero, and are used as they are."""
+
+
+def h_relation(
+    sent: Sequence[int], received: Sequence[int], combine: Callable[[int, int], int] = operator.add
+) -> int:
+    """Return h of a superstep: the most that a process communicates.
+
+    Args:
+        sent: words that leave each process.
+        received: words that arrive at it.
+        combine: of both; the paper takes the sum, and Jarvis et al. the greater one (``max``).
+
+    Source: Roda et al. 1999, equation 1.
+    """
+    return max(map(combine, received, sent))
+
+
+def communication_time(h: int, network: Network) -> float:
+    """Return the seconds of an h-relation, by the hypothesis of Valiant: equation 2."""
+    return network.g * h
+
+
+def superstep_time(work: Sequence[float], h: int, network: Network) -> float:
+    """Return the seconds of a superstep: equation 3.
+
+    Args:
+        work: seconds of computation of each process.
+        h: words.
+        network: g and L.
+    """
+    return max(work) + communication_time(h, network) + network.L
 
 
 @dataclass(frozen=True)

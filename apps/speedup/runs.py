@@ -63,10 +63,18 @@ def barrier(nprocs: int) -> float:
 
 
 def sort_block(bsp: bsplib.Group, block: Keys, descending: bool) -> Keys:
-    """Sort a block; counts the steps of a bitonic network of m keys, m lg m (lg m + 1) / 4."""
-    m = len(block)
-    if m > 1:
-        bsp.charge(m * log2(m) * (log2(m) + 1) / 4 * UNIT_S)
+    """Sort a block; counts the steps of a bitonic network."""
+    bsp.charge(network_steps(len(block)) * UNIT_S)
+    return in_order(block, descending=descending)
+
+
+def network_steps(m: int) -> float:
+    """Return the steps of a bitonic network of m keys, m lg m (lg m + 1) / 4."""
+    return m * log2(m) * (log2(m) + 1) / 4 if m > 1 else 0.0
+
+
+def in_order(block: Keys, *, descending: bool) -> Keys:
+    """Return the keys of a block in order."""
     ordered = np.sort(block)
     return ordered[::-1].copy() if descending else ordered
 

@@ -15,9 +15,12 @@ from apps.msteps.model import (
     Sort,
     Transform,
     actual_of,
+    communication_time,
     error_percent,
     fft_time,
+    h_relation,
     psrs_time,
+    superstep_time,
 )
 from apps.msteps.patterns import PATTERNS, average, fit, measure_network, message_words
 from apps.msteps.platforms import CONSTANTS, ERRORS, MPI, PVM, VALUES
@@ -34,6 +37,71 @@ def test_the_networks_are_those_of_the_machines_that_come_along():
     for name, network in zip(("cray-t3e-mpi", "origin2000-mpi"), MPI.values(), strict=True):
         machine = load_machine(name)
         assert (machine.g * 4, machine.l) == (pytest.approx(network.g), network.L)
+
+
+def test_the_constants_of_tables_1_to_3_have_their_printed_digits():
+    def printed(number):
+        digits, exponent = f"{number:.2e}".split("e")
+        return f"{digits} x 10^{int(exponent)}"
+
+    tables = [
+        [printed(value) for network in networks.values() for value in (network.L, network.g)]
+        for networks in (PVM, MPI)
+    ]
+    assert tables[0] == [
+        *("-1.53 x 10^-5", "4.88 x 10^-8", "8.08 x 10^-5", "1.38 x 10^-7"),
+        *("3.82 x 10^-3", "6.04 x 10^-6", "1.26 x 10^-2", "1.01 x 10^-5"),
+    ]
+    assert tables[1] == ["-2.11 x 10^-5", "2.92 x 10^-8", "-1.75 x 10^-3", "5.53 x 10^-8"]
+    assert {
+        name: [printed(value) for value in vars(of).values()] for name, of in CONSTANTS.items()
+    } == {
+        "Origin 2000": ["2.39 x 10^-7", "5.52 x 10^-7", "2.84 x 10^-7"],
+        "IBM SP2": ["5.86 x 10^-7", "4.81 x 10^-7", "8.69 x 10^-7"],
+        "UTP LAN": ["2.65 x 10^-6", "6.04 x 10^-7", "1.44 x 10^-6"],
+        "Coaxial LAN": ["2.65 x 10^-6", "6.04 x 10^-7", "1.44 x 10^-6"],
+    }
+
+
+def test_an_h_relation_is_the_most_of_a_process_by_sum_or_maximum():
+    """Equation 1: process 1 sends 5 and receives 2, process 2 sends none and receives 6."""
+    sent, received = [3, 5, 0], [0, 2, 6]
+    assert h_relation(sent, received) == 7
+    assert h_relation(sent, received, max) == 6
+
+
+def test_sum_and_maximum_differ_by_a_factor_of_two_at_most():
+    """Section 1, after equation 3."""
+    random = np.random.default_rng(0)
+    for _ in range(50):
+        sent, received = random.integers(0, 9, (2, 4)).tolist()
+        most = h_relation(sent, received, max)
+        assert most <= h_relation(sent, received) <= 2 * most
+
+
+def test_a_superstep_on_virtual_processors_takes_the_time_of_equations_2_and_3():
+    """On the SP2 of Table 1, with 4-byte words: 0.69 ms + 1000 g + L."""
+    network, h = PVM["IBM SP2"], 1000
+    assert communication_time(h, network) == pytest.approx(1.38e-4)
+    assert superstep_time([6.9e-4, 1e-5], h, network) == pytest.approx(6.9e-4 + 1.38e-4 + 8.08e-5)
+    took = bsplib.run(one_superstep, h, nprocs=2, backend="sim", machine=SP2)
+    assert max(took) == pytest.approx(superstep_time([6.9e-4, 1e-5], h, network), abs=2e-9)
+
+
+def one_superstep(bsp, h):
+    bsp.charge(6.9e-4 if bsp.pid == 0 else 1e-5)
+    if bsp.pid == 0:
+        bsp.send(1, np.zeros(h, np.int32))
+    bsp.sync()
+    return bsp.time()
+
+
+def test_averages_take_every_pattern_of_equation_12_as_much():
+    """H of exchange and ping-pong has p = 2 to 24, and 4 to 24 of the others."""
+    pairs = {p: float(p) for p in (2, 4, 6, 8, 16, 24)}
+    others = dict.fromkeys((4, 6, 8, 16, 24), 1.0)
+    times = {"E": pairs, "PP": pairs, "OA": others, "POA": others, "AO": others, "AA": others}
+    assert average(times) == pytest.approx((2 * 10 + 4 * 1) / 6)
 
 
 @pytest.mark.parametrize("name", CONSTANTS)
@@ -195,6 +263,7 @@ def test_g_and_l_of_a_virtual_machine_are_found_again():
     ("line", "text"),
     [
         (["fft"], "the printed error of 34.30% belongs to 6.47 s of actual time"),
+        (["sort", "--size", "12"], "Cray T3E, MPI"),
         (["measure", "--size", "8", "-p", "2"], "p =   2: predicted"),
     ],
 )

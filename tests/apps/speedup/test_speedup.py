@@ -7,11 +7,30 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
-from apps.speedup import runs
+from apps.speedup import buffers, runs
 from apps.speedup.cli import cli
 from apps.speedup.laws import Parts, bitonic_growth, fit_parts, memory_bounded
-from apps.speedup.overheads import BARRIER, CREATION, measure
-from apps.speedup.terms import PRINTED, TERMS, characterise, cost_of, roll_off, values
+from apps.speedup.overheads import (
+    BARRIER,
+    BARRIER_PVM_MS,
+    CREATION,
+    CREATION_PVM_MS,
+    measure,
+)
+from apps.speedup.terms import (
+    ALONE,
+    BUFFERED,
+    PRINTED,
+    PRINTED_ALONE,
+    PRINTED_BUFFERED,
+    PRINTED_PVM,
+    PRINTED_PVM_BUFFERED,
+    TERMS,
+    characterise,
+    cost_of,
+    roll_off,
+    values,
+)
 from apps.steady.laws import amdahl, gustafson
 
 TABLE_3 = (247, 307, 437, 727, 1287, 2387, 4587, 9007, 17847, 35507)
@@ -37,6 +56,89 @@ def test_equation_14_comes_back_from_her_times():
     assert found == pytest.approx(PRINTED.coefficients, rel=0.005)
     assert [round(each) for each in found[:4]] == [14773, 146, 899, -4486]
     assert int(10 * found[4]) == 226  # 22.66, which she cuts to 22.6
+
+
+def test_equation_13_goes_through_four_times_of_table_6_that_have_eight_keys_a_processor():
+    """It is printed for N = P; T(N, N/8) of N = 16 to 128 gives its four coefficients exactly."""
+    given = {(n, n): float(TABLE_6[n][n.bit_length() - 4]) for n in (16, 32, 64, 128)}
+    assert list(given.values()) == [5418, 8672, 13357, 21097]
+    found = characterise(given, ALONE)
+    assert [round(each, 2) for each in found.coefficients] == [341.0, 31.23, -210.81, 403.2]
+    for n, time in given.items():
+        assert PRINTED_ALONE.time(*n) == pytest.approx(time, abs=1)
+
+
+def test_equations_15_to_18_written_out():
+    """For N = 64, P = 4: log2(N)^2 = 36."""
+    assert PRINTED_BUFFERED[4].time(64, 4) == pytest.approx(
+        23041 - 2748 * 16 - 2470 * 4 + 285 * 16 * 36 + 45 * 4 * 36
+    )
+    assert PRINTED_BUFFERED[16].time(64, 4) == pytest.approx(
+        13573 - 1952 * 16 - 4126 * 4 + 87.34 * 16 * 36 + 80.26 * 4 * 36
+    )
+    assert PRINTED_PVM.time(64, 4) == pytest.approx(
+        161.9 + 0.23 * 16 * 4 + 25.36 * 8 + 167.5 * 4 + 0.0025 * 16 * 16 - 0.00047 * 2 * 16 * 16
+    )
+    assert PRINTED_PVM_BUFFERED.time(64, 4) == pytest.approx(
+        2921 - 41.72 * 16 - 2424.6 * 4 + 0.63 * 16 * 36 + 46.03 * 4 * 36
+    )
+
+
+def test_what_the_text_says_of_pvm_is_true_of_equation_17():
+    """Section 6.2: no speedup above 4. One process is fastest by it to N = 2048, 8192 in 6.3."""
+    speedups = {
+        (n, p): PRINTED_PVM.speedup(n, p)
+        for n in [2**k for k in range(3, 18)]
+        for p in (2, 4, 8, 16)
+        if p <= n
+    }
+    assert max(speedups.values()) < 4
+    assert all(found < 1 for (n, _), found in speedups.items() if n <= 2048)
+    assert speedups[4096, 2] > 1
+
+
+def test_lines_through_the_columns_of_pvm():
+    """Milliseconds; a processor takes three times as long to create as in Table 1 of Multi."""
+    creation, barrier = fit_parts(CREATION_PVM_MS), fit_parts(BARRIER_PVM_MS)
+    assert (round(creation.each, 2), round(creation.start, 2)) == (30.71, -10.42)
+    assert (round(barrier.each, 2), round(barrier.start, 2)) == (70.23, -35.42)
+
+
+@pytest.mark.parametrize(("n", "p", "size"), [(64, 1, 4), (64, 2, 4), (256, 4, 8), (512, 16, 16)])
+def test_our_sort_with_limited_buffers_sorts(n, p, size):
+    results = bsplib.run(buffers.main, n, size, nprocs=p, backend="sim", machine=runs.MULTI)
+    expected = np.sort(np.random.default_rng(n).integers(0, 2**30, n, np.int32))
+    assert np.array_equal(buffers.whole(results), expected)
+
+
+@pytest.mark.parametrize(("n", "p", "size"), [(64, 4, 16), (64, 3, 4), (60, 2, 4), (64, 2, 0)])
+def test_blocks_that_cannot_be_sorted_in_pairs_are_told(n, p, size):
+    with pytest.raises(ValueError, match=f"{n} keys in blocks of {size} on {p} processes"):
+        buffers.time_of(n, p, size)
+
+
+@pytest.mark.slow
+def test_our_runs_with_limited_buffers_are_predicted_by_the_terms_of_equation_16():
+    """Within 10%, of twice and four times as many keys as in the region."""
+    region = buffers.times([2**k for k in range(3, 10)], (1, 2, 4, 8, 16), 16)
+    found = characterise(region, BUFFERED)
+    for n, p in ((1024, 8), (2048, 16)):
+        assert found.time(n, p) == pytest.approx(buffers.time_of(n, p, 16), rel=0.1)
+
+
+def test_our_runs_with_a_key_on_each_processor_are_predicted_by_the_terms_of_equation_13():
+    """Within 2%, from P = 1 to 32 to P = 64 to 256, as her experiments and Figure 20."""
+    found = characterise({(p, p): runs.time_of(p, p) for p in (1, 2, 4, 8, 16, 32)}, ALONE)
+    for p in (64, 128, 256):
+        assert found.time(p, p) == pytest.approx(runs.time_of(p, p), rel=0.02)
+
+
+@pytest.mark.lengthy
+def test_512_processors_do_what_table_6_leaves_out():
+    """1024 keys: NA in print. The speedup is the ratio of two runs, and falls from P = 64 on."""
+    found = {p: runs.time_of(1024, p) for p in (1, 64, 512)}
+    assert found[512] > found[64]
+    assert 1 < found[1] / found[64] < 64
 
 
 def test_seq_of_p_is_the_line_through_table_3():
