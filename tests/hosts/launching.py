@@ -67,15 +67,30 @@ def on_ranks_of(
     return hosts.on(0, "env", f"BSP_MPIEXEC={starter}", *settings, *map(str, program))
 
 
+def start_without_hosts(hosts: Hosts, mpi: Mpi) -> list[str]:
+    """Return the start of a command line of ``mpiexec``, which says how ranks get to hosts.
+
+    What follows says to which ones, as by ``--hostfile``.
+    """
+    variables = mpi.variables(crowded=True)
+    return [*mpi.command(), *_AGENTS[mpi.name](hosts, variables)]
+
+
 def _of_open_mpi(
     hosts: Hosts, names: Sequence[str], per_host: int, variables: Mapping[str, str]
 ) -> list[str]:
+    return [
+        *_agent_of_open_mpi(hosts, variables),
+        *("--host", ",".join(f"{name}:{per_host}" for name in names)),
+        *("--map-by", f"ppr:{per_host}:node"),
+    ]
+
+
+def _agent_of_open_mpi(hosts: Hosts, variables: Mapping[str, str]) -> list[str]:
     exported = (name for name in variables if not name.startswith("OMPI_"))  # those are, anyhow
     return [
         *("--prtemca", "plm_ssh_agent", str(hosts.agent)),
-        *("--host", ",".join(f"{name}:{per_host}" for name in names)),
-        *("--map-by", f"ppr:{per_host}:node", "--bind-to", "none"),
-        *("--mca", "btl_tcp_if_include", link.NAME),
+        *("--bind-to", "none", "--mca", "btl_tcp_if_include", link.NAME),
         *(word for name in exported for word in ("-x", name)),
     ]
 
@@ -83,13 +98,19 @@ def _of_open_mpi(
 def _of_mpich(
     hosts: Hosts, names: Sequence[str], per_host: int, variables: Mapping[str, str]
 ) -> list[str]:
-    return [
-        *("-launcher", "ssh", "-launcher-exec", str(hosts.agent)),
-        *("-hosts", ",".join(names), "-ppn", str(per_host), "-iface", link.NAME),
-    ]
+    agent = _agent_of_mpich(hosts, variables)
+    return [*agent, "-hosts", ",".join(names), "-ppn", str(per_host)]
+
+
+def _agent_of_mpich(hosts: Hosts, _: Mapping[str, str]) -> list[str]:
+    return ["-launcher", "ssh", "-launcher-exec", str(hosts.agent), "-iface", link.NAME]
 
 
 _OPTIONS: dict[str, Callable[[Hosts, Sequence[str], int, Mapping[str, str]], list[str]]] = {
     OPEN_MPI.name: _of_open_mpi,
     MPICH.name: _of_mpich,
+}
+_AGENTS: dict[str, Callable[[Hosts, Mapping[str, str]], list[str]]] = {
+    OPEN_MPI.name: _agent_of_open_mpi,
+    MPICH.name: _agent_of_mpich,
 }
