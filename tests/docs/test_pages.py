@@ -6,19 +6,35 @@ import ast
 import doctest
 import re
 import shlex
+from contextlib import suppress
 
+import click
 import pytest
 
 import bsplib
 from bsplib.cli import main as bsp
 
-from .pages import CIRCUMSTANCES, Command, Program, blocks, name_of, outputs, pages, sessions, steps
+from .pages import (
+    CIRCUMSTANCES,
+    ROOT,
+    Command,
+    Program,
+    blocks,
+    name_of,
+    outputs,
+    pages,
+    sessions,
+    steps,
+)
 
 TAUGHT = pages(".", "tutorial", "howto", "reference", "explanation", "from", "gallery")
-ELSEWHERE = {"compare", "export", "fit", "mistakes", "nodes", "paradigms", "report"}
-"""Pages whose programs tests/project runs."""
+BY_SHELL = (ROOT / "tests/project/test_docs_run.py").read_text(encoding="utf-8")
+ELSEWHERE = {"export", "mistakes", "report", *re.findall(r"docs/(\w+)\.md", BY_SHELL)}
+"""Pages whose programs other tests run."""
 OF_OTHERS = {"python", "pip", "make", "mpiexec", "salloc", "srun"}
 """Commands in pages that are not those of bsplib."""
+FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+INLINE = re.compile(r"`([^`]+)`")
 RUN = [page for page in TAUGHT if name_of(page) not in ELSEWHERE]
 WITH_COMMANDS = [page for page in RUN if any(isinstance(step, Command) for step in steps(page))]
 WITH_SESSIONS = [page for page in RUN if sessions(page)]
@@ -69,25 +85,30 @@ def test_every_program_of_a_page_is_a_file_with_a_command_or_a_part_of_one(page)
 
 def commands(page):
     """The commands of a page that are shown without what they print, as words."""
-    text = "\n".join(text for language, text in blocks(page) if language == "sh")
-    lines = [line.strip() for line in text.replace("\\\n", " ").splitlines()]
+    shown = blocks(page)
+    text = "\n".join(text for language, text in shown if language == "sh").replace("\\\n", " ")
+    lines = [line.strip() for line in text.splitlines()]
+    prose = FENCED.sub("", page.read_text(encoding="utf-8"))
+    inline = [" ".join(found.split()) for found in INLINE.findall(prose)]
+    lines += [line for line in inline if line.startswith("bsp ") and line[4].islower()]
     return [shlex.split(line, comments=True) for line in lines if line and line[0] != "#"]
+
+
+def command_of(words):
+    """The command that words ask for, and the words that follow its name."""
+    command = bsp
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        assert words[0] in command.commands, words
+        command, words = command.commands[words[0]], words[1:]
+    return command, words
 
 
 @pytest.mark.parametrize("page", TAUGHT, ids=name_of)
 def test_every_command_that_a_page_shows_exists_with_its_options(page):
-    for words in commands(page):
-        assert words[0] in OF_OTHERS | {"bsp"}, words
-        if words[0] != "bsp":
-            continue
-        if words[1].startswith("-"):
-            known = bsp.params
-        else:
-            assert words[1] in bsp.commands, words
-            known = bsp.commands[words[1]].params
-        options = {option for parameter in known for option in parameter.opts}
-        options |= {option for parameter in known for option in parameter.secondary_opts}
-        options |= {"--help", "-h"}
-        own = words[: words.index("--")] if "--" in words else words
-        asked = {word.partition("=")[0] for word in own if re.match(r"--?[a-z]", word)}
-        assert asked <= options, words
+    for program, *words in commands(page):
+        assert program in OF_OTHERS | {"bsp"}, words
+        if program == "bsp":
+            command, arguments = command_of(words)
+            context = click.Context(command, **command.context_settings)
+            with suppress(click.BadOptionUsage):  # prose names options without a value
+                command.make_parser(context).parse_args(arguments)  # raises NoSuchOption
