@@ -40,8 +40,16 @@ _own: tuple[str, ...] = (_HERE, _COMPILED)
 """How the names of files begin that are no part of the program: bsplib, and further backends."""
 _backends: tuple[str, ...] = (_HERE + "backends" + os.sep,)
 """Those of backends."""
-_MEETINGS = ("exchange", "exchange_oblivious", "sync_one_put", "_meet", "wait", "wait_for")
-"""Functions of a backend in which a process waits for others."""
+_MEETINGS = (
+    "exchange",
+    "exchange_oblivious",
+    "sync_one_put",
+    "_meet",
+    "wait",
+    "wait_for",
+    "sleep_while",
+)
+"""Functions of a backend, and below it, in which a process waits for others."""
 _INSTALLED = tuple(
     os.path.realpath(folder) + os.sep
     for name, folder in sysconfig.get_paths().items()
@@ -177,7 +185,7 @@ def activity(stack: Iterable[tuple[str, int, str]], *, waits: bool = False) -> s
         if is_own_file(file):
             if function in _OUTERMOST:
                 break
-            if file.startswith(_backends):
+            if file.startswith(_backends) or function in _MEETINGS:
                 waits = waits or function in _MEETINGS
                 primitive = primitive or ("sync" if waits else "")
             elif function not in _WRAPPERS:

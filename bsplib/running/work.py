@@ -16,15 +16,23 @@ import numpy as np
 
 from bsplib.backends.base import Port, Stopped
 from bsplib.backends.launching import Ended, OpenPort
+from bsplib.errors import ArgumentError
 from bsplib.experiments import comments
 from bsplib.group import Group
 from bsplib.recording.parts import received, with_part
 from bsplib.running import shared
 from bsplib.running.debugging import breakpoints
-from bsplib.running.failures import Failure, Halt, halt_of, read_outcome, unpicklable_result
+from bsplib.running.failures import (
+    Failure,
+    Halt,
+    halt_of,
+    read_outcome,
+    unpicklable_result,
+)
 from bsplib.running.labels import CurrentPid, whole_lines
 from bsplib.running.seeds import seed_generators
 from bsplib.running.task import Conditions, Returned, Task, describe_failure, make_group, run_task
+from bsplib.visible import text_of
 
 _PLAIN = (int, float, complex, str, bytes, type(None), np.ndarray, np.generic)
 
@@ -59,7 +67,7 @@ class TaskWork:
         if is_named and all(isinstance(value, _PLAIN) for value in values):
             with contextlib.suppress(pickle.PicklingError, AttributeError):  # a nested function
                 return shared.pickled_by_name(job, by_value=self._spread)
-        return shared.pickled(job, by_value=self._spread)
+        return _pickled(job, task, by_value=self._spread)
 
     def alone(self, pid: int, open_port: OpenPort) -> bytes:
         """See :meth:`Work.alone`."""
@@ -150,6 +158,36 @@ def _describe(error: BaseException, pid: int) -> Failure | Halt:
     return halt_of(error) if isinstance(error, Stopped) else describe_failure(error, pid)
 
 
+def _pickled(value: Any, task: Task, *, by_value: bool) -> bytes:
+    """Pickle a part of a task, or all of it.
+
+    Raises:
+        ArgumentError: ``main`` or an argument cannot be pickled.
+    """
+    try:
+        return shared.pickled(value, by_value=by_value)
+    except Exception as reason:
+        raise _unpicklable(task, reason) from reason
+
+
+def _unpicklable(task: Task, reason: Exception) -> ArgumentError:
+    """Return the error for a task that cannot be pickled, which names the first such argument."""
+    named = [(f"argument {number}", value) for number, value in enumerate(task.args, 1)]
+    named += [(f"{word}=", value) for word, value in task.kwargs.items()]
+    for name, value in named:
+        try:
+            shared.pickled(value, by_value=False)
+        except Exception:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__
+            what = f"{name} of main, of type {type(value).__name__},"
+            break
+    else:
+        what = "main"
+    return ArgumentError(
+        f"run: {what} cannot be pickled, as it has to be to reach the processes: "
+        f"{text_of(reason)}; pass data, and make the rest inside main"
+    )
+
+
 class InsideTask:
     """A task of processes that live inside the caller; see :class:`InsideWork`.
 
@@ -162,7 +200,7 @@ class InsideTask:
 
     def __init__(self, task: Task) -> None:
         self._task = task
-        self._arguments = shared.pickled((task.args, task.kwargs), by_value=False)
+        self._arguments = _pickled((task.args, task.kwargs), task, by_value=False)
 
     def run(self, pid: int, open_port: OpenPort) -> Ended:
         """See :meth:`InsideWork.run`."""

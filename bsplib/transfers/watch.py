@@ -196,8 +196,8 @@ class Watch:
         frame = call_site.caller()
         text = (
             f"{messages} messages to process {process}, the first from process {source}, were "
-            f"not read before the superstep ended at {call_site.line()}, and are lost; read "
-            f"them before, by bsp.messages()"
+            f"not read before the superstep ended at {call_site.line()}, and are lost; read them "
+            f"before, by bsp.messages()"
         )
         file, line = (frame.f_code.co_filename, frame.f_lineno) if frame else ("end of main", 0)
         warnings.warn_explicit(text, CheckWarning, file, line)
