@@ -6,7 +6,8 @@ they are called: ``bsp run`` starts faster without them.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import click
 
@@ -27,6 +28,7 @@ from bsplib.cli import (
     tune,
     view,
 )
+from bsplib.cli.listing import Listing
 from bsplib.errors import BspError
 from bsplib.own_packages import prefer_own
 from bsplib.sentences import as_sentence
@@ -53,8 +55,15 @@ _COMMANDS = (
 _VERSION = f"%(prog)s %(version)s (core: {core.BUILD})\n{core.REASON}".rstrip()
 
 
-class _Sentences(click.Group):
+class _Sentences(Listing):
     """A group of commands that shows an error of bsplib as one sentence, without traceback."""
+
+    sections: ClassVar[Mapping[str, Sequence[str]]] = {
+        "Run and record": ["run", "recover", "merge"],
+        "See where the time goes": ["report", "view", "compare", "export"],
+        "Predict and tune": ["probe", "predict", "machines", "fit", "experiment", "tune"],
+        "Compare with the literature": ["papers"],
+    }
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -64,10 +73,21 @@ class _Sentences(click.Group):
 
 
 @click.group(cls=_Sentences, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="bsp", message=_VERSION)
+@click.version_option(
+    __version__, prog_name="bsp", message=_VERSION, help="Show the version and the core, and exit."
+)
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Run bulk synchronous parallel programs and see where their time goes."""
+    r"""Run bulk synchronous parallel programs, and see where their time goes.
+
+    \b
+    bsp run --profile sort.bsp sort.py    runs a script and records it in a trace
+    bsp report sort.bsp                   prints what was lost, and where
+    bsp view sort.bsp                     shows the call graph in the browser
+
+    A trace is a file that a run was recorded in, and a Machine the set of parameters of a
+    computer. bsp COMMAND --help explains a command.
+    """
     if context.invoked_subcommand != "run":  # a script imports its own modules
         prefer_own("profiler", "webui")
 

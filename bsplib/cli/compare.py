@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from bsplib.cli.options import TRACE
+from bsplib.cli.options import TRACE, Whole, library_option, speed_option
 from bsplib.cli.traces import read, summing_up
 from bsplib.machine import load_machine
 from bsplib.visible import visible
@@ -35,7 +35,8 @@ _SORTS = ("time", "loss", "h", "supersteps", "balance", "cost", "comp", "comm", 
     "--top",
     default=20,
     show_default=True,
-    type=click.IntRange(0),
+    type=Whole(0),
+    metavar="N",
     help="Number of functions and cost centres to show; 0: all.",
 )
 @click.option(
@@ -49,22 +50,19 @@ _SORTS = ("time", "loss", "h", "supersteps", "balance", "cost", "comp", "comm", 
     metavar="NAME",
     help="Machine by which the losses of both runs are priced.  [default: that of each run]",
 )
-@click.option(
-    "--speed",
-    metavar="X",
-    help="Speed of a process of the Machine: in flop/s, or as in 0.5x compared with the runs.",
-)
+@speed_option
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
-@click.option("--library", is_flag=True, help="Show the functions of bsplib too.")
+@library_option
 @click.argument("before", type=TRACE)
 @click.argument("after", type=TRACE)
 def command(before: Path, after: Path, machine: str | None, **options: Any) -> None:
-    """Compare the runs in the traces BEFORE and AFTER, by function and cost centre.
+    r"""Print what changed between two traces, by function and cost centre.
 
-    Functions are the same if their qualified names and the names of their files are; cost
-    centres, if they are in the same function, call the same and follow in the same order.
-    So an edit that moves lines does not hide what changed. The runs may have other
-    numbers of processes, input or Machines; the output says so.
+    BEFORE and AFTER are traces of one program. Functions are the same if their
+    qualified names and the names of their files are; cost centres, if they are in the
+    same function, call the same and follow in the same order. So an edit that moves
+    lines does not hide what changed. The runs may have other numbers of processes,
+    input or Machines; the output says so.
 
     LIMITS, for a build server, are separated by commas, as in h>+1%,supersteps>+0. With a
     sign a limit is a change, without one a value: loss>+2ms, time>+5%, balance<90%.
@@ -72,6 +70,12 @@ def command(before: Path, after: Path, machine: str | None, **options: Any) -> N
     limit is about the whole run; h>+0@solve is about the function solve, h>+0@cg.py:12
     about a cost centre, and h>+0@* about each. The exit status is 1 if a limit is
     violated, and 2 if LIMITS cannot be understood.
+
+    \b
+    Examples:
+      bsp compare before.bsp after.bsp
+      bsp compare --run 1:2 sort.bsp sort.bsp
+      bsp compare --fail-on 'h>+1%,supersteps>+0' before.bsp after.bsp
     """
     from profiler.compare.limits import LimitError  # noqa: PLC0415  # imported late
     from profiler.compare.session import compare_and_print  # noqa: PLC0415

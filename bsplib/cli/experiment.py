@@ -14,7 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from bsplib.cli.options import TRACE, backend_option, machine_option
+from bsplib.cli.listing import Listing
+from bsplib.cli.options import TRACE, Real, Whole, backend_option, machine_option
 from bsplib.cli.run import data_file_of, enter, put_first
 from bsplib.errors import BspError, UsageError
 from bsplib.experiments import datafile
@@ -27,9 +28,9 @@ from bsplib.running.setting import check_timeout, choose
 from bsplib.visible import visible
 
 
-@click.group("experiment")
+@click.group("experiment", cls=Listing)
 def command() -> None:
-    """Measure blocks of a program for many sizes and numbers of processes.
+    r"""Measure blocks of a program for many sizes and numbers of processes.
 
     A block is marked in the program, with the formula of its time:
 
@@ -37,6 +38,11 @@ def command() -> None:
 
     or by comments, which plain Python ignores: #cll f f[0]+f[1]*N before it, and #cll end f
     after it. bsp fit finds the coefficients from the data file.
+
+    \b
+    Examples:
+      bsp experiment run --cll -n 1:16:x2 --set N=1024:65536:x2 sort.py
+      bsp experiment show sort.py.experiments.jsonl
     """
 
 
@@ -59,18 +65,29 @@ def command() -> None:
 )
 @click.option(
     "--repeats",
-    type=click.IntRange(1),
+    type=Whole(1),
+    metavar="N",
     default=3,
     show_default=True,
     help="Runs of each combination.",
 )
-@click.option("--seeds", type=click.IntRange(1), help="Number of seeds: --set seed=0, 1 and so on.")
+@click.option(
+    "--seeds",
+    type=Whole(1),
+    metavar="N",
+    help="Number of seeds: --set seed=0, 1 and so on.",
+)
 @click.option("--out", type=TRACE, help="Data file to add to.  [default: SCRIPT.experiments.jsonl]")
 @click.option("--cll", is_flag=True, help="Comments such as '#cll f f[0]+f[1]*N' mark blocks.")
 @backend_option
 @machine_option
 @click.option("--mpiexec", metavar="COMMAND", help="Starts the processes of --backend mpi.")
-@click.option("--timeout", type=float, metavar="SECONDS", help="End a run that takes longer.")
+@click.option(
+    "--timeout",
+    type=Real(0, min_open=True),
+    metavar="SECONDS",
+    help="End a run that takes longer.",
+)
 @click.argument("script", type=click.Path(exists=True, dir_okay=False))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run(  # noqa: PLR0913, PLR0917  # each is an option
@@ -87,7 +104,7 @@ def run(  # noqa: PLR0913, PLR0917  # each is an option
     script: str,
     arguments: tuple[str, ...],
 ) -> None:
-    """Run SCRIPT with all combinations of values, and keep what its experiments take.
+    r"""Run SCRIPT with all combinations of values, and keep what its experiments take.
 
     A value replaces the argument of that name which SCRIPT gives to main by bsplib.run; so a
     script needs no change. A script that reads its command line gets it in ARGUMENTS, in which
@@ -95,6 +112,11 @@ def run(  # noqa: PLR0913, PLR0917  # each is an option
 
     All combinations are run once before any is run again. If the command is interrupted, the
     same command goes on where it was.
+
+    \b
+    Examples:
+      bsp experiment run -n 1:16:x2 --set N=1024:262144:x2 sort.py
+      bsp experiment run --backend sim -n 4 --set n=100,200 sort.py --size '{n}'
     """
     counts: tuple[int | None, ...] = read_counts("--procs", procs) if procs else (None,)
     known = dict(map(read_setting, settings))

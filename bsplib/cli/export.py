@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from bsplib.cli.options import TRACE
+from bsplib.cli.options import TRACE, Whole, speed_option
 from bsplib.cli.traces import position_of, read
 from bsplib.recording.output_file import written_whole
 
@@ -48,16 +48,16 @@ class _Export(click.Command):
 @click.command("export", cls=_Export)
 @click.option("--out", required=True, type=TRACE, help="File to write; - for standard output.")
 @click.option("--format", "name", metavar="NAME", help="Format.  [default: by the ending of --out]")
-@click.option("--run", "number", type=int, help="Number of the run in the trace.  [default: 1]")
+@click.option(
+    "--run", "number", type=int, metavar="N", help="Number of the run in the trace.  [default: 1]"
+)
 @click.option(
     "--metric",
     metavar="METRIC",
     help="What the shades of a picture stand for: loss, or a critical path such as comp-imb.  "
     "[default: loss]",
 )
-@click.option(
-    "--top", type=click.IntRange(1), metavar="N", help="Greatest number of nodes of a picture."
-)
+@click.option("--top", type=Whole(1), metavar="N", help="Greatest number of nodes of a picture.")
 @click.option(
     "--table",
     type=click.Choice(["nodes", "edges", "supersteps", "processes"]),
@@ -70,17 +70,21 @@ class _Export(click.Command):
     help="Only these supersteps, counted from 0.  [default: all]",
 )
 @click.option("--machine", metavar="NAME", help="Price losses and costs on this Machine.")
-@click.option(
-    "--speed", metavar="X", help="Speed of a process of the Machine: in flop/s, or as in 0.5x."
-)
+@speed_option
 @click.option("--library", is_flag=True, default=None, help="Show the functions of bsplib too.")
 @click.argument("file", type=TRACE)
 def command(file: Path, out: Path, name: str | None, **options: Any) -> None:
-    """Write the profile of the trace FILE in the format of another tool.
+    r"""Write the call graph of a trace as a picture, as a table or for another tool.
 
-    The format is that of the ending of the output file. A picture of a large call graph
-    shows the nodes that matter most and says what it leaves out. The metrics are loss
-    (seconds lost to imbalance) and the critical paths of bsp report.
+    FILE is a trace. The format is that of the ending of the output file. A picture of a
+    large call graph shows the nodes that matter most and says what it leaves out. The
+    metrics are loss (seconds lost to imbalance) and the critical paths of bsp report.
+
+    \b
+    Examples:
+      bsp export sort.bsp --out sort.svg --metric comp-imb
+      bsp export sort.bsp --out sort.csv --table supersteps
+      bsp export sort.bsp --out sort.trace.json
     """
     from profiler.export.table import check_options, find  # noqa: PLC0415  # imported late
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from bsplib.cli.options import TRACE
+from bsplib.cli.options import TRACE, Real
 from bsplib.experiments.datafile import is_data_file
 
 _NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
@@ -90,7 +90,8 @@ def _settings(
 )
 @click.option(
     "--confidence",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=Real(0, 1, min_open=True, max_open=True),
+    metavar="X",
     default=0.9,
     show_default=True,
     help="Part of the true times that has to be inside the band of a prediction.",
@@ -136,10 +137,7 @@ def command(
     export: Path | None,
     **options: Any,
 ) -> None:
-    """Fit a formula to the measured times in FILE, or learn a program from its traces.
-
-    FILE... can be data files of bsp experiment run, which have a formula for each experiment:
-    that formula is fitted.
+    r"""Fit a formula to measured times, or learn a model of a program from its traces.
 
     FILE is a CSV file whose first line has the names of the columns: variables, such as
     a size N and a number of processes P, and the time. Files of Extra-P can be read, too:
@@ -158,12 +156,21 @@ def command(
     tried. It says if the formula seems wrong, and where a constant of the machine jumps,
     as at the end of a cache.
 
+    FILE... can also be data files of bsp experiment run, which have a formula for each
+    experiment: that formula is fitted.
+
     FILE... can also be traces of one program, of a few sizes and numbers of processes p.
     Then each cost centre gets a closed form of its supersteps and of its h-relation, exact
     where it does not depend on the data, and a formula of its computation. Runs of the
     same size are repeats, and with another --seed other data. What the runs cannot tell is
     refused, and the runs that would settle it are named. --json writes a model that
     bsp predict --fit reads.
+
+    \b
+    Examples:
+      bsp fit times.csv
+      bsp fit times.csv --formula 'f[0] + f[1]*N/P' --at N=2^20,P=64
+      bsp fit --json sort.json sort-*.bsp
     """
     sizes, settings = options.pop("sizes"), options.pop("settings")
     if _are_traces(files):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bsplib.cli.options import TRACE, run_option
+from bsplib.cli.options import TRACE, Whole, library_option, run_option, speed_option
 from bsplib.cli.traces import position_of, read
 from bsplib.errors import UsageError
 from bsplib.machine import known_machines, load_machine
@@ -27,16 +27,17 @@ if TYPE_CHECKING:
     help="Machine to price for; may be given several times.  [default: all that come with "
     "bsplib and have the figures]",
 )
+@speed_option
 @click.option(
-    "--speed",
-    metavar="X",
-    help="Speed of a process of the Machines: in flop/s, or as in 0.5x compared with the run.",
-)
-@click.option(
-    "--top", default=20, show_default=True, type=click.IntRange(1), help="Number of nodes shown."
+    "--top",
+    default=20,
+    show_default=True,
+    type=Whole(1),
+    metavar="N",
+    help="Number of functions and cost centres to show.",
 )
 @run_option
-@click.option("--library", is_flag=True, help="Show the functions of bsplib too.")
+@library_option
 @click.argument("file", type=TRACE)
 def command(
     names: tuple[str, ...],
@@ -46,16 +47,21 @@ def command(
     library: bool,
     file: Path,
 ) -> None:
-    """Price the nodes of the trace FILE on several Machines.
+    r"""Print what the functions of a trace cost on several Machines, side by side.
 
-    A superstep costs max w + h g + l with the g, l and speed of each Machine; the
-    program does not run again. The first column has the rates of the run itself: those
-    of the Machine that was given to the run, or those that fit its communication
-    times best. The sentences below the table say at which g, l or speed another place
-    in the program costs most, or another loss is the greatest.
+    FILE is a trace. A superstep costs max w + h g + l with the g, l and speed of each
+    Machine; the program does not run again. The first column has the rates of the run
+    itself: those of the Machine that was given to the run, or those that fit its
+    communication times best. The sentences below the table say at which g, l or speed
+    another place in the program costs most, or another loss is the greatest.
 
     NAME is a Machine that comes with bsplib, or a .toml file as bsp probe writes it.
     Figures that it lacks can follow its name, as in cray-t3e-mpi:l=1e-5,speed=3e8.
+
+    \b
+    Examples:
+      bsp machines sort.bsp
+      bsp machines --machine here.toml --machine ideal --speed 1x sort.bsp
     """
     from profiler.machines_report import print_machines  # noqa: PLC0415  # imported late
     from profiler.rates import rates_on  # noqa: PLC0415

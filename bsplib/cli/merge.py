@@ -15,7 +15,7 @@ from bsplib.recording.recovery import merge
 @click.option("--out", type=TRACE, required=True, help="Trace file to write.")
 @click.argument("parts", type=FOLDER, nargs=-1, required=True, metavar="PART...")
 def command(out: Path, parts: tuple[Path, ...]) -> None:
-    """Make one trace of the parts that the hosts of a killed run have.
+    r"""Save the trace of a killed run from the parts that several hosts have.
 
     A process that cannot see the folder of the trace keeps its records in a folder
     named bsp-part-RUN-PID among the temporary files of its host until the run ends.
@@ -23,5 +23,9 @@ def command(out: Path, parts: tuple[Path, ...]) -> None:
     all as PART..., with the folder .bsp-records-... beside the trace file if records
     are in it. The trace has the supersteps that all processes had recorded. The
     folders are kept.
+
+    \b
+    Example:
+      bsp merge bsp-part-* --out sort.bsp
     """
     say_written(out, merge(parts, out))

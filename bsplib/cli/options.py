@@ -8,6 +8,19 @@ import click
 
 from bsplib.backends import table as backends
 
+
+class Whole(click.IntRange):
+    """Type of an option that is a whole number; errors call it so."""
+
+    name = "whole number"
+
+
+class Real(click.FloatRange):
+    """Type of an option that is a number; errors call it so."""
+
+    name = "number"
+
+
 TRACE = click.Path(dir_okay=False, path_type=Path)
 """Type of an argument or option that names a file."""
 
@@ -19,15 +32,29 @@ backend_option = click.option(
     type=click.Choice(backends.names()),
     envvar="BSP_BACKEND",
     show_envvar=True,
-    help=backends.summary(),
+    help=f"{backends.summary()}  [default: {backends.DEFAULT}, or what the program says]",
 )
 machine_option = click.option(
     "--machine",
     metavar="NAME",
     envvar="BSP_MACHINE",
     show_envvar=True,
-    help="Machine whose parameters price the communication of virtual processors.",
+    help="Machine whose parameters price the communication of virtual processors: one that comes "
+    "with bsplib, as bsp machines names it, or a .toml file.",
 )
 run_option = click.option(
-    "--run", "number", type=int, help="Number of the run in the trace, from 1.  [default: all runs]"
+    "--run",
+    "number",
+    type=int,
+    metavar="N",
+    help="Number of the run in the trace, from 1.  [default: all runs]",
+)
+speed_option = click.option(
+    "--speed",
+    metavar="X",
+    help="Speed of a process of the Machine: in flop/s, as in 3e8, or compared with the recorded "
+    "run, as in 0.5x.",
+)
+library_option = click.option(
+    "--library", is_flag=True, help="Show the functions of bsplib as nodes, too."
 )

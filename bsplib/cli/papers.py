@@ -8,6 +8,7 @@ import click
 
 from bsplib.cli.options import TRACE
 from bsplib.own_packages import prefer_own
+from bsplib.recording.output_file import obstacle
 
 
 @click.command("papers")
@@ -23,7 +24,16 @@ from bsplib.own_packages import prefer_own
 def command(
     everything: bool, html: Path | None, as_json: Path | None, markdown: Path | None
 ) -> None:
-    """Compute numbers of the five papers, and print them beside print."""
+    r"""Compute numbers of five papers, and print them beside those in print.
+
+    \b
+    Examples:
+      bsp papers
+      bsp papers --full --html papers.html
+    """
+    for path in (html, as_json, markdown):
+        if path is not None and (reason := obstacle(path.absolute())):
+            raise click.ClickException(f"papers: {reason}")
     prefer_own("apps")
     from apps.papers.session import run  # noqa: PLC0415  # imported late
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bsplib.cli.fit import values_of
-from bsplib.cli.options import TRACE, run_option
+from bsplib.cli.options import TRACE, Real, Whole, run_option, speed_option
 from bsplib.cli.traces import position_of, read
 from bsplib.machine import load_machine
 
@@ -20,16 +20,12 @@ if TYPE_CHECKING:
 @click.option(
     "--machine", metavar="NAME", help="Machine to predict for.  [default: that of the run]"
 )
-@click.option(
-    "--speed",
-    metavar="X",
-    help="Speed of a process of the Machine: in flop/s, or as in 0.5x compared with the run.",
-)
+@speed_option
 @click.option(
     "--l",
     "latency_s",
     metavar="SECONDS",
-    type=click.FloatRange(0, 1),
+    type=Real(0, 1),
     help="Latency l of the Machine: the time to end a superstep.",
 )
 @click.option("--pattern", metavar="NAME", help="Use g and L of this pattern; see above.")
@@ -48,7 +44,11 @@ if TYPE_CHECKING:
     help="Predict a run that nobody made, by a model that bsp fit wrote.",
 )
 @click.option(
-    "-n", "--nprocs", type=click.IntRange(1, 2**20), help="With --fit: number of processes."
+    "-n",
+    "--nprocs",
+    type=Whole(1, 2**20),
+    metavar="N",
+    help="With --fit: number of processes.",
 )
 @click.option(
     "--set",
@@ -72,11 +72,11 @@ def command(
     model: Path | None,
     **of_model: Any,
 ) -> None:
-    """Predict how long the run in the trace FILE would take on a Machine.
+    r"""Predict how long a recorded run takes on another Machine.
 
-    The trace is replayed under the cost models BSP, BSPWB, MPM and OBSP*. The table
-    shows the total beside the measured time, and the part of it that each function and
-    cost centre has on the path that determines the total.
+    FILE is a trace. It is replayed under the cost models BSP, BSPWB, MPM and OBSP*. The
+    table shows the total beside the measured time, and the part of it that each
+    function and cost centre has on the path that determines the total.
 
     A Machine is the set of parameters of a computer. NAME is one that comes with
     bsplib, or a .toml file as bsp probe writes it. Figures that it lacks can be given
@@ -91,6 +91,12 @@ def command(
     learnt from small runs of the program. The output has the time under BSP, the speedup,
     the number of processes from which more do not help, the cost centre that causes it,
     and the critical path.
+
+    \b
+    Examples:
+      bsp predict --machine here.toml sort.bsp
+      bsp predict --machine ibm-sp2-pvm --speed 0.01x sort.bsp
+      bsp predict --fit sort.json --set n=2^30 -n 256 --machine here.toml
     """
     there = None if machine is None else load_machine(machine)
     if model is not None:

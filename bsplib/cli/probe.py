@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bsplib.backends import table as backends
-from bsplib.cli.options import TRACE
+from bsplib.cli.options import TRACE, Whole
 from bsplib.running.options import BackendName
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 @click.option(
     "-n",
     "--nprocs",
-    type=click.IntRange(min=2),
+    type=Whole(min=2),
+    metavar="N",
     help="Number of processes for which g and l hold; 1, 2 and this number are measured.  "
     "[default: the number of cores; then twice as many are measured, too]",
 )
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 def command(
     nprocs: int | None, backend: BackendName, name: str | None, out: Path | None, plot: Path | None
 ) -> None:
-    """Measure this computer and write its parameters to a Machine file.
+    r"""Measure this computer, and write its parameters to a Machine file.
 
     A Machine is the set of parameters of a computer. For several numbers of processes
     this command measures an empty sync, the cost of small puts, six patterns of
@@ -55,6 +56,11 @@ def command(
     With --backend mpi on several hosts, it measures g and l between the hosts and
     inside them instead. Every --machine option takes the file:
     bsp predict --machine FILE.toml. It needs no other option for traces of this host.
+
+    \b
+    Examples:
+      bsp probe --out here.toml
+      bsp probe --backend mpi -n 16 --name cluster
     """
     from rich.console import Console  # noqa: PLC0415  # imported late
 

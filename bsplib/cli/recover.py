@@ -18,12 +18,16 @@ from bsplib.visible import visible
 )
 @click.argument("folder", type=FOLDER)
 def command(out: Path | None, folder: Path) -> None:
-    """Save the trace of a run that was killed.
+    r"""Save the trace of a run that was killed.
 
     While a program runs with --profile, its records are kept in a folder named
     .bsp-records-... beside the trace file. If the program is killed, the folder
     remains; give it as FOLDER. The trace has the supersteps that all processes had
     recorded. FOLDER is removed afterwards.
+
+    \b
+    Example:
+      bsp recover .bsp-records-x1y2z3
     """
     target, run = rescue(folder, out)
     say_written(target, run)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from bsplib.cli.options import TRACE, run_option
+from bsplib.cli.options import TRACE, Whole, library_option, run_option, speed_option
 from bsplib.cli.traces import position_of, read, summing_up
 
 _SORTS = ("loss", "cost", "comp", "comm", "idle", "h", "supersteps", "name", "tree")
@@ -21,23 +21,19 @@ _ROWS = 40
 )
 @click.option(
     "--top",
-    type=click.IntRange(0),
+    type=Whole(0),
     metavar="N",
     help=f"Rows to show; 0 shows all.  [default: {_ROWS}; all with --json]",
 )
-@click.option(
-    "--depth", type=click.IntRange(0), metavar="N", help="Show nodes up to N calls below main."
-)
+@click.option("--depth", type=Whole(0), metavar="N", help="Show nodes up to N calls below main.")
 @click.option("--node", metavar="NAME", help="Show this node with its callers and callees.")
 @click.option(
     "--path", default="loss", show_default=True, metavar="NAME", help="Critical path to mark."
 )
 @click.option("--machine", metavar="NAME", help="Price costs and losses on this Machine.")
-@click.option(
-    "--speed", metavar="X", help="Speed of a process of the Machine: in flop/s, or as in 0.5x."
-)
+@speed_option
 @run_option
-@click.option("--library", is_flag=True, help="Show the functions of bsplib too.")
+@library_option
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @click.argument("file", type=TRACE)
 def command(  # noqa: PLR0913, PLR0917  # each is an option
@@ -53,7 +49,7 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     as_json: bool,
     file: Path,
 ) -> None:
-    """Print what a run lost, and its call graph as a table.
+    r"""Print what a run lost and where, and its call graph as a table.
 
     FILE is a trace. First come at most five sentences: how many seconds the processes
     waited, for whom, and where. Then there is a row for each function and cost centre, a
@@ -74,6 +70,13 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     --sort comp, comm, idle and h order by the greatest maximum, tree by calls. NAME of
     a node is its name, a part of it, or FILE:LINE. NAME of a Machine is one that comes
     with bsplib, or a .toml file as bsp probe writes it.
+
+    \b
+    Examples:
+      bsp report sort.bsp
+      bsp report --path comp-imb --top 10 sort.bsp
+      bsp report --node merge sort.bsp
+      bsp report --machine ibm-sp2-pvm --speed 0.01x sort.bsp
     """
     from profiler.critical import VIEWS  # noqa: PLC0415  # imported late
     from profiler.profile import Profile  # noqa: PLC0415

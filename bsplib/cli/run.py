@@ -14,7 +14,7 @@ import click
 
 from bsplib.backends import table as backends
 from bsplib.backends.launching import Times
-from bsplib.cli.options import TRACE, backend_option, machine_option
+from bsplib.cli.options import TRACE, Real, Whole, backend_option, machine_option
 from bsplib.errors import BspError, UsageError
 from bsplib.experiments.comments import run_file
 from bsplib.experiments.runs import measured
@@ -40,10 +40,11 @@ def _existing(context: click.Context, parameter: click.Parameter, script: str) -
 @click.option(
     "-n",
     "--nprocs",
-    type=click.IntRange(1),
+    type=Whole(1),
     envvar="BSP_NPROCS",
     show_envvar=True,
-    help="Number of processes.",
+    metavar="N",
+    help="Number of processes.  [default: what SCRIPT says, or the cores of this computer]",
 )
 @backend_option
 @click.option(
@@ -51,7 +52,7 @@ def _existing(context: click.Context, parameter: click.Parameter, script: str) -
     type=TRACE,
     envvar="BSP_PROFILE",
     show_envvar=True,
-    help="Record the run in this trace file.",
+    help="Record all runs of SCRIPT in this trace file.",
 )
 @machine_option
 @click.option(
@@ -59,7 +60,8 @@ def _existing(context: click.Context, parameter: click.Parameter, script: str) -
     is_flag=True,
     envvar="BSP_CHECK",
     show_envvar=True,
-    help="Report transfers that overlap and arrays that change before the sync.",
+    help="Report what is legal but probably a mistake: transfers that overlap, arrays that change "
+    "before the sync, messages that nobody reads.",
 )
 @click.option(
     "--mpiexec",
@@ -70,16 +72,16 @@ def _existing(context: click.Context, parameter: click.Parameter, script: str) -
 )
 @click.option(
     "--timeout",
-    type=float,
+    type=Real(0, min_open=True),
     metavar="SECONDS",
     envvar="BSP_TIMEOUT",
     show_envvar=True,
-    help="End a run that takes longer.",
+    help="End a run that takes longer, and say where its processes were.  [default: no limit]",
 )
 @click.option(
     "--debug",
     "debugged",
-    type=click.IntRange(0),
+    type=Whole(0),
     metavar="PID",
     help="Let breakpoint() in process PID stop in this terminal; others pass theirs by.",
 )
@@ -124,15 +126,23 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     script: str,
     arguments: tuple[str, ...],
 ) -> None:
-    r"""Run SCRIPT, a Python file that calls bsplib.run, with ARGUMENTS.
+    r"""Run a script on real processes, on virtual processors or on a cluster.
 
-    The options override the arguments that the script gives to bsplib.run; so do the
+    SCRIPT is a Python file that calls bsplib.run; it gets ARGUMENTS. The options
+    replace the arguments that the script gives to bsplib.run and bsplib.Pool; so do the
     environment variables named below, where an option is not given. Each line that a
     process prints begins with its pid. With --backend sim, the virtual time of
     the run and the total computation of all processes are printed at the end.
 
     While it runs, Ctrl-\ (SIGQUIT) prints where every process is: its superstep, its line of the
     program, and whether it waits or computes. The run goes on.
+
+    \b
+    Examples:
+      bsp run -n 4 sort.py 1000000
+      bsp run --profile sort.bsp sort.py
+      bsp run --backend sim -n 512 --machine ibm-sp2-pvm sort.py
+      bsp run --backend mpi -n 64 --mpiexec 'srun --mpi=pmix' sort.py
     """
     launch.overrides.nprocs = nprocs
     launch.overrides.backend = backend
@@ -192,7 +202,10 @@ def _file_of(module: str) -> str:
         if spec is not None and spec.submodule_search_locations is not None:
             spec = importlib.util.find_spec(f"{module}.__main__")
     except (ImportError, ValueError) as error:
-        raise click.ClickException(f"{module!r} is no module that can be run: {error}") from None
+        raise click.ClickException(
+            f"{module!r} is no module that can be run: {error}; name it as in an import, without "
+            f".py"
+        ) from None
     if spec is None or spec.origin is None:
         raise click.ClickException(
             f"there is no module {module!r} that can be run; name it as in an import, without .py, "

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from bsplib.cli.options import FOLDER, TRACE, backend_option, machine_option
+from bsplib.cli.options import FOLDER, TRACE, Whole, backend_option, machine_option
 
 
 @click.command("tune")
@@ -19,26 +19,34 @@ from bsplib.cli.options import FOLDER, TRACE, backend_option, machine_option
     help="Integer option of APP and its values from A to B: all (A:B), with step K "
     "(A:B:+K), or each K times the one before (A:B:xK).",
 )
-@click.option("-n", "--nprocs", type=click.IntRange(1), help="Number of processes.")
+@click.option(
+    "-n",
+    "--nprocs",
+    type=Whole(1),
+    metavar="N",
+    help="Number of processes.  [default: what APP says]",
+)
 @backend_option
 @machine_option
 @click.option(
     "--repeats",
-    type=click.IntRange(1),
+    type=Whole(1),
+    metavar="N",
     help="Runs with each value and seed; the fastest of them counts.  [default: 3, or 1 with "
     "several seeds]",
 )
 @click.option(
     "--seeds",
-    type=click.IntRange(1),
+    type=Whole(1),
+    metavar="N",
     help="Number of seeds, which are given to APP by --seed.  [default: 5 where APP has it]",
 )
-@click.option("--keep", type=FOLDER, help="Keep the traces in this folder.")
+@click.option("--keep", type=FOLDER, metavar="FOLDER", help="Keep the traces in this folder.")
 @click.option("--plot", type=TRACE, help="Plot the costs over the values into this file.")
 @click.argument("app")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def command(sweep: str, plot: Path | None, app: str, **options: Any) -> None:
-    """Find the best value of a parameter of APP.
+    r"""Find the best value of a parameter of a program.
 
     APP is a module or a file with a click command named "command", such as
     apps.sorting.sample_sort; ARGUMENTS, after --, are further options of APP. It is run and
@@ -49,6 +57,11 @@ def command(sweep: str, plot: Path | None, app: str, **options: Any) -> None:
     each Machine that comes with bsplib, where a superstep costs max w + g h + l. With
     several seeds it shows how much of the balance is chance. Virtual processors have the
     Machine shared-memory if none is named, on which an h-relation has a price.
+
+    \b
+    Examples:
+      bsp tune --parameter oversampling=4:4096:x2 apps.sorting.sample_sort
+      bsp tune --parameter block=1:64:x2 --backend sim -n 16 steps.py -- --seed 3
     """
     from profiler.tune.session import tune_and_print  # noqa: PLC0415  # imported late
 

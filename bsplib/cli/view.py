@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from bsplib.cli.fit import values_of
-from bsplib.cli.options import TRACE
+from bsplib.cli.options import TRACE, Whole, library_option
 from bsplib.cli.traces import read, summing_up
 from bsplib.machine import load_machine
 
@@ -21,10 +21,16 @@ from bsplib.machine import load_machine
     "and start no server.",
 )
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="Port of the server; 0: a free one."
+    "--port",
+    type=Whole(0, 65535),
+    default=0,
+    metavar="N",
+    help="Port of the server.  [default: a free one]",
 )
-@click.option("--browser/--no-browser", default=True, help="Whether to open a browser.")
-@click.option("--library", is_flag=True, help="Show the functions of bsplib too.")
+@click.option(
+    "--browser/--no-browser", default=True, help="Open a browser, or only print the address."
+)
+@library_option
 @click.option(
     "--compare",
     "before",
@@ -41,7 +47,11 @@ from bsplib.machine import load_machine
 )
 @click.option("--machine", metavar="NAME", help="With --fit: Machine to predict for.")
 @click.option(
-    "-n", "--nprocs", type=click.IntRange(1, 2**20), help="With --fit: number of processes."
+    "-n",
+    "--nprocs",
+    type=Whole(1, 2**20),
+    metavar="N",
+    help="With --fit: number of processes.",
 )
 @click.option(
     "--set",
@@ -62,15 +72,22 @@ def command(
     files: tuple[Path, ...],
     **of_model: Any,
 ) -> None:
-    """Show the shaded call graph of the trace FILE in the browser.
+    r"""Show the shaded call graph of a trace in the browser.
 
-    Of several traces, the page shows the first, and the others can be chosen. If FILE is a
-    folder, the traces in it (*.bsp) can be chosen in the page, also those that come there
-    later.
+    FILE is a trace. Of several traces, the page shows the first, and the others can be
+    chosen. If FILE is a folder, the traces in it (*.bsp) can be chosen in the page,
+    also those that come there later.
 
     With --fit, the page shows the call graph of a run that nobody made. Sliders choose the
     sizes and the number of processes, and the header the Machine. The boxes are shaded by the
     time that is lost on the way from the processes of the runs: the darkest one hurts first.
+
+    \b
+    Examples:
+      bsp view sort.bsp
+      bsp view --html sort.html sort.bsp
+      bsp view --compare before.bsp after.bsp
+      bsp view --fit sort.json --set n=2^30 -n 256
     """
     if model is not None:
         if files or before is not None or library:

@@ -95,7 +95,8 @@ def _read_csv(
         raise TimingsError(f"{source}: two columns have the same name in {', '.join(names)}")
     if time not in names:
         raise TimingsError(
-            f"{source} has no column {time!r} with times; name one with --time: {', '.join(names)}"
+            f"{source} has no column {time!r} with times; name another by --time: "
+            f"{', '.join(names)}"
         )
     wanted = [name for name in names if name != time] if by is None else list(by)
     _need(wanted, names, source)

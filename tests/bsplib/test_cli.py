@@ -412,7 +412,7 @@ def test_environment_variables_stand_for_options_that_are_not_given(bsp, program
     assert "BSP_NPROCS" in bsp("run", "--help").stdout
     done = bsp("run", program)
     assert done.returncode == 2
-    assert "'many' is not a valid integer range" in done.stderr
+    assert "'many' is not a valid whole number" in done.stderr
 
 
 def test_the_shell_can_complete_commands(bsp, monkeypatch):

@@ -89,7 +89,10 @@ def test_a_name_that_cannot_stand_in_a_formula_is_changed(tmp_path):
     ("text", "words"),
     [
         ("", "is empty"),
-        ("N,t\n1,2\n", r"has no column 'time' with times; name one with --time: N, t"),
+        (
+            "N,t\n1,2\n",
+            r"has no column 'time' with times; name another by --time: N, t",
+        ),
         ("N,time\n", "there are no measurements"),
         ("N,time\n1,0\n2,0\n", "no time time is greater than 0, so there is nothing to fit"),
         ("N,time\n1,3\n2,0\n", r"time is 0 at N = 2, .*; leave such rows out"),
@@ -359,7 +362,10 @@ def test_json_on_the_standard_output_is_alone_there(csv_file):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--time", "x"], "has no column 'x' with times; name one with --time: N, P, t"),
+        (
+            ["--time", "x"],
+            "has no column 'x' with times; name another by --time: N, P, t",
+        ),
         (["--time", "t", "--by", "M"], "has no column 'M'; it has N, P, t"),
         (["--time", "t", "--formula", "f[0]*M"], "M has no value"),
         (["--time", "t", "--at", "N"], "'N' is no value of a variable: write it as N=2^20"),
