@@ -183,6 +183,7 @@ html_theme = "furo"
 html_title = "bsplib"
 html_show_sphinx = False
 html_copy_source = False
+html_show_search_summary = False  # a browser does not fetch pages of a folder
 html_theme_options = {"footer_icons": []}
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
