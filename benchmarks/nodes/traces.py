@@ -8,6 +8,8 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,6 +62,28 @@ def record(cell: Cell, folder: Path) -> None:
     if each := settings.get("memory_for_each"):
         arguments += ["--memory", str(each * cell.processes)]
     run_program([*settings["run"], *arguments], _VIRTUAL["backend"], path)
+
+
+def record_real(program: str, size: int, condition: str, path: Path) -> None:
+    """Record a run of real processes, unless its trace exists.
+
+    Args:
+        program: its name in ``held_out.toml``.
+        size: number of elements.
+        condition: name of the environment of the run.
+        path: file of the trace.
+    """
+    if path.exists():
+        return
+    settings = HELD_OUT["real"]
+    line = [*settings["programs"][program], "--size", str(size)]
+    line += ["--nprocs", str(settings["processes"]), "--backend", settings["backend"]]
+    subprocess.run(  # our own programs
+        [sys.executable, "-m", *line, "--profile", str(path)],
+        env=os.environ | settings["environment"] | settings["conditions"][condition],
+        check=True,
+        capture_output=True,
+    )
 
 
 def run_program(line: list[str], backend: str, path: Path) -> None:

@@ -388,13 +388,18 @@ def _meta(task: Task, setting: Setting) -> dict[str, Any]:
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "host": platform.node(),
         "cores": cores,
-        "cpu_measured": not is_virtual and setting.nprocs > cores,
+        "cpu_measured": not is_virtual and (setting.nprocs > cores or _wants_cpu_time()),
         "system": platform.platform(),
         "python": platform.python_version(),
         "numpy": np.__version__,
         "bsplib": __version__,
         "core": core.BUILD,
     }
+
+
+def _wants_cpu_time() -> bool:
+    """Tell whether the user says that other programs use the cores, too."""
+    return os.environ.get("BSP_CPU_TIME", "0") not in ("", "0")
 
 
 def _program() -> str:

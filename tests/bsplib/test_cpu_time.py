@@ -65,6 +65,13 @@ def test_cpu_time_is_not_measured_where_each_process_has_a_core(record):
     assert run.meta["cpu_measured"] is False
 
 
+def test_cpu_time_is_measured_on_request_where_other_programs_use_the_cores(record, monkeypatch):
+    monkeypatch.setenv("BSP_CPU_TIME", "1")
+    run = record(equal_work, nprocs=1)
+    assert (run.records["cpu"] != NO_CPU).all()
+    assert run.meta["cpu_measured"] is True
+
+
 @pytest.mark.usefixtures("one_core")
 def test_virtual_processors_have_no_cpu_time(record):
     run = record(lambda bsp: bsp.sync(), backend="sim")

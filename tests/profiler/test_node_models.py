@@ -24,6 +24,8 @@ from profiler.models.nodes import (
 )
 from profiler.models.nodes.document import document
 from profiler.models.nodes.settle import words
+from profiler.models.nodes.work import supported, work_terms
+from tests.made_runs import RunMaker, frame
 
 SIZES, PROCESSES = (64, 256, 1024), (2, 4, 8, 16)
 TERMS = ("chains", 0, "laws", "h", "pieces", 0, "forms", 0, "terms")
@@ -237,6 +239,40 @@ def test_repeats_count_with_their_least_computation(record):
     (each,) = [each for each in model.chains if model.nodes[each.chain[-1]].sync == "sync"]
     assert model.runs == 12
     assert model.values([each], "comp", {"n": 2.0, "p": 2.0}).value == pytest.approx(1e-3, rel=1e-6)
+
+
+def test_a_core_lost_in_a_primitive_makes_no_computation_shorter():
+    """2 ms of computation, 1 ms in primitives; in each run one of them waits 50 ms for a core."""
+
+    def run(n, spent_ms, calls_ms):
+        maker = RunMaker(1)
+        maker.step((frame("main", 1, 2),), spent_ms * n / 1e3, calls_ms * n / 1e3)
+        made = maker.run()
+        made.records["cpu"] = round(3e6 * n)
+        return made, {"n": float(n)}, ()
+
+    runs = [run(n, *times) for n in (1, 2, 3, 4) for times in ((2, 51), (52, 1))]
+    model = fit_nodes(runs)
+    (each,) = [each for each in model.chains if model.nodes[each.chain[-1]].sync == "sync"]
+    value = model.values([each], "comp", {"n": 2.0, "p": 1.0}).value
+    assert value == pytest.approx(4e-3, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("grown", "term", "is_used"),
+    [
+        (lambda n: 1e-3 + 1e-9 * n, "n**2", False),
+        (lambda n: 1e-3 + 1e-9 * n, "sqrt(n)", False),
+        (lambda n: 1e-3 + 1e-9 * n, "n*log2(n)", True),
+        (lambda n: 1e-5 + 1e-12 * n**2, "n**2", True),
+        (lambda n: 1e-5 + 1e-12 * n**2, "n**3", False),
+        (lambda n: 1e-16 * n**3, "n**3", True),
+    ],
+)
+def test_a_power_is_used_only_where_the_largest_runs_show_it(grown, term, is_used):
+    n = np.array([2.0**15, 2.0**16, 2.0**17, 2.0**18])
+    terms = supported(work_terms({"n": n}), {"n": n}, grown(n), few=True)
+    assert (term in terms) is is_used
 
 
 def test_a_superstep_that_ends_at_two_places_counts_once_in_the_time(record):

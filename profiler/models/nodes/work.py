@@ -7,6 +7,7 @@ are chosen as :mod:`profiler.models.nodes.spread` chooses.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from profiler.models.nodes.forms import ZERO, Form
 from profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Reach
 from profiler.models.nodes.settle import more_values
 from profiler.models.nodes.spread import LEAST, fit_terms
+from profiler.models.nodes.terms import column
 from profiler.models.nodes.values import PROCESSES
 
 if TYPE_CHECKING:
@@ -57,6 +59,9 @@ _OF_PROCESSES = (
 )
 _MOST_TERMS = 3
 _ENOUGH = 6
+_PROPORTIONAL = 1.3
+"""Greatest power with which a size times its logarithm grows among usual sizes."""
+_NEAR = 0.2
 _FOR_EACH_TERM = 3
 """So many points are needed for each term beyond the first."""
 
@@ -75,9 +80,10 @@ def fit_work(values: Values, seconds: Vector, varied: Values) -> Law:
     if used.sum() < LEAST:
         return _of_few(values, seconds)
     inside = {name: array[used] for name, array in varied.items()}
-    terms = work_terms(inside)
+    few = int(used.sum()) < _ENOUGH
+    terms = supported(work_terms(inside), inside, seconds[used], few=few)
     most = min(_MOST_TERMS, 1 + (int(used.sum()) - 1) // _FOR_EACH_TERM)
-    subsets = _together(len(terms), most, few=int(used.sum()) < _ENOUGH)
+    subsets = _together(len(terms), most, few=few)
     found = fit_terms(
         inside, seconds[used], terms, subsets, np.zeros(int(used.sum())), simpler=True
     )
@@ -101,6 +107,56 @@ def _together(count: int, most: int, *, few: bool) -> list[NDArray[np.intp]]:
             [chosen for chosen in some if len(chosen) == 1 or chosen[0] == 0] for some in found[:2]
         ]
     return [np.array(some, np.intp) for some in found if some]
+
+
+def supported(
+    terms: Mapping[str, int], values: Values, seconds: Vector, *, few: bool
+) -> dict[str, int]:
+    """Return the terms that the growth between the largest runs allows.
+
+    A power that is hardly seen among small runs rules everything in large ones. So a term that
+    grows faster than a size times its logarithm is only used where the measured growth is nearer
+    to it than to a proportional one; and with few runs one that grows slower is not used, since
+    a constant beside a proportional term looks the same.
+
+    Args:
+        terms: terms with their weights.
+        values: the variables that vary.
+        seconds: computation at each point; greater than 0.
+        few: there are few points.
+    """
+    kept = dict(terms)
+    for size in (name for name in values if name != PROCESSES):
+        pairs = _largest_pairs(values, size)
+        if not pairs:
+            continue
+        grown = float(np.median([_exponent(values[size], seconds, *pair) for pair in pairs]))
+        for text in terms:
+            own = _exponent(values[size], column(text, values, rounded=True), *pairs[-1])
+            if (own > _PROPORTIONAL and grown < (own + 1) / 2) or (few and 0 < own < 1 - _NEAR):
+                kept.pop(text, None)
+    return kept
+
+
+def _largest_pairs(values: Values, size: str) -> list[tuple[int, int]]:
+    """Return the two points with the greatest size, for each choice of the other variables."""
+    others = [values[name].tolist() for name in values if name != size]
+    rests = list(zip(*others, strict=True)) if others else [()] * len(values[size])
+    groups: dict[tuple[float, ...], list[int]] = {}
+    for place in np.argsort(values[size], kind="stable").tolist():
+        groups.setdefault(rests[place], []).append(place)
+    return [
+        (places[-2], places[-1])
+        for places in groups.values()
+        if len(places) > 1 and 0 < values[size][places[-2]] < values[size][places[-1]]
+    ]
+
+
+def _exponent(size: Vector, grown: Vector, before: int, after: int) -> float:
+    """Return the power of a size with which something grows from one point to another."""
+    if grown[before] <= 0 or grown[after] <= 0:
+        return 0.0
+    return math.log(grown[after] / grown[before]) / math.log(size[after] / size[before])
 
 
 def _of_few(values: Values, seconds: Vector) -> Law:
