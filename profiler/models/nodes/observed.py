@@ -121,7 +121,8 @@ def _least_work(arranged: Sequence[_Arranged]) -> NDArray[np.float64]:
         np.where(each.cpu < 0, each.w, np.minimum(each.spent, np.maximum(each.cpu - calls, each.w)))
         for each in arranged
     ]
-    return np.minimum.reduce(every)
+    least: NDArray[np.float64] = np.minimum.reduce(every)
+    return least
 
 
 def _least(found: Sequence[dict[Chain, Quantities]]) -> dict[Chain, Quantities]:
