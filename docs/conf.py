@@ -170,11 +170,35 @@ def separate_sections(
             lines.insert(number, "")
 
 
+_written: dict[str, list[str]] = {}
+"""Docstrings of attributes, by name."""
+
+
+def remember_attribute(
+    _: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
+) -> None:
+    """Keep the docstring of an attribute: napoleon takes what precedes a colon for a type."""
+    del obj, options
+    if what == "attribute":
+        _written[name] = list(lines)
+
+
+def restore_attribute(
+    _: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
+) -> None:
+    """Show the docstring of an attribute as it is written."""
+    del what, obj, options
+    if name in _written:
+        lines[:] = _written.pop(name)
+
+
 def setup(app: Sphinx) -> None:
     """Connect the functions of this file."""
     app.add_lexer("ipython", PythonLexer)  # of cells of notebooks, where IPython is not installed
     app.connect("source-read", read_page)
     app.connect("autodoc-process-docstring", separate_sections, priority=400)
+    app.connect("autodoc-process-docstring", remember_attribute, priority=400)
+    app.connect("autodoc-process-docstring", restore_attribute, priority=600)
 
 
 # -- the site -----------------------------------------------------------------------------------
