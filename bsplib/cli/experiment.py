@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import click
@@ -14,11 +15,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from bsplib.backends import table as backends
 from bsplib.cli.listing import Listing
 from bsplib.cli.options import TRACE, Real, Whole, backend_option, machine_option
 from bsplib.cli.run import data_file_of, enter, put_first
 from bsplib.errors import BspError, UsageError
 from bsplib.experiments import datafile
+from bsplib.experiments.counters import COUNTERS, reason_against
 from bsplib.experiments.grid import Number, combinations, read_counts, read_setting
 from bsplib.experiments.runs import SEED, Sweep, Turn, run_all, turns
 from bsplib.machine import load_machine
@@ -42,7 +45,7 @@ def command() -> None:
     \b
     Examples:
       bsp experiment run --cll -n 1:16:x2 --set N=1024:65536:x2 sort.py
-      bsp experiment show sort.py.experiments.jsonl
+      bsp experiment show sort.experiments.jsonl
     """
 
 
@@ -78,6 +81,12 @@ def command() -> None:
     help="Number of seeds: --set seed=0, 1 and so on.",
 )
 @click.option("--out", type=TRACE, help="Data file to add to.  [default: SCRIPT.experiments.jsonl]")
+@click.option(
+    "--counters",
+    default="",
+    metavar="NAMES",
+    help=f"Counters of the processor for each block, with commas: {', '.join(COUNTERS)}.",
+)
 @click.option("--cll", is_flag=True, help="Comments such as '#cll f f[0]+f[1]*N' mark blocks.")
 @backend_option
 @machine_option
@@ -96,6 +105,7 @@ def run(  # noqa: PLR0913, PLR0917  # each is an option
     repeats: int,
     seeds: int | None,
     out: Path | None,
+    counters: str,
     cll: bool,
     backend: str | None,
     machine: str | None,
@@ -123,7 +133,12 @@ def run(  # noqa: PLR0913, PLR0917  # each is an option
     if seeds is not None:
         known[SEED] = tuple(range(seeds))
     prices = None if machine is None else load_machine(machine)
-    overrides = {"backend": backend, "machine": prices, "timeout": check_timeout(timeout)}
+    overrides = {
+        "backend": backend,
+        "machine": prices,
+        "timeout": check_timeout(timeout),
+        "counters": _counters(counters, backend),
+    }
     if backend is not None:
         for nprocs in counts:
             choose(backend=backend, nprocs=nprocs, machine=prices)
@@ -139,6 +154,20 @@ def run(  # noqa: PLR0913, PLR0917  # each is an option
         click.echo(f"{there} of {len(wanted)} executions were in {target} already", err=True)
     show_table(target)
     click.echo(f"bsp fit {target}")
+
+
+def _counters(text: str, backend: str | None) -> tuple[str, ...]:
+    """Return the counters that work here; say in one sentence which do not, and why."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in COUNTERS:
+            raise UsageError(f"--counters: there is no {name!r}; choose from {', '.join(COUNTERS)}")
+    if names and backend is not None and backends.find(backend).is_virtual:
+        raise UsageError("--counters: virtual processors share the counters of one thread")
+    against = {name: reason for name in names if (reason := reason_against(name))}
+    for name, reason in against.items():
+        click.echo(f"--counters: {name} is not counted: {reason}", err=True)
+    return tuple(name for name in names if name not in against)
 
 
 def _run_all(sweep: Sweep, wanted: Sequence[Turn], path: Path) -> int:
@@ -218,7 +247,8 @@ def show_table(path: Path) -> None:
 def _table(experiment: datafile.Experiment) -> Table:
     """Return a table with a row for each point: its least and median time, and the balance."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for name in (*experiment.values, "passages", "least time", "median", "avg/max"):
+    counted = _counted(experiment)
+    for name in (*experiment.values, "passages", "least time", "median", "avg/max", *counted):
         table.add_column(Text(visible(name)), justify="right")
     points: dict[tuple[Number, ...], list[datafile.Row]] = {}
     for row in experiment.rows:
@@ -232,5 +262,24 @@ def _table(experiment: datafile.Experiment) -> Table:
             str(len(rows)),
             *(f"{row['value']:.4g} s" for row in (best, median)),
             f"{balance:.0%}",
+            *(f"{max(of(best)):.5g}" for of in counted.values()),
         )
     return table
+
+
+def _counted(
+    experiment: datafile.Experiment,
+) -> dict[str, Callable[[datafile.Row], Sequence[float]]]:
+    """Return the h-relation and the counters that all passages have, by title."""
+    found: dict[str, Callable[[datafile.Row], Sequence[float]]] = {}
+    if all("h" in row for row in experiment.rows):
+        found["h in bytes"] = lambda row: row["h"]
+    for name in experiment.rows[0].get("counted", {}):
+        if all(name in row.get("counted", {}) for row in experiment.rows):
+            found[name] = partial(_of_counter, name)
+    return found
+
+
+def _of_counter(name: str, row: datafile.Row) -> Sequence[float]:
+    values: Sequence[float] = row["counted"][name]
+    return values

@@ -56,8 +56,8 @@ def _settings(
 @click.option(
     "--time",
     metavar="NAME",
-    help="Column with the times; in a file of Extra-P the metric.  [default: time, or the only "
-    "metric]",
+    help="Column with the times; in a file of Extra-P the metric; of experiments h (in bytes, if "
+    "they were recorded) or a counter.  [default: time, or the only metric]",
 )
 @click.option(
     "--by",
@@ -200,8 +200,7 @@ def _fit_experiments(
         fit_experiments_and_print,
     )
 
-    if options.pop("time") is not None:
-        raise click.UsageError("--time is for tables of times, not for experiments")
+    options["time"] = options["time"] or "time"
     name = options.pop("region")
     fit_experiments_and_print(files, formula, Outputs(*outputs), name=name, **options)
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from bsplib.errors import UsageError
+from bsplib.experiments.counters import Counters
 from bsplib.experiments.formula import FormulaError, read_formula
 
 MEASURED = ("P", "pid")
@@ -37,6 +38,8 @@ class Sample(NamedTuple):
     ended_s: float
     supersteps: int
     """Supersteps of the group that ended inside."""
+    counted: dict[str, float]
+    """What each counter counted."""
 
     @property
     def seconds(self) -> float:
@@ -45,13 +48,25 @@ class Sample(NamedTuple):
 
 
 class Samples:
-    """What one process measures in a run."""
+    """What one process measures in a run.
 
-    def __init__(self) -> None:
+    Args:
+        counters: names of counters to be read at both ends of each block.
+    """
+
+    def __init__(self, counters: Sequence[str] = ()) -> None:
+        self.counters: Counters | None = Counters(counters) if counters else None
+        """None once the run has ended."""
         self.kept: list[Sample] = []
         self.dropped = 0
         """Samples beyond the greatest number."""
         self._passed: Counter[tuple[str, Sequence[int]]] = Counter()
+
+    def close(self) -> None:
+        """Close the counters."""
+        if self.counters is not None:
+            self.counters.close()
+            self.counters = None
 
     def entry(self, name: str, members: Sequence[int]) -> int:
         """Count a passage of a block; return how many there were before."""
@@ -112,12 +127,16 @@ class Block:
     def __enter__(self) -> None:
         self._entry = self._samples.entry(self._what[0], self._members)
         self._first = self._group._superstep
+        counters = self._samples.counters
+        self._counted = {} if counters is None else counters.read()
         self._began_s = self._group.time()
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
             return
         ended_s = self._group.time()
+        counters = self._samples.counters
+        counted = {} if counters is None else counters.read()
         self._samples.add(
             Sample(
                 *self._what,
@@ -127,6 +146,7 @@ class Block:
                 self._began_s,
                 ended_s,
                 self._group._superstep - self._first,
+                {each: value - self._counted[each] for each, value in counted.items()},
             )
         )
 

@@ -12,8 +12,10 @@ pids        processes that passed the block with these values, by their number i
 times       their times in seconds
 supersteps  number of supersteps of the group that ended inside
 entry       how often the group had passed the block before in this run
-h           bytes of the h-relations inside, the sum of the greatest of each; where the run was
-            recorded
+h           for each of these processes the bytes of the h-relations inside: the sum over the
+            supersteps of what it sent or received, whichever is more; where the run was recorded
+counted     by name of a counter, what it counted on each of these processes; where counters
+            were asked for
 run         ``id`` and ``of`` (number of lines of that id: fewer are an execution that was cut
             short), ``nprocs``, ``backend``, ``machine``, ``program``, ``host``, ``set`` (values
             that the sweep gave), ``repeat``, ``number`` (of the run in the execution)
@@ -56,35 +58,49 @@ class Experiment:
     rows: list[Row]
 
 
-def rows_of(samples: Sequence[Samples], run: Mapping[str, Any]) -> list[Row]:
+def rows_of(
+    samples: Sequence[Samples],
+    run: Mapping[str, Any],
+    h: Mapping[tuple[int, int], int] | None = None,
+) -> list[Row]:
     """Return the lines of a run.
 
     Args:
         samples: what each process has measured.
         run: what the lines say of the run.
+        h: bytes of the h-relation by process and position among its samples, where known.
     """
-    together: dict[Hashable, list[tuple[int, Sample]]] = {}
+    together: dict[Hashable, list[tuple[int, int, Sample]]] = {}
     for pid, own in enumerate(samples):
-        for each in own.kept:
+        for number, each in enumerate(own.kept):
             values = tuple(sorted(each.values.items()))
             key = each.name, each.formula, each.members, each.entry, values
-            together.setdefault(key, []).append((pid, each))
-    return [_row(passed, run) for passed in together.values()]
+            together.setdefault(key, []).append((pid, number, each))
+    return [_row(passed, run, h or {}) for passed in together.values()]
 
 
-def _row(passed: Sequence[tuple[int, Sample]], run: Mapping[str, Any]) -> Row:
-    _, first = passed[0]
-    times = [sample.seconds for _, sample in passed]
+def _row(
+    passed: Sequence[tuple[int, int, Sample]],
+    run: Mapping[str, Any],
+    h: Mapping[tuple[int, int], int],
+) -> Row:
+    *_, first = passed[0]
+    several = [sample for *_, sample in passed]
+    times = [sample.seconds for sample in several]
+    counted = {name: [each.counted.get(name, 0) for each in several] for name in first.counted}
+    more = {"h": [h[pid, number] for pid, number, _ in passed]} if h else {}
     return {
         "params": first.values,
         "callpath": first.name,
         "metric": "time",
         "value": max(times),
         "formula": first.formula,
-        "pids": [pid for pid, _ in passed],
+        "pids": [pid for pid, *_ in passed],
         "times": times,
-        "supersteps": max(sample.supersteps for _, sample in passed),
+        "supersteps": max(sample.supersteps for sample in several),
         "entry": first.entry,
+        **more,
+        **({"counted": counted} if counted else {}),
         "run": dict(run),
     }
 

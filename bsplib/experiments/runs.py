@@ -23,6 +23,7 @@ from typing import Any
 from bsplib.errors import UsageError
 from bsplib.experiments import comments, datafile
 from bsplib.experiments.grid import Number
+from bsplib.experiments.recorded import h_of_samples
 from bsplib.running import launch
 from bsplib.running.launch import Measured
 
@@ -74,7 +75,8 @@ def collected(
             "program": found.program,
             "number": next(numbers),
         }
-        rows.extend(datafile.rows_of(found.samples, run))
+        h = None if found.trace is None else h_of_samples(found.trace, found.samples)
+        rows.extend(datafile.rows_of(found.samples, run, h))
         dropped = sum(each.dropped for each in found.samples)
         if dropped:
             print(f"experiments: {dropped} passages were too many and are lost", file=sys.stderr)

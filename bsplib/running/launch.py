@@ -67,6 +67,8 @@ class Overrides:
     """Called with the virtual times of each run."""
     measured: Callable[[Measured], None] | None = None
     """Called with what the blocks of experiments took in each run; None: nothing is measured."""
+    counters: tuple[str, ...] = ()
+    """Counters that are read at both ends of each block."""
     cll: bool = False
     """Comments of the form ``#cll`` make blocks in what processes import."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -282,7 +284,9 @@ def conditions_of(setting: Setting) -> Conditions:
 
 def measuring(conditions: Conditions) -> Conditions:
     """Return the conditions of a task whose experiments are measured if that is wanted now."""
-    return conditions._replace(measures=overrides.measured is not None, cll=overrides.cll)
+    return conditions._replace(
+        measures=overrides.measured is not None, counters=overrides.counters, cll=overrides.cll
+    )
 
 
 def overridden(

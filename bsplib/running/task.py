@@ -40,6 +40,8 @@ class Conditions(NamedTuple):
     """The real process whose ``breakpoint()`` has the terminal; None where all refuse it."""
     measures: bool = False
     """The blocks of experiments are measured."""
+    counters: tuple[str, ...] = ()
+    """Names of the counters that are read at both ends of each block."""
     cll: bool = False
     """Comments of the form ``#cll`` make blocks in modules that are imported."""
 
@@ -95,20 +97,32 @@ def run_task(task: Task, port: Port, made: Group | None = None) -> Returned:
     if port.clock is None:
         while port.now() < port.released:  # where clocks differ, by their error at most
             pass
-    samples = Samples() if conditions.measures else None
+    samples = Samples(conditions.counters) if conditions.measures else None
     terms = Terms(port.released, machine, check, samples)
+    try:
+        return Returned(_run_on_terms(task, port, terms, made, alignment), samples)
+    finally:
+        if samples is not None:
+            samples.close()
+
+
+def _run_on_terms(
+    task: Task, port: Port, terms: Terms, made: Group | None, alignment: Alignment | None
+) -> Any:
+    """Run ``main`` in a group of its own, with records or without, and return its result."""
+    records = task.conditions.records
     if made is not None:
         made._terms = terms
-        return Returned(_run_main(task, made), samples)
+        return _run_main(task, made)
     if records is None:
-        return Returned(_run_main(task, _kind(Group, port)(port, terms)), samples)
+        return _run_main(task, _kind(Group, port)(port, terms))
     with opened(records, port.pid) as folder, closing(Spool(folder, port.pid)) as spool:
         if alignment is not None:
             spool.define_host(Host(alignment.host, alignment.bound_ns, own_cores()))
         result = _run_main(task, _recorded_group(task, spool, port, terms))
         if alignment is not None:
             spool.define_host(_host_at_end(port, alignment))
-        return Returned(result, samples)
+        return result
 
 
 def _host_at_end(port: Port, before: Alignment) -> Host:

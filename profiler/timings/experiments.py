@@ -38,6 +38,7 @@ class Measured:
 def read_experiments(
     paths: str | Path | Sequence[str | Path],
     *,
+    time: str = "time",
     by: Sequence[str] | None = None,
     of_repeats: str = "least",
 ) -> dict[str, Measured]:
@@ -46,6 +47,8 @@ def read_experiments(
     Args:
         paths: a file that ``bsp experiment run`` or ``bsp run --experiments`` has written, or
             several.
+        time: what is fitted: ``"time"``, ``"h"`` (bytes; of recorded runs) or the name of a
+            counter. It is that of the process that has most.
         by: the variables; default: all.
         of_repeats: what counts of several times at one point: ``"least"``, ``"median"`` or
             ``"mean"``.
@@ -67,9 +70,25 @@ def read_experiments(
                     f"{', '.join(each.values)}"
                 )
         values = {one: each.values[one] for one in (by or each.values)}
-        timings = Timings.of(values, each.times, source=source, of_repeats=of_repeats)
+        amounts = each.times if time == "time" else _amounts(each, time, source)
+        timings = Timings.of(values, amounts, time=time, source=source, of_repeats=of_repeats)
         found[name] = Measured(name, each.formulas, timings)
     return found
+
+
+def _amounts(experiment: datafile.Experiment, what: str, source: str) -> list[float]:
+    """Return an h-relation or what a counter counted, for each passage."""
+    found = [
+        row.get("h") if what == "h" else row.get("counted", {}).get(what) for row in experiment.rows
+    ]
+    if any(each is None for each in found):
+        reason = (
+            "they are kept of recorded runs"
+            if what == "h"
+            else "counters are read by bsp experiment run --counters"
+        )
+        raise TimingsError(f"{source}: experiment {experiment.name} has no {what}; {reason}")
+    return [max(each) for each in found if each is not None]
 
 
 def pick(found: dict[str, Measured], name: str | None) -> list[Measured]:
@@ -88,6 +107,7 @@ def fit_experiment(
     name: str | None = None,
     *,
     formula: str | None = None,
+    time: str = "time",
     of_repeats: str = "least",
     negative: bool = False,
 ) -> TimingModel:
@@ -97,6 +117,7 @@ def fit_experiment(
         path: a data file of experiments, or several.
         name: of the block; default: the only one.
         formula: another formula than that of the program.
+        time: what is fitted, as for :func:`read_experiments`.
         of_repeats: what counts of several times at one point.
         negative: coefficients may be negative.
 
@@ -110,7 +131,7 @@ def fit_experiment(
 
     Source: Gonzalez et al., section 3: the analyser llac.
     """
-    found = read_experiments(path, of_repeats=of_repeats)
+    found = read_experiments(path, time=time, of_repeats=of_repeats)
     if name is None and len(found) > 1:
         raise TimingsError(f"there are several experiments: name one of {', '.join(found)}")
     (one,) = pick(found, name)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 from click.testing import CliRunner
 
 from bsplib.cli import main as bsp_main
 from bsplib.errors import UsageError
-from bsplib.experiments import datafile
+from bsplib.experiments import counters, datafile
 from bsplib.experiments.grid import combinations, read_setting, read_values
 
 PROGRAM = """
@@ -107,6 +109,11 @@ SENTENCES = {
         "nprocs is 999; it may be 1 to 256 on shm",
     ),
     "no such Machine": (["--machine", "abacus"], "abacus"),
+    "an unknown counter": (["--counters", "pages"], "--counters: there is no 'pages'; choose from"),
+    "counters of virtual processors": (
+        ["--counters", "cycles", "--backend", "sim"],
+        "--counters: virtual processors share the counters of one thread",
+    ),
     "a folder": (["--out", "/"], "'/' is a directory"),
 }
 
@@ -119,6 +126,18 @@ def test_a_wrong_option_is_refused_in_one_sentence(bsp, program, case):
     *_, last = done.output.strip().splitlines()
     assert last.startswith("Error: ")
     assert sentence in last
+
+
+def test_a_counter_that_is_not_there_is_told_and_left_out(bsp, program, tmp_path, monkeypatch):
+    def refuse(name):
+        raise OSError(errno.EACCES, "no")
+
+    monkeypatch.setattr(counters, "_open", refuse)
+    done = bsp("experiment", "run", "--repeats", 1, "--set", "N=1", "--counters", "cycles", program)
+    assert done.exit_code == 0, done.output
+    sentence = "--counters: cycles is not counted: the system does not allow it (sysctl"
+    assert sentence in done.output
+    assert "counted" not in rows(tmp_path)[0]
 
 
 def test_a_script_without_experiments_is_told(bsp, script):

@@ -10,6 +10,7 @@ import pytest
 import bsplib
 from bsplib.errors import UsageError
 from bsplib.experiments import datafile
+from bsplib.experiments.counters import reason_against
 from bsplib.experiments.runs import collected, measured
 
 
@@ -179,6 +180,46 @@ def test_a_pool_and_several_runs_add_to_one_file(tmp_path):
     found = datafile.read(path)
     assert len(found) == 4
     assert len({row["run"]["id"] for row in found}) == 2
+
+
+def exchanges(bsp):
+    x = bsp.zeros(5)
+    bsp.put((bsp.pid + 1) % bsp.nprocs, np.ones(5), x)
+    bsp.sync()
+    with bsp.experiment("f", "f[0]", sync=True):
+        bsp.put((bsp.pid + 1) % bsp.nprocs, np.ones(5), x)
+        if bsp.pid:
+            bsp.get(0, x[:1])
+        bsp.sync()
+        with bsp.partition([1, bsp.nprocs]) as sub:
+            sub.send(0, np.ones(2))
+            sub.sync()
+    bsp.put((bsp.pid + 1) % bsp.nprocs, np.ones(5), x)
+    bsp.sync()
+
+
+@pytest.mark.procs(3)
+def test_of_a_recorded_run_the_h_relations_inside_of_a_block_are_known(record):
+    """Those of its supersteps and of its sub-groups, not those before, after and to itself."""
+    with collected() as rows:
+        record(exchanges)
+    assert [row["h"] for row in rows] == [[40 + 2 * 8, 40 + 8 + 16, 40 + 8 + 16]]
+
+
+@pytest.mark.procs(2)
+@pytest.mark.real_processes
+def test_counters_count_on_each_process_where_the_system_has_them(run):
+    if reason := reason_against("page-faults"):
+        pytest.skip(f"page-faults are not counted here: {reason}")
+
+    def touches(bsp):
+        with bsp.experiment("f", "f[0]"):
+            np.ones(2**22)
+
+    with collected(counters=("page-faults", "instructions")) as rows:
+        run(touches)
+    assert len(rows[0]["counted"]["page-faults"]) == 2
+    assert all(faults > 0 for faults in rows[0]["counted"]["page-faults"])
 
 
 # -- the data file -----------------------------------------------------------------------------

@@ -85,7 +85,11 @@ SENTENCES = {
         "there are several experiments: choose one of f, g with --region",
     ),
     "no such variable": (["--by", "M"], "experiment f has no M; it has N, P"),
-    "a name of a column": (["--time", "t"], "--time is for tables of times, not for experiments"),
+    "no such counter": (
+        ["--time", "pages"],
+        "experiment f has no pages; counters are read by bsp experiment run --counters",
+    ),
+    "no records": (["--time", "h"], "experiment f has no h; they are kept of recorded runs"),
     "too many parameters": (
         ["--region", "f", "--formula", "+".join(f"a[{n}]*N**{n}" for n in range(20))],
         "20 parameters need as many measurements, and there are 15",
@@ -112,6 +116,22 @@ def test_a_program_that_was_changed_needs_a_choice_between_its_formulas(path, tm
         fit_experiment([path, other], "f")
     with pytest.raises(TimingsError, match="there are several experiments: name one of f, g"):
         fit_experiment(path)
+
+
+def shifts(bsp, n):
+    x = bsp.zeros(n)
+    with bsp.experiment("shift", "f[0]*N", N=n):
+        bsp.put((bsp.pid + 1) % bsp.nprocs, np.ones(n), x)
+        bsp.sync()
+
+
+def test_the_h_relation_of_recorded_runs_may_be_fitted(tmp_path):
+    path = tmp_path / "data.jsonl"
+    with measured(path):
+        for n in (10, 20, 40, 80):
+            bsplib.run(shifts, n, nprocs=2, backend="sim", profile=tmp_path / "trace.bsp")
+    ((f0,),) = fit_experiment(path, time="h").fit.intervals.values()
+    assert f0.value == pytest.approx(8)
 
 
 # -- coefficients that divide alone ------------------------------------------------------------

@@ -60,7 +60,8 @@ MAY_IMPORT = {
     "transfers": PORTS | {"core"},
     "primitives": PORTS | {"experiments", "transfers", "machine", "core"},
     "experiments": set(),
-    "experiments.runs": {"experiments", "running"},
+    "experiments.recorded": {"experiments", "recording"},
+    "experiments.runs": {"experiments", "experiments.recorded", "running"},
     "group": PORTS | {"experiments", "primitives", "transfers", "machine", "core"},
     "recording": PORTS | {"group", "primitives", "transfers", "machine", "core"},
     "running": BACKENDS - {"backends.mpi", "backends.shm", "backends.sim"}
