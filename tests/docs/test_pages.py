@@ -84,9 +84,12 @@ def test_every_program_of_a_page_is_a_file_with_a_command_or_a_part_of_one(page)
 
 
 def commands(page):
-    """The commands of a page that are shown without what they print, as words."""
-    shown = blocks(page)
-    text = "\n".join(text for language, text in shown if language == "sh").replace("\\\n", " ")
+    """The commands of a page that are shown without what they print, as words.
+
+    Without whole scripts, such as those for a batch system.
+    """
+    shown = [text for language, text in blocks(page) if language == "sh" and text[:2] != "#!"]
+    text = "\n".join(shown).replace("\\\n", " ")
     lines = [line.strip() for line in text.splitlines()]
     prose = FENCED.sub("", page.read_text(encoding="utf-8"))
     inline = [" ".join(found.split()) for found in INLINE.findall(prose)]
