@@ -54,15 +54,32 @@ class JobRunner(Protocol):
         """
 
 
+class Carrier(NamedTuple):
+    """A process by which those of its host get the shared arrays of a caller on another host."""
+
+    os_pid: int
+    """Its number in the system."""
+    brings: bool
+    """The job is for this process, and has the values; that of others has none."""
+
+
 class Work(Protocol):
     """What every process of a run does."""
+
+    @property
+    def has_shared(self) -> bool:
+        """Whether the job may have arrays in shared memory, so that it depends on the host."""
 
     @property
     def job_runner(self) -> JobRunner:
         """What kept processes need besides the job; it is sent only if it has changed."""
 
-    def job(self) -> bytes:
-        """Return what kept processes need for this run only."""
+    def job(self, carrier: Carrier | None = None) -> bytes:
+        """Return what kept processes need for this run only.
+
+        Args:
+            carrier: None for processes that can map the memory of the caller.
+        """
 
     def alone(self, pid: int, open_port: OpenPort) -> bytes:
         """Do the work in a process of its own; return its report as bytes. Nothing is raised."""

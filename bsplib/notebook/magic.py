@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bsplib.backends import table as backends
-from bsplib.errors import BspError, UsageError
+from bsplib.errors import ArgumentError, BspError, UsageError
 from bsplib.extras import optional_module
 from bsplib.notebook.cell import Program, cannot_travel, program_of
 from bsplib.running.failures import RemoteTraceback
@@ -119,14 +119,10 @@ class BspMagic:
                 results = pool.run(
                     program.main, *program.arguments.values(), timeout=options.timeout
                 )
-            except BspError:
-                raise
             except Exception as error:
-                if not isinstance(error.__cause__, RemoteTraceback) and (
-                    why := cannot_travel(program)
-                ):
-                    raise why from None
-                raise
+                if _is_of_main(error) or (why := cannot_travel(program)) is None:
+                    raise
+                raise why from None
             finally:
                 _await_lines()
             if pool.profile is not None:
@@ -189,6 +185,13 @@ def _trace(options: Namespace, folder: str) -> Path | None:
     if options.profile is None:
         return None
     return Path(options.profile) if options.profile else Path(folder) / "cell.bsp"
+
+
+def _is_of_main(error: Exception) -> bool:
+    """Tell whether an error was raised by the program, or says all that there is to say."""
+    if isinstance(error, BspError) and not isinstance(error, ArgumentError):
+        return True
+    return isinstance(error.__cause__, RemoteTraceback)
 
 
 def _await_lines() -> None:

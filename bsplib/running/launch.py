@@ -303,7 +303,7 @@ def overridden(
 def _launch(task: Task, setting: Setting) -> Report:
     backend = backends.find(setting.backend)
     options = options_of(setting)
-    work = TaskWork(task, spread=backend.is_spread)
+    work = TaskWork(task)
     return results_of(lambda: backend.launch(work, options), setting.timeout)
 
 

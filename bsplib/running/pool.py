@@ -90,7 +90,6 @@ class Pool:
         )
         self.profile = profile
         found = backends.find(self._setting.backend)
-        self._spread = found.is_spread
         if found.keep is None:
             raise UsageError(f"Pool: the backend {found.name} has no pools; use bsplib.run")
         self._conditions: Conditions = conditions_of(self._setting)
@@ -201,7 +200,7 @@ class Pool:
         """Do a task, with records if they are wanted; return what ``main`` returned."""
 
         def launch(task: Task) -> Report:
-            work = TaskWork(task, spread=self._spread)
+            work = TaskWork(task)
             return results_of(lambda: processes.run(work, seconds), seconds)
 
         return run_perhaps_recorded(task, self._setting, self._profile, launch)

@@ -8,10 +8,14 @@ values, by which they open the file of the calling process, and map it.
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import hashlib
 import io
 import mmap
 import os
 import pickle
+import secrets
+import time
 import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -20,6 +24,7 @@ import cloudpickle
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bsplib.backends.launching import Carrier
 from bsplib.errors import DtypeError, OutOfSharedMemoryError, StartError
 
 _Array = NDArray[Any]
@@ -41,8 +46,15 @@ class _Memory(mmap.mmap):
     """The file, mapped for reading."""
 
     handle: _Handle
+    name: str
+    """No other memory has it, on any host."""
 
 
+_NAME = "bsplib-shared-"
+_WAIT_S = 0.002
+"""Seconds between two looks for the copy that another process makes."""
+_carried: weakref.WeakValueDictionary[str, _Memory] = weakref.WeakValueDictionary()
+"""Copies of arrays of another host that this process has made or mapped, by name."""
 _mapped: weakref.WeakValueDictionary[tuple[int, int], _Memory] = weakref.WeakValueDictionary()
 """All files that this process has mapped, by their identity."""
 
@@ -53,7 +65,8 @@ def shared(array: ArrayLike) -> _Array:
     Give the result to ``run`` or to a pool as an argument, and drop the original: the values
     are copied here, once, and no run copies them again, however its processes are started.
     Views of the result are shared in the same way. Its memory is that of the system, not that
-    of /dev/shm, and is freed when no process uses it any more. Ranks of MPI have a copy each.
+    of /dev/shm, and is freed when no process uses it any more. Ranks of MPI on other hosts than
+    the caller share a copy on each host, which each run makes anew.
 
     Args:
         array: what ``numpy.asarray`` takes, of any dtype without Python objects. What is in
@@ -78,14 +91,15 @@ def shared(array: ArrayLike) -> _Array:
     return np.ndarray(values.shape, values.dtype, memory)
 
 
-def _filled(values: _Array) -> _Memory:
-    """Copy values into a new file, in C order."""
+def _filled(values: _Array, name: str = "") -> _Memory:
+    """Copy values into a new file, in C order, which nobody can write any more."""
     nbytes = max(values.nbytes, 1)
-    descriptor = os.memfd_create("bsplib-shared", os.MFD_CLOEXEC)
+    descriptor = os.memfd_create(f"{_NAME}{name}", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         _reserve(descriptor, nbytes)
         with mmap.mmap(descriptor, nbytes) as writable:
             np.ndarray(values.shape, values.dtype, writable)[...] = values
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE)
         stat = os.fstat(descriptor)
         identity = stat.st_dev, stat.st_ino
         memory = _map(descriptor, _Handle(os.getpid(), descriptor, identity, nbytes))
@@ -119,6 +133,7 @@ def _available() -> int:
 def _map(descriptor: int, handle: _Handle) -> _Memory:
     memory = _Memory(descriptor, handle.nbytes, access=mmap.ACCESS_READ)
     memory.handle = handle
+    memory.name = secrets.token_hex(8)
     _mapped[handle.identity] = memory
     return memory
 
@@ -134,52 +149,62 @@ def _memory_of(array: _Array) -> _Memory | None:
 # -- the way to other processes -----------------------------------------------------------------
 
 
-def pickled(value: Any, *, by_value: bool) -> bytes:
+def are_mapped() -> bool:
+    """Tell whether this process has any shared array."""
+    return bool(_mapped)
+
+
+def pickled(value: Any, carrier: Carrier | None = None) -> bytes:
     """Pickle a job, or arguments, as cloudpickle does, but shared arrays by their handles.
 
     Args:
         value: what is pickled.
-        by_value: the values of shared arrays, too: not all processes are on this host.
+        carrier: the process that brings the values to the host on which it is unpickled; None
+            for this host.
     """
     if not _mapped:
         data: bytes = cloudpickle.dumps(value)
         return data
-    return _dumped(_CloudPickler, value, by_value=by_value)
+    return _dumped(_CloudPickler, value, carrier)
 
 
-def pickled_by_name(value: Any, *, by_value: bool) -> bytes:
+def pickled_by_name(value: Any, carrier: Carrier | None = None) -> bytes:
     """Pickle a job as the module pickle does, but shared arrays by their handles."""
     if not _mapped:
         return pickle.dumps(value, 5)
-    return _dumped(_Pickler, value, by_value=by_value)
+    return _dumped(_Pickler, value, carrier)
 
 
-def _dumped(kind: Callable[[io.BytesIO], Any], value: Any, *, by_value: bool) -> bytes:
+def _dumped(kind: Callable[[io.BytesIO], Any], value: Any, carrier: Carrier | None) -> bytes:
     file = io.BytesIO()
     pickler = kind(file)
-    pickler.by_value = by_value
+    pickler.carrier = carrier
     pickler.dump(value)
     return file.getvalue()
 
 
-def _reduced(array: _Array, *, by_value: bool) -> Any:
+def _reduced(array: _Array, carrier: Carrier | None) -> Any:
     """Return how a shared array is pickled; ``NotImplemented`` for all others."""
     memory = _memory_of(array)
     if memory is None:
         return NotImplemented
-    if by_value:
-        packed = np.ascontiguousarray(array)
-        data = pickle.PickleBuffer(packed.reshape(-1).view(np.uint8).data)
-        return _read_only, (data, array.shape, array.dtype)
     first = np.frombuffer(memory, np.uint8).__array_interface__["data"][0]
     offset = array.__array_interface__["data"][0] - first
+    if carrier is not None:
+        part = f"{offset} {array.shape} {array.strides} {array.dtype}"
+        name = f"{memory.name}-{hashlib.sha256(part.encode()).hexdigest()[:16]}"
+        data = None
+        if carrier.brings:
+            packed = np.ascontiguousarray(array)
+            data = pickle.PickleBuffer(packed.reshape(-1).view(np.uint8).data)
+        return _carried_to_host, (name, carrier.os_pid, data, array.shape, array.dtype)
     return _found, (memory.handle, array.shape, array.dtype, offset, array.strides)
 
 
 class _Pickler(pickle.Pickler):
     """Pickles shared arrays by their handles."""
 
-    by_value = False
+    carrier: Carrier | None = None
 
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file, 5)
@@ -187,25 +212,75 @@ class _Pickler(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
         """See the module pickle."""
         if type(value) is np.ndarray:
-            return _reduced(value, by_value=self.by_value)
+            return _reduced(value, self.carrier)
         return NotImplemented
 
 
 class _CloudPickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
     """The same for what cloudpickle can pickle."""
 
-    by_value = False
+    carrier: Carrier | None = None
 
     def reducer_override(self, value: Any) -> Any:
         """See the module pickle."""
         if type(value) is np.ndarray:
-            return _reduced(value, by_value=self.by_value)
+            return _reduced(value, self.carrier)
         return super().reducer_override(value)
 
 
-def _read_only(data: bytes, shape: tuple[int, ...], dtype: np.dtype[Any]) -> _Array:
-    """Return the array of values that came with the job."""
-    return np.ndarray(shape, dtype, bytes(data))
+def _carried_to_host(
+    name: str, os_pid: int, data: bytes | None, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> _Array:
+    """Return an array of which one process of each host gets the values.
+
+    Args:
+        name: of the copy on this host.
+        os_pid: the process that makes it.
+        data: the values, in that process.
+        shape: of the array.
+        dtype: of the array.
+    """
+    memory = _carried.get(name)
+    if memory is None and data is not None:
+        memory = _filled(np.ndarray(shape, dtype, bytes(data)), name)
+    elif memory is None:
+        memory = _awaited(name, os_pid)
+    _carried[name] = memory
+    return np.ndarray(shape, dtype, memory)
+
+
+def _awaited(name: str, os_pid: int) -> _Memory:
+    """Map the copy that another process of this host makes, once it is complete."""
+    folder = f"/proc/{os_pid}/fd"
+    while True:
+        try:
+            numbers = [int(number) for number in os.listdir(folder)]
+        except OSError as error:
+            raise StartError(
+                f"shared: process {os.getpid()} cannot open a shared array of process "
+                f"{os_pid} ({error.strerror}), which ended before it had copied the array"
+            ) from None
+        for number in numbers:
+            with contextlib.suppress(OSError):  # it was closed meanwhile
+                if os.readlink(f"{folder}/{number}").startswith(f"/memfd:{_NAME}{name} "):
+                    return _complete(os_pid, number)
+        time.sleep(_WAIT_S)
+
+
+def _complete(os_pid: int, number: int) -> _Memory:
+    """Map a file of another process.
+
+    Raises:
+        BlockingIOError: the process still writes it.
+    """
+    descriptor = os.open(f"/proc/{os_pid}/fd/{number}", os.O_RDONLY)
+    try:
+        if not fcntl.fcntl(descriptor, fcntl.F_GET_SEALS) & fcntl.F_SEAL_WRITE:
+            raise BlockingIOError
+        stat = os.fstat(descriptor)
+        return _map(descriptor, _Handle(os_pid, number, (stat.st_dev, stat.st_ino), stat.st_size))
+    finally:
+        os.close(descriptor)
 
 
 def _found(
@@ -226,7 +301,7 @@ def _opened(handle: _Handle) -> _Memory:
         descriptor = os.open(f"/proc/{handle.process}/fd/{handle.descriptor}", os.O_RDONLY)
     except OSError as error:
         raise StartError(
-            f"shared: process {os.getpid()} cannot open the memory of a shared array of process "
+            f"shared: process {os.getpid()} cannot open a shared array of process "
             f"{handle.process} ({error.strerror}); keep the array until the run has ended, or pass "
             f"it without bsplib.shared"
         ) from None

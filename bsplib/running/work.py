@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bsplib.backends.base import Port, Stopped
-from bsplib.backends.launching import Ended, OpenPort
+from bsplib.backends.launching import Carrier, Ended, OpenPort
 from bsplib.errors import ArgumentError
 from bsplib.experiments import comments
 from bsplib.group import Group
@@ -42,19 +42,22 @@ class TaskWork:
 
     Args:
         task: program and arguments.
-        spread: the processes may be on several hosts, which share no memory.
     """
 
-    def __init__(self, task: Task, *, spread: bool = False) -> None:
+    def __init__(self, task: Task) -> None:
         self._task = task
-        self._spread = spread
+
+    @property
+    def has_shared(self) -> bool:
+        """See :attr:`Work.has_shared`."""
+        return shared.are_mapped()
 
     @property
     def job_runner(self) -> TaskRunner:
         """See :attr:`Work.job_runner`."""
         return TaskRunner(self._task.conditions)
 
-    def job(self) -> bytes:
+    def job(self, carrier: Carrier | None = None) -> bytes:
         """See :meth:`Work.job`.
 
         Where ``main`` can be imported by its name and the arguments are of simple types, the
@@ -66,8 +69,8 @@ class TaskWork:
         values = (*task.args, *task.kwargs.values())
         if is_named and all(isinstance(value, _PLAIN) for value in values):
             with contextlib.suppress(pickle.PicklingError, AttributeError):  # a nested function
-                return shared.pickled_by_name(job, by_value=self._spread)
-        return _pickled(job, task, by_value=self._spread)
+                return shared.pickled_by_name(job, carrier)
+        return _pickled(job, task, carrier)
 
     def alone(self, pid: int, open_port: OpenPort) -> bytes:
         """See :meth:`Work.alone`."""
@@ -158,14 +161,14 @@ def _describe(error: BaseException, pid: int) -> Failure | Halt:
     return halt_of(error) if isinstance(error, Stopped) else describe_failure(error, pid)
 
 
-def _pickled(value: Any, task: Task, *, by_value: bool) -> bytes:
+def _pickled(value: Any, task: Task, carrier: Carrier | None = None) -> bytes:
     """Pickle a part of a task, or all of it.
 
     Raises:
         ArgumentError: ``main`` or an argument cannot be pickled.
     """
     try:
-        return shared.pickled(value, by_value=by_value)
+        return shared.pickled(value, carrier)
     except Exception as reason:
         raise _unpicklable(task, reason) from reason
 
@@ -176,7 +179,7 @@ def _unpicklable(task: Task, reason: Exception) -> ArgumentError:
     named += [(f"{word}=", value) for word, value in task.kwargs.items()]
     for name, value in named:
         try:
-            shared.pickled(value, by_value=False)
+            shared.pickled(value)
         except Exception:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__
             what = f"{name} of main, of type {type(value).__name__},"
             break
@@ -200,7 +203,7 @@ class InsideTask:
 
     def __init__(self, task: Task) -> None:
         self._task = task
-        self._arguments = _pickled((task.args, task.kwargs), task, by_value=False)
+        self._arguments = _pickled((task.args, task.kwargs), task)
 
     def run(self, pid: int, open_port: OpenPort) -> Ended:
         """See :meth:`InsideWork.run`."""

@@ -84,6 +84,8 @@ class Hub:
         self._next_ping = time.monotonic()
         self.hosts: dict[int, str] = {}
         """Names of the hosts of the ranks that have connected."""
+        self.systems: dict[int, str] = {}
+        """The :func:`bsplib.backends.mpi.jobs.system_key` of each of them."""
 
     def address(self) -> Address:
         """Return what a watcher needs to connect."""
@@ -193,7 +195,8 @@ class Hub:
         if message.kind != control.HELLO or not control.is_proof(shown, self._key, *about):
             raise ValueError
         about_itself = pickle.loads(message.content[2 * size :])  # the proof is right
-        guest.rank, guest.os_pid, self.hosts[guest.rank] = about_itself
+        guest.rank, guest.os_pid, host, system = about_itself
+        self.hosts[guest.rank], self.systems[guest.rank] = host, system
         control.keep_alive(guest.plug)
         guest.stream.limit = None
         guest.stream.put(control.PROOF, control.proof(self._key, b"hub", theirs, guest.challenge))

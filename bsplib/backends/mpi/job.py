@@ -17,6 +17,7 @@ from bsplib.backends.launching import Death, Ended, JobRunner, Report, Work
 from bsplib.backends.mpi import control, streams
 from bsplib.backends.mpi.hub import Hub, News
 from bsplib.backends.mpi.installations import LIBRARY, Starter
+from bsplib.backends.mpi.jobs import Jobs
 from bsplib.backends.mpi.launcher import Launcher
 from bsplib.backends.mpi.surroundings import may_share_memory
 from bsplib.backends.outcomes import Limit, await_outcomes
@@ -166,9 +167,9 @@ class Job:
         self._found = {}
         self._read = work.read
         head = control.RUN.pack(self._run, self.nprocs, self._choose_memory())
-        job = work.job()
+        jobs = Jobs(work, self._hub.systems, self._hub.os_pid)
         for rank in range(self._first, self.nprocs):
-            self._hub.send(rank, control.JOB, head, job)
+            self._hub.send(rank, control.JOB, head, jobs.of(rank))
 
     def _choose_memory(self) -> int:
         """Return which run made the memory for the run that begins; 0 for none."""

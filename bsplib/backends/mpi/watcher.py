@@ -22,6 +22,7 @@ from typing import NamedTuple, NoReturn
 
 from bsplib.backends.mpi import control, segments
 from bsplib.backends.mpi.control import Message, Note, Page, Stream
+from bsplib.backends.mpi.jobs import system_key
 from bsplib.backends.stacks import Answering, is_stopped, stacks_of
 
 _CONNECT_S = 3.0
@@ -265,7 +266,7 @@ def connected(rank: int, os_pid: int, hub: Hub) -> Stream:
     Raises:
         Lost: it does not answer at any of its addresses.
     """
-    who = rank, os_pid, socket.gethostname()
+    who = rank, os_pid, socket.gethostname(), system_key()
     for address in hub.addresses:
         with contextlib.suppress(OSError, EOFError):
             plug = socket.create_connection(address, _CONNECT_S)
@@ -277,7 +278,7 @@ def connected(rank: int, os_pid: int, hub: Hub) -> Stream:
     raise Lost
 
 
-def _proved(plug: socket.socket, key: bytes, who: tuple[int, int, str]) -> Stream:
+def _proved(plug: socket.socket, key: bytes, who: tuple[int, int, str, str]) -> Stream:
     """Let both ends show that they know the key; return the connection."""
     stream = Stream(plug, control.LIMIT, whole=False)
     theirs = _one(stream, control.CHALLENGE)
