@@ -122,7 +122,14 @@ def _helps(context: click.Context) -> Iterator[str]:
             yield from _helps(click.Context(command, parent=context, info_name=name))
 
 
+def _gallery() -> str:
+    """Return the pictures of the programs, which docs/gallery_pages.py has listed, if it has."""
+    overview = ROOT / "docs/gallery/pages/overview.txt"
+    return overview.read_text(encoding="utf-8") if overview.exists() else ""
+
+
 PARTS = {
+    "<!-- all programs of the gallery -->": _gallery,
     "<!-- the tree of errors -->": _tree_of_errors,
     "<!-- all errors -->": _all_errors,
     "<!-- all commands -->": _all_commands,
