@@ -258,6 +258,19 @@ def test_a_core_lost_in_a_primitive_makes_no_computation_shorter():
     assert value == pytest.approx(4e-3, rel=1e-3)
 
 
+def test_with_runs_too_few_for_a_trial_the_band_widens_with_the_distance_and_says_so(record):
+    def main(bsp, n):
+        bsp.charge(1e-9 * n * (1.02 if n == 128 else 1))
+        bsp.sync()
+
+    model = fit_nodes([record(main, n, 2) for n in (64, 128, 256, 512)])
+    machine = Machine("made up", "by hand", g=0.0, l=0.0)
+    near, far = (predict_nodes(model, 2, {"n": n}, machine, speed="1x") for n in (512, 4096))
+    assert near.high_s < 1.1 * near.total.total_s
+    assert far.high_s == pytest.approx(far.total.total_s * np.e, rel=0.05)
+    assert "the runs are too few to try this band" in str(far)
+
+
 @pytest.mark.parametrize(
     ("grown", "term", "is_used"),
     [

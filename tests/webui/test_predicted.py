@@ -153,9 +153,10 @@ PREDICTED = """async ([data, rates, points]) => {
         made(),
         made(h=UNKNOWN, h_sum=UNKNOWN),
         made(comp=fitted((3e-4, "1/p"), (1e-9, "n/p"))),
+        made(comp=replace(fitted((1e-9, "n/p")), reach=Reach(0.1, 0.05, 1.0, 1.0, False))),
         made(comp=Law(EXACT, (Piece((ZERO,)),))),
     ],
-    ids=["pieces", "refused", "more terms", "zero"],
+    ids=["pieces", "refused", "more terms", "not calibrated", "zero"],
 )
 def test_the_page_predicts_what_python_predicts(tab, url, model, machine, show):
     show(tab, url)

@@ -48,8 +48,8 @@ function possible(law, point) {
 }
 
 /* How far the logarithm of a fitted value may be off at a distance from the runs. */
-function reachAt([least, noise, growth, factor, calibrated], distance) {
-  if (!calibrated || !Number.isFinite(distance)) return least;
+function reachAt([least, noise, growth, factor], distance) {
+  if (!Number.isFinite(distance)) return least;
   return Math.max(least, factor * Math.hypot(noise, growth * distance));
 }
 

@@ -42,8 +42,11 @@ function pointOf(data, given) {
     [variable.name, allowed(variable, asked[variable.name], data.most_processes)]));
 }
 
-function band({ low, high }) {
-  return Number.isFinite(high) ? ` (${seconds(low)} to ${seconds(high)})` : "";
+function band(model) {
+  const { low, high } = model.prediction;
+  const isTried = model.data.chains.every(({ laws: { comp } }) => comp.kind !== "fitted" || comp.reach[4]);
+  const doubt = isTried ? "" : "; the runs are too few to try this band";
+  return Number.isFinite(high) ? ` (${seconds(low)} to ${seconds(high)}${doubt})` : "";
 }
 
 function timeSentence(model) {
@@ -54,7 +57,7 @@ function timeSentence(model) {
   return {
     node, superstep: null, seconds: prediction.total,
     text: `${pointText(prediction.point)} on ${model.rates.source || "its Machine"}: ${least}${
-      seconds(prediction.total)}${band(prediction)}${faster}.`,
+      seconds(prediction.total)}${band(model)}${faster}.`,
   };
 }
 
@@ -144,7 +147,7 @@ async function start() {
   const context = {
     store: { state, update, subscribe }, api: { offline: true }, texts,
     outcome: () => [html("p", {}, html("b", {}, `The run takes ${seconds(model.prediction.total)}`),
-      band(model.prediction), " with these figures.")],
+      band(model), " with these figures.")],
   };
   header(data);
   startSides();

@@ -94,10 +94,11 @@ class Reach:
     growth: float = 0.0
     factor: float = 0.0
     calibrated: bool = True
+    """Whether trials inside the runs gave growth and factor; else they are usual ones, or 0."""
 
     def at(self, distance: float) -> float:
         """Return how far the logarithm may be off at a distance from the runs."""
-        if not self.calibrated or not math.isfinite(distance):
+        if not math.isfinite(distance):
             return self.least
         return max(self.least, self.factor * math.hypot(self.noise, self.growth * distance))
 

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from bsplib.errors import UsageError
 from bsplib.recording.records import RECORD, TRAFFIC, Run, root_group
-from profiler.models.nodes.laws import Point, Value
+from profiler.models.nodes.laws import FITTED, Point, Value
 from profiler.models.nodes.observed import Chain
 from profiler.models.nodes.values import PROCESSES
 from profiler.models.prices import Prices, choose_prices
@@ -66,6 +66,12 @@ class NodePrediction:
     def total(self) -> Seconds:
         """The time of the run; at least this, where something is refused."""
         return self.nodes[self.model.root]
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether the bands of all computations come from trials inside the runs."""
+        laws = [each.laws["comp"] for each in self.model.chains]
+        return all(law.reach.calibrated for law in laws if law.kind == FITTED)
 
     @property
     def critical_path(self) -> list[str]:

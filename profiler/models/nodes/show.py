@@ -184,7 +184,8 @@ def _summary(prediction: NodePrediction, found: Scaling) -> Iterator[str]:
 def _band(prediction: NodePrediction) -> str:
     if not math.isfinite(prediction.high_s):
         return ""
-    return f" ({fmt.seconds(prediction.low_s)} to {fmt.seconds(prediction.high_s)})"
+    doubt = "" if prediction.is_calibrated else "; the runs are too few to try this band"
+    return f" ({fmt.seconds(prediction.low_s)} to {fmt.seconds(prediction.high_s)}{doubt})"
 
 
 def _roll_off(prediction: NodePrediction, found: Scaling) -> Iterator[str]:
