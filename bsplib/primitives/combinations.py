@@ -120,7 +120,7 @@ class Combinations(Exchanges):
             UsageError: ``op`` cannot be called, or is a ufunc of other than two values.
             ShapeError: with a ufunc, the shapes differ.
             MessageError: ``x`` cannot be pickled.
-            SyncMismatchError: a process is in no allreduce.
+            SyncMismatchError: a process calls another collective, or none.
             OutOfSharedMemoryError: there is no room for the copy of a value.
             PartitionError: the group cannot be used now.
 
@@ -147,7 +147,7 @@ class Combinations(Exchanges):
     def scan(self, x: _Listed, op: np.ufunc | str = ...) -> NDArray[Any]: ...
     @overload
     def scan(self, x: _Value, op: _Op[_Value] = ...) -> _Value: ...
-    @shares("Args", of=allreduce)
+    @shares("Args", "Raises", "Supersteps", "Cost", of=allreduce)
     def scan(self, x: Any, op: Any = np.add) -> Any:
         """Return ``x_0 op ... op x_pid`` on each process: the inclusive prefix.
 
@@ -157,18 +157,6 @@ class Combinations(Exchanges):
 
         Returns:
             The combination of the values of this process and of those before it.
-
-        Raises:
-            UsageError: ``op`` cannot be called, or is a ufunc of other than two values.
-            ShapeError: with a ufunc, the shapes differ.
-            MessageError: ``x`` cannot be pickled.
-            SyncMismatchError: a process is in no scan.
-            OutOfSharedMemoryError: there is no room for the copy of a value.
-            PartitionError: the group cannot be used now.
-
-        Supersteps: 1 or 2.
-        Cost: (p - 1) n g + l and (p - 1) n of computation in one;
-        2 (p - 1)/p n g + 2 l and (p - 1)/p n of computation in two.
         """
         self._check_usable()
         job = self._combination("scan", x, op)
@@ -184,7 +172,7 @@ class Combinations(Exchanges):
     def exscan(self, x: _Listed, op: np.ufunc | str = ...) -> NDArray[Any] | None: ...
     @overload
     def exscan(self, x: _Value, op: _Op[_Value] = ...) -> _Value | None: ...
-    @shares("Args", of=allreduce)
+    @shares("Args", "Raises", "Supersteps", of=allreduce)
     def exscan(self, x: Any, op: Any = np.add) -> Any:
         """Return ``x_0 op ... op x_(pid-1)`` on each process: the exclusive prefix.
 
@@ -198,15 +186,6 @@ class Combinations(Exchanges):
             product, an empty string for a sum of strings); None where ``op`` has no
             identity, as a minimum or a function.
 
-        Raises:
-            UsageError: ``op`` cannot be called, or is a ufunc of other than two values.
-            ShapeError: with a ufunc, the shapes differ.
-            MessageError: ``x`` cannot be pickled.
-            SyncMismatchError: a process is in no exscan.
-            OutOfSharedMemoryError: there is no room for the copy of a value.
-            PartitionError: the group cannot be used now.
-
-        Supersteps: 1 or 2.
         Cost: (p - 1) n g + l and (p - 2) n of computation in one;
         2 (p - 1)/p n g + 2 l and (p - 1)/p n of computation in two.
         """

@@ -150,7 +150,7 @@ class Target:
                 raise PlaceError(
                     f"{self._operation}: the view of shape {view.shape} is no basic slice of the "
                     f"registered array of shape {array.shape}, and no stretch of it in another "
-                    f"shape; give offset= or at="
+                    f"shape; push_reg the view itself, or give offset= or at="
                 )
 
     # -- the transfers ------------------------------------------------------------------

@@ -747,3 +747,34 @@ def test_a_view_that_is_no_stretch_is_refused(run, view):
 
     with pytest.raises(bsplib.PlaceError, match=r"no basic slice .* no stretch of it in another"):
         run(main)
+
+
+VIEWS = {
+    "a field": (lambda: np.zeros(4, STRUCT), lambda x: x["key"]),
+    "the real parts": (lambda: np.zeros((2, 3), complex), lambda x: x.real),
+    "a column of other rows": (lambda: np.zeros((5, 4)), lambda x: x.reshape(4, 5)[1:, 0]),
+    "columns of other rows": (lambda: np.zeros((5, 4)), lambda x: x.reshape(4, 5)[:, 1:3]),
+    "the diagonal": (lambda: np.zeros((3, 3)), lambda x: x.reshape(-1)[::4]),
+}
+
+
+@pytest.mark.procs(1, 2, 3)
+@pytest.mark.parametrize("kind", VIEWS)
+def test_a_view_that_names_no_place_can_be_registered_itself(run, kind):
+    make, view = VIEWS[kind]
+
+    def main(bsp):
+        x = bsp.array(make())
+        bsp.push_reg(view(x))
+        bsp.sync()
+        bsp.put(right(bsp), 1 + np.arange(view(x).size).reshape(view(x).shape), view(x))
+        got = bsp.get(right(bsp), view(x))  # before the put writes
+        bsp.sync()
+        again = bsp.get(right(bsp), view(x)[1:])
+        bsp.sync()
+        return x.tolist(), got.any(), again.tolist()
+
+    expected = make()
+    view(expected)[...] = 1 + np.arange(view(expected).size).reshape(view(expected).shape)
+    results = run(main)
+    assert all(r == (expected.tolist(), False, view(expected)[1:].tolist()) for r in results)
