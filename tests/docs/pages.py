@@ -84,6 +84,11 @@ def outputs(page: Path, folder: Path, server: CommandServer) -> Iterator[tuple[C
             yield step, as_shown(printed, folder) + failed
 
 
+def texts_of_picture(drawn: str) -> list[str]:
+    """Return what is written in a picture; where Graphviz puts it depends on its version."""
+    return re.findall(r"<text [^>]*>([^<]*)<", CIRCUMSTANCES.sub("", drawn))
+
+
 def as_shown(printed: str, folder: Path) -> str:
     """Return what a command prints as pages show it.
 

@@ -59,7 +59,8 @@ def test_every_page_stands_in_a_table_of_contents():
             r"^```\{(toctree)\}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.S | re.M
         ):
             assert language
-            names = [line for line in text.splitlines() if line and line[0] != ":"]
+            entries = [line for line in text.splitlines() if line and line[0] != ":"]
+            names = [entry.rpartition("<")[2].rstrip(">") for entry in entries]
             listed |= {(page.parent / f"{name}.md").resolve() for name in names}
             if ":glob:" in text:
                 listed |= {

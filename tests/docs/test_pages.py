@@ -15,7 +15,6 @@ import bsplib
 from bsplib.cli import main as bsp
 
 from .pages import (
-    CIRCUMSTANCES,
     ROOT,
     Command,
     Program,
@@ -25,6 +24,7 @@ from .pages import (
     pages,
     sessions,
     steps,
+    texts_of_picture,
 )
 
 TAUGHT = pages(".", "tutorial", "howto", "reference", "explanation", "from", "gallery")
@@ -46,13 +46,11 @@ def test_every_command_of_a_page_prints_what_the_page_shows(page, server, tmp_pa
     for command, printed in outputs(page, tmp_path, server):
         assert printed == command.output, command.line
     for picture in tmp_path.glob("*.svg"):
-        assert texts(picture) == texts(page.with_name(picture.name))
-
-
-def texts(picture):
-    """What is written in a picture; where Graphviz puts it depends on its version."""
-    drawn = CIRCUMSTANCES.sub("", picture.read_text(encoding="utf-8"))
-    return re.findall(r"<text [^>]*>([^<]*)<", drawn)
+        drawn, shown = (
+            texts_of_picture(each.read_text(encoding="utf-8"))
+            for each in (picture, page.with_name(picture.name))
+        )
+        assert drawn == shown
 
 
 @pytest.mark.parametrize("page", WITH_SESSIONS, ids=name_of)
