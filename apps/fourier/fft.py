@@ -21,6 +21,9 @@ all                         log2 p       16 N (1 - 1/p) O(N/p log(N/p) + N)
 Any N >= 1 and any p will do. Where p is no power of two some processes transform
 twice as many values, and one in an uneven group sends its half twice.
 
+The comments ``#cll`` are those of Figure 5: ``bsp run --cll`` and ``bsp experiment run --cll``
+measure the blocks between them, with these formulas (docs/experiments.md).
+
 Source: Gonzalez et al., Figure 5 and equations 4 to 8.
 """
 
@@ -98,21 +101,33 @@ def transform(bsp: bsplib.Group, out: Values, values: Values, plan: Plan) -> Non
     Cost: log2 p supersteps; h at most 16 N (1 - 1/p) bytes in all for p a power of two.
     Source: Gonzalez et al., Figure 5.
     """
-    if bsp.nprocs == 1 or len(values) % 2:
+    size = len(values)
+    if bsp.nprocs == 1 or size % 2:
+        # cll G G[0] + G[1]*size*log2(size)
         plan.local(values, out)
+        # cll end G
         return
-    half, middle = len(values) // 2, bsp.nprocs // 2
+    # cll A A[0]
+    half, middle = size // 2, bsp.nprocs // 2
     even, odd = out[:half], out[half:]
     is_even = bsp.pid < middle
     mine, place = (even, 0) if is_even else (odd, 1)
-    with bsp.partition([middle, bsp.nprocs]) as sub:
+    # cll end A
+    # cll B B[0]
+    sub = bsp.partition([middle, bsp.nprocs])
+    # cll end B
+    with sub:
         transform(sub, mine, values[place::2], plan._replace(roots=plan.roots[1:]))
         among, number = sub.nprocs, sub.pid
     first = middle if is_even else 0
+    # cll D D[0] + D[1]*half*16
     for partner in range(first + number, first + bsp.nprocs - among, among):
         bsp.send(partner, mine)
     theirs = receive(bsp)
+    # cll end D
+    # cll F F[0] + F[1]*half
     common.combine(out, *((mine, theirs) if is_even else (theirs, mine)), plan.roots[0])
+    # cll end F
 
 
 def receive(bsp: bsplib.Group) -> Values:

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
+from apps.fourier import fft
 from apps.fourier.common import signal
 from apps.fourier.experiment import (
     FORMULA,
@@ -19,7 +20,7 @@ from apps.fourier.experiment import (
     tell,
 )
 from bsplib.cli import main as bsp
-from bsplib.experiments.datafile import read
+from bsplib.experiments.datafile import experiments, read
 from bsplib.experiments.runs import collected
 
 
@@ -100,3 +101,21 @@ def test_the_program_is_swept_by_the_command_for_experiments(tmp_path):
     found = read(out)
     assert len(found) == 2 * 3 * 3
     assert {row["params"]["N"] for row in found} == {64, 128}
+
+
+def test_the_comments_of_figure_5_measure_each_level_of_the_recursion(tmp_path):
+    out = tmp_path / "five.jsonl"
+    line = ["--cll", "--backend", "sim", "--procs", "4", "--set", "size=64", "--repeats", "1"]
+    done = CliRunner().invoke(
+        bsp, ["experiment", "run", *line, "--out", str(out), fft.__file__, "--size", "{size}"]
+    )
+    assert done.exit_code == 0, done.output
+    found = {name: each.rows for name, each in experiments(read(out)).items()}
+    assert sorted(found) == ["A", "B", "D", "F", "G"]
+    # all four processes at the first level, and two halves of two at the second
+    levels = {name: sorted(row["params"]["P"] for row in found[name]) for name in "ABDF"}
+    assert list(levels.values()) == [[2, 2, 4]] * 4
+    assert [row["params"] for row in found["G"]] == [{"size": 16, "P": 1}] * 4
+    halves = {row["params"]["P"]: row["params"]["half"] for row in found["D"]}
+    assert halves == {4: 32, 2: 16}
+    assert all(row["supersteps"] == 1 for row in found["D"])
