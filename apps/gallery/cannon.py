@@ -5,7 +5,7 @@ After each product it puts the block of A into its left neighbour and that of B 
 Where the number of processes is no square, those that find no place in the grid rest.
 
 Cost: for n x n matrices and p = q^2, w = 2 n^3/p^1.5 and h = 2 * 8 n^2/p bytes in each of q steps:
-2 n^3/p + 16 n^2/p^0.5 g + (q + 1) l in all, with the split.
+2 n^3/p + 16 n^2/p^0.5 g + q l with the split, before the product is gathered.
 Teaches: ``with bsp.split(colour)`` makes sub-groups, None is for processes that rest; a put copies
 at the call, so that a block may be put over one that is itself put elsewhere.
 """

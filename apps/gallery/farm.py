@@ -4,8 +4,8 @@ A task is a row of a picture of the Mandelbrot set; rows in the middle take long
 works on its tasks for a slice of time, and puts the rows into the picture on process 0. Then all
 say which of their tasks are left, and these are dealt out evenly.
 
-Cost: for tasks of W seconds in all and of m bytes each, in slices of s seconds:
-W/p + m W/s (1 - 1/p) g + W/(s p) l, and the longest task once more in each slice, at most.
+Cost: for t tasks of W seconds in all, with results of m bytes each, in slices of s seconds:
+W/p + m t (1 - 1/p) g + W/(p s) (8 t g + l), and at most one task more in each slice.
 Teaches: ``bsp.time()`` bounds a superstep. With slices much longer than l the balance costs next
 to nothing, and no process has to be a master.
 """

@@ -4,7 +4,8 @@ Each process gives each of its points to the nearest centre, and adds up the poi
 centre. The sums of all processes give the new centres.
 
 Cost: for n points in d dimensions and k centres, w = 2 k d n/p, and a sum of k (d + 1) numbers in
-each round: (2 k d n/p + 8 k (d + 1) (p - 1) g + l), or half of this h and 2 l where it is large.
+each round: (2 k d n/p + 8 k (d + 1) (p - 1) g + l), where this sum may cost
+16 k (d + 1) (1 - 1/p) g + 2 l instead.
 Teaches: ``scatter(x, axis=0)`` deals out blocks of an array, and ``allreduce`` adds arrays.
 """
 

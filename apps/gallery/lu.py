@@ -6,7 +6,7 @@ row changes places with row k, and column k and row k go to all processes that s
 product.
 
 Cost: for n x n values on a square grid, 3 supersteps in each of n steps:
-2 n^3/(3 p) + (8 + 16/p^0.5) n^2 g + 3 n l.
+2 n^3/(3 p) + (8 (1 + 1/p^0.5) n^2 + 16 p n) g + 3 n l.
 Teaches: a cyclic distribution is a slice, ``a[s::R, t::C]``. Two puts of one superstep exchange two
 rows, since a put takes its values at the call.
 Source: Bisseling, Parallel Scientific Computation, section 2.4.
@@ -47,22 +47,23 @@ def main(bsp: bsplib.Group, size: int = 900) -> Any:
         if t == k % width:
             a[np.searchsorted(rows, k, "right") :, right] /= pivot
             for pid in range(s, bsp.nprocs, height):
-                bsp.put(pid, a[:, right], lower)
+                bsp.put(pid, a[down:, right], lower[down:])
         if s == k % height:
             for pid in range(height * t, height * (t + 1)):
-                bsp.put(pid, a[down], upper)
+                bsp.put(pid, a[down, right:], upper[right:])
         bsp.sync()
         down, right = np.searchsorted(rows, k, "right"), np.searchsorted(columns, k, "right")
         a[down:, right:] -= np.outer(lower[down:], upper[right:])
-    return joined(bsp.gather(a), size, height), order
+    blocks = bsp.gather(a)
+    return None if blocks is None else (joined(blocks, size, height), order)
 
 
-def joined(blocks: list[Any] | None, size: int, height: int) -> Any:
+def joined(blocks: list[Any], size: int, height: int) -> Any:
     """Return the matrix whose blocks are dealt out."""
     whole = np.empty((size, size))
-    for pid, block in enumerate(blocks or []):
+    for pid, block in enumerate(blocks):
         t, s = divmod(pid, height)
-        whole[s::height, t :: len(blocks or []) // height] = block
+        whole[s::height, t :: len(blocks) // height] = block
     return whole
 
 
