@@ -65,7 +65,7 @@ def text_of(docstring: str) -> Text:
     marked = re.split(rf"^({'|'.join(SECTIONS)}): ", docstring.replace("``", "`"), flags=re.M)
     lead, _, about = marked[0].strip().partition("\n\n")
     parts = {
-        name: part[0].upper() + part[1:].strip()
+        name: f"{part[0].upper()}{part[1:].rstrip()}"
         for name, part in zip(marked[1::2], marked[2::2], strict=True)
     }
     return Text(" ".join(lead.split()), about, parts)
@@ -105,7 +105,7 @@ def record(name: str, nprocs: int, picture: Path) -> Recorded:
         head, *sentences = bsp("report", trace).partition("\n\n")[0].splitlines()
     seconds = re.search(r"(\d[\d.]* m?s), complete", head)
     assert seconds is not None, head
-    return Recorded(seconds[1], "\n".join(sentences))
+    return Recorded(seconds[1], " ".join(line.strip() for line in sentences))
 
 
 def lines_of(name: str) -> int:
@@ -138,7 +138,7 @@ def page(name: str, folder: Path) -> str:
         f"Recorded when this page was made: p = {nprocs}, {sizes}; {recorded.seconds}. "
         f"The redder a box, the more of the time is lost there.\n```\n",
         f"```sh\n{command}\nbsp view {name}.bsp\n```\n",
-        f"`bsp report {name}.bsp` begins:\n\n```text\n{recorded.verdict}\n```\n",
+        f"`bsp report {name}.bsp` begins:\n\n> {recorded.verdict}\n",
         f"## The program\n\n{included(name, folder)}",
         beside(name, folder),
     ]

@@ -18,7 +18,7 @@ import numpy as np
 import bsplib
 
 
-def main(bsp: bsplib.Group, size: int = 2400) -> Any:
+def main(bsp: bsplib.Group, size: int = 3000) -> Any:
     """Return the product of two matrices in blocks, by process of the grid, on process 0."""
     q = isqrt(bsp.nprocs)
     with bsp.split(0 if bsp.pid < q * q else None) as grid:

@@ -7,7 +7,7 @@ import numpy as np
 from mpi4py import MPI
 
 
-def main(comm: MPI.Intracomm, size: int = 2400) -> Any:
+def main(comm: MPI.Intracomm, size: int = 3000) -> Any:
     """Return the product of two matrices in blocks, by rank of the torus, on rank 0."""
     q = isqrt(comm.size)
     working = comm.Split(0 if comm.rank < q * q else MPI.UNDEFINED)

@@ -20,7 +20,7 @@ import numpy as np
 import bsplib
 
 
-def main(bsp: bsplib.Group, size: int = 900) -> Any:
+def main(bsp: bsplib.Group, size: int = 1000) -> Any:
     """Return L and U in one matrix, and the order of the rows, on process 0."""
     height = max(r for r in range(1, isqrt(bsp.nprocs) + 1) if bsp.nprocs % r == 0)
     width = bsp.nprocs // height

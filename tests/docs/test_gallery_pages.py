@@ -27,10 +27,15 @@ def test_the_docstring_of_a_program_has_what_its_page_says(name):
     assert text.lead.endswith(".")
     assert text.about
     assert {"Cost", "Teaches"} <= text.sections.keys()
+    assert text.sections["Teaches"][:12].lower() == after(module.__doc__, "Teaches: ")
     assert "``" not in text.about + "".join(text.sections.values())
     assert re.fullmatch(
         r"\w+ = [\d. ]+(e-\d+)?(, \w+ = [\d. ]+(e-\d+)?)*", MADE["sizes_of"](module)
     )
+
+
+def after(docstring, name):
+    return docstring.partition(name)[2].replace("``", "`")[:12].lower()
 
 
 def test_the_index_shows_a_picture_of_every_program():
