@@ -20,15 +20,11 @@ from bsplib.recording.trace import read_trace
 
 @pytest.fixture(scope="module")
 def loaded():
-    """A shell that has executed ``%load_ext bsplib``."""
-    main, display, names = (
-        sys.modules["__main__"],
-        builtins.__dict__.get("display"),
-        set(dir(builtins)),
-    )
-    made = InteractiveShell.instance(
-        config=Config(HistoryManager={"enabled": False}), colors="nocolor"
-    )
+    """A shell that has executed ``%load_ext bsplib``; what it changes elsewhere is put back."""
+    main, names = sys.modules["__main__"], set(dir(builtins))
+    prompts = [name for name in ("ps1", "ps2", "ps3") if not hasattr(sys, name)]
+    config = Config(HistoryManager={"enabled": False})  # it would have a thread
+    made = InteractiveShell.instance(config=config, colors="nocolor")
     made.run_cell("%load_ext bsplib", store_history=True).raise_error()
     yield made
     made.run_cell("%unload_ext bsplib").raise_error()
@@ -36,7 +32,8 @@ def loaded():
     sys.modules["__main__"] = main
     for name in set(dir(builtins)) - names:
         delattr(builtins, name)
-    assert builtins.__dict__.get("display") is display
+    for name in prompts:
+        delattr(sys, name)
 
 
 @pytest.fixture
