@@ -57,3 +57,24 @@ def test_the_matrix_and_the_timeline_name_the_host(tab, url, show):
     canvas.focus()
     tab.keyboard.press("ArrowRight")
     expect(tab.locator(".timeline .readout")).to_contain_text("process 0 (a)")
+
+
+TEXTS = """() => {
+    window.texts = [];
+    const { fillText } = CanvasRenderingContext2D.prototype;
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...more) {
+        window.texts.push(text);
+        return fillText.call(this, text, ...more);
+    };
+}"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("page", "named"), [("", {"a", "<b>"}), ("run=1&", set())])
+def test_the_axis_of_the_timeline_names_the_hosts_beside_the_processes(tab, url, show, page, named):
+    show(tab, url, f"{page}view=timeline")
+    tab.evaluate(TEXTS)
+    tab.locator(".timeline canvas.heat").focus()
+    tab.keyboard.press("ArrowRight")  # it draws anew
+    tab.wait_for_function("window.texts.includes('0') && window.texts.includes('3')")
+    assert named == {"a", "<b>"}.intersection(tab.evaluate("window.texts"))

@@ -12,23 +12,38 @@ const GAP = 14;
 const MARKS = 8;
 const AXIS = 22;
 const LEFT = 58;
+const HOST = 84; // further left: the names of the hosts, where there are several
+const LEAST_HOST = 13; // pixels of a host's rows that have room for its name
 const RIGHT = 12;
 
-/* Where the parts of the picture are, in CSS pixels. */
-export function layout(width, height, strips) {
+/* Where the parts of the picture are, in CSS pixels; hosts: whether they are named. */
+export function layout(width, height, strips, hosts) {
   const top = 4 + strips * (STRIP + GAP);
+  const left = LEFT + (hosts ? HOST : 0);
   return {
-    left: LEFT, right: width - RIGHT, top, bottom: Math.max(top + 20, height - AXIS - MARKS),
-    width: Math.max(width - LEFT - RIGHT, 10),
+    left, right: width - RIGHT, top, bottom: Math.max(top + 20, height - AXIS - MARKS),
+    width: Math.max(width - left - RIGHT, 10),
   };
+}
+
+/* The rows of each host, in order: { name, first, last }. A row of processes of several hosts
+   belongs to that of its first one. */
+export function hostRows(hosts, rows, processes) {
+  const found = [];
+  for (let row = 0; row < rows; row += 1) {
+    const name = hosts.names[hosts.of[processes(row)[0]]];
+    if (found.at(-1)?.name === name) found.at(-1).last = row;
+    else found.push({ name, first: row, last: row });
+  }
+  return found;
 }
 
 /* Draws a picture: { view: [low, high], images: [{ image, heat }], strips: [{ title, text, most,
    of: name of the heights by column }], marks: ranges on the axis, brush: range or null, cursor: { x, row },
-   rows, processes(row), label(value), least } */
+   rows, processes(row), hosts: rows by host or null, label(value), least } */
 export function draw(canvas, picture) {
   const { context, width, height } = sized(canvas);
-  const place = layout(width, height, picture.strips.length);
+  const place = layout(width, height, picture.strips.length, picture.hosts !== null);
   const [low, high] = picture.view;
   const x = (value) => place.left + (value - low) / (high - low) * place.width;
   context.font = FONT;
@@ -50,6 +65,7 @@ export function draw(canvas, picture) {
   context.restore();
   drawStripTitles(context, picture.strips, place);
   drawAxes(context, picture, place, x);
+  if (picture.hosts !== null) drawHosts(context, picture, place);
 }
 
 function drawStrip(context, { images }, { of, most }, base, x) {
@@ -132,4 +148,28 @@ function drawAxes(context, { view, rows, processes, label, least }, place, x) {
     const middle = place.top + (row + 0.5) * height;
     context.fillText(integer(processes(row)[0]), place.left - 8, middle);
   }
+}
+
+/* The name of each host beside its processes, and a line between hosts. */
+function drawHosts(context, { rows, hosts }, place) {
+  const height = (place.bottom - place.top) / rows;
+  context.textAlign = "left";
+  let free = place.top; // names do not overlap
+  for (const { name, first, last } of hosts) {
+    const [top, bottom] = [place.top + first * height, place.top + (last + 1) * height];
+    context.fillStyle = colour("--line");
+    if (first > 0 && bottom - top >= 2) context.fillRect(0, Math.round(top), place.left, 1);
+    const middle = (Math.max(top, free) + bottom) / 2;
+    if (bottom - free < LEAST_HOST) continue;
+    context.fillStyle = colour("--quiet");
+    context.fillText(shortened(context, name, place.left - LEFT + 10), 4, middle);
+    free = middle + LEAST_HOST / 2;
+  }
+}
+
+function shortened(context, text, width) {
+  if (context.measureText(text).width <= width) return text;
+  let length = text.length;
+  while (length > 1 && context.measureText(`${text.slice(0, length)}…`).width > width) length -= 1;
+  return `${text.slice(0, length)}…`;
 }

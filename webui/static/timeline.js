@@ -6,7 +6,7 @@ import { button, html } from "./dom.js";
 import { bytes, integer, percent, seconds } from "./format.js";
 import { LAYERS, SCALES, SHORT } from "./heat.js";
 import { createHeatData } from "./heatdata.js";
-import { draw, layout } from "./heatdraw.js";
+import { draw, hostRows, layout } from "./heatdraw.js";
 import { followPointers } from "./heatpointer.js";
 import { describeCell } from "./heattext.js";
 import { shortcut } from "./keys.js";
@@ -93,7 +93,8 @@ export function create(host, context) {
   }
 
   function place() {
-    return layout(canvas.clientWidth, canvas.clientHeight, state.axis === "superstep" ? 2 : 1);
+    const count = state.axis === "superstep" ? 2 : 1;
+    return layout(canvas.clientWidth, canvas.clientHeight, count, Boolean(model.run.run.hosts));
   }
 
   function makeStrips() {
@@ -119,8 +120,10 @@ export function create(host, context) {
   function picture() {
     const { base, fine } = data.windows;
     strips ??= makeStrips();
+    const { hosts } = model.run.run;
     return {
       view: view(), strips, rows: base.rows, processes: base.processes,
+      hosts: hosts ? hostRows(hosts, base.rows, base.processes) : null,
       images: windows().map((heat) => ({
         heat, image: images.get(heat),
         covered: heat === base && fine !== null ? [fine.low, fine.high] : null,

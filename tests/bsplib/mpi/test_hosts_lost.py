@@ -69,13 +69,18 @@ def running(mpi, hosts, tmp_path):
 
 
 FAILING = """
-import os, sys
+import os, signal, sys
 import bsplib
 
 def main(bsp, how):
     bsp.sync()
     if bsp.pid == 2:
-        {"raise": fail, "abort": lambda: bsp.abort("no more"), "exit": lambda: os._exit(3)}[how]()
+        {
+            "raise": fail,
+            "abort": lambda: bsp.abort("no more"),
+            "exit": lambda: os._exit(3),
+            "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
+        }[how]()
     bsp.sync()
     bsp.sync()
 
@@ -83,12 +88,20 @@ def fail():
     raise KeyError("ill")
 
 if __name__ == "__main__":
-    for how in ("raise", "abort", "exit"):
+    for how in ("raise", "abort", "exit", "kill"):
         try:
             bsplib.run(main, how, nprocs=4, backend="mpi")
         except Exception as error:
-            print(error, *getattr(error, "__notes__", ()))
+            print(error, *getattr(error, "__notes__", ()), flush=True)
+        input()
 """
+FAILURES = (
+    r"'ill' \[process 2 on host {name}, superstep 1, .*",
+    r".* \[process 2 is on host {name}\]",
+    r"process 2 on host {name} exited with status 3 in superstep 1",
+    r"process 2 on host {name} was killed by SIGKILL in superstep 1",
+)
+"""What the caller of FAILING is told, in turn."""
 
 
 def ranks_left(hosts):
@@ -123,13 +136,20 @@ def test_a_host_that_is_lost_is_named_and_the_next_run_works(running, hosts, how
     assert running.stdout.readline() == "[0, 1, 2, 3]\n"
 
 
-def test_a_process_that_fails_is_named_with_its_host(mpi, hosts, tmp_path):
+def test_a_process_that_fails_is_named_with_its_host_and_nothing_is_left(mpi, hosts, tmp_path):
     path = tmp_path / "program.py"
     path.write_text(FAILING)
-    line = on_ranks_of(hosts, mpi, 1, sys.executable, path)
-    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
-    name = hosts.names[LOST]
-    raised, aborted, ended = done.stdout.splitlines()
-    assert raised.startswith(f"'ill' [process {LOST} on host {name}, superstep 1, ")
-    assert aborted.endswith(f" [process {LOST} is on host {name}]")
-    assert ended == f"process {LOST} on host {name} exited with status 3 in superstep 1"
+    with subprocess.Popen(
+        on_ranks_of(hosts, mpi, 1, sys.executable, path),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        for words in FAILURES:
+            line = process.stdout.readline().strip()
+            assert re.fullmatch(words.format(name=re.escape(hosts.names[LOST])), line)
+            wait_until_none_is_left(hosts, 2)
+            assert not any(map(hosts.shared_memory_left, range(len(hosts.names))))
+            process.stdin.write("\n")
+            process.stdin.flush()
+        assert process.wait(20) == 0
