@@ -152,9 +152,10 @@ DIED = 27
 PLACE = 28
 """Where the rank is: its superstep and its stack."""
 
-RUN = Struct("!QIQ")
+RUN = Struct("!QIq")
 """Before a job: number of the run, number of processes, and number of the run that has made the
-memory which they may share, perhaps this one; 0 where they may not."""
+memory which they may share, perhaps this one; 0 where they may not, and negative where they meet
+through MPI even if all are on one host."""
 NUMBER = Struct("!Q")
 STATE = Struct("!?q")
 """Of PONG: stopped by a signal, superstep."""

@@ -1,13 +1,15 @@
 """Ranks of one host exchange through shared memory, as the processes of the backend shm do.
 
-MPI only tells them where the memory is: rank 0 makes it, and the others open it. Once all ranks
-of a run share memory, the run is one of shared memory, but for its start and its end.
+MPI only tells them where the memory is: one of them makes it, and the others open it. Once all
+ranks of a run share memory, the run is one of shared memory, but for its start and its end. Where
+a run has several hosts, those of each host share a memory as neighbours.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 from mpi4py import MPI
@@ -15,12 +17,14 @@ from numpy.typing import NDArray
 
 from bsplib.backends.base import Stopped
 from bsplib.backends.mpi.control import Note
+from bsplib.backends.mpi.neighbours import Neighbours
 from bsplib.backends.shm.joining import (
     MOST_PROCESSES,
     JoinedPort,
     Memory,
     Outside,
     Place,
+    Store,
     same_system,
 )
 from bsplib.errors import OutOfSharedMemoryError
@@ -31,8 +35,11 @@ _NOT_MADE = -1
 """In place of the number of a process: there is no memory."""
 
 
+_Shared = TypeVar("_Shared", Memory, Store)
+
+
 class Inside:
-    """The memory that the ranks of a run share, where they are on one host.
+    """The memory that the ranks of a run share with others on their host.
 
     All ranks of a job make theirs together.
 
@@ -48,6 +55,10 @@ class Inside:
         self._seats: Sequence[tuple[bytes, set[int]]] = comm.allgather(own)
         """Of each rank: its system, and the cores that it may use."""
         self._memory: Memory | None = None
+        self._neighbours: Neighbours | None = None
+        """The neighbours of this rank, with the memory."""
+        self.neighbours: Neighbours | None = None
+        """The same, where the run uses them."""
         self._number = 0
         """Of the memory, also where the ranks could not share it; 0 for none."""
 
@@ -58,8 +69,9 @@ class Inside:
 
         Args:
             nprocs: number of its processes.
-            number: of the memory, which is that of the run in which it is made. It differs
-                where a memory is to be made; a rank that was in no run meanwhile finds that, too.
+            number: of the memory, which is that of the run in which it is made; negative where
+                only payloads go through it. It differs where a memory is to be made; a rank that
+                was in no run meanwhile finds that, too.
 
         Returns:
             None where they cannot share memory; the same in all of them.
@@ -69,8 +81,9 @@ class Inside:
         """
         if number != self._number:
             self.leave()
-            self._memory = self._agreed(nprocs) if self._may_share(nprocs) else None
+            self._share(nprocs, heads_too=number > 0)
             self._number = number
+        self.neighbours = self._neighbours
         return None if self._memory is None else self._memory.open_root()
 
     def note(self) -> Note | None:
@@ -85,23 +98,52 @@ class Inside:
         memory, self._memory, self._number = self._memory, None, 0
         if memory is not None:
             memory.leave()
+        if self._neighbours is not None:
+            self._neighbours.leave()
+        self._neighbours = self.neighbours = None
 
-    def _may_share(self, nprocs: int) -> bool:
-        system = self._seats[0][0]
-        shares = system != b"" and all(each == system for each, _ in self._seats[:nprocs])
-        return shares and nprocs <= MOST_PROCESSES
+    def _share(self, nprocs: int, *, heads_too: bool) -> None:
+        """Make or open the memory of a run."""
+        ranks = self._on_this_host(nprocs)
+        if not 0 < len(ranks) <= MOST_PROCESSES:
+            return
+        number = ranks.index(self._comm.rank)
+        if heads_too and len(ranks) == nprocs:
+            outside = self._outside(ranks)
+            self._memory = self._agreed(
+                ranks,
+                lambda: Memory.made(nprocs, outside),
+                lambda place: Memory.joined(place, number, nprocs, outside),
+            )
+        elif len(ranks) > 1:
+            store = self._agreed(
+                ranks,
+                lambda: Store.made(len(ranks)),
+                lambda place: Store.joined(place, number, len(ranks)),
+            )
+            self._neighbours = None if store is None else Neighbours(store, ranks)
 
-    def _outside(self, nprocs: int) -> Outside:
-        cores = set[int]().union(*(cores for _, cores in self._seats[:nprocs]))
-        return Outside(self._stop, has_core=nprocs <= len(cores))
+    def _on_this_host(self, nprocs: int) -> list[int]:
+        """Return the ranks of a run that are in the same system as this one; it is among them."""
+        system = self._seats[self._comm.rank][0]
+        return [rank for rank in range(nprocs) if system and self._seats[rank][0] == system]
 
-    def _agreed(self, nprocs: int) -> Memory | None:
-        """Return memory that all processes of a run have; None where one of them has not."""
-        if self._comm.rank:
-            return self._joined(nprocs)
-        memory = _tried(lambda: Memory.made(nprocs, self._outside(nprocs)))
+    def _outside(self, ranks: Sequence[int]) -> Outside:
+        cores = set[int]().union(*(self._seats[rank][1] for rank in ranks))
+        return Outside(self._stop, has_core=len(ranks) <= len(cores))
+
+    def _agreed(
+        self,
+        ranks: Sequence[int],
+        make: Callable[[], _Shared],
+        join: Callable[[Place], _Shared],
+    ) -> _Shared | None:
+        """Return memory that some ranks have, of which the first makes it; None if one has not."""
+        first, *others = ranks
+        if self._comm.rank != first:
+            return self._joined(first, join)
+        memory = _tried(make)
         place = _NUMBERS * [_NOT_MADE] if memory is None else memory.place()
-        others = range(1, nprocs)
         self._to_all(others, place)
         joined = min([int(self._from(rank)[0]) for rank in others], default=memory is not None)
         self._to_all(others, _NUMBERS * [joined])
@@ -109,14 +151,11 @@ class Inside:
             memory.leave()
         return memory if joined else None
 
-    def _joined(self, nprocs: int) -> Memory | None:
-        place = Place(*map(int, self._from(0)))
-        memory = None
-        if place.os_pid != _NOT_MADE:
-            outside = self._outside(nprocs)
-            memory = _tried(lambda: Memory.joined(place, self._comm.rank, nprocs, outside))
-        self._to_all([0], _NUMBERS * [memory is not None])
-        if not self._from(0)[0] and memory is not None:
+    def _joined(self, first: int, join: Callable[[Place], _Shared]) -> _Shared | None:
+        place = Place(*map(int, self._from(first)))
+        memory = _tried(lambda: join(place)) if place.os_pid != _NOT_MADE else None
+        self._to_all([first], _NUMBERS * [memory is not None])
+        if not self._from(first)[0] and memory is not None:
             memory.leave()
             return None
         return memory
@@ -138,7 +177,7 @@ class Inside:
             os.sched_yield()
 
 
-def _tried(make: Callable[[], Memory]) -> Memory | None:
+def _tried(make: Callable[[], _Shared]) -> _Shared | None:
     try:
         return make()
     except (OSError, OutOfSharedMemoryError):

@@ -19,7 +19,7 @@ from bsplib.backends.mpi.hub import Hub, News
 from bsplib.backends.mpi.installations import LIBRARY, Starter
 from bsplib.backends.mpi.jobs import Jobs
 from bsplib.backends.mpi.launcher import Launcher
-from bsplib.backends.mpi.surroundings import may_share_memory
+from bsplib.backends.mpi.surroundings import may_share_memory, may_share_payloads_only
 from bsplib.backends.outcomes import Limit, await_outcomes
 from bsplib.backends.signals import let_through
 from bsplib.backends.whereabouts import Whereabouts, from_stack
@@ -172,12 +172,12 @@ class Job:
             self._hub.send(rank, control.JOB, head, jobs.of(rank))
 
     def _choose_memory(self) -> int:
-        """Return which run made the memory for the run that begins; 0 for none."""
+        """Return which run made the memory for the run that begins; see :data:`control.RUN`."""
         if not may_share_memory():
             return 0
         if self._memory_of != self.nprocs:
             self._memory, self._memory_of = self._run, self.nprocs
-        return self._memory
+        return -self._memory if may_share_payloads_only() else self._memory
 
     def _wait(self, seconds: float) -> list[News]:
         """Wait for news; show what the ranks and mpiexec have written."""

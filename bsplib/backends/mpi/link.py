@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from mpi4py import MPI
 
-from bsplib.backends.base import LeftGroup, Room, Stopped
+from bsplib.backends.base import LeftGroup, Port, Room, Stopped
 from bsplib.backends.mpi import heads
 from bsplib.backends.mpi.box import Box
 from bsplib.backends.mpi.buffers import Buffers
@@ -143,6 +143,24 @@ class Link:
         for source, data in early:
             self._take(source, data)
 
+    def open_memory(self) -> Port | None:
+        """Let the ranks of the run share memory, where they may and can.
+
+        Returns:
+            The port to the root group, where all of them are on one host.
+
+        Raises:
+            Stopped: the run ends.
+        """
+        inside = self.inside
+        if not self.memory:
+            inside.neighbours = None
+            return None
+        port = inside.open_root(self.nprocs, self.memory)
+        if inside.neighbours is not None:
+            inside.neighbours.begin(self.run)
+        return port
+
     def note(self) -> Note | None:
         """Return where the supersteps of this run are; None where the port notes them itself."""
         return self.inside.note() if self.memory else None
@@ -246,6 +264,8 @@ class Link:
             data = bytes(self._came[index])
             self._receives[index].Start()
             self._take(self._others[index], data)
+        if self.inside.neighbours is not None:
+            self.inside.neighbours.order()
         return True
 
     def _take(self, source: int, data: bytes) -> None:

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from bsplib.backends.base import Room
 from bsplib.backends.mpi.membership import Membership
-from bsplib.backends.mpi.receiving import Payload, Post, flat
+from bsplib.backends.mpi.neighbours import Block, Readable
+from bsplib.backends.mpi.receiving import Payload, Place, Post, Size, flat
 from bsplib.backends.parcels import Ticket
 
 
@@ -19,7 +20,16 @@ class Staged(NamedTuple):
 
     room: Room
     buffer: Room | None
-    """In which it lies; None where it was lent."""
+    """In which it lies; None where it was lent, or lies in a block."""
+    block: Block | None = None
+    """In which it lies, for a neighbour."""
+    is_message: bool = False
+
+    @property
+    def size(self) -> Size:
+        """What the body of its post says of it."""
+        place = None if self.block is None else (self.block.start, self.is_message)
+        return len(self.room), place
 
 
 class Payloads:
@@ -40,29 +50,45 @@ class Payloads:
         self._here_before: dict[tuple[int, int], Payload] = {}
         self._not_started: list[Post] = []
         """Open posts whose payloads are not being received yet."""
+        self._neighbours = membership.neighbours
+        self._transfers: list[Readable] = []
+        """Blocks of neighbours that are read in this superstep only."""
+        self._messages: list[Readable] = []
+        """Blocks of neighbours that are read in the next superstep, too."""
+        self._messages_before: list[Readable] = []
 
     # -- to others --------------------------------------------------------------------------
 
-    def stage(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
+    def stage(self, nbytes: int, to: int, *, is_message: bool = False) -> tuple[Ticket, Room]:
         """See :meth:`bsplib.backends.base.Port.stage`."""
+        if self.is_for_neighbour(to):
+            assert self._neighbours is not None
+            block = self._neighbours.take(nbytes)
+            if block is not None:
+                staged = Staged(block.room, None, block, is_message)
+                return self._add(staged, to), block.room
         buffer = self._link.buffers.take(nbytes)
         room = buffer[:nbytes]
-        return self.add(room, buffer, to), room
+        return self._add(Staged(room, buffer), to), room
 
-    def add(self, room: Room, buffer: Room | None, to: int) -> Ticket:
-        """Note a payload for a process; return its ticket.
+    def is_for_neighbour(self, to: int) -> bool:
+        """Tell whether a payload for a process can lie in memory that it shares."""
+        if self._neighbours is None or to == self._membership.pid:
+            return False
+        return self._membership.members[to] in self._neighbours
 
-        Args:
-            room: the payload.
-            buffer: in which it lies; None where it was lent.
-            to: pid.
-        """
+    def lend(self, values: Room, to: int) -> Ticket:
+        """Note values that stay as they are until the superstep has ended; return their ticket."""
+        return self._add(Staged(values, None), to)
+
+    def _add(self, staged: Staged, to: int) -> Ticket:
+        room = staged.room
         number = self._numbers[to]
         self._numbers[to] = number + 1
         if to == self._membership.pid:
-            self._here[to, number] = Payload(len(room), room, buffer)
+            self._here[to, number] = Payload(len(room), room, staged.buffer)
         else:
-            self._staged.setdefault(to, []).append(Staged(room, buffer))
+            self._staged.setdefault(to, []).append(staged)
         return self._membership.pid, number, len(room)
 
     def take_staged(self, to: int) -> tuple[int, Sequence[Staged]]:
@@ -73,8 +99,8 @@ class Payloads:
     def copy_lent(self) -> None:
         """Copy what was lent: it may be sent after the superstep has ended here."""
         for staged in self._staged.values():
-            for index, (room, buffer) in enumerate(staged):
-                if buffer is None:
+            for index, (room, buffer, block, _) in enumerate(staged):
+                if buffer is None and block is None:
                     copy = self._link.buffers.take(len(room))
                     copy[: len(room)] = room
                     staged[index] = Staged(copy[: len(room)], copy)
@@ -82,9 +108,11 @@ class Payloads:
     def drop_staged(self) -> None:
         """Give back memory of payloads that belong to no parcel: their put has failed."""
         for staged in self._staged.values():
-            for _, buffer in staged:
+            for _, buffer, block, _ in staged:
                 if buffer is not None:
                     self._link.buffers.give(buffer)
+                if block is not None and self._neighbours is not None:
+                    self._neighbours.give(block)
         self._staged = {}
 
     # -- for this process -------------------------------------------------------------------
@@ -95,9 +123,19 @@ class Payloads:
         for post in posts:
             if post.payloads:
                 pid = self._membership.pid_of(post.source)
-                self._not_started.append(post)
+                if post.head.payloads:
+                    self._not_started.append(post)
                 for number, payload in enumerate(post.payloads, post.first):
                     self._here[pid, number] = payload
+                    if payload.place is not None:
+                        self._find_in_memory(payload, payload.place)
+
+    def _find_in_memory(self, payload: Payload, place: Place) -> None:
+        """Note where a payload lies that a neighbour has staged."""
+        assert self._neighbours is not None
+        block = self._neighbours.find(place.start, payload.nbytes)
+        payload.room = block.room
+        (self._messages if place.is_message else self._transfers).append(block)
 
     def fetch(self, ticket: Ticket) -> memoryview:
         """See :meth:`bsplib.backends.base.Port.fetch`."""
@@ -163,8 +201,18 @@ class Payloads:
         """Begin the next superstep: nobody reads payloads of the one before any more."""
         if self._staged:
             self.drop_staged()
+        if self._neighbours is not None:
+            self._neighbours.have_read(self._transfers + self._messages_before)
+            self._messages_before, self._messages, self._transfers = self._messages, [], []
         if self._here_before or self._here:
             for payload in self._here_before.values():
                 if payload.buffer is not None:
                     self._link.buffers.give(payload.buffer)
             self._here_before, self._here = self._here, {}
+
+    def leave(self) -> None:
+        """Leave the group: nothing that has come there is read any more."""
+        self.drop_staged()
+        if self._neighbours is not None:
+            self._neighbours.have_read(self._transfers + self._messages_before + self._messages)
+            self._transfers, self._messages_before, self._messages = [], [], []

@@ -23,7 +23,9 @@ from bsplib.backends.mpi.oblivious import Oblivious
 from bsplib.backends.mpi.payloads import Payloads
 from bsplib.backends.mpi.posting import Posting
 from bsplib.backends.mpi.rounds import MOST_PROCESSES
+from bsplib.backends.mpi.settling import Settling
 from bsplib.backends.parcels import Parcel, Ticket
+from bsplib.core.meeting import Meeting
 
 _ALIGNMENT = 64
 
@@ -40,14 +42,22 @@ class MpiPort(Port):
         self.nprocs = membership.nprocs
         self.members = membership.members
         self.released = 0
+        self._ends_by_sync = True
         self._membership = membership
         self._link = membership.link
+        self._neighbours = membership.neighbours
+        self._meeting = self._meeting_of_core()
         self._payloads = Payloads(membership)
         self._posting = Posting(membership, self._payloads)
         self._oblivious = Oblivious(membership, self._payloads, self._posting)
         in_rounds = self._link.most_direct < self.nprocs <= MOST_PROCESSES
         meetings = MeetingsOfMany if in_rounds else Meetings
         self._meetings = meetings(membership, self._payloads, self._posting, self._oblivious)
+
+    def _meeting_of_core(self) -> Meeting:
+        if self._neighbours is None:
+            return Meeting()
+        return Settling(self._membership, self._neighbours)
 
     @classmethod
     def of_root(cls, link: Link) -> MpiPort:
@@ -64,22 +74,57 @@ class MpiPort(Port):
 
     # -- memory and payloads ----------------------------------------------------------------
 
+    def meeting(self) -> Meeting:
+        """See :meth:`Port.meeting`."""
+        return self._meeting
+
     def allocate(self, nbytes: int, *, zero: bool) -> memoryview:
-        """See :meth:`Port.allocate`."""
+        """See :meth:`Port.allocate`; neighbours can reach it where there is room."""
+        if self._neighbours is not None:
+            shared = self._neighbours.allocate(nbytes, zero=zero)
+            if shared is not None:
+                return shared
         memory = (np.zeros if zero else np.empty)(nbytes + _ALIGNMENT, np.uint8)
         start = -memory.ctypes.data % _ALIGNMENT
         return memory[start : start + nbytes].data
 
     def release(self, memory: memoryview) -> None:
-        """See :meth:`Port.release`: it is freed with the last array that shows it."""
+        """See :meth:`Port.release`; other memory is freed with the last array that shows it."""
+        if self._neighbours is not None:
+            self._neighbours.release(memory)
+
+    def shared_address_of(self, array: NDArray[Any]) -> int | None:
+        """See :meth:`Port.shared_address_of`: only neighbours can use it."""
+        return None if self._neighbours is None else self._neighbours.address_of(array)
+
+    def reach(self, pid: int, shared_address: int, nbytes: int) -> memoryview | None:
+        """See :meth:`Port.reach`."""
+        if self._neighbours is None:
+            return None
+        return self._neighbours.reach(self.members[pid], shared_address, nbytes)
+
+    def map_at_once(self, address: int, nbytes: int) -> None:
+        """See :meth:`Port.map_at_once`."""
+        if self._neighbours is not None:
+            self._neighbours.map_at_once(address, nbytes)
+
+    def is_settled(self, pid: int) -> bool:
+        """See :meth:`Port.is_settled`: it is only known of neighbours."""
+        return self._meeting.is_settled(pid)
 
     def stage(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
         """See :meth:`Port.stage`."""
         return self._payloads.stage(nbytes, to)
 
-    def lend(self, values: NDArray[Any], to: int) -> Ticket:
+    def stage_message(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
+        """See :meth:`Port.stage_message`."""
+        return self._payloads.stage(nbytes, to, is_message=True)
+
+    def lend(self, values: NDArray[Any], to: int) -> Ticket | None:
         """See :meth:`Port.lend`; at the end of an oblivious superstep the values are copied."""
-        return self._payloads.add(values.reshape(-1).view(np.uint8), None, to)
+        if self._payloads.is_for_neighbour(to):
+            return None
+        return self._payloads.lend(values.reshape(-1).view(np.uint8), to)
 
     @noticing_deaths
     def fetch(self, ticket: Ticket) -> memoryview:
@@ -105,7 +150,9 @@ class MpiPort(Port):
         self, parcels: Mapping[int, Parcel], note: int, common: Any = None, stamp: int = 0
     ) -> Arrivals | None:
         """See :meth:`Port.exchange`."""
+        self._order()
         arrivals = self._meetings.exchange(parcels, note, common, stamp)
+        self._ends_by_sync = True
         self.released = self._meetings.released
         return arrivals
 
@@ -114,7 +161,9 @@ class MpiPort(Port):
         self, parcels: Mapping[int, tuple[int, Parcel]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
         """See :meth:`Port.exchange_oblivious`."""
+        self._order()
         arrived = self._oblivious.exchange(parcels, expected, stamp)
+        self._ends_by_sync = False
         self.released = self._oblivious.collector.released
         return arrived
 
@@ -129,8 +178,17 @@ class MpiPort(Port):
         self._payloads.end_superstep()
         membership = self._membership
         membership.superstep += 1
+        membership.ended_by_sync = self._ends_by_sync
         if membership.parent is None:
             self._link.superstep[0] = membership.superstep
+        if self._neighbours is not None:
+            self._neighbours.end_superstep(obliviously=not self._ends_by_sync)
+            self._neighbours.note_delivered(membership.label, membership.superstep)
+
+    def _order(self) -> None:
+        """Let neighbours see all that was written before the heads that follow."""
+        if self._neighbours is not None:
+            self._neighbours.order()
 
     # -- groups -----------------------------------------------------------------------------
 
@@ -145,7 +203,7 @@ class MpiPort(Port):
     @noticing_deaths
     def close(self) -> None:
         """See :meth:`Port.close`."""
-        self._payloads.drop_staged()
+        self._payloads.leave()
         if self._membership.parent is not None:
             self._oblivious.leave()
             self._link.leave_group(self._membership.label)
@@ -168,5 +226,5 @@ def open_root(link: Link) -> Port:
     Raises:
         Stopped: the run ends.
     """
-    port = link.inside.open_root(link.nprocs, link.memory) if link.memory else None
+    port = link.open_memory()
     return MpiPort.of_root(link) if port is None else port

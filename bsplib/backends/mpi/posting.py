@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from bsplib.backends.mpi.heads import MOST_BODY
 from bsplib.backends.mpi.membership import Membership
-from bsplib.backends.mpi.payloads import Payloads
+from bsplib.backends.mpi.payloads import Payloads, Staged
 from bsplib.backends.mpi.receiving import body_of
 from bsplib.backends.mpi.sending import BODIES, HEADS, PAYLOADS, Sends
 
@@ -46,16 +46,25 @@ class Posting:
         rank = self._membership.members[to]
         first, staged = self._payloads.take_staged(to)
         plain = None if parcel is None else parcel.plain()
-        body = body_of(plain, common, first, [len(each.room) for each in staged])
-        packed = head(payloads=bool(staged), body_bytes=len(body))
+        body = body_of(plain, common, first, [each.size for each in staged])
+        through_mpi = [each for each in staged if each.block is None]
+        packed = head(payloads=bool(through_mpi), body_bytes=len(body))
+        self._announce(staged)
         sends = self.sends
         if len(body) <= MOST_BODY:
             sends.start(packed + body, rank, HEADS)
         else:
             sends.start(packed, rank, HEADS)
             sends.start(memoryview(body), rank, BODIES)
-        for room, buffer in staged:
-            sends.start(room, rank, PAYLOADS, buffer)
+        for each in through_mpi:
+            sends.start(each.room, rank, PAYLOADS, each.buffer)
+
+    def _announce(self, staged: Sequence[Staged]) -> None:
+        neighbours = self._membership.neighbours
+        if neighbours is not None:
+            for each in staged:
+                if each.block is not None:
+                    neighbours.announce(each.block)
 
     def finish(self) -> None:
         """Wait until all that belongs to meetings is sent; let the rest go on."""

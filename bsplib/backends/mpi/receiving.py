@@ -8,7 +8,7 @@ from __future__ import annotations
 import marshal
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from mpi4py import MPI
@@ -19,13 +19,30 @@ from bsplib.backends.mpi.heads import MOST_BODY, Head
 from bsplib.backends.mpi.sending import BODIES, PAYLOADS, PIECE_BYTES
 
 
+class Place(NamedTuple):
+    """Where a payload lies that a neighbour has staged."""
+
+    start: int
+    """Byte of the memory, of the mark before the payload."""
+    is_message: bool
+    """It may be read after the superstep, too."""
+
+
 class Payload:
     """A payload: one that another process sends here, or one of this process for itself."""
 
-    __slots__ = ("_requests", "buffer", "is_in_place", "nbytes", "room")
+    __slots__ = ("_requests", "buffer", "is_in_place", "nbytes", "place", "room")
 
-    def __init__(self, nbytes: int, room: Room | None = None, buffer: Room | None = None) -> None:
+    def __init__(
+        self,
+        nbytes: int,
+        room: Room | None = None,
+        buffer: Room | None = None,
+        place: Place | None = None,
+    ) -> None:
         self.nbytes = nbytes
+        self.place = place
+        """Where it lies in the memory of neighbours; None if it comes through MPI."""
         self.room = room
         """Where it is, or will be; None before its receive has started."""
         self.buffer = buffer
@@ -99,11 +116,18 @@ class Post:
         if self.payloads is None:
             assert self.body is not None
             self.parcel, self.common, self.first, sizes = marshal.loads(self.body)
-            self.payloads = [Payload(nbytes) for nbytes in sizes]
+            self.payloads = [
+                Payload(nbytes) if place is None else Payload(nbytes, place=Place._make(place))
+                for nbytes, place in sizes
+            ]
             self.body = b""
 
 
-def body_of(parcel: Any, common: Any, first: int, sizes: list[int]) -> bytes:
+Size = tuple[int, tuple[int, bool] | None]
+"""Bytes of a payload, and where it lies if it does not come through MPI; see :class:`Place`."""
+
+
+def body_of(parcel: Any, common: Any, first: int, sizes: list[Size]) -> bytes:
     """Return the body of a post.
 
     Args:
@@ -168,6 +192,8 @@ class Inflow:
         while last in self._payloads:
             post = self._payloads.popleft()
             for payload in post.payloads or ():
+                if payload.place is not None:
+                    continue
                 room = places.get(payload)
                 buffer = None
                 payload.is_in_place = room is not None

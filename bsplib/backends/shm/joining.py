@@ -12,17 +12,23 @@ import contextlib
 import os
 import platform
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bsplib.backends.base import Alignment
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import DELIVERED, FIRST_BLOCK, WORD
 from bsplib.backends.shm.doorbell import doorbells
+from bsplib.backends.shm.fences import Fences
+from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.port import ShmPort
-from bsplib.backends.shm.segment import Segment
+from bsplib.backends.shm.segment import Segment, populate
 from bsplib.backends.shm.waiting import Outside
+from bsplib.errors import OutOfSharedMemoryError
 
-__all__ = ["MOST_PROCESSES", "JoinedPort", "Memory", "Outside", "Place", "same_system"]
+__all__ = ["MOST_PROCESSES", "JoinedPort", "Memory", "Outside", "Place", "Store", "same_system"]
 
 MOST_PROCESSES = 256
 """Processes that may share memory: each looks at the words of all others."""
@@ -56,6 +62,11 @@ class Place(NamedTuple):
 
 def _identity(stat: os.stat_result) -> dict[str, int]:
     return {"device": stat.st_dev, "inode": stat.st_ino}
+
+
+def _place_of(segment: Segment) -> Place:
+    descriptor = segment.descriptor
+    return Place(os.getpid(), descriptor, **_identity(os.fstat(descriptor)))
 
 
 def same_system() -> bytes:
@@ -114,8 +125,7 @@ class Memory:
 
     def place(self) -> Place:
         """Return where the other processes find the memory."""
-        descriptor = self._segment.descriptor
-        return Place(os.getpid(), descriptor, **_identity(os.fstat(descriptor)))
+        return _place_of(self._segment)
 
     def open_root(self) -> JoinedPort:
         """Return the port of this process to the root group of another run.
@@ -142,6 +152,104 @@ class Memory:
         What is mapped stays so, since arrays of the last run may lie there.
         """
         self._segment.discard_area(self._context.pid)
+        self._segment.close()
+
+
+class Store:
+    """Memory that processes of a host share, without meetings: these go another way.
+
+    Each process has some words in which it notes what others want to know (at most 64, from 0).
+
+    Each process allocates in its own area, and reads and writes where others tell it.
+
+    Args:
+        segment: the memory.
+        pid: the process.
+        nprocs: number of processes.
+    """
+
+    def __init__(self, segment: Segment, pid: int, nprocs: int) -> None:
+        self._segment = segment
+        self._pid = pid
+        self._heap = Heap(segment, segment.area(pid))
+        self._words = [
+            segment.control_start(other) // WORD + FIRST_BLOCK for other in range(nprocs)
+        ]
+        fences = Fences()
+        self.order = fences.order
+        """Keeps the order of loads and stores; see PROTOCOL.md of the backend that meets."""
+
+    @classmethod
+    def made(cls, nprocs: int) -> Self:
+        """Make memory, in process 0; see :meth:`Memory.made` for what is raised."""
+        segment = Segment.outside_files(nprocs)
+        try:
+            segment.reserve_control()
+            return cls(segment, 0, nprocs)
+        except BaseException:
+            segment.close()
+            raise
+
+    @classmethod
+    def joined(cls, where: Place, pid: int, nprocs: int) -> Self:
+        """Join the memory that process 0 has made; see :meth:`Memory.made` for what is raised."""
+        return cls(Segment(nprocs, where.opened()), pid, nprocs)
+
+    def place(self) -> Place:
+        """Return where the other processes find the memory."""
+        return _place_of(self._segment)
+
+    # -- memory of this process -------------------------------------------------------------
+
+    def allocate(self, nbytes: int) -> tuple[int, bool] | None:
+        """Return the byte at which new memory begins, and whether it is known to be zero.
+
+        It is None where there is no room.
+        """
+        try:
+            return self._heap.allocate(nbytes)
+        except OutOfSharedMemoryError:
+            return None
+
+    def release(self, start: int) -> None:
+        """Release the memory that begins at a byte, which nobody uses any more."""
+        self._heap.release(start)
+
+    def clear(self) -> None:
+        """Release all memory of this process at once."""
+        self._heap.clear()
+
+    def byte_of(self, array: NDArray[Any]) -> int | None:
+        """Return the byte at which an array begins; None where it lies elsewhere."""
+        return self._segment.byte_of(array)
+
+    # -- memory of any process --------------------------------------------------------------
+
+    def view(self, start: int, nbytes: int) -> memoryview:
+        """Return bytes that one process has allocated together."""
+        return self._segment.view(start, nbytes)
+
+    def view_array(self, start: int, nbytes: int) -> NDArray[np.uint8]:
+        """Do as :meth:`view`, as an array."""
+        return self._segment.view_array(start, nbytes)
+
+    @staticmethod
+    def map_at_once(address: int, nbytes: int) -> None:
+        """Map memory that will be written, which is quicker than page by page."""
+        populate(address, nbytes)
+
+    def word(self, pid: int, number: int) -> int:
+        """Return what a process has noted in one of its words; 0 where it has noted nothing."""
+        return self._segment.control[self._words[pid] + number]
+
+    def note(self, number: int, value: int) -> None:
+        """Note something in a word of this process, after all that it has written before."""
+        self.order()
+        self._segment.control[self._words[self._pid] + number] = value
+
+    def leave(self) -> None:
+        """Leave for good; see :meth:`Memory.leave`."""
+        self._segment.discard_area(self._pid)
         self._segment.close()
 
 
