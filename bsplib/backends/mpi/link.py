@@ -348,7 +348,14 @@ class Link:
             self.pump()
             if ready():
                 return
-            if patience.pause():
+            try:
+                is_time_to_look = patience.pause()
+            except Stopped:
+                self.pump()
+                if ready():  # what it waited for came before the stop: it may have an own error
+                    return
+                raise
+            if is_time_to_look:
                 if patience.asks():
                     ask()
                 suspect()

@@ -208,7 +208,7 @@ class Store:
         """
         try:
             return self._heap.allocate(nbytes)
-        except OutOfSharedMemoryError:
+        except (OSError, OutOfSharedMemoryError):
             return None
 
     def release(self, start: int) -> None:

@@ -15,8 +15,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import bsplib
 from bsplib.backends.mpi.surroundings import INSIDE
 from bsplib.errors import ProcessDiedError, SyncMismatchError
+from bsplib.recording.trace import read_trace
 from tests.bsplib.random_programs.checks import check, check_fault
 from tests.bsplib.random_programs.faults import Breaker
 from tests.bsplib.random_programs.seeded import program_of
@@ -32,6 +34,7 @@ ROOT = Path(__file__).parents[3]
 LARGE = 50_000
 """Words that are staged."""
 SEEDS = 12
+"""Of random programs; only those of at most 4 processes are run here."""
 
 
 @pytest.fixture
@@ -295,6 +298,11 @@ def test_neighbours_without_memory_go_on_through_mpi(changed, rank, monkeypatch)
         assert [seen for _, seen in done] == expected(nprocs)
 
 
+def is_small(program):
+    """Tell whether a program has no more processes than the ranks that there are."""
+    return program.nprocs <= 4
+
+
 def stage_more(bsp):
     """Let payloads of more than 4 bytes be staged."""
     from bsplib.transfers import messages  # noqa: PLC0415
@@ -303,19 +311,27 @@ def stage_more(bsp):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(SEEDS))
-def test_a_random_program_does_with_neighbours_what_the_contract_says(changed, seed):
-    program = program_of(seed)
-    changed(stage_more, program.nprocs)
-    check(program, "mpi", 0)
+def test_random_programs_do_with_neighbours_what_the_contract_says(changed):
+    for program in filter(is_small, map(program_of, range(SEEDS))):
+        changed(stage_more, program.nprocs)
+        check(program, "mpi", 0)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(SEEDS))
-def test_a_random_fault_raises_its_error_with_neighbours(changed, seed):
-    program = program_of(seed, Breaker)
-    changed(stage_more, program.nprocs)
-    check_fault(program, "mpi", 0)
+def test_random_faults_raise_their_errors_with_neighbours(changed):
+    for program in filter(is_small, (program_of(seed, Breaker) for seed in range(SEEDS))):
+        changed(stage_more, program.nprocs)
+        check_fault(program, "mpi", 0)
+
+
+@pytest.mark.usefixtures("neighbours")
+def test_a_run_with_neighbours_is_recorded_with_the_traffic_of_the_simulator(tmp_path):
+    run(everything, nprocs=3, profile=tmp_path / "run.bsp")
+    (recorded,) = read_trace(tmp_path / "run.bsp").runs
+    bsplib.run(everything, nprocs=3, backend="sim", profile=tmp_path / "sim.bsp")
+    (simulated,) = read_trace(tmp_path / "sim.bsp").runs
+    assert sorted(recorded.traffic["bytes"]) == sorted(simulated.traffic["bytes"])
+    assert len(recorded.records) == len(simulated.records)
 
 
 @pytest.mark.usefixtures("neighbours")
