@@ -58,7 +58,8 @@ def describe_model(shown: ShownModel) -> Json:
     model, run = shown.model, recorded_run(shown.model)
     machines = describe_machines(run)
     if shown.machine is not None:
-        machines = [describe_machine(GIVEN, shown.machine, run), *machines]
+        given = describe_machine(GIVEN, shown.machine, run)
+        machines = [{**given, "measured": _curves(shown.machine)}, *machines]
     number = {name: position for position, name in enumerate(model.nodes)}
     return {
         "program": fmt.visible(model.program),
@@ -68,7 +69,7 @@ def describe_model(shown: ShownModel) -> Json:
         "most_processes": MOST_PROCESSES,
         "at": _opened_at(shown),
         "machine": None if shown.machine is None else GIVEN,
-        "rates": asdict(_rates(run)),
+        "rates": {**asdict(_rates(run)), "measured": _curves(recorded_machine(run))},
         "machines": machines,
         "root": number[model.root],
         "nodes": [_node(node) for node in model.nodes.values()],
@@ -76,6 +77,7 @@ def describe_model(shown: ShownModel) -> Json:
         "chains": [
             {
                 "nodes": [number[name] for name in each.chain],
+                "pattern": each.pattern,
                 "laws": {quantity: _law(law) for quantity, law in each.laws.items()},
                 "texts": {
                     quantity: fmt.visible(each.law(quantity).text)
@@ -124,6 +126,21 @@ def _rates(run: Run) -> Rates:
         except UsageError as error:
             why = f"{error}."
     return Rates(0.0, 0.0, source=NO_SOURCE, note=fmt.visible(why))
+
+
+def _curves(machine: Machine | None) -> list[Json]:
+    """Return what a probe measured of a Machine, by number of processes, as far as is needed."""
+    return [
+        {
+            "p": entry.p,
+            "empty": entry.empty,
+            "patterns": {
+                name: [list(curve.nbytes), list(curve.seconds)]
+                for name, curve in entry.patterns.items()
+            },
+        }
+        for entry in (() if machine is None else machine.measured)
+    ]
 
 
 def _node(node: Node) -> Json:

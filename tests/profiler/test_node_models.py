@@ -12,6 +12,7 @@ import bsplib
 from bsplib.cli import main as cli
 from bsplib.errors import UsageError
 from bsplib.machine import Machine
+from bsplib.machine.measured import Curve, Measured, Relation
 from bsplib.recording.trace import read_trace
 from profiler.models.nodes import (
     ModelError,
@@ -256,6 +257,31 @@ def test_a_core_lost_in_a_primitive_makes_no_computation_shorter():
     (each,) = [each for each in model.chains if model.nodes[each.chain[-1]].sync == "sync"]
     value = model.values([each], "comp", {"n": 2.0, "p": 1.0}).value
     assert value == pytest.approx(4e-3, rel=1e-3)
+
+
+def test_a_probed_machine_prices_each_cost_centre_by_its_pattern_and_processes(record, tmp_path):
+    def entry(p):
+        curves = {
+            pattern: Curve((0, 8192), (1e-5 * p, seconds * p))
+            for pattern, seconds in (("all-to-one", 5e-4), ("exchange", 1e-4), ("all-to-all", 3e-4))
+        }
+        return Measured(p, 1e-5 * p, call=1.0, patterns=curves)
+
+    machine = Machine("probed", "by hand", g=1.0, l=1.0, measured=(entry(2), entry(8)))
+    write_model(learnt(record, three), tmp_path / "model.json")
+    model = read_model(tmp_path / "model.json")
+    patterns = {model.nodes[each.chain[-2]].name: each.pattern for each in model.chains[:3]}
+    assert patterns == {"gather": "all-to-one", "recursion": "exchange", "square": "all-to-all"}
+    prediction = predict_nodes(model, 8, {"n": 4096}, machine, speed="1x")
+    times = {model.nodes[node].name: each for node, each in prediction.nodes.items()}
+    for name, h, pattern, supersteps in (
+        ("gather", 8 * 4096 * 7 / 8, "all-to-one", 1),
+        ("recursion", 8 * 4096 / 8, "exchange", 3),
+        ("square", 8 * 49, "all-to-all", 1),
+    ):
+        transfer_s, sync_s = machine.parts_of(Relation(h, 1), pattern, 8)
+        assert times[name].comm_s == pytest.approx(supersteps * transfer_s)
+        assert times[name].sync_s == pytest.approx(supersteps * sync_s)
 
 
 def test_with_runs_too_few_for_a_trial_the_band_widens_with_the_distance_and_says_so(record):

@@ -16,6 +16,7 @@ import webui
 from bsplib.cli import main as cli
 from bsplib.errors import UsageError
 from bsplib.machine import Machine
+from bsplib.machine.measured import Curve, Measured
 from profiler import format as fmt
 from profiler.callgraph import Node
 from profiler.models.nodes import predict_nodes, scaling, write_model
@@ -27,6 +28,22 @@ from webui.predicted import describe_model
 
 HERE = Machine("here", "made up", g=1e-9, l=1e-5, speed=1e9)
 THERE = Machine("there", "made up", g=4e-9, l=1e-4, speed=2e9, h="sum")
+PROBED = replace(
+    HERE,
+    name="probed",
+    measured=tuple(
+        Measured(
+            p,
+            1e-5 * p,
+            call=1e-7,
+            patterns={
+                "all-to-all": Curve((0, 4096, 2**20), (1e-5 * p, 2e-5 * p, 1e-3)),
+                "all-to-one": Curve((8, 2**16), (1e-6, 5e-4 * p)),
+            },
+        )
+        for p in (1, 2, 4, 64)
+    ),
+)
 SIZES, PROCESSES = (4096.0, 16384.0, 65536.0), (2.0, 4.0, 8.0, 16.0)
 POINTS = [(4096, 1), (65536, 16), (65536, 1000), (2**30, 1024), (1000, 3), (2**24, 2**18)]
 
@@ -84,7 +101,7 @@ def made(**laws):
         NODES,
         (
             ChainModel((name(0), name(1), name(2)), SORTED),
-            ChainModel((name(0), name(3)), {**COLLECTED, **laws}),
+            ChainModel((name(0), name(3)), {**COLLECTED, **laws}, pattern="all-to-one"),
         ),
         {"n": tuple(size for size, _ in places), "p": tuple(count for _, count in places)},
         runs=len(places),
@@ -146,7 +163,7 @@ PREDICTED = """async ([data, rates, points]) => {
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("machine", [HERE, THERE], ids=["h by max", "h by sum"])
+@pytest.mark.parametrize("machine", [HERE, THERE, PROBED], ids=["h by max", "h by sum", "probed"])
 @pytest.mark.parametrize(
     "model",
     [
@@ -161,8 +178,10 @@ PREDICTED = """async ([data, rates, points]) => {
 def test_the_page_predicts_what_python_predicts(tab, url, model, machine, show):
     show(tab, url)
     prices = predict_nodes(model, 1, {"n": 4096}, machine).prices
+    data = describe_model(webui.ShownModel(model, machine))
     rates = {"g": machine.g, "l": machine.l, "ratio": prices.ratio, "rule": machine.h}
-    found = tab.evaluate(PREDICTED, [describe_model(webui.ShownModel(model)), rates, POINTS])
+    rates["measured"] = data["machines"][0]["measured"]
+    found = tab.evaluate(PREDICTED, [data, rates, POINTS])
     places = list(model.nodes)
     for (n, p), (total, low, high, refused, roll_off, cause, speedup) in zip(
         POINTS, found, strict=True

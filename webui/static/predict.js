@@ -3,23 +3,60 @@
 
 import { awayFrom, valueOf } from "./laws.js";
 
-const QUANTITIES = ["comp", "h", "supersteps"];
 const AROUND = 33; // numbers of processes that are tried near the best power of two
 
+/* Seconds for bytes on a curve [bytes, seconds]; behind its last knot the last line goes on. */
+function onCurve([knots, seconds], bytes) {
+  const last = knots.length - 1;
+  if (bytes <= knots[0]) return seconds[0];
+  let right = knots.findIndex((knot) => bytes <= knot);
+  if (right < 0) right = last;
+  const slope = (seconds[right] - seconds[right - 1]) / (knots[right] - knots[right - 1]);
+  if (bytes <= knots[last]) return seconds[right - 1] + (bytes - knots[right - 1]) * slope;
+  return seconds[last] + (bytes - knots[last]) * Math.max(slope, 0);
+}
+
+/* The entries of the nearest numbers of processes that were measured, with their shares. */
+function around(measured, p) {
+  const above = measured.findIndex((entry) => entry.p > p);
+  if (above === 0) return [[measured[0], 1]];
+  if (above < 0) return [[measured.at(-1), 1]];
+  const [one, two] = [measured[above - 1], measured[above]];
+  const share = (p - one.p) / (two.p - one.p);
+  return [[one, 1 - share], [two, share]];
+}
+
+/* The price of some supersteps with an h-relation in all: [transfers, supersteps]. A probed
+   Machine has its times; see profiler.models.nodes.predicted. */
+function communication({ measured, g, l }, pattern, p, h, supersteps) {
+  if (!measured?.length) return [h * g, supersteps * l];
+  if (supersteps <= 0) return [0, 0];
+  let [all, empty] = [0, 0];
+  for (const [entry, share] of around(measured, p)) {
+    const curve = entry.patterns[pattern ?? "all-to-all"];
+    const moved = curve === undefined || h <= 0 ? entry.empty
+      : Math.max(onCurve(curve, h / supersteps), entry.empty);
+    all += share * moved;
+    empty += share * entry.empty;
+  }
+  return [(all - empty) * supersteps, empty * supersteps];
+}
+
 /* { comp, comm, sync, total } in seconds, low and high, and why it is not all of it. */
-function chainAt({ laws }, point, rates, away) {
-  const found = { low: 0, high: 0, refused: null };
-  const parts = QUANTITIES.map((quantity) => {
-    const rule = quantity === "h" && rates.rule === "sum" ? "h_sum" : quantity;
-    const factor = { comp: rates.ratio, h: rates.g, supersteps: rates.l }[quantity];
-    const value = valueOf(laws[rule], point, away);
-    if (value.why) found.refused ??= value;
-    found.low += value.low * factor;
-    found.high += value.why ? Infinity : value.high * factor;
-    return value.value * factor;
-  });
-  const [comp, comm, sync] = parts;
-  return { comp, comm, sync, total: comp + comm + sync, ...found };
+function chainAt({ laws, pattern }, point, rates, away) {
+  const rule = rates.rule === "sum" ? "h_sum" : "h";
+  const used = ["comp", rule, "supersteps"].map((quantity) => valueOf(laws[quantity], point, away));
+  const price = (end) => {
+    const [comp, h, supersteps] = used.map((value) => (value.why ? 0 : value[end]));
+    return [comp * rates.ratio, ...communication(rates, pattern, point.p, h, supersteps)];
+  };
+  const sum = (parts) => parts.reduce((all, part) => all + part, 0);
+  const [comp, comm, sync] = price("value");
+  const unknown = used.find(({ why }) => why) ?? null;
+  return {
+    comp, comm, sync, total: comp + comm + sync, low: sum(price("low")),
+    high: unknown ? Infinity : sum(price("high")), refused: unknown,
+  };
 }
 
 /* The prediction at a point: { point, chains (in the order of the model's), total, low, high,

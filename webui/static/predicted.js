@@ -14,7 +14,7 @@ import { pageButtons } from "./page-buttons.js";
 import { POINT, allowed, largest, pointText, valueText } from "./points.js";
 import { createPredictedDetail, texts } from "./predicted-detail.js";
 import { MEASURES, createPredicted, hurtsFirst } from "./predicted-model.js";
-import { ratesOf } from "./rates.js";
+import { chosenMachine, ratesOf } from "./rates.js";
 import { startSides } from "./sides.js";
 import { createSliders } from "./sliders.js";
 import { choice, declareFields, followAddress, state, subscribe, update } from "./store.js";
@@ -32,6 +32,14 @@ const HELP = "Each box is a function or a line that ends supersteps, with the ti
   + "predict at the point of the sliders. Its shade is the square root of its part of the run. "
   + "By default it shows the time that is lost on the way from the reference's number of "
   + "processes to p: what the darkest box does is the first to hurt.";
+
+/* The rates of the state; with what a probe measured unless g or l is set. */
+function ratesAt(run) {
+  const isSet = state.g !== null || state.l !== null;
+  return {
+    ...ratesOf(run, state), measured: isSet ? [] : chosenMachine(run, state.machine).measured ?? [],
+  };
+}
 
 /* The point of the state, with the values that the page opens with for what it leaves out. */
 function pointOf(data, given) {
@@ -165,7 +173,7 @@ async function start() {
     const reference = state.reference === null ? largest(data.variables)
       : { ...largest(data.variables), ...state.reference };
     const point = pointOf(data, state.point);
-    model.place(point, reference, ratesOf(model.run, state));
+    model.place(point, reference, ratesAt(model.run));
     model.priced.verdict.sentences = [timeSentence(model), hurtSentence(model),
       rollOffSentence(model), ...doubts(model)].filter(Boolean);
     sliders.show({ point, reference }, state.reference === null);

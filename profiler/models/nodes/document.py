@@ -5,7 +5,8 @@
     {"format": "bsplib node model", "version": 1, "program": "psrs.py", "runs": 12,
      "variables": {"n": {"values": [4096, ...], "from": "--size"}, "p": {"values": [2, ...]}},
      "nodes": [[id, kind, name, file, line, sync], ...],
-     "chains": [{"nodes": [position, ...], "laws": {"h": LAW, ...}, "shown": {...}}, ...],
+     "chains": [{"nodes": [position, ...], "pattern": "all-to-all" or null,
+                 "laws": {"h": LAW, ...}, "shown": {...}}, ...],
      "meta": {"machine": {...}, ...}, "notes": [...]}
 
     LAW = {"kind": "exact" | "fitted" | "refused", "text": for readers, "pieces": [PIECE, ...],
@@ -33,6 +34,7 @@ import numpy as np
 
 from bsplib.errors import UsageError
 from bsplib.experiments.formula import FormulaError
+from bsplib.machine import PATTERNS
 from profiler.callgraph import Node
 from profiler.models.nodes.forms import Form
 from profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Reach, Where
@@ -73,6 +75,7 @@ def document(model: NodeModel) -> dict[str, Any]:
         "chains": [
             {
                 "nodes": [place[name] for name in each.chain],
+                "pattern": each.pattern,
                 "laws": {name: _law(law) for name, law in each.laws.items()},
                 "shown": {name: _law(law) for name, law in each.shown.items()},
             }
@@ -277,7 +280,9 @@ def _chain(
     _check(set(laws) == set(PRICED), f"a chain has not the laws {', '.join(PRICED)}")
     shown = _laws(entry.get("shown", {}), measured)
     _check(set(shown) <= {"supersteps", "h"}, "a chain shows laws that do not exist")
-    return ChainModel(chain, laws, shown)
+    pattern = entry.get("pattern")
+    _check(pattern in (None, *PATTERNS), "a chain has a pattern that does not exist")
+    return ChainModel(chain, laws, shown, pattern)
 
 
 def _laws(found: Any, measured: Mapping[str, Any]) -> dict[str, Law]:

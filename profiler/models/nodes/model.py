@@ -36,6 +36,8 @@ class ChainModel:
     """Of ``PRICED``. Each superstep counts once, so that chains add up."""
     shown: Mapping[str, Law] = field(default_factory=dict)
     """Of ``supersteps`` and ``h`` as the page shows them, where they differ from ``laws``."""
+    pattern: str | None = None
+    """Pattern of its communication, for Machines that have prices by pattern; if it is known."""
 
     def law(self, quantity: str) -> Law:
         """Return the law of a quantity as the page shows it."""
@@ -111,12 +113,12 @@ class NodeModel:
         away, strange = self.distance(point), self._strange(point)
         return total(self._value(each.law(quantity), point, away, strange) for each in chains)
 
-    def priced(self, point: Point) -> Iterator[tuple[Chain, dict[str, Value]]]:
+    def priced(self, point: Point) -> Iterator[tuple[ChainModel, dict[str, Value]]]:
         """Yield the quantities of each chain that add up to the run."""
         away, strange = self.distance(point), self._strange(point)
         for each in self.chains:
             yield (
-                each.chain,
+                each,
                 {name: self._value(each.laws[name], point, away, strange) for name in PRICED},
             )
 
@@ -202,6 +204,7 @@ def fit_nodes(
                 chain,
                 {name: laws[chain, name, True] for name in PRICED[:3]} | {"comp": work[chain]},
                 {name: laws[chain, name, False] for name in PRICED[:2] if shared},
+                program.patterns.get(chain),
             )
             for chain in chains
         ),

@@ -20,6 +20,7 @@ from bsplib.sync_kinds import Kind
 from profiler._numbering import ranked
 from profiler.callgraph import CallGraph, Node, build
 from profiler.costs import computation_ns, h_relation, spent_ns, superstep_numbers
+from profiler.models.nodes.patterns import patterns_of
 from profiler.models.nodes.values import PROCESSES
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ class Program:
 
     nodes: dict[str, Node]
     chains: tuple[Chain, ...]
+    patterns: Mapping[Chain, str]
+    """Of the chains that communicate, as far as the runs tell."""
 
 
 def observe(
@@ -89,7 +92,9 @@ def observe(
     observations = [_observation(graphs, *values_of[place]) for place, graphs in by_place.items()]
     used = {node for chain in chains for node in chain}
     return Program(
-        {name: nodes[name] for name in nodes if name in used}, tuple(chains)
+        {name: nodes[name] for name in nodes if name in used},
+        tuple(chains),
+        patterns_of(graph for graphs in by_place.values() for graph in graphs),
     ), observations
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from rich.console import Console
 
 from bsplib.errors import UsageError
+from bsplib.machine.measured import Relation
 from bsplib.recording.records import RECORD, TRAFFIC, Run, root_group
 from profiler.models.nodes.laws import FITTED, Point, Value
 from profiler.models.nodes.observed import Chain
@@ -180,25 +181,52 @@ def point_of(model: NodeModel, nprocs: int, values: Mapping[str, float]) -> Poin
 
 
 def _predict(model: NodeModel, point: Point, prices: Prices) -> NodePrediction:
-    g, latency = prices.machine.costs()
     rule = "h_sum" if prices.machine.h == "sum" else "h"
     nodes, paths = dict.fromkeys(model.nodes, _NOTHING), dict[Chain, Seconds]()
     refused: dict[str, Value] = {}
     low = high = 0.0
-    for chain, values in model.priced(point):
-        factors = {"comp": prices.ratio, rule: g, "supersteps": latency}
-        parts = []
-        for quantity, factor in factors.items():
-            value = values[quantity]
-            if not value.is_known:
-                refused.setdefault(chain[-1], value)
-            parts.append(value.value * factor if value.is_known else 0.0)
-            low += value.low * factor if value.is_known else 0.0
-            high += value.high * factor if value.is_known else math.inf
-        for depth, node in enumerate(chain, 1):
+    for each, values in model.priced(point):
+        used = [values[quantity] for quantity in ("comp", rule, "supersteps")]
+        unknown = [value for value in used if not value.is_known]
+        if unknown:
+            refused.setdefault(each.chain[-1], unknown[0])
+        known = [value if value.is_known else _UNKNOWN for value in used]
+        price = _Price(prices, each.pattern, int(point[PROCESSES]))
+        parts = price(*(value.value for value in known))
+        low += sum(price(*(value.low for value in known)))
+        high += math.inf if unknown else sum(price(*(value.high for value in known)))
+        for depth, node in enumerate(each.chain, 1):
             nodes[node] = _sum(nodes[node], parts)
-            paths[chain[:depth]] = _sum(paths.get(chain[:depth], _NOTHING), parts)
+            paths[each.chain[:depth]] = _sum(paths.get(each.chain[:depth], _NOTHING), parts)
     return NodePrediction(model, point, prices, nodes, paths, low, high, refused)
+
+
+_UNKNOWN = Value(0.0, 0.0, 0.0)
+
+
+class _Price(NamedTuple):
+    """What a chain costs with a number of processes."""
+
+    prices: Prices
+    pattern: str | None
+    nprocs: int
+
+    def __call__(self, comp_s: float, h: float, supersteps: float) -> tuple[float, float, float]:
+        """Return the seconds of computation, of transfers, and of supersteps.
+
+        Where a probe has measured the Machine, each superstep is one of the mean h-relation, in
+        the pattern of the chain, from memory in use, with as few calls as the pattern needs.
+        """
+        machine = self.prices.machine
+        computed = comp_s * self.prices.ratio
+        if not machine.measured:
+            g, latency = machine.costs()
+            return computed, h * g, supersteps * latency
+        if supersteps <= 0:
+            return computed, 0.0, 0.0
+        moved = Relation(h / supersteps, calls=int(h > 0))
+        transfer_s, sync_s = machine.parts_of(moved, self.pattern, self.nprocs)
+        return computed, float(transfer_s) * supersteps, sync_s * supersteps
 
 
 def _sum(one: Seconds, parts: Sequence[float]) -> Seconds:
