@@ -6,6 +6,7 @@ Nothing is measured unless the run collects samples: then each process has a
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections import Counter
@@ -205,8 +206,14 @@ def values_of(
         UsageError: a value is no finite number.
     """
     found = {each: _number(name, each, value) for each, value in given.items()}
+    return found | {each: measured[each] for each in _measured_in(formula)}
+
+
+@functools.lru_cache
+def _measured_in(formula: str) -> tuple[str, ...]:
+    """Return what is measured for a formula: P, and the process where it is named."""
     named = read_formula(formula).variables
-    return found | {each: measured[each] for each in MEASURED if each == "P" or each in named}
+    return tuple(each for each in MEASURED if each == "P" or each in named)
 
 
 def _number(name: str, what: str, value: Any) -> float:
