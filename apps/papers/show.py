@@ -12,8 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from apps.papers.items import MISSING, Item
+from apps.papers.places import Entry
+from apps.papers.places import read as all_places
 
 _TITLES = ("paper", "place", "what", "printed", "ours", "what differs", "computed by")
+_PLACE_TITLES = ("paper", "number", "what", "where it lives", "remark")
 _STYLE = (
     "body{font:15px system-ui;margin:2em auto;max-width:75em}"
     "table{border-collapse:collapse}td,th{border-bottom:1px solid #ccc;padding:.3em .6em;"
@@ -28,6 +31,11 @@ def _cells(item: Item) -> tuple[str, ...]:
     )
 
 
+def _place_cells(entry: Entry) -> tuple[str, ...]:
+    where = ", ".join(entry.where) or "nowhere"
+    return entry.paper, entry.title, entry.what, where, entry.why
+
+
 def as_table(items: Sequence[Item]) -> Table:
     """Return a table for a terminal."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
@@ -39,21 +47,28 @@ def as_table(items: Sequence[Item]) -> Table:
 
 
 def as_json(items: Sequence[Item]) -> str:
-    """Return a JSON document of the entries and of what is missing."""
-    found = {"items": [asdict(item) for item in items], "missing": [asdict(m) for m in MISSING]}
+    """Return a JSON document of the entries, of what is missing, and of where all lives."""
+    found = {
+        "items": [asdict(item) for item in items],
+        "missing": [asdict(m) for m in MISSING],
+        "places": [asdict(entry) for entry in all_places()],
+    }
     return json.dumps(found, indent=1) + "\n"
 
 
 def as_html(items: Sequence[Item]) -> str:
     """Return one page that needs no other file."""
     rows = [_html_row(_cells(item)) for item in items]
+    places = [_html_row(_place_cells(entry)) for entry in all_places()]
     left = [_html_row((one.paper, one.what, one.why)) for one in MISSING]
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8">'
         f"<title>The papers</title><style>{_STYLE}</style><h1>The papers, beside print</h1>"
         f"<table>{_html_row(_TITLES, 'th')}{''.join(rows)}</table>"
         "<h2>Not computed by this command</h2>"
-        f"<table>{_html_row(('paper', 'what', 'why'), 'th')}{''.join(left)}</table></html>\n"
+        f"<table>{_html_row(('paper', 'what', 'why'), 'th')}{''.join(left)}</table>"
+        "<h2>Every equation, table, figure and system</h2>"
+        f"<table>{_html_row(_PLACE_TITLES, 'th')}{''.join(places)}</table></html>\n"
     )
 
 
@@ -74,6 +89,13 @@ def as_markdown(items: Sequence[Item]) -> str:
         "## Not computed by this command",
         "",
         *_markdown(("paper", "what", "why"), [(m.paper, m.what, m.why) for m in MISSING]),
+        "",
+        "## Every equation, table, figure and system",
+        "",
+        "A place is a module, a name in it after a colon, a file, or a command. Read from "
+        "`apps/papers/places.csv`; a test looks whether each place exists.",
+        "",
+        *_markdown(_PLACE_TITLES, [_place_cells(entry) for entry in all_places()]),
     ]
     return "\n".join(lines) + "\n"
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from apps.papers import show
+from apps.papers import places, show
 from apps.papers.items import MISSING, Item, full, quick
 from bsplib.cli import main as bsp
 
@@ -44,7 +45,7 @@ def test_the_command_writes_a_page_and_a_document(tmp_path):
     assert found.exit_code == 0, found.output
     assert "1,908.35" in html.read_text(encoding="utf-8")
     read = json.loads(document.read_text(encoding="utf-8"))
-    assert {"items", "missing"} == set(read)
+    assert {"items", "missing", "places"} == set(read)
     assert len(read["missing"]) == len(MISSING)
 
 
@@ -60,6 +61,84 @@ def test_a_file_that_cannot_be_written_is_one_sentence():
     assert found.exit_code == 1
     assert "papers: /proc/nowhere/a.json cannot be written" in found.output
     assert "Traceback" not in found.output
+
+
+# -- every equation, table, figure and system -----------------------------------------------------
+
+
+def exists(place):
+    """Tell whether a place of the list is there."""
+    if place.startswith("bsp "):
+        return place.removeprefix("bsp ") in bsp.list_commands(None)
+    if "/" in place:
+        return (ROOT / place).is_file()
+    module, _, name = place.partition(":")
+    found = importlib.import_module(module)
+    for part in name.split(".") if name else ():
+        found = getattr(found, part, None) or getattr(found, "__dataclass_fields__", {}).get(part)
+    return found is not None
+
+
+@pytest.mark.parametrize("entry", places.read(), ids=lambda entry: f"{entry.paper} {entry.title}")
+def test_every_entry_lives_where_it_says_or_says_why_not(entry):
+    assert entry.what
+    assert entry.where or entry.why
+    for place in entry.where:
+        assert exists(place), place
+
+
+def test_a_place_that_does_not_exist_is_found():
+    assert not exists("bsp nothing")
+    assert not exists("apps/papers/nothing.py")
+    assert not exists("apps.papers.places:nothing")
+    assert exists("apps.papers.places:read")
+    with pytest.raises(ModuleNotFoundError):
+        exists("apps.papers.nothing")
+
+
+def numbered(first, last):
+    return [str(number) for number in range(first, last + 1)]
+
+
+ALL = {
+    ("Jarvis et al. 2002", "equation"): numbered(1, 8),
+    ("Jarvis et al. 2002", "table"): ["1"],
+    ("Jarvis et al. 2002", "figure"): numbered(1, 9),
+    ("Gonzalez et al.", "equation"): numbered(1, 8),
+    ("Gonzalez et al.", "table"): numbered(1, 3),
+    ("Gonzalez et al.", "figure"): numbered(1, 5),
+    ("Roda et al. 1999", "equation"): numbered(1, 25),
+    ("Roda et al. 1999", "table"): numbered(1, 3),
+    ("Roda et al. 1999", "figure"): numbered(1, 12),
+    ("Chittor 1995", "equation"): numbered(1, 18),
+    ("Chittor 1995", "table"): numbered(1, 6),
+    ("Chittor 1995", "figure"): numbered(1, 28),
+    ("Shi", "equation"): [
+        *("1.1", "1.2", "Amdahl", "Gustafson", "2.1", "2.2", "2.3", "2.4", "2.5"),
+        *("3.1", "3.2", "3.3", "3.4", "3.5", "4.1", "4.2", "4.3", "4.4"),
+        *("5.1", "5.2", "5.3", "5.4", "6.1", "6.2", "6.3", "7.1", "7.2", "7.3"),
+    ],
+    ("Shi", "table"): numbered(1, 6),
+    ("Shi", "figure"): numbered(1, 6),
+}
+"""What is numbered in print."""
+
+
+@pytest.mark.parametrize(("paper", "kind"), ALL)
+def test_the_list_has_every_number_of_print_once(paper, kind):
+    found = [entry.number for entry in places.read() if (entry.paper, entry.kind) == (paper, kind)]
+    assert found == ALL[paper, kind]
+
+
+def test_the_kinds_are_those_of_print_and_systems():
+    kinds = places.counts(places.read())
+    assert set(kinds) == set(places.NAMES.values())
+    assert all(set(of) == {"equation", "table", "figure", "system"} for of in kinds.values())
+
+
+def test_a_line_of_the_list_that_is_too_short_is_told():
+    with pytest.raises(ValueError, match="too many or too few values"):
+        places._entry({"paper": "shi", "kind": "table"})
 
 
 @pytest.mark.slow
