@@ -8,8 +8,10 @@ from pathlib import Path
 from rich.console import Console
 
 from apps.papers import show
-from apps.papers.items import full, quick, transforms
+from apps.papers.here import PARTS, here
+from apps.papers.items import VIRTUAL_PARTS, Item, quick, story, virtual
 from apps.progress import drawn
+from apps.sql.plan import STAGES
 from bsplib.errors import UsageError
 from bsplib.extras import need
 
@@ -20,7 +22,7 @@ def run(
     """Compute all entries, print them, and write them.
 
     Args:
-        everything: whether to run the SQL story, too.
+        everything: whether to measure this computer, too.
         html: file for a page.
         as_json: file for a JSON document.
         markdown: file for the page of the documentation.
@@ -30,13 +32,7 @@ def run(
         MissingExtraError: pyarrow, which the queries need, is not installed.
     """
     need("pyarrow")
-    items = list(quick())
-    if everything:
-        done = count(1)
-        with drawn("running four stages") as told:
-            items += full(lambda: told(next(done) / 4))
-        with drawn("predicting transforms"):
-            items += transforms()
+    items = collected(everything=everything)
     Console().print(show.as_table(items))
     written = ((html, show.as_html), (as_json, show.as_json), (markdown, show.as_markdown))
     for path, text in written:
@@ -46,3 +42,23 @@ def run(
             except OSError as error:
                 raise UsageError(f"papers: {path} cannot be written: {error.strerror}") from None
             Console().print(f"wrote {path}", highlight=False, soft_wrap=True)
+
+
+def collected(*, everything: bool = False) -> list[Item]:
+    """Compute all entries, with a progress bar.
+
+    Args:
+        everything: whether to measure this computer, too.
+    """
+    items, done = list(quick()), count(1)
+    parts = VIRTUAL_PARTS + len(STAGES) + everything * PARTS
+    with drawn("running programs on virtual processors") as told:
+
+        def advance() -> None:
+            told(next(done) / parts)
+
+        items += virtual(advance)
+        items += story(advance)
+        if everything:
+            items += here(advance)
+    return items

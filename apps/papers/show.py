@@ -81,8 +81,9 @@ def as_markdown(items: Sequence[Item]) -> str:
     lines = [
         "# The papers, beside print",
         "",
-        "Written by `bsp papers --markdown docs/papers.md`; `--full` adds the balances of the "
-        "SQL story, from runs on virtual processors.",
+        "Written by `bsp papers --markdown docs/papers.md`; `--full` adds what is measured on the "
+        "computer at hand. What is not computed from printed constants is from runs on virtual "
+        "processors, which take the same time everywhere.",
         "",
         *_markdown(_TITLES, [_cells(item) for item in items]),
         "",

@@ -86,6 +86,8 @@ PRINTED = Characterisation((14773, 146, 899, -4486, 22.6, 0.811))
 """Equation 14, in units of the simulator Multi."""
 PRINTED_ALONE = Characterisation((341, 31.23, -210.81, 403.2), ALONE)
 """Equation 13, in units of Multi."""
+EIGHT_EACH = {16: 5418.0, 32: 8672.0, 64: 13357.0, 128: 21097.0}
+"""T(N, N/8) of Table 6 by N, which equation 13 goes through."""
 PRINTED_BUFFERED = {
     4: Characterisation((23041, -2748, -2470, 285, 45), BUFFERED),
     16: Characterisation((13573, -1952, -4126, 87.34, 80.26), BUFFERED),

@@ -15,7 +15,7 @@ from apps.sql.paper import PAPER
 from apps.sql.plan import EXPERIMENTAL, STAGES
 from apps.sql.scan import BLOCK
 from apps.sql.story import STORY_SEED, STORY_SIZE, Setting, tell
-from apps.sql.story_table import gain
+from apps.sql.story_table import by_balance, gain, printed_by_balance
 from bsplib.machine import Machine, load_machine
 from bsplib.recording.trace import read_trace
 from profiler.models.prediction import predict
@@ -55,6 +55,20 @@ def test_balanced_input_evens_the_h_relations_of_the_queries(told):
     before, now = told["original"].sql_h, told["balanced"].sql_h
     assert average(now) > average(before) + 0.05
     assert now.maximum - now.average < 0.75 * (before.maximum - before.average)
+
+
+def test_the_gain_in_h_is_that_of_balance_and_that_of_what_is_moved(told):
+    before, now = told["original"], told["balanced"]
+    moved = 1 - now.sql_h.average / before.sql_h.average
+    whole = 1 - now.queries_h / before.queries_h
+    assert 1 - (1 - by_balance(before, now)) * (1 - moved) == pytest.approx(whole)
+    assert by_balance(before, before) == 0
+
+
+def test_26_percent_less_imbalance_is_a_gain_of_12_percent():
+    """Section 4.1 and Figure 5: 0.26 of 1 - 0.54; then 54% of the old greatest h is 61%."""
+    assert printed_by_balance() == pytest.approx(0.1196)
+    assert 0.54 / (1 - printed_by_balance()) == pytest.approx(0.613, abs=0.001)
 
 
 def test_the_theoretical_factor_evens_the_exchange_and_swells_the_sample(told):
