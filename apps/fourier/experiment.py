@@ -45,8 +45,9 @@ SIZES = tuple(2**power for power in range(10, 18))
 SIZE = 2**21
 """The size of Table 3."""
 T3E = "cray-t3e-mpi:l=2e-5,speed=5e7"
-"""The T3E of Roda et al., Table 2; their l is below zero, hence 10 us are assumed. The
-computation is that of this computer, since no speed is printed."""
+"""A T3E: g as fitted by Roda et al., Table 2, whose l is below zero; l and speed are the round
+figures that apps.sql assumes, too. None is fitted to times of this program. Computation takes the
+CPU time of this computer times the ratio of speeds, which holds for values in the cache."""
 
 TABLE_3 = {
     1: (11.7748, 11.8096),
