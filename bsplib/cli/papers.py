@@ -12,12 +12,7 @@ from bsplib.recording.output_file import obstacle
 
 
 @click.command("papers")
-@click.option(
-    "--full",
-    "everything",
-    is_flag=True,
-    help="Also run the SQL story and the transforms: two minutes.",
-)
+@click.option("--full", "everything", is_flag=True, help="Also measure this computer: minutes.")
 @click.option("--html", type=TRACE, help="Write one page that needs no other file.")
 @click.option("--json", "as_json", type=TRACE, help="Write a JSON document.")
 @click.option("--markdown", type=TRACE, help="Write the page of the documentation.")

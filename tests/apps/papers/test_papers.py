@@ -105,11 +105,11 @@ def test_texts_are_escaped_in_a_page():
     assert r"a\|b" in show.as_markdown([Item("p", "t", "a|b", "1", "2", "why", "where")])
 
 
-def test_a_file_that_cannot_be_written_is_one_sentence(monkeypatch):
-    monkeypatch.setattr(session, "collected", lambda **_: [])
+def test_a_file_that_cannot_be_written_is_one_sentence_before_anything_is_computed(monkeypatch):
+    monkeypatch.setattr(session, "collected", lambda **_: pytest.fail("it was computed"))
     found = CliRunner().invoke(bsp, ["papers", "--json", "/proc/nowhere/a.json"])
     assert found.exit_code == 1
-    assert "papers: /proc/nowhere/a.json cannot be written" in found.output
+    assert "papers: there is no folder /proc/nowhere" in found.output
     assert "Traceback" not in found.output
 
 
