@@ -17,7 +17,7 @@ import numpy as np
 import bsplib
 
 
-def main(bsp: bsplib.Group, size: int = 800, slice_s: float = 0.05) -> Any:
+def main(bsp: bsplib.Group, size: int = 1000, slice_s: float = 0.05) -> Any:
     """Return after how many steps each point leaves the set, on process 0."""
     picture = bsp.zeros((size, size), int)
     tasks = np.arange(size)

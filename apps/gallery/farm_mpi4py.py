@@ -9,7 +9,7 @@ import numpy as np
 from mpi4py import MPI
 
 
-def main(comm: MPI.Intracomm, size: int = 800) -> Any:
+def main(comm: MPI.Intracomm, size: int = 1000) -> Any:
     """Return after how many steps each point leaves the set, on rank 0."""
     if comm.rank > 0:
         return work(comm, size)

@@ -16,7 +16,7 @@ import numpy as np
 import bsplib
 
 
-def main(bsp: bsplib.Group, size: int = 100_000, clusters: int = 16, rounds: int = 60) -> Any:
+def main(bsp: bsplib.Group, size: int = 100_000, clusters: int = 16, rounds: int = 90) -> Any:
     """Return the centres."""
     points = np.random.default_rng(1).random((size, 3)) if bsp.pid == 0 else None
     mine = bsp.scatter(points, axis=0)

@@ -6,7 +6,7 @@ import numpy as np
 from mpi4py import MPI
 
 
-def main(comm: MPI.Intracomm, size: int = 100_000, clusters: int = 16, rounds: int = 60) -> Any:
+def main(comm: MPI.Intracomm, size: int = 100_000, clusters: int = 16, rounds: int = 90) -> Any:
     """Return the centres."""
     counts = [len(block) for block in np.array_split(np.arange(size), comm.size)]
     points = np.random.default_rng(1).random((size, 3)) if comm.rank == 0 else None

@@ -19,7 +19,7 @@ import numpy as np
 import bsplib
 
 
-def main(bsp: bsplib.Group, size: int = 100_000, count: int = 2_000_000, rounds: int = 40) -> Any:
+def main(bsp: bsplib.Group, size: int = 100_000, count: int = 2_000_000, rounds: int = 60) -> Any:
     """Return the vector after some rounds, on process 0."""
     random = bsp.rng(seed=1)
     of_row, of_column = random.integers(size, size=(2, count // bsp.nprocs))

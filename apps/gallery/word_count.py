@@ -19,7 +19,7 @@ import numpy as np
 import bsplib
 
 
-def text(size: int = 6_000_000) -> Any:
+def text(size: int = 8_000_000) -> Any:
     """Return words in an array, of which the first numbers occur most often."""
     return bsplib.shared((np.random.default_rng(1).zipf(1.3, size) % 50_000).astype("S6"))
 

@@ -9,7 +9,7 @@ import numpy as np
 from mpi4py import MPI
 
 
-def text(size: int = 6_000_000) -> Any:
+def text(size: int = 8_000_000) -> Any:
     """Return words in an array, of which the first numbers occur most often."""
     return (np.random.default_rng(1).zipf(1.3, size) % 50_000).astype("S6")
 
