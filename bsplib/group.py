@@ -40,7 +40,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsFloat, SupportsIndex, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -211,7 +211,7 @@ class Group(SubGroups):
             raise self._error(ArgumentError, f"charge: {error}") from None
 
     def experiment(
-        self, name: str, formula: str, /, *, sync: bool = False, **values: float
+        self, name: str, formula: str, /, *, sync: bool = False, **values: SupportsFloat
     ) -> AbstractContextManager[None]:
         """Measure the time of a block of the program, for which a formula is known.
 

@@ -10,6 +10,7 @@ From Python::
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import sys
@@ -214,12 +215,17 @@ def run_all(
     rows = datafile.read(path, missing=True)
     if path.exists():
         datafile.write(path, rows)  # without executions that were cut short
-    done = [row["run"].get("turn") for row in rows if not row["run"].get("number")]
+    done = {_key(row["run"].get("turn")) for row in rows}
     there = 0
     for turn in wanted:
         advance(turn)
-        if sweep.named(turn) in done:
+        if _key(sweep.named(turn)) in done:
             there += 1
         else:
             datafile.append(path, sweep.execute(turn))
     return there
+
+
+def _key(turn: Any) -> str:
+    """Return what equal executions have in common."""
+    return json.dumps(turn, sort_keys=True)

@@ -77,6 +77,29 @@ def test_what_is_in_the_file_already_is_not_run_again(bsp, program, tmp_path):
     assert [row["params"] for row in after] == [row["params"] for row in before]
 
 
+TWO_RUNS = """
+import bsplib
+
+def prepare(bsp):
+    bsp.sync()
+
+def main(bsp, N):
+    with bsp.experiment("f", "f[0]*N", N=N):
+        bsp.charge(1e-3 * N)
+
+if __name__ == "__main__":
+    bsplib.run(prepare, nprocs=1, backend="sim")
+    bsplib.run(main, 3, nprocs=1, backend="sim")
+"""
+
+
+def test_a_script_whose_first_run_measures_nothing_is_not_run_again_either(bsp, script, tmp_path):
+    command = ["experiment", "run", "--set", "N=1,2", "--repeats", 1, script(TWO_RUNS, "two.py")]
+    assert bsp(*command).exit_code == 0
+    assert "2 of 2 executions were in two.experiments.jsonl already" in bsp(*command).output
+    assert len(rows(tmp_path, "two.experiments.jsonl")) == 2
+
+
 def test_a_value_may_be_an_argument_of_the_script_and_a_seed_is_one_of_main(bsp, program, tmp_path):
     done = bsp("experiment", "run", "--set", "n=7", "--seeds", 2, "--repeats", 1, program, "{n}")
     assert done.exit_code == 0, done.output
