@@ -14,9 +14,10 @@ from bsplib.errors import UsageError
 from bsplib.experiments.formula import postfix
 from profiler import format as fmt
 from profiler.dot import LayoutError
-from profiler.models.nodes.laws import Law
+from profiler.models.nodes.laws import Law, Where
 from profiler.models.nodes.predicted import MOST_PROCESSES, recorded_run
 from profiler.models.nodes.settle import words
+from profiler.models.nodes.stages import chooses, of_stages
 from profiler.models.nodes.terms import in_stages
 from profiler.models.nodes.values import PROCESSES
 from profiler.models.prices import recorded_machine
@@ -78,7 +79,10 @@ def describe_model(shown: ShownModel) -> Json:
             {
                 "nodes": [number[name] for name in each.chain],
                 "pattern": each.pattern,
-                "laws": {quantity: _law(law) for quantity, law in each.laws.items()},
+                "laws": {
+                    quantity: _law(law, has_stages=chooses(model.nodes[each.chain[-1]]))
+                    for quantity, law in each.laws.items()
+                },
                 "texts": {
                     quantity: fmt.visible(each.law(quantity).text)
                     for quantity in ("supersteps", "h", "comp")
@@ -154,30 +158,32 @@ def _node(node: Node) -> Json:
     }
 
 
-def _law(law: Law) -> Json:
-    """Return a law: its pieces, and what is said where it has no value."""
+def _law(law: Law, *, has_stages: bool) -> Json:
+    """Return a law: its pieces, and what is said where it has no value.
+
+    ``stages`` are the bounds of each piece that move with l / g of the Machine, if it has any.
+    """
+    stages = of_stages(law) if has_stages else []
     return {
         "kind": law.kind,
         "pieces": [
             {
                 "forms": [_form(form) for form in piece.forms],
-                "where": [
-                    {
-                        "quantity": postfix(where.quantity),
-                        "low": where.low,
-                        "high": where.high,
-                        "above": where.above,
-                    }
-                    for where in piece.where
-                ],
+                "where": [_where(where) for where in piece.where],
             }
             for piece in law.pieces
         ],
+        "stages": [[_where(where) for where in bounds] for bounds in stages],
         "reach": list(astuple(law.reach)),
         "why": fmt.visible(law.why),
         "settle": fmt.visible(words(law.settle)),
         "zero": law.is_zero,
     }
+
+
+def _where(where: Where) -> Json:
+    quantity = postfix(where.quantity)
+    return {"quantity": quantity, "low": where.low, "high": where.high, "above": where.above}
 
 
 def _form(form: Form) -> list[tuple[float, list[float | str]]]:

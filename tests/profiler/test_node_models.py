@@ -189,6 +189,17 @@ def test_the_stages_of_a_broadcast_change_where_the_model_says(record):
     assert model.values([each], "h", large).value == 2 * 8 * 4096 * 63 / 64
 
 
+def test_on_another_machine_a_broadcast_has_the_stages_that_pay_there(record):
+    machine = Machine("made up", "by hand", g=1e-9, l=8e-6)
+    slow = Machine("slow to sync", "by hand", g=1e-9, l=8e-2)  # two where 8 n (p - 2) > 8e7
+    model = learnt(record, chosen, sizes=(16, 64, 256, 1024), machine=machine)
+    for there, supersteps in ((machine, 2), (slow, 1)):
+        prediction = predict_nodes(model, 64, {"n": 4096}, there, speed="1x")
+        assert prediction.total.sync_s == supersteps * there.l
+    far = predict_nodes(model, 64, {"n": 2**20}, slow, speed="1x")
+    assert far.total.sync_s == 2 * slow.l
+
+
 @pytest.mark.lengthy
 def test_between_the_runs_on_both_sides_of_a_bound_nothing_is_said(record):
     machine = Machine("made up", "by hand", g=1e-9, l=8e-6)

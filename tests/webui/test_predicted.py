@@ -45,7 +45,15 @@ PROBED = replace(
     ),
 )
 SIZES, PROCESSES = (4096.0, 16384.0, 65536.0), (2.0, 4.0, 8.0, 16.0)
-POINTS = [(4096, 1), (65536, 16), (65536, 1000), (2**30, 1024), (1000, 3), (2**24, 2**18)]
+POINTS = [
+    (4096, 1),
+    (65536, 32),
+    (65536, 16),
+    (65536, 1000),
+    (2**30, 1024),
+    (1000, 3),
+    (2**24, 2**18),
+]
 
 
 def name(number):
@@ -107,6 +115,23 @@ def made(**laws):
         runs=len(places),
         meta={"machine": asdict(HERE), "backend": "sim"},
     )
+
+
+def broadcasting():
+    """Return a model whose second cost centre chooses its stages by the Machine."""
+    stages = Law(
+        EXACT,
+        tuple(
+            Piece(
+                (Form((Fraction(8),), (term,), rounded=True),),
+                (Where("n", 5e4, 6e4, above), Where("n*(p - 2)", 8e5, 1e6, above)),
+            )
+            for term, above in (("n*(p - 1)", False), ("2*n*(p - 1)/p", True))
+        ),
+    )
+    model = made(h=stages, h_sum=stages)
+    node = replace(NODES[name(3)], name="sort.py line 9 · broadcast")
+    return replace(model, nodes={**NODES, name(3): node})
 
 
 UNKNOWN = Law(REFUSED, (), why="no form gives all of them", settle=({"n": 4096.0, "p": 32.0},))
@@ -172,8 +197,9 @@ PREDICTED = """async ([data, rates, points]) => {
         made(comp=fitted((3e-4, "1/p"), (1e-9, "n/p"))),
         made(comp=replace(fitted((1e-9, "n/p")), reach=Reach(0.1, 0.05, 1.0, 1.0, False))),
         made(comp=Law(EXACT, (Piece((ZERO,)),))),
+        broadcasting(),
     ],
-    ids=["pieces", "refused", "more terms", "not calibrated", "zero"],
+    ids=["pieces", "refused", "more terms", "not calibrated", "zero", "stages"],
 )
 def test_the_page_predicts_what_python_predicts(tab, url, model, machine, show):
     show(tab, url)

@@ -40,9 +40,18 @@ function holds({ quantity, low, high, above }, point) {
   return null;
 }
 
-function possible(law, point) {
-  const may = law.pieces.filter(({ where }) =>
-    where.length === 0 || where.some((each) => holds(each, point) !== false));
+/* The bounds of a piece on a Machine whose l / g is `shift` times that of the runs. */
+function boundsOf(law, number, shift) {
+  if (shift === 1 || law.stages.length === 0) return law.pieces[number].where;
+  return law.stages[number].map((bound) =>
+    ({ ...bound, low: bound.low * shift, high: bound.high * shift }));
+}
+
+function possible(law, point, shift) {
+  const may = law.pieces.filter((_, number) => {
+    const where = boundsOf(law, number, shift);
+    return where.length === 0 || where.some((each) => holds(each, point) !== false);
+  });
   const pieces = may.length ? may : law.pieces;
   return pieces.flatMap(({ forms }) => forms.map((form) => formAt(form, point)));
 }
@@ -55,11 +64,11 @@ function reachAt([least, noise, growth, factor], distance) {
 
 const refused = (why, settle = "") => ({ value: 0, low: 0, high: Infinity, why, settle });
 
-/* { value, low, high, why (empty if it is known), settle }. away: { distance, strange } */
+/* { value, low, high, why (empty if it is known), settle }. away: { distance, strange, shift } */
 export function valueOf(law, point, away) {
   if (law.kind === "refused") return refused(law.why, law.settle);
   if (away.strange && !law.zero) return refused(away.strange);
-  const found = possible(law, point);
+  const found = possible(law, point, away.shift ?? 1);
   if (!found.every(Number.isFinite)) return refused("its formula has no value there");
   const [least, most] = [Math.min(...found), Math.max(...found)];
   if (most - least > EQUAL * Math.max(...found.map(Math.abs))) {

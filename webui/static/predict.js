@@ -59,10 +59,16 @@ function chainAt({ laws, pattern }, point, rates, away) {
   };
 }
 
+/* l / g by some rates, divided by that of the runs, which chose the stages of their broadcasts;
+   1 where it is not known. */
+function shiftOf(own, { g, l }) {
+  return [own.g, own.l, g, l].every((figure) => figure > 0) ? (l / g) / (own.l / own.g) : 1;
+}
+
 /* The prediction at a point: { point, chains (in the order of the model's), total, low, high,
    refused: Map(position of the cost centre -> why it is not all counted) }. */
 export function predict(data, point, rates) {
-  const away = awayFrom(data.variables, point);
+  const away = { ...awayFrom(data.variables, point), shift: shiftOf(data.rates, rates) };
   const chains = data.chains.map((chain) => chainAt(chain, point, rates, away));
   const refused = new Map();
   chains.forEach((each, number) => {

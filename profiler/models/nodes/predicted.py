@@ -16,8 +16,9 @@ from bsplib.machine.measured import Relation
 from bsplib.recording.records import RECORD, TRAFFIC, Run, root_group
 from profiler.models.nodes.laws import FITTED, Point, Value
 from profiler.models.nodes.observed import Chain
+from profiler.models.nodes.stages import on_machine, shift_of
 from profiler.models.nodes.values import PROCESSES
-from profiler.models.prices import Prices, choose_prices
+from profiler.models.prices import Prices, choose_prices, recorded_machine
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -148,8 +149,10 @@ def predict_nodes(
         UsageError: a variable has no value, or the Machine lacks a figure.
     """
     point = point_of(model, nprocs, values or {})
-    prices = choose_prices(recorded_run(model), machine, speed=speed, latency_s=latency_s)
-    return _predict(model, point, prices)
+    run = recorded_run(model)
+    prices = choose_prices(run, machine, speed=speed, latency_s=latency_s)
+    shift = shift_of(recorded_machine(run), prices.machine)
+    return _predict(on_machine(model, shift), point, prices)
 
 
 def recorded_run(model: NodeModel) -> Run:
