@@ -65,8 +65,8 @@ def test_every_program_has_a_reference_and_is_tested():
     assert files == {*SMALL, *(f"{name}_mpi4py" for name in PEERS)}
 
 
-def test_ten_programs_have_a_peer_in_mpi4py():
-    assert len(PEERS) >= 10
+def test_twelve_programs_have_a_peer_in_mpi4py():
+    assert len(PEERS) == 12
 
 
 @PROGRAMS
