@@ -124,7 +124,7 @@ class Recording:
         if losses:
             # Where warnings are errors, this one must not hide the error of the run.
             with contextlib.suppress(TraceWarning) if error else contextlib.nullcontext():
-                warnings.warn(f"profile: {losses}", TraceWarning, stacklevel=4)
+                warnings.warn(f"profile: {losses}", TraceWarning, stacklevel=5)  # the caller of run
 
     def _kept(self) -> str:
         """Return a sentence that says where the records are and how to make a trace of them."""
