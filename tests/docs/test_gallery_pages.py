@@ -59,3 +59,8 @@ def test_a_page_has_the_call_graph_of_a_run_at_the_size_that_it_names(tmp_path):
     picture = (tmp_path / "monte_carlo.svg").read_text(encoding="utf-8")
     assert "main" in picture
     assert "allreduce" in picture
+
+
+def test_a_section_that_begins_with_an_article_keeps_its_space():
+    text = MADE["text_of"]("A sort.\n\nOf keys.\n\nTeaches: a cyclic distribution.\n")
+    assert text.sections["Teaches"] == "A cyclic distribution."
