@@ -9,7 +9,7 @@ import { logarithmicTicks } from "./ticks.js";
 
 const HEIGHT = 210;
 const MARGIN = { left: 58, right: 20, top: 10, bottom: 28 };
-const MOST_CURVES = 6;
+const MOST_CURVES = 4;
 const LEAST_PART = 1e-4; // of the greatest time, below which nothing is drawn
 
 function scale(low, high, from, to) {
@@ -114,8 +114,10 @@ export function createCurves({ store }, data) {
       return;
     }
     figure.querySelector(".quiet")?.remove();
-    const lower = (each) => (Number.isFinite(each.high) ? first.total / each.high : null);
-    const upper = (each) => (each.low > 0 ? first.total / each.low : null);
+    const isFirst = ({ point }) => point.p === 1; // whose speedup is 1, whatever its time is
+    const lower = (each) => (isFirst(each) ? 1
+      : Number.isFinite(each.high) ? first.total / each.high : null);
+    const upper = (each) => (isFirst(each) ? 1 : each.low > 0 ? first.total / each.low : null);
     const values = known.map(faster);
     const most = Math.max(...values, 2);
     const y = scale(Math.max(Math.min(...values), most / 1e4), 2 * most,
