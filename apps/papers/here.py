@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
+from apps.fourier.experiment import T3E, TABLE_3, tell
 from apps.msteps.measure import compare, compare_sorts, constants
 from apps.msteps.patterns import measure_network
-from apps.papers.items import CHITTOR, RODA, SHI, Item
+from apps.papers.items import CALL_ERRORS, CHITTOR, GONZALEZ, RODA, SHI, Item
 from apps.speedup.laws import fit_parts
 from apps.speedup.overheads import measure as overheads
 from apps.steady.measure import measure as steady
 from apps.steady.programs import PROGRAMS
 
-PARTS = 3
+PARTS = 4
 _COUNTS = (1, 2, 4, 8, 16)
 _VALUES = 1 << 18
 _RELATIONS = (1 << 14, 1 << 16, 1 << 18, 1 << 20)
@@ -34,6 +36,8 @@ def here(advance: Callable[[], object] = lambda: None) -> Iterator[Item]:
     yield from _msteps()
     advance()
     yield from _steady()
+    advance()
+    yield from _transforms()
     advance()
 
 
@@ -78,3 +82,23 @@ def _steady() -> Iterator[Item]:
             *(SHI, "sections 3 to 7", what, "lost", f"{row.error_percent:.0f}%", why),
             "apps.steady.measure",
         )
+
+
+def _transforms() -> Iterator[Item]:
+    """Yield Table 3 of Gonzalez et al. on virtual processors of a T3E, and here.
+
+    The transform is eight times smaller than the paper's, and so are those that predict it.
+    """
+    small = tuple(2**power for power in range(10, 15))
+    why = "computation is that of this computer; its caches hold the small transforms only"
+    runs: tuple[tuple[str, tuple[int, ...], dict[str, Any]], ...] = (
+        ("T3E on sim", tuple(TABLE_3), {"backend": "sim", "machine": T3E}),
+        ("this computer", (1, 2), {"backend": "shm"}),
+    )
+    for where, procs, options in runs:
+        for row in tell(procs, 2**18, small, **options).rows:
+            ours = f"{row.seconds:.4g} s, {row.predicted:.4g} s, {row.error_percent:.1f}%"
+            took, predicted = TABLE_3[row.nprocs]
+            printed = f"{took} s, {predicted} s, {CALL_ERRORS[row.nprocs]}"
+            what = f"time, prediction and error at P = {row.nprocs}, {where}"
+            yield Item(GONZALEZ, "Table 3", what, printed, ours, why, "apps.fourier.experiment")

@@ -6,10 +6,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from apps.fourier.experiment import T3E, TABLE_3, printed_predictions
-from apps.fourier.experiment import tell as tell_transforms
+from apps.fourier.experiment import TABLE_3, printed_predictions
 from apps.msteps.model import error_percent, fft_time
 from apps.msteps.platforms import CONSTANTS, PVM, VALUES
 from apps.speedup import buffers
@@ -106,7 +104,7 @@ def _gonzalez() -> Iterator[Item]:
         "",
         "apps.fourier.experiment",
     )
-    for nprocs, printed in _CALL.items():
+    for nprocs, printed in CALL_ERRORS.items():
         error = f"{error_percent(*TABLE_3[nprocs]):.2f}%"
         why = "" if error == printed else "the printed times give the other digit"
         yield Item(
@@ -114,7 +112,7 @@ def _gonzalez() -> Iterator[Item]:
         )
 
 
-_CALL = {1: "-0.30%", 2: "1.82%", 4: "3.77%", 8: "6.36%", 16: "8.68%", 32: "7.71%"}
+CALL_ERRORS = {1: "-0.30%", 2: "1.82%", 4: "3.77%", 8: "6.36%", 16: "8.68%", 32: "7.71%"}
 """The printed errors, by P."""
 
 
@@ -297,26 +295,6 @@ def _gains(told: dict[str, Figures], setting: Setting) -> Iterator[Item]:
         yield Item(JARVIS, "section 4.3", f"gain of the sort by {what}", printed, ours, why, place)
 
 
-def transforms() -> Iterator[Item]:
-    """Yield Table 3 of Gonzalez et al. on virtual processors of a T3E, and on this computer.
-
-    The transform is eight times smaller than the paper's, and so are those that predict it.
-    """
-    small = tuple(2**power for power in range(10, 15))
-    why = "computation is that of this computer; its caches hold the small transforms only"
-    runs: tuple[tuple[str, tuple[int, ...], dict[str, Any]], ...] = (
-        ("T3E on sim", tuple(TABLE_3), {"backend": "sim", "machine": T3E}),
-        ("this computer", (1, 2), {"backend": "shm"}),
-    )
-    for where, procs, options in runs:
-        for row in tell_transforms(procs, 2**18, small, **options).rows:
-            ours = f"{row.seconds:.4g} s, {row.predicted:.4g} s, {row.error_percent:.1f}%"
-            took, predicted = TABLE_3[row.nprocs]
-            printed = f"{took} s, {predicted} s, {_CALL[row.nprocs]}"
-            what = f"time, prediction and error at P = {row.nprocs}, {where}"
-            yield Item(GONZALEZ, "Table 3", what, printed, ours, why, "apps.fourier.experiment")
-
-
 _BALANCES = {
     "sql_h": "h of the queries",
     "sql_comp": "computation of the queries",
@@ -328,8 +306,8 @@ _BALANCES = {
 MISSING = (
     Missing(JARVIS, "seconds of Table 1", "the program is not printed; apps.sql table1 has gains"),
     Missing(JARVIS, "Figures 3 and 4", "screens; make demo draws the call graph of Figure 3"),
-    Missing(GONZALEZ, "times of Table 3", "those of their T3E; bsp experiment measures ours"),
-    Missing(GONZALEZ, "Table 2", "times of a program that is not printed"),
+    Missing(GONZALEZ, "times of Table 3", "of their T3E; --full predicts and measures ours"),
+    Missing(GONZALEZ, "Table 2", "has no numbers; bsp fit divides A2 alone (docs/experiments.md)"),
     Missing(RODA, "Figures 2 to 6", "curves without numbers; bsp probe measures the patterns here"),
     Missing(RODA, "Figure 12", "its constants are not printed; apps.msteps measure has ours"),
     Missing(CHITTOR, "Tables 5, 6", "times of Multi; apps.speedup predict has a program with ours"),
