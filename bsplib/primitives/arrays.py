@@ -52,8 +52,8 @@ class Arrays(Supersteps):
         registered again; the latest registration counts.
 
         Args:
-            array: any writable array, in shared memory or not, with gaps or not;
-                None where this process has none.
+            array: any writable array, in shared memory or not, with gaps or not: a
+                column, too, or a field of records; None where this process has none.
 
         Returns:
             What names the registration in transfers: ``array`` itself, or a stand-in

@@ -91,6 +91,8 @@ class _Call(NamedTuple):
     part: Array
     elements: NDArray[np.int64] | None
     """The elements of the part, by their number in C order; None for all."""
+    owner: Any = None
+    """The registered array to which the part belongs, as the program has it."""
 
 
 def check_overlaps(
@@ -203,7 +205,8 @@ class _Named:
 
     def call(self, transfer: _Transfer) -> _Call:
         """Return a transfer as a use of the memory of this process."""
-        return _Call(transfer.use(), transfer.words(), *self._part(transfer))
+        owner = self._registry.at(transfer.what.slot).handle
+        return _Call(transfer.use(), transfer.words(), *self._part(transfer), owner)
 
     def values(self, transfer: _Transfer, array: Array | None = None) -> Array:
         """Return the elements that a transfer names in its array, or in a copy of that."""
@@ -300,6 +303,9 @@ def _overlap(marks: _Marks, earlier: list[_Call], late: _Call) -> OverlapError:
     view[index] |= 2
     shared = int(np.count_nonzero(marks.all == 3)) * marks.unit
     count = -(-shared // late.part.itemsize)
+    owner = early.owner if late.owner is None else late.owner
+    name = None if owner is None else call_site.name_of(owner)
     return OverlapError(
         f"{early.words} and {late.words} overlap in {count} element{'s' * (count > 1)}"
+        f"{f' of {name!r}' if name else ''}"
     )
