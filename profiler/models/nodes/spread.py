@@ -40,6 +40,8 @@ ADDED = (
 )
 """What random data add to a size that the processes share."""
 LEAST = 4
+_LEAST_TRIALS = 3
+"""So many trials there are in runs of three sizes on four numbers of processes."""
 _MOST_ADDED = 2
 _HEAVIEST = 4
 _AS_GOOD = 1.05
@@ -220,7 +222,7 @@ def reach_of(noise: float, errors: Vector, distances: Vector) -> Reach:
     known = np.isfinite(distances)
     errors, distances = errors[known], distances[known]
     least = 2.0 * noise
-    if len(errors) < LEAST:
+    if len(errors) < _LEAST_TRIALS:
         return Reach(least, noise, calibrated=False)
     more = np.maximum(errors**2 - noise**2, 0).mean()
     growth = math.sqrt(float(more / max((distances**2).mean(), 1e-12)))
