@@ -6,6 +6,7 @@ make times longer.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -31,14 +32,18 @@ def here(advance: Callable[[], object] = lambda: None) -> Iterator[Item]:
     Args:
         advance: is called after each of ``PARTS``.
     """
-    yield from _overheads()
-    advance()
-    yield from _msteps()
-    advance()
-    yield from _steady()
-    advance()
-    yield from _transforms()
-    advance()
+    for part in (_overheads, _msteps, _steady, _transforms):
+        for item in part():
+            yield replace(item, differs=f"{item.differs}{_crowd()}")
+        advance()
+
+
+def _crowd() -> str:
+    """Return a remark if other work keeps the cores busy."""
+    load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
+    if load <= cores + 1:
+        return ""
+    return f"; a load of {load:.0f} on {cores} cores, from which no error can be read"
 
 
 def _overheads() -> Iterator[Item]:

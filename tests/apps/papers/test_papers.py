@@ -98,6 +98,13 @@ def test_what_is_measured_here_is_added(written, monkeypatch):
     assert any(what.startswith("error of fractal") for what in found)
 
 
+@pytest.mark.parametrize(("load", "text"), [(0.5, ""), (99.0, "; a load of 99 on ")])
+def test_a_crowded_computer_is_told(monkeypatch, load, text):
+    monkeypatch.setattr(here.os, "getloadavg", lambda: (load, load, load))
+    assert here._crowd().startswith(text)
+    assert bool(here._crowd()) == bool(text)
+
+
 def test_texts_are_escaped_in_a_page():
     page = show.as_html([Item("<b>", "&", "a|b", "1", "2", "why", "where")])
     assert "&lt;b&gt;" in page
