@@ -91,6 +91,7 @@ def test_what_is_measured_here_is_added(written, monkeypatch):
     monkeypatch.setattr(session, "story", lambda _: iter(()))
     monkeypatch.setattr(here, "_COUNTS", (1, 2))
     monkeypatch.setattr(here, "PROGRAMS", ["fractal"])
+    monkeypatch.setattr(here, "_transforms", lambda: iter(()))
     monkeypatch.setattr(here, "_VALUES", 1 << 12)
     _, read = written("--full")
     found = {item["what"] for item in read["items"]}
