@@ -98,13 +98,15 @@ def share(data: Data, segments: Sequence[Segment], quantity: Vector) -> list[Seg
     bounds = [segment.high for segment in segments[:-1]]
     member = np.searchsorted(bounds, np.broadcast_to(quantity, (len(data.times),)))
     apart = tuple(range(len(segments)))
-    best = _Joint.of(data, member, (apart,) * data.rows.shape[1])
+    first = best = _Joint.of(data, member, (apart,) * data.rows.shape[1])
     while True:
         joined = [_Joint.of(data, member, parts) for parts in _one_less(best.parts)]
         closest = min(joined, key=_Joint.score, default=best)
         if closest is best or closest.score() > best.score():
             break
         best = closest
+    if best is first:  # each segment has its own noise
+        return list(segments)
     return _merged(best, member, segments)
 
 
