@@ -23,6 +23,7 @@ _WRAPPERS = ("timed", "paused", "settled", "__next__", "pid", "nprocs", "machine
 _BELOW_CORE = {
     "_end_superstep": "sync",
     "_sync_recorded": "sync",
+    "_sync_recorded_slowly": "sync",
     "check_current": "sync",
     "_deliver_with_parcels": "sync",
     "_send_slowly": "send",
@@ -189,7 +190,7 @@ def activity(stack: Iterable[tuple[str, int, str]], *, waits: bool = False) -> s
                 waits = waits or function in _MEETINGS
                 primitive = primitive or ("sync" if waits else "")
             elif function not in _WRAPPERS:
-                primitive = function
+                primitive = _BELOW_CORE.get(function, function)
         elif not is_installed(file):
             if not primitive:
                 return f"computing in {function}"
