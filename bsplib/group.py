@@ -47,6 +47,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsplib.errors import AbortError, ArgumentError, UsageError
 from bsplib.experiments.blocks import OFF, Block, check, values_of
+from bsplib.primitives import other_names
 from bsplib.primitives.subgroups import SubGroups
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
@@ -139,6 +140,15 @@ class Group(SubGroups):
         def messages(self) -> Iterator[tuple[int, Any, Any]]: ...  # noqa: D102
 
     # -- enquiry ----------------------------------------------------------------------
+
+    if not TYPE_CHECKING:  # a checker of types knows all attributes
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Say what an attribute of another library is called here."""
+            known = other_names.here(name)
+            hint = f"; it is called {known} here" if known else ""
+            text = f"a group has no attribute {name!r}{hint}"
+            raise AttributeError(text, name=name, obj=self)
 
     def __repr__(self) -> str:
         return f"<Group {self._pid} of {self._nprocs}, superstep {self._superstep}>"

@@ -53,6 +53,8 @@ def command() -> None:
 @click.option(
     "-n",
     "--procs",
+    "--nprocs",
+    "procs",
     default="",
     metavar="VALUES",
     help="Numbers of processes: 1,2,3 or a range such as 1:16:x2 or 2:8:+2.  [default: what "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,9 @@ import numpy as np
 from bsplib.backends.members import named
 from bsplib.errors import DtypeError, ShapeError, UsageError
 from bsplib.transfers.place import Array
+
+_ROOT = defaultdict(str, scatter="; the root gives it, which is process 0 unless root= names one")
+"""What to look at, by collective, where there is no array."""
 
 
 def block(operation: str, x: Any, axis: Any) -> Array:
@@ -22,7 +26,7 @@ def block(operation: str, x: Any, axis: Any) -> Array:
         axis: of the array; a negative one counts from the last.
 
     Raises:
-        UsageError: ``axis`` is no integer.
+        UsageError: ``axis`` is no integer, or ``x`` is None.
         ShapeError: the array has no such axis.
         DtypeError: the array holds Python objects.
     """
@@ -31,6 +35,8 @@ def block(operation: str, x: Any, axis: Any) -> Array:
         number = operator.index(axis)
     except TypeError:
         raise UsageError(f"{operation}: axis is {axis!r}; it is an integer, or None") from None
+    if x is None:
+        raise UsageError(f"{operation}: there is None where an array is needed{_ROOT[operation]}")
     if values.dtype.hasobject:
         raise DtypeError(
             f"{operation}: x is no array of numbers or strings (its dtype is {values.dtype}); "

@@ -59,7 +59,8 @@ class Combinations(Exchanges):
             x: what this process contributes.
             op: a binary ufunc, its name (``"sum"``, ``"prod"``, ``"min"``, ``"max"``,
                 ``"and"``, ``"or"``, ``"xor"``, ``"all"``, ``"any"``), or a function of
-                two values.
+                two values. Python's ``sum``, ``all`` and ``any``, ``numpy.sum`` and the
+                like mean the operation of their name.
             root: process that receives the result.
 
         Returns:
@@ -111,7 +112,8 @@ class Combinations(Exchanges):
             x: what this process contributes.
             op: a binary ufunc, its name (``"sum"``, ``"prod"``, ``"min"``, ``"max"``,
                 ``"and"``, ``"or"``, ``"xor"``, ``"all"``, ``"any"``), or a function of
-                two values.
+                two values. Python's ``sum``, ``all`` and ``any``, ``numpy.sum`` and the
+                like mean the operation of their name.
 
         Returns:
             The result, the same on all processes, bit by bit.

@@ -308,10 +308,11 @@ class Exchanges(CollectiveMail):
                 f"each of the {self.nprocs} processes",
             ) from None
         if count != self.nprocs:
+            cut = "; axis=0 cuts an array into blocks" if isinstance(parts, np.ndarray) else ""
             raise self._error(
                 UsageError,
                 f"{operation}: there are {count} parts for {self.nprocs} processes; each "
-                f"process has one",
+                f"process has one{cut}",
             )
 
     def _by_pid(self, arrived: dict[int, Message], own: Any, *, copy: bool = True) -> list[Any]:

@@ -18,7 +18,7 @@ from bsplib.primitives.contracts import shares
 from bsplib.primitives.remote_array import RemoteArray
 from bsplib.transfers import messages
 from bsplib.transfers.casting import cast_values, check_out
-from bsplib.transfers.coordinates import elements
+from bsplib.transfers.coordinates import check_axes, elements
 from bsplib.transfers.delivery import (
     PendingGet,
 )
@@ -290,6 +290,7 @@ class RemoteAccess(Arrays):
             code = encode_op("put_at", op, dtype)
             if self._watch is not None:
                 values = self._watch.source(values, "put_at")
+            check_axes("put_at", registration, pids, indices, values)
             named = elements("put_at", registration, pids, indices, self.nprocs)
             to, at, what = broadcast("put_at", *named[:2], cast_values("put_at", values, dtype))
             words = self._words("put_at", registration, to, at, named.inner)

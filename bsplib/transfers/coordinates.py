@@ -80,6 +80,27 @@ def elements(
     return Elements(to, flat, None if known else shapes[0][1:])
 
 
+def check_axes(
+    operation: str, registration: Registration, pids: ArrayLike, indices: Any, values: ArrayLike
+) -> None:
+    """Raise if whole rows seem to be meant by indices that name single elements.
+
+    Raises:
+        PlaceError: the array has several axes, and there are values of more axes than
+            indices in C order.
+    """
+    array = registration.array
+    if isinstance(indices, tuple) or array is None or array.ndim < 2:
+        return
+    named = max(np.ndim(pids), np.ndim(indices))
+    if np.ndim(values) > named > 0:  # several values may meet in one element
+        raise PlaceError(
+            f"{operation}: values of shape {np.shape(values)} are given for {np.size(indices)} "
+            f"single elements of an array of {array.ndim} axes; name whole rows by a tuple, "
+            f"(rows,), or elements by an index array for each axis"
+        )
+
+
 def _integers(operation: str, indices: tuple[Any, ...]) -> list[Array]:
     """Return index arrays as such."""
     if not indices:

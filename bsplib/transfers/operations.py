@@ -6,6 +6,7 @@ therefore combined by Python: integers have any size, strings are joined.
 
 from __future__ import annotations
 
+import builtins
 import operator
 from collections.abc import Callable
 from functools import lru_cache
@@ -28,6 +29,20 @@ NAMED: dict[str, np.ufunc] = {
 }
 """Operations by name."""
 
+_REDUCTIONS: dict[Any, np.ufunc] = {
+    builtins.sum: np.add,
+    builtins.all: np.logical_and,
+    builtins.any: np.logical_or,
+    np.sum: np.add,
+    np.prod: np.multiply,
+    np.min: np.minimum,
+    np.max: np.maximum,
+    np.all: np.logical_and,
+    np.any: np.logical_or,
+}
+"""Functions that combine the elements of one value, by what is meant: they would take the second
+of two values for something else, such as the start of a sum, or the axis."""
+
 _PYTHON: dict[Any, Op] = {
     np.add: operator.add,
     np.subtract: operator.sub,
@@ -46,8 +61,14 @@ _NUMPYS = frozenset(np.dtype(code).type for code in "?bBhHiIlLefdFD")
 
 
 def resolve(op: Any) -> Any:
-    """Return the operation of a name; anything else than a known name is returned unchanged."""
-    return NAMED.get(op, op) if isinstance(op, str) else op
+    """Return the operation of a name, or of a function that combines the elements of a value.
+
+    Anything else is returned unchanged.
+    """
+    if isinstance(op, str):
+        return NAMED.get(op, op)
+    is_hashable = type(op).__hash__ is not None
+    return _REDUCTIONS.get(op, op) if is_hashable else op
 
 
 @lru_cache(maxsize=64)

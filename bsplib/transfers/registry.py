@@ -375,7 +375,7 @@ def _compare(mine: tuple[Any, ...], theirs: tuple[Any, ...], pid: int) -> None:
     if len(mine) != len(theirs):
         raise SyncMismatchError(
             f"process {pid} made {len(theirs)} registrations and removals in this superstep, "
-            f"this process {len(mine)}"
+            f"and this one made {len(mine)}; all processes make the same ones in the same order"
         )
 
 

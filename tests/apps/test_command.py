@@ -56,4 +56,4 @@ def options(command):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_number_of_processes_may_be_written_in_both_ways(name):
-    assert all(sorted(opts) == ["--nprocs", "-n"] for opts in options(COMMANDS[name]))
+    assert all({"-n", "--nprocs"} <= set(opts) for opts in options(COMMANDS[name]))

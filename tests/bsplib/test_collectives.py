@@ -295,6 +295,34 @@ def test_a_wrong_number_of_parts_is_named_with_the_number_of_processes(
     assert_raises(bsplib.UsageError, words, run, main)
 
 
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("operation", ["scatter", "alltoall"])
+def test_an_array_of_a_wrong_number_of_parts_can_be_cut(run, operation):
+    def main(bsp):
+        getattr(bsp, operation)(np.arange(7))
+
+    words = f"{operation}: there are 7 parts for 2 processes; each process has one; axis=0 cuts"
+    assert_raises(bsplib.UsageError, words, run, main)
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize(
+    ("operation", "words"),
+    [
+        ("scatter", "needed; the root gives it, which is process 0 unless root= names one"),
+        ("alltoall", "needed"),
+        ("gather", "needed"),
+        ("allgather", "needed"),
+    ],
+)
+def test_none_is_no_array_to_cut_or_join(run, operation, words):
+    def main(bsp):
+        getattr(bsp, operation)(None, axis=0)
+
+    words = f"{operation}: there is None where an array is {words}"
+    assert_raises(bsplib.UsageError, words, run, main)
+
+
 @pytest.mark.procs(1, 2)
 @pytest.mark.parametrize("operation", ["scatter", "alltoall"])
 @pytest.mark.parametrize(("parts", "kind"), [(None, "NoneType"), (5, "int")])
@@ -402,6 +430,33 @@ def test_any_function_of_two_values_combines_in_pid_order(run, nprocs, machine):
         return combined(bsp, [bsp.pid], operator.add)
 
     assert run(main, machine=machine) == expected_of([[pid] for pid in range(nprocs)], operator.add)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (sum, "sum"),
+        (np.sum, "sum"),
+        (np.prod, "prod"),
+        (np.min, "min"),
+        (np.max, "max"),
+        (any, "any"),
+        (np.any, "any"),
+        (all, "all"),
+        (np.all, "all"),
+    ],
+)
+def test_a_function_that_combines_elements_means_the_operation_of_its_name(
+    run, nprocs, machine, function, name
+):
+    def main(bsp):
+        x = np.array([bsp.pid, 1, 2])
+        by_function = bsp.allreduce(x, function), bsp.allreduce(bsp.pid, function)
+        by_name = bsp.allreduce(x, name), bsp.allreduce(bsp.pid, name)
+        return described(by_function[0]) == described(by_name[0]), by_function[1] == by_name[1]
+
+    assert run(main, machine=machine) == [(True, True)] * nprocs
 
 
 @BOTH

@@ -872,6 +872,17 @@ def test_wrong_indices_of_axes_are_errors(run, indices, kind, words, alike):
 
 
 @pytest.mark.procs(2)
+def test_rows_for_single_elements_of_a_matrix_are_an_error_and_not_broadcast(run):
+    def main(bsp):
+        x = bsp.zeros((4, 2))
+        bsp.put_at(0, [0, 3], [[1, 2], [3, 4]], x)
+
+    words = r"values of shape \(2, 2\) are given for 2 single elements .* by a tuple, \(rows,\)"
+    with pytest.raises(bsplib.PlaceError, match=words):
+        run(main)
+
+
+@pytest.mark.procs(2)
 @pytest.mark.parametrize(
     ("pids", "kind", "words"),
     [

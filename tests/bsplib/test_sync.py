@@ -250,6 +250,21 @@ def test_many_more_processes_than_cores_exchange_everything(run, nprocs):
 
 
 @pytest.mark.procs(1, 3)
+@pytest.mark.procs(1, 2)
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("bcast", "a group has no attribute 'bcast'; it is called broadcast here"),
+        ("Get_rank", "a group has no attribute 'Get_rank'; it is called pid here"),
+        ("bsp_barrier", "a group has no attribute 'bsp_barrier'; it is called sync here"),
+        ("colour", "a group has no attribute 'colour'"),
+    ],
+)
+def test_names_of_other_libraries_lead_to_the_names_here(run, name, words):
+    with pytest.raises(AttributeError, match=words):
+        run(lambda bsp: getattr(bsp, name))
+
+
 def test_a_group_says_which_process_and_superstep_it_is_in(run, nprocs):
     def main(bsp):
         bsp.sync()

@@ -27,7 +27,9 @@ class CommandServer:
         environment = os.environ | {
             "PATH": os.pathsep.join([binaries, os.environ["PATH"]]),
             "COLUMNS": "100",
+            "PYTHONUNBUFFERED": "1",  # what is printed and what is reported keep their order
         }
+        environment.pop("PYTEST_ADDOPTS", None)
         self._process = subprocess.Popen(
             [sys.executable, __file__],
             env=environment,
