@@ -124,7 +124,7 @@ def test_what_they_return_is_the_callers_own(run):
         (lambda bsp: bsp.gather(np.ones(2), axis=1), "Shape", r"gather: .*\(2,\) has no axis 1"),
         (lambda bsp: bsp.allgather(3, axis=0), "Shape", r"allgather: .*shape \(\) has no axis 0"),
         (lambda bsp: bsp.gather([1], axis=0.5), "Usage", "gather: axis is 0.5; it is an integer"),
-        (lambda bsp: bsp.scatter(None, axis=0), "Dtype", "scatter: x is no array of numbers"),
+        (lambda bsp: bsp.scatter({}, axis=0), "Dtype", "scatter: x is no array of numbers"),
         (lambda bsp: bsp.alltoall([1, 2, 3], axis=(0, 1)), "Shape", "alltoall: .* no axis 1"),
         (lambda bsp: bsp.alltoall([1, 2, 3], axis=(0, None)), "Usage", "alltoall: axis is"),
         (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
 
 import click
 import pytest
@@ -100,6 +101,7 @@ WRONG = [
 @pytest.mark.parametrize(("line", "sentence"), WRONG, ids=[" ".join(line) for line, _ in WRONG])
 def test_wrong_input_is_an_error_of_one_sentence(line, sentence, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])  # bsp run puts the folder of the script first
     (tmp_path / "p.py").write_text("import bsplib\n")
     bsplib.run(lambda bsp: bsp.sync(), nprocs=2, backend="sim", profile="t.bsp")
     done = CliRunner().invoke(main, line)

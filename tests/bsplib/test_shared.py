@@ -132,6 +132,7 @@ def test_it_can_be_put_and_returned(run):
 
 
 def test_its_memory_is_freed_with_the_array():
+    gc.collect()  # of what other tests have left
     descriptors = os.listdir("/proc/self/fd")
     x = bsplib.shared(np.zeros(1 << 20))
     assert len(os.listdir("/proc/self/fd")) > len(descriptors)
