@@ -17,7 +17,9 @@ numbers, starts the processes of every run anew, and draws twice as many example
    parameter: every value is tried at every number.
 
 4. an MPI, but for one case of each test marked ``mpi``, on 3 processes of one MPI: these keep
-   both cores busy, and they start anew, in half a second, after a test that expects an error;
+   both cores busy, and they start anew, in half a second, after a test that expects an error.
+   Of tests with the fixture ``mpi`` that are marked ``lengthy``, each runs on one of the two
+   MPIs, half of them on either: which one follows from the name of the test;
 
 5. tests in a browser, beyond one case of each: a browser keeps both cores busy.
 
@@ -43,6 +45,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import combinations
 from typing import TypeVar
+from zlib import crc32
 
 import pytest
 
@@ -65,7 +68,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 def usual(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """Return what ``make test`` runs."""
     kept = [item for item in items if not _is_marked(item, "slow") and _is_usual_mpi(item)]
-    for thin in (_usual_counts, _one_on_an_mpi, _pairs, _one_in_a_browser):
+    for thin in (_usual_counts, _one_on_an_mpi, _on_one_mpi, _pairs, _one_in_a_browser):
         kept = [item for cases in _grouped(kept, _test).values() for item in thin(cases)]
     return _in_order(items, kept)
 
@@ -140,6 +143,15 @@ def _one_on_an_mpi(cases: list[pytest.Item]) -> list[pytest.Item]:
     return [item for item in cases if item not in further]
 
 
+def _on_one_mpi(cases: list[pytest.Item]) -> list[pytest.Item]:
+    """Return the cases of a lengthy test on one of the MPIs that its fixture ``mpi`` names."""
+    installations = list(dict.fromkeys(map(_installation, cases)))
+    if None in installations or not all(_is_marked(item, "lengthy") for item in cases):
+        return cases
+    chosen = installations[crc32(_test(cases[0]).encode()) % len(installations)]
+    return [item for item in cases if _installation(item) == chosen]
+
+
 def _one_in_a_browser(cases: list[pytest.Item]) -> list[pytest.Item]:
     return cases if cases[0].get_closest_marker("browser") is None else cases[:1]
 
@@ -198,6 +210,11 @@ def _backend(item: pytest.Item) -> str | None:
 def _nprocs(item: pytest.Item) -> int:
     """Return the number of processes, 0 where it is no parameter."""
     return _parameters(item).get("nprocs", 0)  # type: ignore[return-value]
+
+
+def _installation(item: pytest.Item) -> Hashable:
+    """Return the MPI on which the fixture ``mpi`` lets a test run; None for other tests."""
+    return _parameters(item).get("mpi")
 
 
 def _is_real(item: pytest.Item) -> bool:
