@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -19,6 +21,14 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _PARTS = {"--quick": quick, "--core": of_the_core}
 """Options, and what they leave of all tests."""
+
+
+@pytest.fixture(autouse=True)
+def same_path() -> Iterator[None]:
+    """Restore where modules are looked for, which a command that a test calls may change."""
+    before = list(sys.path)
+    yield
+    sys.path[:] = before
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
