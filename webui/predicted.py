@@ -24,11 +24,11 @@ from profiler.models.prices import recorded_machine
 from profiler.rates import NO_SOURCE, Rates, rates_on
 from webui.layout import Link, box_width, layouts
 from webui.machines import describe_machine, describe_machines
+from webui.services import describe_node
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
     from bsplib.recording.records import Run
-    from profiler.callgraph import Node
     from profiler.models.nodes.forms import Form
     from profiler.models.nodes.model import NodeModel
 
@@ -73,7 +73,7 @@ def describe_model(shown: ShownModel) -> Json:
         "rates": {**asdict(_rates(run)), "measured": _curves(recorded_machine(run))},
         "machines": machines,
         "root": number[model.root],
-        "nodes": [_node(node) for node in model.nodes.values()],
+        "nodes": [describe_node(node) for node in model.nodes.values()],
         "edges": [{"from": number[one], "to": number[other]} for one, other in model.edges()],
         "chains": [
             {
@@ -145,17 +145,6 @@ def _curves(machine: Machine | None) -> list[Json]:
         }
         for entry in (() if machine is None else machine.measured)
     ]
-
-
-def _node(node: Node) -> Json:
-    return {
-        "id": node.id,
-        "name": fmt.visible(node.name),
-        "kind": node.kind,
-        "sync": node.sync,
-        "file": fmt.visible(node.file),
-        "line": node.line,
-    }
 
 
 def _law(law: Law, *, has_stages: bool) -> Json:

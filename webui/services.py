@@ -157,7 +157,7 @@ def _nodes(callgraph: CallGraph) -> list[Json]:
     library = {(frame.file, line) for frame in frames for line in (frame.first_line, frame.line)}
     return [
         {
-            **_describe_node(data["node"]),
+            **describe_node(data["node"]),
             "library": (data["node"].file, data["node"].line) in library,
             **describe_cost(data["cost"], pies=pies),
         }
@@ -213,7 +213,8 @@ def _through(callgraph: CallGraph, chain: list[str]) -> Cost:
     return whole
 
 
-def _describe_node(node: Node) -> Json:
+def describe_node(node: Node) -> Json:
+    """Return what a page says of a node of a call graph, apart from its cost."""
     return {
         "id": node.id,
         "name": fmt.visible(node.name),

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from bsplib.cli.options import TRACE, Real
+from bsplib.cli.options import TRACE, Real, Whole
 from bsplib.experiments.datafile import is_data_file
 
 _NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
@@ -39,6 +39,24 @@ def values_of(
 ) -> dict[str, float]:
     """Return the values of variables, as in n=2^30,s=64."""
     return dict(_value(part) for text in texts for part in text.split(","))
+
+
+model_nprocs_option = click.option(
+    "-n",
+    "--nprocs",
+    type=Whole(1, 2**20),
+    metavar="N",
+    help="With --fit: number of processes.",
+)
+model_values_option = click.option(
+    "--set",
+    "values",
+    multiple=True,
+    callback=values_of,
+    metavar="VALUES",
+    help="With --fit: values of the variables, as in n=2^30.",
+)
+"""With the one above, the point at which a command shows what a model predicts."""
 
 
 def _settings(

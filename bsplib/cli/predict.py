@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bsplib.cli.fit import values_of
-from bsplib.cli.options import TRACE, Real, Whole, run_option, speed_option
+from bsplib.cli.fit import model_nprocs_option, model_values_option
+from bsplib.cli.options import TRACE, Real, run_option, speed_option
 from bsplib.cli.traces import position_of, read
 from bsplib.machine import load_machine
 
@@ -43,21 +43,8 @@ if TYPE_CHECKING:
     metavar="MODEL",
     help="Predict a run that nobody made, by a model that bsp fit wrote.",
 )
-@click.option(
-    "-n",
-    "--nprocs",
-    type=Whole(1, 2**20),
-    metavar="N",
-    help="With --fit: number of processes.",
-)
-@click.option(
-    "--set",
-    "values",
-    multiple=True,
-    callback=values_of,
-    metavar="VALUES",
-    help="With --fit: values of the variables, as in n=2^30.",
-)
+@model_nprocs_option
+@model_values_option
 @click.option("--plot", type=TRACE, help="With --fit: plot the times over p into this file.")
 @run_option
 @click.argument("file", type=TRACE, required=False)

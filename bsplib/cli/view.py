@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from bsplib.cli.fit import values_of
+from bsplib.cli.fit import model_nprocs_option, model_values_option
 from bsplib.cli.options import TRACE, Whole, library_option
 from bsplib.cli.traces import read, summing_up
 from bsplib.machine import load_machine
@@ -46,21 +46,8 @@ from bsplib.machine import load_machine
     help="Show the call graph that a model predicts, which bsp fit wrote.",
 )
 @click.option("--machine", metavar="NAME", help="With --fit: Machine to predict for.")
-@click.option(
-    "-n",
-    "--nprocs",
-    type=Whole(1, 2**20),
-    metavar="N",
-    help="With --fit: number of processes.",
-)
-@click.option(
-    "--set",
-    "values",
-    multiple=True,
-    callback=values_of,
-    metavar="VALUES",
-    help="With --fit: values of the variables, as in n=2^30.",
-)
+@model_nprocs_option
+@model_values_option
 @click.argument("files", metavar="FILE...", nargs=-1, type=click.Path(path_type=Path))
 def command(
     html: Path | None,

@@ -124,9 +124,15 @@ def tab(_shared_tab):
 
 @contextmanager
 def served(*traces, **options):
-    """Serve the pages of traces, by the server that ``bsp view`` uses; gives their address."""
+    """Serve the pages of traces; gives their address."""
+    with served_app(webui.create_app(*traces, **options)) as url:
+        yield url
+
+
+@contextmanager
+def served_app(app):
+    """Serve pages by the server that ``bsp view`` uses; gives their address."""
     connections = {}
-    app = webui.create_app(*traces, **options)
     server = waitress.create_server(app, map=connections, host="127.0.0.1", port=0)
     is_over = threading.Event()
 

@@ -1,16 +1,12 @@
 """The page of a node model in a real browser: the same predictions as Python, and what is seen."""
 
 import re
-import threading
-from contextlib import contextmanager
 from dataclasses import asdict, replace
 from fractions import Fraction
 
 import pytest
-import waitress
 from click.testing import CliRunner
 from playwright.sync_api import expect
-from waitress import wasyncore
 
 import webui
 from bsplib.cli import main as cli
@@ -23,6 +19,7 @@ from profiler.models.nodes import predict_nodes, scaling, write_model
 from profiler.models.nodes.forms import ZERO, Form
 from profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Reach, Where
 from profiler.models.nodes.model import ChainModel, NodeModel
+from tests.webui.conftest import served_app
 from tests.webui.test_legible import FAINT, PARTS
 from webui.predicted import describe_model
 
@@ -137,27 +134,8 @@ def broadcasting():
 UNKNOWN = Law(REFUSED, (), why="no form gives all of them", settle=({"n": 4096.0, "p": 32.0},))
 
 
-@contextmanager
 def served_model(shown):
-    connections = {}
-    server = waitress.create_server(
-        webui.create_model_app(shown), map=connections, host="127.0.0.1", port=0
-    )
-    is_over = threading.Event()
-
-    def serve():
-        while not is_over.is_set():
-            wasyncore.loop(timeout=0.05, map=connections, count=1)
-
-    thread = threading.Thread(target=serve)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.effective_port}/"
-    finally:
-        is_over.set()
-        thread.join()
-        server.task_dispatcher.shutdown()
-        wasyncore.close_all(connections, ignore_all=True)
+    return served_app(webui.create_model_app(shown))
 
 
 @pytest.fixture(scope="module")

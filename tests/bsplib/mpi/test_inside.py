@@ -58,6 +58,16 @@ def expected(nprocs):
     return bsplib.run(lambda bsp: everything(bsp)[1], nprocs=nprocs, backend="sim")
 
 
+def check_traffic_of_everything(folder):
+    """Check that ``everything`` is recorded on ranks with the traffic of the simulator."""
+    run(everything, nprocs=3, profile=folder / "run.bsp")
+    (recorded,) = read_trace(folder / "run.bsp").runs
+    bsplib.run(everything, nprocs=3, backend="sim", profile=folder / "sim.bsp")
+    (simulated,) = read_trace(folder / "sim.bsp").runs
+    assert sorted(recorded.traffic["bytes"]) == sorted(simulated.traffic["bytes"])
+    assert len(recorded.records) == len(simulated.records)
+
+
 @pytest.mark.usefixtures("mpi")
 @pytest.mark.parametrize("count", [3, *(pytest.param(n, marks=SLOW) for n in (1, 2, 4, 8))])
 def test_ranks_of_one_host_share_memory(count):
@@ -147,12 +157,7 @@ def test_a_timeout_tells_the_superstep_of_each_process_in_shared_memory():
 
 @pytest.mark.usefixtures("mpi")
 def test_a_run_in_shared_memory_is_recorded(tmp_path):
-    run(everything, nprocs=3, profile=tmp_path / "run.bsp")
-    (recorded,) = read_trace(tmp_path / "run.bsp").runs
-    bsplib.run(everything, nprocs=3, backend="sim", profile=tmp_path / "sim.bsp")
-    (simulated,) = read_trace(tmp_path / "sim.bsp").runs
-    assert sorted(recorded.traffic["bytes"]) == sorted(simulated.traffic["bytes"])
-    assert len(recorded.records) == len(simulated.records)
+    check_traffic_of_everything(tmp_path)
 
 
 @pytest.mark.slow

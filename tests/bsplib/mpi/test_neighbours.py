@@ -15,17 +15,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import bsplib
 from bsplib.backends.mpi.surroundings import INSIDE
 from bsplib.errors import ProcessDiedError, SyncMismatchError
-from bsplib.recording.trace import read_trace
 from tests.bsplib.random_programs.checks import check, check_fault
 from tests.bsplib.random_programs.faults import Breaker
 from tests.bsplib.random_programs.seeded import program_of
 from tests.hosts.launching import on_ranks_of
 
 from .conftest import DEADLINE_S
-from .test_inside import everything, expected, run
+from .test_inside import check_traffic_of_everything, everything, expected, run
 
 pytestmark = [pytest.mark.lengthy, pytest.mark.timeout(2 * DEADLINE_S)]
 
@@ -326,12 +324,7 @@ def test_random_faults_raise_their_errors_with_neighbours(changed):
 
 @pytest.mark.usefixtures("neighbours")
 def test_a_run_with_neighbours_is_recorded_with_the_traffic_of_the_simulator(tmp_path):
-    run(everything, nprocs=3, profile=tmp_path / "run.bsp")
-    (recorded,) = read_trace(tmp_path / "run.bsp").runs
-    bsplib.run(everything, nprocs=3, backend="sim", profile=tmp_path / "sim.bsp")
-    (simulated,) = read_trace(tmp_path / "sim.bsp").runs
-    assert sorted(recorded.traffic["bytes"]) == sorted(simulated.traffic["bytes"])
-    assert len(recorded.records) == len(simulated.records)
+    check_traffic_of_everything(tmp_path)
 
 
 @pytest.mark.usefixtures("neighbours")
