@@ -1,10 +1,10 @@
 """A bag of tasks that all processes work on, while nobody knows what a task costs.
 
 A farm with message passing has a master that waits for whichever worker asks first. That cannot
-be said in BSP: which messages a superstep brings does not depend on time, with oblsync neither,
-since it waits for the messages of its own superstep from every process that sends any. What
-process 0 can do is to hear from every process once in a while, and to give out tasks before
-they are needed:
+be said in BSP, where it does not depend on time which messages a superstep brings. This holds for
+oblsync, too: it waits for the messages of its own superstep from every process that sends any.
+But process 0 can hear from every process once in a while, and give out tasks before they are
+needed:
 
 - Each process has a queue of tasks. It works until a time that process 0 has set, or until the
   queue is empty, and then sends its results, how many tasks it has left, and how long they took.
