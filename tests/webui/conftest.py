@@ -46,6 +46,13 @@ class Browser:
             self._browser = self._playwright.chromium.launch(executable_path=found, args=FLAGS)
         return self._browser
 
+    def leave(self, url):
+        """Leave the pages of a server that is about to end, since they may still load something."""
+        contexts = self._browser.contexts if self._browser is not None else []
+        for page in [page for context in contexts for page in context.pages]:
+            if page.url.startswith(url):
+                page.goto("about:blank")
+
     def close(self):
         if self._browser is not None:
             self._browser.close()
@@ -142,8 +149,10 @@ def served_app(app):
 
     thread = threading.Thread(target=serve)
     thread.start()
+    url = f"http://127.0.0.1:{server.effective_port}/"
     try:
-        yield f"http://127.0.0.1:{server.effective_port}/"
+        yield url
+        BROWSER.leave(url)
     finally:
         is_over.set()
         thread.join()
