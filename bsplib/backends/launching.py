@@ -192,7 +192,7 @@ class Times(NamedTuple):
     """
 
     parallel_s: float
-    """Time of the run: T(p)."""
+    """Time of the run until the last process came to the end of main: T(p)."""
     computation_s: float
     """Sum of the computation of all processes. The same program on one process may compute more
     or less than that."""

@@ -69,7 +69,27 @@ def test_both_runs_are_on_the_same_machine(bsp):
     """
     machine = "ideal:l=0.25"
     done = bsp(script, "--backend", "sim", "-n", "4", "--machine", machine, "--speedup")
-    assert done.stderr.splitlines()[-1] == "speedup: T(1) 1.5 s / T(P) 1.5 s = 1"
+    assert done.stderr.splitlines()[-1] == "speedup: T(1) 1.25 s / T(P) 1.25 s = 1"
+
+
+def test_the_end_of_main_costs_nothing_as_in_the_trace(bsp, tmp_path):
+    script = """
+    import bsplib
+
+    def main(bsp):
+        bsp.charge(1.0)
+        bsp.sync()
+        bsp.charge(2.0 + bsp.pid)
+
+    bsplib.run(main)
+    """
+    trace = tmp_path / "run.bsp"
+    machine = "ideal:l=0.25"
+    options = ["--backend", "sim", "-n", "2", "--machine", machine, "--profile", str(trace)]
+    done = bsp(script, *options)
+    assert done.stderr.startswith("virtual time: parallel 4.25 s, total computation 7 s")
+    (run,) = read_trace(trace).runs
+    assert run.records["end"].max() == 4_250_000_000
 
 
 def test_each_run_of_a_script_has_its_speedup(bsp):

@@ -419,6 +419,8 @@ class SimPort(Port):
 
     def close(self) -> None:
         """See :meth:`Port.close`."""
+        if not self._key:
+            self._process.ended_ns = self.released
         if not self.try_to_release():
             self._process.left.append(self)
         self._group.left += 1

@@ -27,6 +27,8 @@ class Process(switch.Process):
         self.clock = clock
         self.superstep: Callable[[], int] = int
         """Returns its superstep in the root group; 0 before it has opened a port."""
+        self.ended_ns = 0
+        """When the last process came to the end of main: the meeting there has no price."""
         self.left: list[LeftGroup]
 
 
