@@ -8,6 +8,7 @@ file may have changed since the run, or belong to another computer: the excerpt 
 from __future__ import annotations
 
 import ast
+import math
 import platform
 import tokenize
 import warnings
@@ -85,6 +86,22 @@ def read_sources(callgraph: CallGraph) -> Sources:
                 excerpt = _without_lines(excerpt)
         of[name] = positions.setdefault(excerpt, len(positions))
     return Sources(tuple(positions), of)
+
+
+def parsed(run: Run, name: str) -> ast.Module | None:
+    """Return the syntax tree of a file that a run came through; it is not executed.
+
+    Args:
+        run: a run; where it is one of several, the earliest.
+        name: the file, as in the trace.
+
+    Returns:
+        None where the file cannot be read, or may not be the one that ran.
+    """
+    if math.isinf(_started_s(run)):
+        return None
+    file = _read(run, name)
+    return None if file.note or not file.lines else _tree("\n".join(file.lines))
 
 
 def _without_lines(excerpt: Excerpt) -> Excerpt:
@@ -182,13 +199,18 @@ def _started_s(run: Run) -> float:
 
 def _functions(text: str) -> Iterator[tuple[int, int]]:
     """Yield first and last line of each ``def``; nothing if the text is no Python."""
-    try:
-        with warnings.catch_warnings():  # of the text, such as invalid escapes
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    for node in ast.walk(tree):
+    tree = _tree(text)
+    for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             first = min(part.lineno for part in (node, *node.decorator_list))
             yield first, node.end_lineno or first
+
+
+def _tree(text: str) -> ast.Module | None:
+    """Return the syntax tree of a text; None if it is no Python."""
+    try:
+        with warnings.catch_warnings():  # of the text, such as invalid escapes
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None

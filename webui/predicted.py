@@ -166,6 +166,7 @@ def _law(law: Law, *, has_stages: bool) -> Json:
         "reach": list(astuple(law.reach)),
         "why": fmt.visible(law.why),
         "settle": fmt.visible(words(law.settle)),
+        "inside": fmt.visible(law.inside),
         "zero": law.is_zero,
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -25,6 +26,8 @@ from profiler.models.nodes import (
 )
 from profiler.models.nodes.document import document
 from profiler.models.nodes.settle import words
+from profiler.models.nodes.spread import Shares, added_terms, fit_shares
+from profiler.models.nodes.terms import node_terms
 from profiler.models.nodes.work import supported, work_terms
 from tests.made_runs import RunMaker, frame
 
@@ -175,6 +178,20 @@ def test_a_form_that_no_run_tests_is_refused_with_runs_that_would(record):
     assert not value.is_known
 
 
+def test_the_runs_that_would_settle_the_levels_of_a_network_do_settle_them(record):
+    def main(bsp, n):
+        levels = n.bit_length() - 1
+        for _ in range(levels * (levels + 1) // 2 - 2):
+            bsp.sync()
+
+    few = learnt(record, main, processes=(2, 4, 8))
+    ((_, law),) = next(iter(few.refused().values()))
+    further = {int(point["n"]) for point in law.settle}
+    model = learnt(record, main, sizes=(*SIZES, *further), processes=(2, 4, 8))
+    (each,) = [each for each in model.chains if model.nodes[each.chain[-1]].sync == "sync"]
+    assert model.values([each], "supersteps", {"n": 4096.0, "p": 64.0}).value == 12 * 13 / 2 - 2
+
+
 @pytest.mark.lengthy
 def test_the_stages_of_a_broadcast_change_where_the_model_says(record):
     machine = Machine("made up", "by hand", g=1e-9, l=8e-6)  # two stages where 8 n (p - 2) > 8000
@@ -198,6 +215,72 @@ def test_on_another_machine_a_broadcast_has_the_stages_that_pay_there(record):
         assert prediction.total.sync_s == supersteps * there.l
     far = predict_nodes(model, 64, {"n": 2**20}, slow, speed="1x")
     assert far.total.sync_s == 2 * slow.l
+
+
+PROGRAM = """
+def main(bsp, n):
+    while True:
+        bsp.sync()
+        if n * bsp.nprocs < 32768:
+            return bsp.allgather(1.0)
+        bsp.{missing}(n)
+        n //= 2
+"""
+
+
+@pytest.fixture
+def program(tmp_path):
+    """A main whose loop calls another method of the group where n p is large."""
+
+    def write(missing):
+        path = tmp_path / "rounds.py"
+        path.write_text(PROGRAM.format(missing=missing), encoding="utf-8")
+        names = {}
+        exec(compile(path.read_text(encoding="utf-8"), path, "exec"), names)
+        return names["main"]
+
+    return write
+
+
+def of_line(model, line):
+    (chains,) = (
+        chains
+        for leaf, chains in model.leaves().items()
+        if f"line {line}" in model.nodes[leaf].name
+    )
+    return chains
+
+
+def test_beyond_the_runs_a_loop_in_which_no_run_came_to_some_communication_is_refused(
+    record, program, tmp_path
+):
+    model = learnt(record, program("allreduce"), processes=(2, 4, 8))
+    write_model(model, tmp_path / "model.json")
+    for known in (model, read_model(tmp_path / "model.json")):
+        for line in (4, 6):
+            for quantity in ("supersteps", "h"):
+                within = known.values(of_line(known, line), quantity, {"n": 512.0, "p": 8.0})
+                assert within.is_known
+                beyond = known.values(of_line(known, line), quantity, {"n": 4096.0, "p": 16.0})
+                assert "rounds.py line 7 communicates in the same loop" in beyond.why
+                assert words(beyond.settle) == "n = 2048, p = 16"
+        text = " ".join(str(known).split())
+        assert "Refused beyond the runs: supersteps of rounds.py line 4: rounds.py line 7" in text
+
+
+def test_a_loop_whose_other_calls_do_not_communicate_keeps_its_laws(record, program):
+    model = learnt(record, program("charge"), sizes=(64, 256), processes=(2, 4, 8))
+    point = {"n": 4096.0, "p": 64.0}
+    assert model.values(of_line(model, 4), "supersteps", point).value == 1
+
+
+def test_a_program_that_has_changed_since_the_runs_says_nothing_of_its_loops(
+    record, program, tmp_path
+):
+    main = program("allreduce")
+    runs = [record(main, n, p) for n in (64, 256) for p in (2, 4, 8)]
+    os.utime(tmp_path / "rounds.py", (2**31, 2**31))
+    assert not fit_nodes(runs).refused()
 
 
 @pytest.mark.lengthy
@@ -240,6 +323,52 @@ def test_data_give_a_form_with_a_band_that_holds_the_truth(record):
     truth = there.values([other], "h", point).value
     assert value.low < truth < value.high
     assert value.value == pytest.approx(truth, rel=0.05)
+
+
+def shares_of(deviation, points, seeds=3):
+    """H-relation and shares of processes: normally distributed around n / p, at some points."""
+    random = np.random.default_rng(1)
+    greatest, mean, width, off = [], [], [], []
+    for n, p in points:
+        rows = random.normal(0, deviation(n, p), (seeds, p))
+        rows += 8 * n / p - rows.mean(axis=1, keepdims=True)
+        most = rows.max(axis=1)
+        greatest.append(most.mean())
+        off.append(most.std(ddof=1) / most.mean())
+        mean.append(rows.mean())
+        width.append(np.sqrt(rows.var(axis=1, ddof=1).mean()))
+    columns = (np.array(column) for column in (greatest, off, mean, width))
+    greatest, off, mean, width = columns
+    return greatest, off, Shares(mean, width, seeds)
+
+
+def fitted_shares(deviation):
+    points = [(float(n), float(p)) for n in (4096, 16384, 65536) for p in PROCESSES]
+    n, p = np.array(points).T
+    terms = node_terms(["n"], with_processes=True)
+    found = shares_of(deviation, np.array(points, int))
+    return fit_shares({"n": n, "p": p}, *found, terms, added_terms(["n"], with_processes=True))
+
+
+@pytest.mark.parametrize(
+    ("deviation", "term"),
+    [
+        (lambda n, p: 2 * n / p**1.5, "n/p**1.5*log2(p)**0.75"),
+        (lambda n, p: 8 * np.sqrt(n / p), "sqrt(n/p)*log2(p)**0.75"),
+        (lambda n, p: 2 * np.sqrt(n), "sqrt(n)*log2(p)**0.75"),
+    ],
+)
+def test_of_data_that_chance_divides_the_greatest_share_follows_from_those_of_all(deviation, term):
+    law = fitted_shares(deviation)
+    assert law.form.terms == ("n/p", term)
+    assert law.form.coefficients[0] == 8
+    (truth,), _, _ = shares_of(deviation, [(2**20, 256)], seeds=30)
+    there = law.form.at({"n": np.array([2.0**20]), "p": np.array([256.0])})[0]
+    assert there == pytest.approx(truth, rel=0.05)
+
+
+def test_shares_whose_deviation_grows_as_none_of_those_of_chance_have_no_such_law():
+    assert fitted_shares(lambda n, p: 3 * n**0.7 / p**0.2) is None
 
 
 def test_repeats_count_with_their_least_computation(record):

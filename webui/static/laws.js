@@ -68,6 +68,7 @@ const refused = (why, settle = "") => ({ value: 0, low: 0, high: Infinity, why, 
 export function valueOf(law, point, away) {
   if (law.kind === "refused") return refused(law.why, law.settle);
   if (away.strange && !law.zero) return refused(away.strange);
+  if (law.inside && away.distance > EQUAL) return refused(law.inside, law.settle);
   const found = possible(law, point, away.shift ?? 1);
   if (!found.every(Number.isFinite)) return refused("its formula has no value there");
   const [least, most] = [Math.min(...found), Math.max(...found)];

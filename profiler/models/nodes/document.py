@@ -11,7 +11,7 @@
 
     LAW = {"kind": "exact" | "fitted" | "refused", "text": for readers, "pieces": [PIECE, ...],
            "reach": [least, noise, growth, factor, calibrated], "why": "...",
-           "settle": [{"n": 1024, "p": 8}, ...]}
+           "settle": [{"n": 1024, "p": 8}, ...], "inside": "..." (optional)}
     PIECE = {"forms": [{"terms": [["16", "n*(p - 1)/p"], ...], "rounded": true, "weight": 3}, ...],
              "where": [{"quantity": "n/p", "low": 64, "high": 128, "above": true}, ...]}
 
@@ -103,6 +103,7 @@ def _law(law: Law) -> dict[str, Any]:
         "reach": list(astuple(law.reach)),
         "why": law.why,
         "settle": list(law.settle),
+        **({"inside": law.inside} if law.inside else {}),
     }
 
 
@@ -308,7 +309,8 @@ def _read_law(entry: Mapping[str, Any], measured: Mapping[str, Any]) -> Law:
         {_text(name, "a name"): _number(v, "a value") for name, v in _object(p, "a run").items()}
         for p in _list(entry.get("settle"), "settle")
     )
-    return Law(str(kind), pieces, reach, _text(entry.get("why"), "why"), settle)
+    inside = _text(entry.get("inside", ""), "inside")
+    return Law(str(kind), pieces, reach, _text(entry.get("why"), "why"), settle, inside)
 
 
 def _piece(entry: Mapping[str, Any], measured: Mapping[str, Any]) -> Piece:

@@ -116,6 +116,8 @@ class Law:
     """Why it is refused, or what is doubtful."""
     settle: tuple[Point, ...] = ()
     """Runs that would settle it."""
+    inside: str = ""
+    """Why it holds only where the runs were; otherwise empty."""
 
     def at(self, point: Point, distance: float = 0.0) -> Value:
         """Predict the value at a point.
@@ -127,6 +129,8 @@ class Law:
         """
         if self.kind == REFUSED:
             return _refused(self.why, self.settle)
+        if self.inside and distance > _EQUAL:
+            return _refused(self.inside, self.settle)
         try:
             found = self._possible(point)
         except FormulaError as error:

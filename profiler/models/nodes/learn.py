@@ -13,7 +13,7 @@ from profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece
 from profiler.models.nodes.observed import Chain, Observation, Quantities
 from profiler.models.nodes.regimes import divide, quantities
 from profiler.models.nodes.settle import at_a_bound, between_forms, more_values
-from profiler.models.nodes.spread import added_terms, fit_spread
+from profiler.models.nodes.spread import Shares, added_terms, fit_shares, fit_spread
 from profiler.models.nodes.terms import are_powers_of_two, node_terms
 from profiler.models.nodes.values import PROCESSES
 from profiler.models.nodes.work import fit_work
@@ -76,12 +76,17 @@ class Learner:
         self._inside: dict[bytes, Search] = {}
 
     def laws(
-        self, takes: Sequence[Callable[[Observation], float]], *, whole: Sequence[bool]
+        self,
+        takes: Sequence[Callable[[Observation], float]],
+        *,
+        whole: Sequence[bool],
+        shares: Sequence[Sequence[Callable[[Observation], float]]],
     ) -> list[Law]:
         """Return the law of each of some quantities that are counted: supersteps, bytes.
 
         Args:
             takes: take a quantity from an observation.
+            shares: take what a process contributes to it, mean and standard deviation.
             whole: whether it is a count of supersteps, which has an exact form unless it
                 depends on the data.
         """
@@ -95,7 +100,7 @@ class Learner:
             if forms.get(place)
             else self._divided(pieces[place])
             if pieces[place]
-            else self._other(means, deviations, whole=whole[place])
+            else self._other(means, deviations, shares[place], whole=whole[place])
             for place, (means, deviations) in enumerate(rows)
         ]
 
@@ -146,12 +151,20 @@ class Learner:
                 found.append(form)
         return found[:3]
 
-    def _other(self, means: Vector, deviations: Vector, *, whole: bool) -> Law:
+    def _other(
+        self,
+        means: Vector,
+        deviations: Vector,
+        shares: Sequence[Callable[[Observation], float]],
+        *,
+        whole: bool,
+    ) -> Law:
         """Return the law of what has no exact form."""
         if whole and not deviations.any():
             settle = more_values(self._points.values, means)
             return Law(REFUSED, (), why=_NO_FORM, settle=settle)
-        return self._of_data(means, deviations)
+        mean, deviation = (self._points.of(take)[0] for take in shares)
+        return self._of_data(means, deviations, Shares(mean, deviation, self._points.seeds))
 
     def _search_inside(self, values: Values) -> Search:
         key = b"".join(array.tobytes() for array in values.values())
@@ -164,17 +177,16 @@ class Learner:
         settle = at_a_bound(sound[0].where, self._varied)
         return Law(EXACT, sound, why="the bound is not known more exactly", settle=settle)
 
-    def _of_data(self, means: Vector, deviations: Vector) -> Law:
+    def _of_data(self, means: Vector, deviations: Vector, shares: Shares) -> Law:
         used = means > 0
         depends = bool(deviations.any())
         inside = {name: array[used] for name, array in self._varied.items()}
-        spread = fit_spread(
-            inside,
-            means[used],
-            deviations[used],
-            self._terms,
-            added_terms(self._sizes, with_processes=self._with_processes),
-        )
+        added = added_terms(self._sizes, with_processes=self._with_processes)
+        rows = means[used], deviations[used]
+        divided = Shares(shares.means[used], shares.deviations[used], shares.seeds)
+        spread = fit_shares(inside, *rows, divided, self._terms, added)
+        if spread is None:
+            spread = fit_spread(inside, *rows, self._terms, added)
         if spread is not None and spread.score <= _MOST_OFF and used.all():
             why = "" if depends else _NO_SEEDS
             return Law(FITTED, (Piece((spread.form,)),), spread.reach, why)
@@ -202,7 +214,7 @@ def learn_work(
 def taking(chain: Chain, quantity: str, *, booked: bool) -> Callable[[Observation], float]:
     """Return a function that takes a quantity of a chain from an observation."""
     place = Quantities._fields.index(quantity)
-    nothing = Quantities(0.0, 0.0, 0.0, 0.0)
+    nothing = Quantities(*[0.0] * len(Quantities._fields))
 
     def take(each: Observation) -> float:
         found = each.booked if booked else each.seen

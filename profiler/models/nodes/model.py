@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,12 +15,10 @@ from rich.console import Console
 from profiler.models.nested import distance
 from profiler.models.nodes.laws import REFUSED, Law, Point, Value
 from profiler.models.nodes.learn import Learner, Points, learn_work, taking
-from profiler.models.nodes.observed import Chain, Program, observe
+from profiler.models.nodes.observed import Chain, Observation, Program, observe
 from profiler.models.nodes.values import PROCESSES
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from bsplib.recording.records import Run
     from profiler.callgraph import Node
 
@@ -129,7 +128,7 @@ class NodeModel:
             for quantity in ("supersteps", "h", "comp"):
                 for each in chains:
                     law = each.law(quantity)
-                    if law.kind == REFUSED or _is_open(law):
+                    if law.kind == REFUSED or law.inside or _is_open(law):
                         found.setdefault(leaf, []).append((quantity, law))
         return found
 
@@ -193,8 +192,11 @@ def fit_nodes(
     found = learner.laws(
         [taking(*job[:2], booked=job[2]) for job in jobs],
         whole=[job[1] == "supersteps" for job in jobs],
+        shares=[_shares(*job) for job in jobs],
     )
-    laws = dict(zip(jobs, found, strict=True))
+    laws = {
+        job: _inside(law, program, job[0], points) for job, law in zip(jobs, found, strict=True)
+    }
     work = learn_work(points, {chain: taking(chain, "comp", booked=True) for chain in chains})
     return NodeModel(
         _name(runs[0][0]),
@@ -214,6 +216,31 @@ def fit_nodes(
         {key: runs[0][0].meta.get(key) for key in ("machine", "backend", "virtual_time")},
         tuple(_notes(points, learner)),
     )
+
+
+def _shares(chain: Chain, quantity: str, booked: bool) -> list[Callable[[Observation], float]]:
+    """Return functions that take what a process contributes: mean and standard deviation."""
+    factor = 2 if quantity == "h_sum" else 1
+
+    def of(name: str) -> Callable[[Observation], float]:
+        take = taking(chain, name, booked=booked)
+        return lambda each: factor * take(each)
+
+    return [of("share"), of("deviation")]
+
+
+def _inside(law: Law, program: Program, chain: Chain, points: Points) -> Law:
+    """Return a law; if no run came to all places of its loop, one that holds inside the runs."""
+    where = program.unpassed.get(chain)
+    if where is None or law.kind == REFUSED:
+        return law
+    why = (
+        f"{Path(where.file).name} line {where.line} communicates in the same loop, and no run came "
+        "there, which a larger one may"
+    )
+    larger = {name: 2 * float(column.max()) for name, column in points.varied.items()}
+    smallest = {name: float(column.min()) for name, column in points.values.items()}
+    return replace(law, inside=why, settle=(*law.settle, smallest | larger))
 
 
 def _in_order(program: Program) -> dict[str, Node]:

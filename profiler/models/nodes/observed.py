@@ -21,6 +21,7 @@ from profiler._numbering import ranked
 from profiler.callgraph import CallGraph, Node, build
 from profiler.costs import computation_ns, h_relation, spent_ns, superstep_numbers
 from profiler.models.nodes.patterns import patterns_of
+from profiler.models.nodes.unpassed import Unpassed, passed_by, unpassed
 from profiler.models.nodes.values import PROCESSES
 
 if TYPE_CHECKING:
@@ -41,6 +42,11 @@ class Quantities(NamedTuple):
     h: float
     h_sum: float
     comp: float
+    share: float
+    """Bytes that a process sent, in the mean over the processes of the group."""
+    deviation: float
+    """Standard deviation over the processes of the group of the bytes that each sent, or of those
+    that it received: the greater one."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,9 @@ class Program:
     chains: tuple[Chain, ...]
     patterns: Mapping[Chain, str]
     """Of the chains that communicate, as far as the runs tell."""
+    unpassed: Mapping[Chain, Unpassed]
+    """Of the chains through a loop in which the program communicates elsewhere, too, where no
+    run came to."""
 
 
 def observe(
@@ -91,10 +100,13 @@ def observe(
         values_of[place] = there, seed
     observations = [_observation(graphs, *values_of[place]) for place, graphs in by_place.items()]
     used = {node for chain in chains for node in chain}
+    every = [graph for graphs in by_place.values() for graph in graphs]
+    earliest = min((run for run, *_ in runs), key=lambda run: str(run.meta.get("started", "")))
     return Program(
         {name: nodes[name] for name in nodes if name in used},
         tuple(chains),
-        patterns_of(graph for graphs in by_place.values() for graph in graphs),
+        patterns_of(every),
+        unpassed(earliest, passed_by(every)),
     ), observations
 
 
@@ -155,6 +167,7 @@ class _Arranged:
         self._step = superstep_numbers(run)[order]
         out, into = (side[order] for side in h_relation(run))
         self._h, self._h_sum = np.maximum(out, into), out + into
+        self._sent, self._received = out, into
         self._ended = (records["kind"][order] != Kind.END).astype(float)
         self._group = records["group"][order].astype(np.intp)
         self.w: NDArray[np.float64] = computation_ns(run)[order] / 1e9
@@ -190,19 +203,31 @@ class _Arranged:
     ) -> dict[Chain, Quantities]:
         count = len(self.chains)
         cells, cell = ranked(self._step * count + chain)
+        group = np.zeros(len(cells), np.intp)
+        group[cell] = self._group
         greatest = np.zeros((len(columns), len(cells)))
         for row, values in zip(greatest, columns, strict=True):
             np.maximum.at(row, cell, values)
-        group = np.zeros(len(cells), np.intp)
-        group[cell] = self._group
-        totals = np.zeros((len(columns), len(self.run.groups), count))
-        for total, row in zip(totals, greatest, strict=True):
+        found = np.concatenate([greatest, self._shares(cell, group)])
+        totals = np.zeros((len(found), len(self.run.groups), count))
+        for total, row in zip(totals, found, strict=True):
             np.add.at(total, (group, cells % count), row)
         self._fold(totals)
         return {
             each: Quantities(*totals[:, 0, place].tolist())
             for place, each in enumerate(self.chains)
         }
+
+    def _shares(self, cell: NDArray[np.intp], group: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return mean and standard deviation of what the processes of each cell communicate."""
+        members = np.array([each.size for each in self.run.groups], float)[group]
+        count = len(group)
+        mean = np.bincount(cell, self._sent, count) / members
+        squares = [np.bincount(cell, side**2, count) for side in (self._sent, self._received)]
+        variance = np.maximum(*squares) - members * mean**2
+        variance = np.maximum(variance, 0) / np.maximum(members - 1, 1)
+        # The root of the variance of few normally distributed values is too small by this.
+        return np.stack([mean, np.sqrt(variance) * (1 + 1 / (4 * np.maximum(members - 1, 1)))])
 
     def _fold(self, totals: NDArray[np.float64]) -> None:
         """Add to each group the greatest of its sub-groups that ran side by side."""

@@ -89,9 +89,9 @@ def _doubts(model: NodeModel) -> Iterator[str]:
     refused = model.refused()
     for leaf, found in refused.items():
         name = fmt.label(model.nodes[leaf])
-        for (quantity, why), runs in _grouped(found).items():
+        for (quantity, where, why), runs in _grouped(found).items():
             settle = _settled(runs)
-            yield f"Refused: {quantity} of {name}: {why}{settle}."
+            yield f"Refused{where}: {quantity} of {name}: {why}{settle}."
     for leaf, chains in model.leaves().items():
         for each in chains:
             law = each.law("h")
@@ -108,10 +108,12 @@ def _settled(runs: Sequence[Point]) -> str:
     return f"; {'runs' if len(runs) > 1 else 'a run'} that would settle it: {words(runs)}"
 
 
-def _grouped(found: Sequence[tuple[str, Law]]) -> dict[tuple[str, str], list[Point]]:
-    grouped: dict[tuple[str, str], list[Point]] = {}
+def _grouped(found: Sequence[tuple[str, Law]]) -> dict[tuple[str, str, str], list[Point]]:
+    """Return runs that would settle what is refused, by quantity, by where it is, and by why."""
+    grouped: dict[tuple[str, str, str], list[Point]] = {}
     for quantity, law in found:
-        runs = grouped.setdefault((quantity, law.why), [])
+        reason = (" beyond the runs", law.inside) if law.inside else ("", law.why)
+        runs = grouped.setdefault((quantity, *reason), [])
         runs += [point for point in law.settle if point not in runs]
     return grouped
 

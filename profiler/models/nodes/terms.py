@@ -24,7 +24,14 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float64]
 
-_GROWTHS = (("{0}", 1), ("log2({0})", 2), ("{0}*log2({0})", 2), ("sqrt({0})", 2), ("{0}**2", 2))
+_GROWTHS = (
+    ("{0}", 1),
+    ("log2({0})", 2),
+    ("{0}*log2({0})", 2),
+    ("sqrt({0})", 2),
+    ("{0}**2", 2),
+    ("log2({0})**2", 3),
+)
 """Growths of one size, with how complicated they are."""
 _OF_PROCESSES = (
     ("", 0),
