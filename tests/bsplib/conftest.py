@@ -23,7 +23,7 @@ from bsplib.recording.trace import read_trace
 
 from .leftovers import children, nothing_stays_in_shared_memory, shared_memory
 from .pipes_backend import PIPES
-from .pools import Pools, can_be_kept, may_stay
+from .pools import Pools, can_be_kept, expects_an_error, may_stay
 
 BACKENDS = ("shm", "sim")
 REAL = ("shm",)
@@ -84,21 +84,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if item.path.stem in OF_THE_CORE:
                 item.add_marker("core")
             function = item if isinstance(item, pytest.Function) else None
-            if item.path.stem in OF_AN_MPI and _mpi_of(item) and function and may_stay(function):
+            if item.path.stem in OF_AN_MPI and _mpi_of(item) and function and _is_for_all(function):
                 item.add_marker("mpi")
     items.sort(key=_order)
 
 
-def _order(item: pytest.Item) -> tuple[str, bool, bool, int]:
+def _is_for_all(item: pytest.Function) -> bool:
+    """Tell whether a test expects no error, and its processes may be those of earlier ones."""
+    return may_stay(item) and not expects_an_error(item)
+
+
+def _order(item: pytest.Item) -> tuple[str, bool, bool, bool, int]:
     """Return the sort key of a test: ranks are kept for the next run that takes no more of them.
 
-    They are of one MPI, and are ended by an error. Hundreds of them are not kept.
+    They are of one MPI, and are ended by some errors. Hundreds of them are not kept.
     """
     mpi = _mpi_of(item)
     if not mpi or not isinstance(item, pytest.Function):
-        return mpi, False, False, 0
+        return mpi, False, False, False, 0
     nprocs = item.callspec.params.get("nprocs", 0)
-    return mpi, not may_stay(item), nprocs > max(COUNTS), -nprocs
+    return mpi, not may_stay(item), expects_an_error(item), nprocs > max(COUNTS), -nprocs
 
 
 def _mpi_of(item: pytest.Item) -> str:
@@ -149,9 +154,12 @@ def backend(request: pytest.FixtureRequest) -> Iterator[str]:
     monkeypatch.setenv(INSIDE, "mpi")  # test_inside.py is about ranks that share memory
     for name in AS_ROOT:
         monkeypatch.setenv(name, "1")
+    if may_stay(request.node):
+        yield "mpi"
+        return
+    end_kept()
     yield "mpi"
-    if not may_stay(request.node):
-        end_kept()
+    end_kept()
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +177,8 @@ def run(
     Real processes stay for the next test of the file where they may, since their start takes
     most of the time. With ``--all`` each run has its own.
     """
-    kept = backend == "shm" and not request.config.getoption("--all") and may_stay(request.node)
+    is_thin = not request.config.getoption("--all")
+    kept = backend == "shm" and is_thin and _is_for_all(request.node)
 
     def run_it(main: Callable[..., Any], *args: Any, **more: Any) -> list[Any]:
         if kept and can_be_kept(more):

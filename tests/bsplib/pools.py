@@ -46,14 +46,15 @@ class Pools:
 def may_stay(item: pytest.Function) -> bool:
     """Tell whether the processes of a test's runs may be those of earlier ones.
 
-    They are its own where it is marked ``fresh``, where it looks at what a start or an end
-    does, and where it expects an error: after that there is nobody to be kept.
+    They are its own where it is marked ``fresh``, and where it looks at what a start or an end
+    does.
     """
-    return (
-        item.get_closest_marker("fresh") is None
-        and LOOKING.isdisjoint(item.fixturenames)
-        and not any("raises" in name for name in item.function.__code__.co_names)
-    )
+    return item.get_closest_marker("fresh") is None and LOOKING.isdisjoint(item.fixturenames)
+
+
+def expects_an_error(item: pytest.Function) -> bool:
+    """Tell whether a test expects an error; after that a pool has nobody to be kept."""
+    return any("raises" in name for name in item.function.__code__.co_names)
 
 
 def can_be_kept(more: dict[str, Any]) -> bool:

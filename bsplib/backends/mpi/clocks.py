@@ -164,9 +164,7 @@ class Clocks:
 
     def _processes_by_clock(self, nprocs: int) -> dict[bytes, list[int]]:
         keys = np.zeros((nprocs, _KEY_BYTES), np.uint8)
-        requests = [self._comm.Irecv(keys[rank], rank, _KEY_TAG) for rank in range(1, nprocs)]
-        for request in requests:
-            self._finish(request)
+        self._finish(*[self._comm.Irecv(keys[rank], rank, _KEY_TAG) for rank in range(1, nprocs)])
         by_clock: dict[bytes, list[int]] = {}
         for rank in range(1, nprocs):
             by_clock.setdefault(keys[rank].tobytes(), []).append(rank)
@@ -195,13 +193,12 @@ class Clocks:
             for rank, talk in list(waiting.items()):
                 if talk.advance():
                     del waiting[rank]
-            self._pause()
+            self._pause(talks)
         return {rank: min(talk.samples) for rank, talk in talks.items()}
 
     def _tell(self, ranks: Iterable[int], found: Sample) -> None:
         result = np.array([_TELL, found.offset_ns, found.bound_ns], np.int64)
-        for request in [self._comm.Isend(result, rank, _QUESTION_TAG) for rank in ranks]:
-            self._finish(request)
+        self._finish(*[self._comm.Isend(result, rank, _QUESTION_TAG) for rank in ranks])
 
     # -- the others ---------------------------------------------------------------------------
 
@@ -220,15 +217,17 @@ class Clocks:
 
     # -- waiting ------------------------------------------------------------------------------
 
-    def _finish(self, request: MPI.Request, *, nap: bool = False) -> None:
-        while not request.Test():
-            self._pause()
-            if nap:
-                time.sleep(_NAP_S)
+    def _finish(self, *requests: MPI.Request, nap: bool = False) -> None:
+        for request in requests:
+            while not request.Test():
+                self._pause(requests)
+                if nap:
+                    time.sleep(_NAP_S)
 
-    def _pause(self) -> None:
+    def _pause(self, waits_for: object) -> None:
         """Let others have the core for a moment."""
         if self._stop[0]:
+            keep_interrupted(waits_for)
             raise Stopped
         os.sched_yield()
 
@@ -262,6 +261,14 @@ class _Talk:
             self._ask()
             return False
         return True
+
+
+_interrupted: list[object] = []
+
+
+def keep_interrupted(*waits_for: object) -> None:
+    """Keep what a stopped run has waited for: MPI may still use its memory, a few bytes."""
+    _interrupted.extend(waits_for)
 
 
 def clock_key() -> bytes:

@@ -115,7 +115,8 @@ JOB = 2
 END = 3
 """There are no more jobs: the rank leaves MPI and exits."""
 RENEW = 4
-"""A run has failed: all ranks renew their link."""
+"""A run has failed: all ranks renew their link, the byte says whether afresh; answered by
+RENEWED."""
 # To a watcher:
 PROOF = 8
 """The hub knows the key; sent once, first."""
@@ -137,9 +138,11 @@ READY = 18
 OUTPUT = 19
 """What the rank writes to its standard output (first byte 1) or error (2)."""
 REPORT = 20
-"""How the process ended in a run; the number of the run stands before it."""
+"""How the process ended in a run; what :data:`REPORTED` has stands before it."""
 MEMORY = 21
 """For the watcher itself: where it reads the supersteps of runs in which ranks share memory."""
+RENEWED = 22
+"""Nothing of the failed run is left in the rank."""
 # From a watcher, which may stand between the parts of a message that it passes on:
 CHALLENGE = 24
 """Sent by the hub to whoever connects: bytes that only the key can answer."""
@@ -156,7 +159,12 @@ RUN = Struct("!QIq")
 """Before a job: number of the run, number of processes, and number of the run that has made the
 memory which they may share, perhaps this one; 0 where they may not, and negative where they meet
 through MPI even if all are on one host."""
-NUMBER = Struct("!Q")
+REPORTED = Struct("!QB")
+"""Before the report of a process: number of the run, and the condition in which it has left the
+link of the rank: SOUND, INTERRUPTED or BROKEN."""
+SOUND, INTERRUPTED, BROKEN = range(3)
+"""After a failed run the rank can serve the next one, or it can do so with another communicator,
+or it cannot, since nothing is known of what MPI does for it."""
 STATE = Struct("!?q")
 """Of PONG: stopped by a signal, superstep."""
 NOTE = Struct("!QiQ")

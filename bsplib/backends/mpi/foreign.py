@@ -203,7 +203,8 @@ class ForeignJob(Job):
         with contextlib.suppress(BlockingIOError):
             os.read(self._wakes, 64)
         while self._own:
-            report = control.NUMBER.pack(self._run) + self._own.pop()
+            head = control.REPORTED.pack(self._run, self._link.condition)
+            report = head + self._own.pop()
             news.append(News(0, Message(control.REPORT, report)))
         return news
 
@@ -230,6 +231,7 @@ class ForeignJob(Job):
     def _recover(self, outcomes: Outcomes) -> None:
         """Let all ranks come to the end of the run; kill those that do not."""
         dead = [pid for pid, outcome in outcomes.items() if isinstance(outcome, Death)]
+        self._conditions[0] = self._link.condition
         self.tell_to_stop()
         deadline = time.monotonic() + GRACE_S
         while not dead and self._late() and time.monotonic() < deadline:
@@ -238,10 +240,10 @@ class ForeignJob(Job):
             self._break_up(f"process {dead[0]} of this job has died")
         elif late := self._late():
             self._break_up(f"process {min(late)} of this job was killed, as it did not stop")
+        elif control.BROKEN in self._conditions.values():
+            self._break_up("an error has left the MPI of a process in a state that is not known")
         else:
-            self._hub.send_all(control.RENEW)
-            self._link.renew()
-            self._memory_of = 0  # no rank has the memory of this run any more
+            self._link.renew(afresh=self._renew())
 
     def _late(self) -> Collection[int]:
         return set(range(1, self.nprocs)) - self._reported
@@ -305,7 +307,11 @@ class ForeignPool:
 
 
 class _Interrupter:
-    """Raises :class:`Stopped` in the thread that made it, whatever it computes."""
+    """Raises :class:`Stopped` in the thread that made it, whatever it computes.
+
+    It does not where the thread is inside the link: that looks itself whether the run ends, and
+    its sends and receives could not be told any more after an error at any line.
+    """
 
     def __init__(self) -> None:
         self._thread = threading.get_ident()
@@ -334,10 +340,19 @@ class _Interrupter:
                 return
             if self._by_signal:
                 signal.pthread_kill(self._thread, _SIGNAL)
-            else:
+            elif not _is_in_link(sys._current_frames().get(self._thread)):
                 thread = ctypes.c_ulong(self._thread)
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(Stopped))
 
     def _handle(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        if self._handles:
+        if self._handles and not _is_in_link(frame):
             raise Stopped
+
+
+def _is_in_link(frame: FrameType | None) -> bool:
+    """Tell whether a frame, or one that has called it since the run began, is of this room."""
+    while frame is not None and frame.f_globals is not globals():
+        if str(frame.f_globals.get("__name__")).startswith(f"{__package__}."):
+            return True
+        frame = frame.f_back
+    return False

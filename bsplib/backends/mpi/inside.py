@@ -16,6 +16,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from bsplib.backends.base import Stopped
+from bsplib.backends.mpi.clocks import keep_interrupted
 from bsplib.backends.mpi.control import Note
 from bsplib.backends.mpi.neighbours import Neighbours
 from bsplib.backends.shm.joining import (
@@ -162,17 +163,17 @@ class Inside:
 
     def _to_all(self, ranks: Sequence[int], numbers: Sequence[int]) -> None:
         data = np.array(numbers, np.int64)
-        for request in [self._comm.Isend(data, rank, _TAG) for rank in ranks]:
-            self._finish(request)
+        self._finish(*[self._comm.Isend(data, rank, _TAG) for rank in ranks])
 
     def _from(self, rank: int) -> NDArray[np.int64]:
         data = np.zeros(_NUMBERS, np.int64)
         self._finish(self._comm.Irecv(data, rank, _TAG))
         return data
 
-    def _finish(self, request: MPI.Request) -> None:
-        while not request.Test():
+    def _finish(self, *requests: MPI.Request) -> None:
+        while not MPI.Request.Testall(requests):
             if self._stop[0]:
+                keep_interrupted(*requests)
                 raise Stopped
             os.sched_yield()
 

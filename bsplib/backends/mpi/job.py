@@ -30,6 +30,8 @@ START_S = float(os.environ.get("BSP_MPI_START_S", "60"))
 _LOOK_S = 0.2
 _WORDS_S = 0.3
 """Seconds for the last words of mpiexec."""
+_RENEW_S = 5.0
+"""Seconds for ranks to receive what a failed run has sent."""
 _LEAVE_S = 5.0
 """Seconds for ranks to leave MPI in peace, and then for mpiexec to end."""
 _KILL_S = 0.7
@@ -73,6 +75,10 @@ class Job:
         self._places: dict[int, Whereabouts] = {}
         self._said_stopped: set[int] = set()
         self._found: dict[int, Ended | Death] = {}  # for the next look at outcomes
+        self._conditions: dict[int, int] = {}
+        """In which the ranks of a run have left their links; see :data:`control.REPORTED`."""
+        self._renewing: set[int] = set()
+        """Ranks that have not yet got rid of what a failed run has left."""
         self._hub = Hub(size)
         self._launcher: Launcher | None = None
         self._streams: tuple[TextIO, TextIO] | None = None
@@ -93,9 +99,17 @@ class Job:
         return self.size >= nprocs and same
 
     def is_sound(self) -> bool:
-        """Tell whether all ranks that wait for work are there."""
-        news = self._wait(0.0)
-        return not any(each.message is None or each.message.kind == control.DIED for each in news)
+        """Tell whether all ranks that wait for work are there, and nothing of a failed run."""
+        deadline = time.monotonic() + _RENEW_S
+        while True:
+            left = deadline - time.monotonic()
+            for rank, message, *_ in self._wait(left if self._renewing else 0.0):
+                if message is None or message.kind == control.DIED:
+                    return False
+                if message.kind == control.RENEWED:
+                    self._renewing.discard(rank)
+            if not self._renewing or left <= 0:
+                return not self._renewing
 
     # -- the start --------------------------------------------------------------------------
 
@@ -147,15 +161,34 @@ class Job:
         """Let the first ranks do some work; see :meth:`KeptProcesses.run`."""
         self.busy = True
         self.nprocs = nprocs
+        self._is_stopping = False
         limit = Limit(timeout)
         with let_through():
             self._send(work)
             outcomes = await_outcomes(self, limit)
-            if any(outcome.failed for outcome in outcomes.values()):
-                self.stop()
-            else:
+            if not any(outcome.failed for outcome in outcomes.values()):
                 self.busy = False
+            elif self._all_came_back(outcomes):
+                self._renew()
+                self.busy = False
+            else:
+                self.stop()
         return Report(outcomes, hosts=self._host_names())
+
+    def _all_came_back(self, outcomes: Mapping[int, Ended | Death]) -> bool:
+        """Tell whether the ranks of a failed run can serve the next one."""
+        is_broken = control.BROKEN in self._conditions.values()
+        some_died = any(isinstance(outcome, Death) for outcome in outcomes.values())
+        lost = is_broken or some_died or bool(self._doubtful)
+        return len(outcomes) == self.nprocs and not lost
+
+    def _renew(self) -> bool:
+        """After a failed run, let all ranks prepare for the next one; return whether afresh."""
+        afresh = control.INTERRUPTED in self._conditions.values()
+        self._renewing = set(range(self._first, self.size))
+        self._hub.send_all(control.RENEW, bytes([afresh]))
+        self._memory_of = 0  # no rank has the memory of this run any more
+        return afresh
 
     def _send(self, work: Work) -> None:
         """Send some work to the ranks that do it."""
@@ -165,6 +198,7 @@ class Job:
             self._runner = runner
         self._run += 1
         self._found = {}
+        self._conditions.clear()
         self._read = work.read
         head = control.RUN.pack(self._run, self.nprocs, self._choose_memory())
         jobs = Jobs(work, self._hub.systems, self._hub.os_pid)
@@ -214,8 +248,10 @@ class Job:
         if message is None:
             self._doubt(_LOST, Death(rank, news.superstep, None, news.why, host, or_later=True))
         elif message.kind == control.REPORT:
-            if control.NUMBER.unpack_from(message.content)[0] == self._run:
-                return self._read(message.content[control.NUMBER.size :], rank)
+            run, condition = control.REPORTED.unpack_from(message.content)
+            if run == self._run:
+                self._conditions[rank] = condition
+                return self._read(message.content[control.REPORTED.size :], rank)
         elif message.kind == control.DIED:
             status, superstep = control.ENDED.unpack(message.content)
             death = Death(rank, superstep, status, host=host)

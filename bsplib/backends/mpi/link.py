@@ -9,16 +9,17 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from mpi4py import MPI
 
-from bsplib.backends.base import LeftGroup, Port, Room, Stopped
+from bsplib.backends.base import Alignment, LeftGroup, Port, Room, Stopped
 from bsplib.backends.mpi import heads
 from bsplib.backends.mpi.box import Box
 from bsplib.backends.mpi.buffers import Buffers
 from bsplib.backends.mpi.clocks import Clocks
-from bsplib.backends.mpi.control import Note
+from bsplib.backends.mpi.control import BROKEN, INTERRUPTED, SOUND, Note
+from bsplib.backends.mpi.draining import drain
 from bsplib.backends.mpi.heads import BODY, HEAD_BYTES, MOST_BODY, Head
 from bsplib.backends.mpi.inside import Inside
 from bsplib.backends.mpi.receiving import Inflow, Payload, Post
@@ -86,6 +87,10 @@ class Link:
         self.run = 0
         self.nprocs = 0
         self.memory = 0
+        self.condition = SOUND
+        """What a failed run has left: :data:`SOUND`, or what is said there."""
+        self.sends: set[Sends] = set()
+        """Sends of the groups that this process is in."""
         self.left_over: list[LeftGroup] = []
         """Groups that this process has left before all posts of the others had come."""
         self._boxes: dict[int, Box] = {}
@@ -110,11 +115,19 @@ class Link:
             comm.Recv_init((buffer, MPI.BYTE), rank, HEADS)
             for buffer, rank in zip(self._came, self._others, strict=True)
         ]
+        self._to_many = [_HeadToMany(comm) for _ in range(_TURNS)]
+        self._turn = 0
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Begin with nothing on its way to this rank or from it."""
+        comm = self.comm
+        self.condition = SOUND
+        self._early.clear()
         self._receives: Sequence[MPI.Prequest] = []
         if self._others:
             MPI.Prequest.Startall(self._all_receives)
-        self._to_many = [_HeadToMany(comm) for _ in range(_TURNS)]
-        self._turn = 0
+        self.sends.clear()
         self.unsent = Sends(comm, self.buffers)
         """Sends for which no superstep waits."""
         self.inflows = [Inflow(comm, self.buffers) for _ in range(self.size)]
@@ -156,10 +169,32 @@ class Link:
         if not self.memory:
             inside.neighbours = None
             return None
-        port = inside.open_root(self.nprocs, self.memory)
+        with self._aside():
+            port = inside.open_root(self.nprocs, self.memory)
         if inside.neighbours is not None:
             inside.neighbours.begin(self.run)
         return port
+
+    def align_clocks(self, nprocs: int, *, again: bool) -> Alignment:
+        """See :meth:`Clocks.align`."""
+        with self._aside():
+            return self.clocks.align(nprocs, again=again)
+
+    @contextlib.contextmanager
+    def _aside(self) -> Iterator[None]:
+        """Let messages be exchanged that :func:`drain` does not know; note if that ends early."""
+        try:
+            yield
+        except Stopped:
+            self.condition = max(self.condition, INTERRUPTED)
+            raise
+        except BaseException:
+            self.note_broken()
+            raise
+
+    def note_broken(self) -> None:
+        """Note that nothing is known of what MPI does for this rank."""
+        self.condition = BROKEN
 
     def note(self) -> Note | None:
         """Return where the supersteps of this run are; None where the port notes them itself."""
@@ -183,15 +218,33 @@ class Link:
         here = [inflow.drop() for inflow in self.inflows]
         return all(here)
 
-    def renew(self) -> None:
-        """Let nothing of a failed run reach a later one; all ranks of the job call it."""
+    def renew(self, *, afresh: bool) -> None:
+        """Let nothing of a failed run reach a later one; all ranks of the job call it.
+
+        Args:
+            afresh: a rank was interrupted where only another communicator helps; the same in
+                all ranks.
+        """
         self.inside.leave()
-        comm = self.comm.Dup()
-        for request in self._all_receives:
-            request.Cancel()
-        MPI.Request.Waitall(self._all_receives)
-        self._early.clear()
-        self._connect(comm)
+        drain(
+            self.comm,
+            dict(zip(self._others, self._all_receives, strict=True)),
+            self._is_complete,
+        )
+        if afresh:
+            for request in self._all_receives:
+                request.Free()
+            self._connect(self.comm.Dup())
+        else:
+            self.clocks = Clocks(self.comm, self.stop)  # some may have been aligned, and some not
+            self._begin_anew()
+
+    def _is_complete(self) -> bool:
+        """Tell whether all that this rank had started to send or receive is complete."""
+        receiving = [each for inflow in self.inflows for each in inflow.unfinished]
+        here = [payload.is_here() for payload in receiving]
+        sent = [sends.all_sent() for sends in (*self.sends, self.unsent)]
+        return all(here) and all(sent) and self.heads_are_sent()
 
     def leave(self) -> None:
         """Leave MPI."""

@@ -66,11 +66,15 @@ class MpiPort(Port):
 
     def align_clocks(self, *, again: bool) -> Alignment:
         """See :meth:`Port.align_clocks`."""
-        return self._link.clocks.align(self.nprocs, again=again)
+        return self._link.align_clocks(self.nprocs, again=again)
 
     def await_stop(self) -> None:
         """See :meth:`Link.await_stop`."""
         self._link.await_stop()
+
+    def note_broken(self) -> None:
+        """See :meth:`Link.note_broken`."""
+        self._link.note_broken()
 
     # -- memory and payloads ----------------------------------------------------------------
 
@@ -204,6 +208,7 @@ class MpiPort(Port):
     def close(self) -> None:
         """See :meth:`Port.close`."""
         self._payloads.leave()
+        self._posting.leave()
         if self._membership.parent is not None:
             self._oblivious.leave()
             self._link.leave_group(self._membership.label)

@@ -33,6 +33,7 @@ class Posting:
         self._link = link
         self._payloads = payloads
         self.sends = Sends(link.comm, link.buffers)
+        link.sends.add(self.sends)
 
     def post(self, head: MakeHead, to: int, parcel: Any, common: Any) -> None:
         """Send a post that has something for its receiver.
@@ -85,3 +86,8 @@ class Posting:
         link.unsent.take_over(self.sends)
         if link.unsent:
             link.unsent.forget_sent()
+
+    def leave(self) -> None:
+        """Leave the group: the link sees to it that the rest is sent."""
+        self._link.unsent.take_over(self.sends)
+        self._link.sends.discard(self.sends)

@@ -193,7 +193,8 @@ def serve(up: Stream, page: Page, link: Link) -> None:
                 assert runner is not None  # it comes before the first job
                 _do(message.content, runner, up, page, link)
             case control.RENEW:
-                link.renew()
+                link.renew(afresh=bool(message.content[0]))
+                up.put(control.RENEWED)
             case control.END:
                 return
 
@@ -223,7 +224,7 @@ def _do(job: bytes, runner: JobRunner, up: Stream, page: Page, link: Link) -> No
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, ValueError):  # there is none, or it is closed
             stream.flush()
-    up.put(control.REPORT, control.NUMBER.pack(run), report)
+    up.put(control.REPORT, control.REPORTED.pack(run, link.condition), report)
     up.flush_all()
 
 

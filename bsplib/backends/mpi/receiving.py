@@ -31,7 +31,7 @@ class Place(NamedTuple):
 class Payload:
     """A payload: one that another process sends here, or one of this process for itself."""
 
-    __slots__ = ("_requests", "buffer", "is_in_place", "nbytes", "place", "room")
+    __slots__ = ("_among", "_requests", "buffer", "is_in_place", "nbytes", "place", "room")
 
     def __init__(
         self,
@@ -50,12 +50,22 @@ class Payload:
         self.is_in_place = False
         """It is received where it will land."""
         self._requests: list[MPI.Request] = []
+        self._among: set[Payload] = set()
 
     def receive(
-        self, comm: MPI.Intracomm, source: int, tag: int, room: Room, buffer: Room | None = None
+        self,
+        inflow: Inflow,
+        source: int,
+        tag: int,
+        room: Room,
+        buffer: Room | None = None,
     ) -> None:
-        """Start to receive it."""
+        """Start to receive it; it is among the unfinished ones of its inflow until it is here."""
         self.room, self.buffer = room, buffer
+        if not self.nbytes:
+            return
+        comm, self._among = inflow.comm, inflow.unfinished
+        self._among.add(self)
         self._requests = [
             comm.Irecv((room[begin : begin + PIECE_BYTES], MPI.BYTE), source, tag)
             for begin in range(0, self.nbytes, PIECE_BYTES)
@@ -65,6 +75,7 @@ class Payload:
         """Tell whether it has come."""
         if self._requests and MPI.Request.Testall(self._requests):
             self._requests = []
+            self._among.discard(self)
         return not self._requests
 
 
@@ -98,11 +109,11 @@ class Post:
         """Number of the first payload among those of that process for this one in the group."""
         self.payloads: list[Payload] | None = None
 
-    def receive_body(self, comm: MPI.Intracomm) -> None:
+    def receive_body(self, inflow: Inflow) -> None:
         """Start to receive a body that was not part of the head."""
         nbytes = self.head.body_bytes
         self._body = Payload(nbytes)
-        self._body.receive(comm, self.source, BODIES, np.empty(nbytes, np.uint8))
+        self._body.receive(inflow, self.source, BODIES, np.empty(nbytes, np.uint8))
 
     def has_body(self) -> bool:
         """Tell whether the body is here."""
@@ -148,7 +159,9 @@ class Inflow:
     """
 
     def __init__(self, comm: MPI.Intracomm, buffers: Buffers) -> None:
-        self._comm = comm
+        self.comm = comm
+        self.unfinished: set[Payload] = set()
+        """What is being received; a body counts as a payload here."""
         self._buffers = buffers
         self._bodies: deque[Post] = deque()
         self._payloads: deque[Post] = deque()
@@ -169,7 +182,7 @@ class Inflow:
     def _start_bodies(self, last: Post) -> None:
         while True:
             post = self._bodies.popleft()
-            post.receive_body(self._comm)
+            post.receive_body(self)
             if post is last:
                 return
 
@@ -200,7 +213,7 @@ class Inflow:
                 if room is None:
                     buffer = self._buffers.take(payload.nbytes)
                     room = buffer[: payload.nbytes]
-                payload.receive(self._comm, post.source, PAYLOADS, room, buffer)
+                payload.receive(self, post.source, PAYLOADS, room, buffer)
 
     def drop(self) -> bool:
         """Receive for nobody what has not been received; tell whether nothing is left."""

@@ -13,6 +13,7 @@ import pytest
 
 import bsplib
 from bsplib.backends.mpi import inside
+from bsplib.backends.mpi.launch import end_kept
 from bsplib.backends.mpi.surroundings import INSIDE
 from bsplib.errors import RunTimeoutError
 from bsplib.recording.trace import read_trace
@@ -136,6 +137,7 @@ def test_a_process_that_sleeps_in_shared_memory_is_stopped(nothing_left):
     with pytest.raises(KeyError, match="late") as caught:
         run(main, nprocs=3)
     assert "more processes" not in "".join(caught.value.__notes__)
+    end_kept()
     nothing_left(2)
 
 
