@@ -39,6 +39,8 @@ class Mpi:
     library: str
     when_crowded: tuple[tuple[str, str], ...] = ()
     """Environment with more ranks than cores."""
+    unless_set: tuple[tuple[str, str], ...] = ()
+    """Environment where the user has not chosen otherwise."""
     prefix: str = ""
     """The variable that has to name the folder in which it is installed, if there is one."""
 
@@ -77,6 +79,7 @@ class Mpi:
         variables = {LIBRARY: str(self.file(self.library))}
         if self.prefix:
             variables[self.prefix] = str(self.file(self.launcher).parents[1])
+        variables |= {name: value for name, value in self.unless_set if name not in os.environ}
         return variables | dict(self.when_crowded if crowded else ())
 
 
@@ -87,6 +90,8 @@ OPEN_MPI = Mpi(
     options=("--oversubscribe",),
     library="libmpi.so.40",
     when_crowded=(("OMPI_MCA_mpi_yield_when_idle", "1"),),
+    # Of libfabric only what is for windows, which bsplib does not use: its start sleeps for 1 s.
+    unless_set=(("OMPI_MCA_btl", "^ofi"),),
     prefix="OPAL_PREFIX",
 )
 MPICH = Mpi(

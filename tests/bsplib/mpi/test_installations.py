@@ -47,7 +47,14 @@ def test_the_launcher_of_a_wheel_comes_with_its_library(here, tmp_path):
     assert dict(starter.variables) == {
         "MPI4PY_LIBMPI": str(tmp_path / "bin" / "libmpi.so.40"),
         "OPAL_PREFIX": str(tmp_path),
+        "OMPI_MCA_btl": "^ofi",
     }
+
+
+def test_what_the_user_says_of_transports_holds(here, monkeypatch):
+    here(OPEN_MPI)
+    monkeypatch.setenv("OMPI_MCA_btl", "self,tcp")
+    assert "OMPI_MCA_btl" not in dict(chosen(1).variables)
 
 
 def test_more_ranks_than_cores_of_open_mpi_yield(here):
