@@ -16,7 +16,7 @@ SLURM = ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS")
 @pytest.fixture(autouse=True)
 def plain(monkeypatch):
     """Take away what this session says of an MPI."""
-    for name in ("BSP_MPIEXEC", "MPI4PY_LIBMPI", *LAUNCHERS, *SLURM):
+    for name in ("BSP_MPIEXEC", "MPI4PY_LIBMPI", "OMPI_MCA_btl", *LAUNCHERS, *SLURM):
         monkeypatch.delenv(name, raising=False)
 
 
