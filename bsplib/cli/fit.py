@@ -195,6 +195,7 @@ def command(
         others = {"formula": formula, "by": by, "plot": plot, "export": export}
         _learn(files, sizes, settings, options["at"], json, others)
         return
+    _refuse_models(files)
     options["by"] = None if by is None else [name.strip() for name in by.split(",")]
     if is_data_file(files[0]) and not (sizes or settings):
         _fit_experiments(files, formula, (plot, json, export), options)
@@ -221,6 +222,17 @@ def _fit_experiments(
     options["time"] = options["time"] or "time"
     name = options.pop("region")
     fit_experiments_and_print(files, formula, Outputs(*outputs), name=name, **options)
+
+
+def _refuse_models(files: tuple[Path, ...]) -> None:
+    from profiler.models.nodes.document import is_model  # noqa: PLC0415  # imported late
+
+    for file in files:
+        if is_model(file):
+            raise click.UsageError(
+                f"{file} is a model that bsp fit wrote; to see what it predicts: "
+                f"bsp predict --fit {file} -n 64"
+            )
 
 
 def _are_traces(files: tuple[Path, ...]) -> bool:

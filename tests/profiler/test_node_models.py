@@ -611,6 +611,25 @@ def test_runs_of_different_programs_are_refused(tmp_path):
         model_of_traces(paths)
 
 
+def test_functions_of_one_name_in_different_files_are_different_programs(tmp_path):
+    paths = []
+    for file in ("heat.py", "words.py"):
+        (tmp_path / file).write_text("def main(bsp, n):\n    bsp.sync()\n", encoding="utf-8")
+        names = {}
+        exec(compile((tmp_path / file).read_text(encoding="utf-8"), tmp_path / file, "exec"), names)
+        paths.append(tmp_path / f"{file}.bsp")
+        bsplib.run(names["main"], 1, nprocs=2, backend="sim", profile=paths[-1])
+    text = "main of heat.py in heat.py.bsp and main of words.py in words.py.bsp"
+    with pytest.raises(UsageError, match=text):
+        model_of_traces(paths)
+
+
+def test_values_for_a_name_that_no_trace_has_are_refused(tmp_path):
+    text = r"no trace has a name such as sun-\*, .*; the first trace is run-64-2.bsp"
+    with pytest.raises(UsageError, match=text):
+        model_of_traces(traces(tmp_path, gather, (64,), (2,)), settings=[("sun-*", {"m": 4.0})])
+
+
 # -- the commands ---------------------------------------------------------------------------------
 
 
@@ -629,6 +648,17 @@ def test_the_commands_learn_a_model_and_predict_by_it(tmp_path):
     )
     assert found.exit_code == 0
     assert "n = 2^20, p = 64" in found.output
+
+
+def test_files_of_the_wrong_kind_are_named_with_the_command_for_them(tmp_path):
+    paths = traces(tmp_path, gather, (64, 256), (2, 4))
+    assert bsp("fit", *paths, "--json", tmp_path / "model.json").exit_code == 0
+    assert "it is a trace; make a model" in bsp("predict", "--fit", paths[0], "-n", 4).output
+    assert "is a model that bsp fit wrote" in bsp("fit", tmp_path / "model.json").output
+    point = bsp("fit", *paths, "--at", "n=2^20").output
+    assert "--at needs a value of p, too, as in --at n=512,p=8" in point
+    free = bsp("predict", "--fit", tmp_path / "model.json", "-n", 4, "--set", "n=512").output
+    assert "communication takes no time on this Machine; --machine names another one" in free
 
 
 @pytest.mark.parametrize(

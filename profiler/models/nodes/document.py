@@ -159,11 +159,20 @@ def read_model(path: str | Path) -> NodeModel:
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror or error}") from None
     except (ValueError, RecursionError):
-        raise ModelError(f"{path}: is no node model: it is no JSON") from None
+        raise ModelError(f"{path}: is no node model: {_instead(Path(path))}") from None
     try:
         return model_of(found)
     except _WrongError as wrong:
         raise ModelError(f"{path}: is no node model that can be read: {wrong}") from None
+
+
+def _instead(path: Path) -> str:
+    """Say what a file is that is no JSON."""
+    with path.open("rb") as file:
+        is_archive = file.read(4) == b"PK\x03\x04"
+    if not is_archive:
+        return "it is no JSON"
+    return f"it is a trace; make a model of traces first, as in bsp fit --json model.json {path}"
 
 
 def model_of(found: Any) -> NodeModel:

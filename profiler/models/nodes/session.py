@@ -36,10 +36,24 @@ def read_runs(paths: Sequence[Path]) -> list[tuple[str, Run]]:
     sound = [(name, run) for name, run in found if run.complete]
     if not sound:
         raise UsageError("fit: there is no run that ended normally")
-    mains = {str(run.meta.get("main")) + " of " + str(run.meta.get("program")) for _, run in sound}
+    mains: dict[str, str] = {}
+    for name, run in sound:
+        mains.setdefault(_main_of(run), name)
     if len(mains) > 1:
-        raise UsageError(f"fit: the runs are of different programs: {', '.join(sorted(mains))}")
+        different = " and ".join(f"{main} in {name}" for main, name in mains.items())
+        raise UsageError(
+            f"fit: the runs are of different programs: {different}; give traces of one program"
+        )
     return sound
+
+
+def _main_of(run: Run) -> str:
+    """Return the function that the processes ran, with its file, which may have been moved."""
+    starts = [stack[0] for stack in run.stacks if stack]
+    known = next((frame for frame in starts if frame.file), None)
+    if known is None:
+        return str(run.meta.get("program"))
+    return f"{known.function} of {Path(known.file).name}"
 
 
 def model_of_traces(
@@ -60,10 +74,13 @@ def model_of_traces(
         UsageError: the runs are not of one program, or a variable has no value.
     """
     runs = read_runs([Path(path) for path in paths])
+    _check_patterns([name for name, _ in runs], settings)
     known = [{**carried(run), **_set_for(name, settings)} for name, run in runs]
     given = {name for _, values in settings for name in values}
     if PROCESSES in given:
-        raise UsageError("fit: p is the number of processes, which every trace has")
+        raise UsageError(
+            "fit: p is the number of processes, which every trace has; leave p out of --set"
+        )
     origins = _chosen(known, sizes, given)
     used = [
         (
@@ -79,6 +96,17 @@ def model_of_traces(
         if name != origin or origin in given
     }
     return fit_nodes(used, shown)
+
+
+def _check_patterns(names: Sequence[str], settings: Sequence[Setting]) -> None:
+    """Raise UsageError if a pattern matches the name of no trace."""
+    for pattern, values in settings:
+        if pattern and not fnmatch.filter(names, pattern):
+            given = ",".join(f"{name}={value:g}" for name, value in values.items())
+            raise UsageError(
+                f"fit: no trace has a name such as {pattern}, for which --set '{pattern}:{given}' "
+                f"gives values; the first trace is {names[0]}"
+            )
 
 
 def _set_for(name: str, settings: Sequence[Setting]) -> dict[str, float]:
@@ -169,10 +197,16 @@ def fit_and_print(
 def _complete(model: NodeModel, point: Mapping[str, float]) -> dict[str, float]:
     for name in point:
         if name not in model.measured:
-            raise UsageError(f"fit: there is no variable {name}")
+            known = ", ".join(model.measured)
+            raise UsageError(f"fit: --at: there is no variable {name}; the variables are: {known}")
     for name, values in model.measured.items():
         if name not in point and len(set(values)) > 1:
-            raise UsageError(f"fit: a point needs a value of {name}")
+            needed = ",".join(
+                f"{each}={2 * int(max(array))}"
+                for each, array in model.measured.items()
+                if len(set(array)) > 1
+            )
+            raise UsageError(f"fit: --at needs a value of {name}, too, as in --at {needed}")
     return {name: point.get(name, values[0]) for name, values in model.measured.items()}
 
 

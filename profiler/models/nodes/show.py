@@ -168,6 +168,8 @@ def _summary(prediction: NodePrediction, found: Scaling) -> Iterator[str]:
         yield f"assumed: {', '.join(given)}"
     if prediction.prices.ratio != 1:
         yield f"assumed: computation takes {prediction.prices.ratio:.3g} times as long as recorded"
+    if not (machine.measured or machine.g or machine.l):
+        yield "assumed: communication takes no time on this Machine; --machine names another one"
     total = prediction.total
     least = "at least " if prediction.refused else ""
     yield f"time: {least}{fmt.seconds(total.total_s)}{_band(prediction)}"
@@ -177,7 +179,7 @@ def _summary(prediction: NodePrediction, found: Scaling) -> Iterator[str]:
         beyond = "" if first == 1 else f", which no run had: the least is p = {first:g}"
         yield f"speedup over one process: {speedup:.3g}{beyond}"
     else:
-        yield "speedup over one process: not known, since the laws do not hold for p = 1"
+        yield "speedup over one process: not known, since not every law holds for p = 1"
     yield from _roll_off(prediction, found)
     names = [fmt.label(prediction.model.nodes[node]) for node in prediction.critical_path]
     yield f"critical path: {' > '.join(names)}"
@@ -198,7 +200,8 @@ def _roll_off(prediction: NodePrediction, found: Scaling) -> Iterator[str]:
     because = ""
     if found.cause is not None:
         because = f", because of {fmt.label(prediction.model.nodes[found.cause])}"
-    yield f"roll-off: more than {found.roll_off} processes no longer help{because}"
+    known = ", of what is known" if prediction.refused else ""
+    yield f"roll-off{known}: more than {found.roll_off} processes no longer help{because}"
 
 
 def _nodes(prediction: NodePrediction) -> Table:
