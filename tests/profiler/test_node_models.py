@@ -25,7 +25,8 @@ from profiler.models.nodes import (
     write_model,
 )
 from profiler.models.nodes.document import document
-from profiler.models.nodes.settle import words
+from profiler.models.nodes.laws import Where
+from profiler.models.nodes.settle import at_a_bound, words
 from profiler.models.nodes.spread import Shares, added_terms, fit_shares
 from profiler.models.nodes.terms import node_terms
 from profiler.models.nodes.work import supported, work_terms
@@ -291,6 +292,14 @@ def test_between_the_runs_on_both_sides_of_a_bound_nothing_is_said(record):
     value = model.values([each], "supersteps", {"n": 1000.0, "p": 3.0})
     assert not value.is_known
     assert value.settle
+
+
+def test_a_run_that_tells_the_quantities_of_a_bound_apart_is_named():
+    values = {"n": np.array([64.0, 256.0, 64.0, 256.0]), "p": np.array([2.0, 2.0, 8.0, 8.0])}
+    bounds = [Where("n", 64.0, 256.0, above=True), Where("n*p", 512.0, 513.0, above=True)]
+    between, apart = at_a_bound(bounds, values)
+    assert between == {"n": 96.0, "p": 2.0}
+    assert {where.holds(apart) for where in bounds} == {True, False}
 
 
 def test_one_number_of_processes_says_nothing_of_others(record):

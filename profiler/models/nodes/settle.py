@@ -95,7 +95,10 @@ def _further(name: str, known: Sequence[float]) -> list[float]:
 
 
 def at_a_bound(bounds: Sequence[Where], values: Mapping[str, Vector]) -> tuple[Point, ...]:
-    """Return the smallest new run for which it is not known on which side of a bound it is.
+    """Return the smallest new runs that tell more of a bound.
+
+    One is between the runs on both sides of it. If the runs can be divided by bounds of several
+    quantities, the other is on one side of some of them, and on the other side of the others.
 
     Args:
         bounds: the bounds by which the runs can be divided.
@@ -111,11 +114,14 @@ def at_a_bound(bounds: Sequence[Where], values: Mapping[str, Vector]) -> tuple[P
         for name, array in values.items()
     }
     points = [dict(zip(fine, point, strict=True)) for point in itertools.product(*fine.values())]
-    for point in sorted(points, key=_cost):
-        sides = {where.holds(point) for where in bounds}
-        if None in sides or len(sides) > 1:
-            return (point,)
-    return ()
+    found: list[Point] = []
+    for wanted in ({None}, {True, False}):
+        for point in sorted(points, key=_cost):
+            sides = {where.holds(point) for where in bounds}
+            if sides >= wanted:
+                found += [point] if point not in found else []
+                break
+    return tuple(found)
 
 
 def _power(value: float) -> int:

@@ -120,7 +120,8 @@ def _grouped(found: Sequence[tuple[str, Law]]) -> dict[tuple[str, str, str], lis
 
 def _changes(model: NodeModel, each: ChainModel, law: Law) -> str:
     where = law.pieces[1].where[0]
-    settle = f"; this run would tell more: {words(law.settle)}" if law.settle else ""
+    those = "these runs" if len(law.settle) > 1 else "this run"
+    settle = f"; {those} would tell more: {words(law.settle)}" if law.settle else ""
     return (
         f"{fmt.label(model.nodes[each.chain[-1]])} changes where {where.quantity} is between "
         f"{where.low:g} and {where.high:g}{settle}."
