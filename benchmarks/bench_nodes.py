@@ -7,6 +7,7 @@ names, fits the small ones, predicts the large ones, and writes every cost centr
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from typing import Any
 import click
 
 from benchmarks.accuracy import Report, Row, keep
+from benchmarks.harness import RESULTS
 from benchmarks.nodes.settings import HELD_OUT
 from benchmarks.nodes.traces import Cell, cells, record, record_real
 from benchmarks.provenance import Circumstances
@@ -250,6 +252,13 @@ def _real_goal(condition: str, found: Report) -> Row:
     )
 
 
+def _last_real() -> Report:
+    """Return the real processes of the last result, and from where they are."""
+    last = json.loads((RESULTS / "nodes.json").read_text(encoding="utf-8"))
+    origin = last.get("real_of") or {key: last[key] for key in ("commit", "date")}
+    return {"real": last["real"], "real_of": origin}
+
+
 @click.command()
 @click.option("--traces", type=click.Path(path_type=Path), help="Folder for the traces, kept.")
 @click.option("--part", default="held_out", type=click.Choice(["develop", "held_out"]))
@@ -261,9 +270,19 @@ def _real_goal(condition: str, found: Report) -> Row:
     help="Only these programs on virtual processors; the result names those left out.",
 )
 @click.option("--no-real", is_flag=True, help="Leave out the real processes.")
+@click.option(
+    "--kept-real",
+    is_flag=True,
+    help="Keep the real processes of the last result, which then names their commit and date.",
+)
 @click.option("--trial", is_flag=True, help="Write the result into out/benchmarks.")
 def main(
-    traces: Path | None, part: str, programs: tuple[str, ...], no_real: bool, trial: bool
+    traces: Path | None,
+    part: str,
+    programs: tuple[str, ...],
+    no_real: bool,
+    kept_real: bool,
+    trial: bool,
 ) -> None:
     """Fit small runs, predict the large ones, and compare with the goals."""
     circumstances = Circumstances()
@@ -278,7 +297,9 @@ def main(
             + (["real processes"] if no_real else []),
             "virtual": virtual(folder, part, chosen),
         }
-        if not no_real:
+        if kept_real:
+            report |= _last_real()
+        elif not no_real:
             report["real"] = real(folder)
         report["time"] = duration(folder)
     partial = trial or part != "held_out"
