@@ -264,7 +264,7 @@ def test_beyond_the_runs_a_loop_in_which_no_run_came_to_some_communication_is_re
                 assert within.is_known
                 beyond = known.values(of_line(known, line), quantity, {"n": 4096.0, "p": 16.0})
                 assert "rounds.py line 7 communicates in the same loop" in beyond.why
-                assert words(beyond.settle) == "n = 2048, p = 16"
+                assert words(beyond.settle) == "n = 4096, p = 32"
         text = " ".join(str(known).split())
         assert "Refused beyond the runs: supersteps of rounds.py line 4: rounds.py line 7" in text
 

@@ -176,8 +176,9 @@ PREDICTED = """async ([data, rates, points]) => {
         made(comp=replace(fitted((1e-9, "n/p")), reach=Reach(0.1, 0.05, 1.0, 1.0, False))),
         made(comp=Law(EXACT, (Piece((ZERO,)),))),
         broadcasting(),
+        made(supersteps=exact((1, "1"), inside="a larger run may have more")),
     ],
-    ids=["pieces", "refused", "more terms", "not calibrated", "zero", "stages"],
+    ids=["pieces", "refused", "more terms", "not calibrated", "zero", "stages", "inside"],
 )
 def test_the_page_predicts_what_python_predicts(tab, url, model, machine, show):
     show(tab, url)

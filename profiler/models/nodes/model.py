@@ -238,7 +238,7 @@ def _inside(law: Law, program: Program, chain: Chain, points: Points) -> Law:
         f"{Path(where.file).name} line {where.line} communicates in the same loop, and no run came "
         "there, which a larger one may"
     )
-    larger = {name: 2 * float(column.max()) for name, column in points.varied.items()}
+    larger = {name: 4 * float(column.max()) for name, column in points.varied.items()}
     smallest = {name: float(column.min()) for name, column in points.values.items()}
     return replace(law, inside=why, settle=(*law.settle, smallest | larger))
 
