@@ -294,6 +294,20 @@ def test_between_the_runs_on_both_sides_of_a_bound_nothing_is_said(record):
     assert value.settle
 
 
+@pytest.mark.parametrize(
+    ("sizes", "processes"), [((64, 256), (2, 4, 8)), (SIZES, PROCESSES)], ids=["few", "more"]
+)
+def test_neighbours_in_a_row_exchange_less_where_both_are_at_an_end(record, sizes, processes):
+    def main(bsp, n):
+        for other in {bsp.pid - 1, bsp.pid + 1} & set(range(bsp.nprocs)):
+            bsp.send(other, np.zeros(1))
+        bsp.sync()
+
+    model = learnt(record, main, sizes=sizes, processes=processes)
+    (each,) = [each for each in model.chains if model.nodes[each.chain[-1]].sync == "sync"]
+    assert model.values([each], "h", {"n": 4096.0, "p": 64.0}).value == 16
+
+
 def test_a_run_that_tells_the_quantities_of_a_bound_apart_is_named():
     values = {"n": np.array([64.0, 256.0, 64.0, 256.0]), "p": np.array([2.0, 2.0, 8.0, 8.0])}
     bounds = [Where("n", 64.0, 256.0, above=True), Where("n*p", 512.0, 513.0, above=True)]

@@ -28,6 +28,7 @@ _MOST_OFF = 0.1
 """A form for data is refused if it is off by more, in the mean over trials."""
 _FAR = (0.5, 2.0, 4.0, 16.0)
 _WHOLE = 1e-6
+_FEW_TERMS = 1
 _AS_SIMPLE = 2
 """A form may be so much more complicated than the simplest to count as another possibility."""
 
@@ -93,13 +94,13 @@ class Learner:
         rows = [self._points.of(take) for take in takes]
         settled = [place for place, (_, deviation) in enumerate(rows) if not deviation.any()]
         forms = dict(zip(settled, self._find([rows[place][0] for place in settled]), strict=True))
-        others = [place for place in range(len(rows)) if not forms.get(place)]
+        others = [place for place in range(len(rows)) if _is_doubtful(forms.get(place, ()))]
         pieces = dict(zip(others, self._divide([rows[place] for place in others]), strict=True))
         return [
-            self._exact(forms[place], whole=whole[place])
+            self._divided(pieces[place])
+            if _is_simpler(pieces.get(place, ()), forms.get(place, ()))
+            else self._exact(forms[place], whole=whole[place])
             if forms.get(place)
-            else self._divided(pieces[place])
-            if pieces[place]
             else self._other(means, deviations, shares[place], whole=whole[place])
             for place, (means, deviations) in enumerate(rows)
         ]
@@ -195,6 +196,18 @@ class Learner:
         if depends:
             why = "it depends on the data in a way that the forms do not follow"
         return Law(REFUSED, (), why=why, settle=settle)
+
+
+def _is_doubtful(forms: Sequence[Form]) -> bool:
+    """Whether pieces may be simpler: of so many terms some sum gives nearly any few values."""
+    return not forms or len(forms[0].terms) > _FEW_TERMS
+
+
+def _is_simpler(pieces: Sequence[Piece], forms: Sequence[Form]) -> bool:
+    """Whether two forms, each on its side of a bound, are simpler than one for all runs."""
+    if not pieces:
+        return False
+    return not forms or sum(piece.forms[0].weight for piece in pieces) < forms[0].weight
 
 
 _NO_FORM = "no form that the runs could test gives all of them"

@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
     Masks = NDArray[np.bool_]
 
-_FEW = 2
-"""Runs of a part that may simply be constant."""
 _LEAST_TESTED = 4
+"""A part with fewer runs has to be constant."""
 _SMALL_PART = 3
 """A part in which the quantity depends on the data has at most one of so many points."""
 _MOST_TERMS = 2
@@ -110,7 +109,7 @@ def _is_hopeless(row: Vector, mask: Mask, loose: Mask) -> bool:
     return any(
         side.sum() * _SMALL_PART > len(row)
         if loose[side].any()
-        else side.sum() < _LEAST_TESTED and (side.sum() > _FEW or np.ptp(row[side]) > 0)
+        else side.sum() < _LEAST_TESTED and np.ptp(row[side]) > 0
         for side in sides
     )
 
