@@ -12,6 +12,11 @@ from typing import Any
 
 import click
 import numpy as np
+
+# numpy loads these parts when they are first used, which takes 10 ms: here, before the processes
+# start, rather than in the first superstep of each.
+from numpy.fft import fft
+from numpy.random import default_rng
 from numpy.typing import ArrayLike, NDArray
 
 from apps.command import Place, place_options
@@ -47,12 +52,12 @@ class LocalTransform:
         self.size = size
         self._turns: Values | None = None
         if size < _LONG or size % _ROWS:
-            np.fft.fft(np.zeros(size, np.complex128))  # numpy caches its roots of this length
+            fft(np.zeros(size, np.complex128))  # numpy caches its roots of this length
             return
         columns = size // _ROWS
         self._turns, self._work = _matrix(columns), _matrix(columns)
         self._turns[:] = roots_of_unity(size, np.outer(np.arange(_ROWS), np.arange(columns)))
-        np.fft.fft(np.zeros(columns, np.complex128))  # so that numpy caches the roots
+        fft(np.zeros(columns, np.complex128))  # so that numpy caches the roots
 
     def __call__(self, values: Values, out: Values) -> None:
         """Transform ``values`` into ``out``; both have the length that was prepared.
@@ -62,13 +67,13 @@ class LocalTransform:
             out: contiguous, and no part of ``values``.
         """
         if self._turns is None:
-            np.fft.fft(values, out=out)
+            fft(values, out=out)
             return
         work = self._work
         np.copyto(work, values.reshape(work.shape))
-        np.fft.fft(work, axis=0, out=work)
+        fft(work, axis=0, out=work)
         np.multiply(work, self._turns, out=work)
-        np.fft.fft(work, axis=1, out=work)
+        fft(work, axis=1, out=work)
         np.copyto(out.reshape(work.shape[::-1]), work.T)
 
 
@@ -125,7 +130,7 @@ def transform_across(parts: Sequence[Values], out: Values) -> None:
             np.subtract(chunks[0], chunks[1], out=out[1, part])
             np.add(chunks[0], chunks[1], out=out[0, part])
         else:
-            np.fft.fft(np.stack(chunks), axis=0, out=out[:, part])
+            fft(np.stack(chunks), axis=0, out=out[:, part])
 
 
 # -- signals --------------------------------------------------------------------------------------
@@ -151,7 +156,7 @@ def number_of_values(values: ArrayLike | int) -> int:
 def signal(values: ArrayLike | int, seed: int) -> Values:
     """Return the given values, or the requested number of random ones."""
     if isinstance(values, int):
-        pairs = np.random.default_rng(seed).uniform(-1, 1, (values, 2))
+        pairs = default_rng(seed).uniform(-1, 1, (values, 2))
         return pairs.view(np.complex128)[:, 0]
     return np.asarray(values, np.complex128)
 
@@ -159,7 +164,7 @@ def signal(values: ArrayLike | int, seed: int) -> Values:
 def reference(values: ArrayLike | int, *, seed: int = 0) -> Values:
     """Return the whole transform, computed by numpy in one process."""
     number_of_values(values)
-    return np.fft.fft(signal(values, seed))
+    return fft(signal(values, seed))
 
 
 def error_of(got: Values, expected: Values) -> float:

@@ -11,6 +11,10 @@ from typing import Any
 
 import click
 import numpy as np
+
+# numpy loads its random numbers when they are first used, which takes 10 ms: here, before the
+# processes start, rather than in the first superstep of each.
+from numpy.random import PCG64, Generator, default_rng
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 Keys = NDArray[Any]
@@ -90,8 +94,8 @@ def all_keys(values: ArrayLike | int, nprocs: int, **how: Any) -> Keys:
 
 def random_keys(start: int, stop: int, seed: int) -> Fractions:
     """Return the keys ``start .. stop - 1`` of an infinite sequence of random float64."""
-    generator = np.random.PCG64(seed)
-    return np.random.Generator(generator.advance(start)).random(stop - start)
+    generator = PCG64(seed)
+    return Generator(generator.advance(start)).random(stop - start)
 
 
 # -- by position ----------------------------------------------------------------------------
@@ -149,7 +153,7 @@ def _adversarial(size: int, pid: int, nprocs: int, seed: int) -> Fractions:
     """
     start, stop = bounds(size, pid, nprocs)
     length = stop - start
-    random = np.random.default_rng([seed, pid])
+    random = default_rng([seed, pid])
     fractions = 1 / 3 + np.sort(random.random(length)) / 3
     if pid:
         every = max(size // nprocs**2, 1)
