@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bsplib.extras import optional_module
+import numpy as np
+
+from bsplib.extras import need, optional_module
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -15,4 +17,17 @@ else:
     csv = optional_module("pyarrow.csv")
     parquet = optional_module("pyarrow.parquet")
 
-__all__ = ["compute", "csv", "pa", "parquet"]
+__all__ = ["compute", "csv", "load", "pa", "parquet"]
+
+
+def load() -> None:
+    """Import Arrow before processes start, so that each of them need not.
+
+    Where pandas is installed, Arrow imports it for the first array of numpy, which takes most of
+    a second.
+
+    Raises:
+        MissingExtraError: Arrow is not installed.
+    """
+    need("pyarrow")
+    pa.array(np.zeros(0))

@@ -16,7 +16,7 @@ import bsplib
 from apps.command import Place, Programs, place_options
 from apps.progress import drawn
 from apps.sorting.oversampling import Factor
-from apps.sql import show, story_table, table1_view
+from apps.sql import arrow, show, story_table, table1_view
 from apps.sql.arrow import pa
 from apps.sql.errors import QueryError
 from apps.sql.files import FORMATS, to_arrow, write_tables
@@ -29,7 +29,6 @@ from apps.sql.reference import difference, reference
 from apps.sql.scan import BLOCK
 from apps.sql.story import STORY_SEED, STORY_SIZE, Setting, tell
 from apps.sql.table1 import TABLE_SIZE, measure
-from bsplib.extras import need
 from bsplib.machine import load_machine
 from bsplib.visible import visible_lines
 
@@ -133,7 +132,7 @@ def cli() -> None:
 )
 def generate(folder: Path, generator: Generator, form: str) -> None:
     """Write random relations ITEM, QNT and TRAN to files in FOLDER."""
-    need("pyarrow")
+    arrow.load()
     with _one_sentence():
         for name in INPUTS:
             rows = _write(generator, name, folder, form)
@@ -194,7 +193,7 @@ def run(  # a command line
     FOLDER holds ITEM, QNT and TRAN as .csv or .parquet files, with the columns that
     'schema' names.
     """
-    need("pyarrow")
+    arrow.load()
     with _one_sentence():
         if out is not None:
             _make(out)  # rather than find out in the end that it cannot be
@@ -282,7 +281,7 @@ def story(generator: Generator, out: Path, block: int | None, machine: str, **ho
     By default there are a hundred times as many records as in the paper's Table 1, so that
     the sample of the theoretical factor is a part of the rows, and not all of them.
     """
-    need("pyarrow")
+    arrow.load()
     block = block or -(-BLOCK * generator.size // PAPER_SIZE)
     with _one_sentence_for_a_machine():
         setting = Setting(generator=generator, block=block, machine=load_machine(machine), **how)
@@ -307,7 +306,7 @@ def story(generator: Generator, out: Path, block: int | None, machine: str, **ho
 )
 def table1(generator: Generator, procs: tuple[int, ...]) -> None:
     """Price the first and the last stage on three Machines, as in the paper's Table 1."""
-    need("pyarrow")
+    arrow.load()
     counts = sorted({1, *procs})
     block = -(-BLOCK * generator.size // PAPER_SIZE)
     with _one_sentence(), drawn("running both stages") as told:

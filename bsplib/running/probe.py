@@ -42,7 +42,7 @@ from bsplib.running.probe_levels import (
 from bsplib.running.speed import VECTOR
 
 ROUNDS = MOST_ROUNDS
-BUDGET_S = 40.0
+BUDGET_S = 60.0
 """Seconds for the rounds of all numbers of processes together."""
 _UNSTEADY = 0.05
 """Spread of the rounds from which on a probe says that the computer was busy."""
@@ -135,8 +135,7 @@ def probe(
             progress=lambda part, number=number: progress((number + part) / len(every)),  # type: ignore[misc]
         )
     cores = backends.own_cores()
-    alone_s = min(found[every[0]].work_s)
-    measured = tuple(measured_of(times, alone_s, cores, backend) for times in found.values())
+    measured = tuple(measured_of(times, cores, backend) for times in found.values())
     (chosen,) = (entry for entry in measured if entry.p == nprocs)
     fits = {
         pattern: fit_line(np.array(curve.nbytes), np.array(curve.seconds))

@@ -1,12 +1,16 @@
 """Measures the times of a Machine with one number of processes: see :class:`Measured`.
 
 Everything is measured once in each of several rounds, so that other work of the computer
-disturbs all of it equally; the least time over the rounds is taken. Where there are more
-processes than cores, processes wait for a core in every run, and the median is taken.
+disturbs all of it equally. Of the times of the rounds the lower quartile is taken: disturbances
+only make a superstep slower, but the least time of all is a rare one, since some supersteps are
+faster by a third when the processes happen to arrive in the right order.
 
 The six patterns are supersteps of messages, as in Roda et al. 1999, section 3, whose receivers
-read them in place. The curve of a pattern has a knot at each power of two, and a few more; sizes
-between them tell its misfit.
+read them in place. The curve of a pattern has a knot at each power of two. It has four in each
+doubling where messages outgrow the caches, and one on each side of the length up to which a
+message travels inside its parcel. Sizes between them tell its misfit. How well messages of these
+sizes fit into the caches depends on where the system places their memory: so each round is made
+by new processes, where that is quick.
 """
 
 from __future__ import annotations
@@ -14,11 +18,11 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,19 +34,26 @@ from bsplib.running.launch import run
 from bsplib.running.options import BackendName
 from bsplib.running.pool import Pool
 from bsplib.running.probe_supersteps import speed_of, superstep_s
+from bsplib.transfers.messages import INLINE
 
 if TYPE_CHECKING:
     from bsplib.group import Group
 
-_STEEP = tuple(3 * 2**power for power in range(18, 21))
-SIZES = tuple(sorted([2**power for power in range(6, 25)] + list(_STEEP)))
+_STEEP = tuple(round(2 ** (quarters / 4)) // 64 * 64 for quarters in range(4 * 18, 4 * 23))
+SIZES = tuple(sorted({*(2**power for power in range(6, 25)), *_STEEP}))
 """h in bytes, at the knots of the curves: more of them where messages outgrow the caches."""
-BETWEEN = (*(3 * 2**power for power in range(5, 18, 3)), 5 * 2**19)
+BETWEEN = (*(3 * 2**power for power in (5, 8, 9, 11, 14, 17)), 5 * 2**19)
 """h in bytes, between knots, to find out how well the curves fit there."""
 LEAST_ROUNDS, MOST_ROUNDS = 4, 25
 _COLD_SIZES = (2**14, 2**16, 2**18, 2**20, 2**22, 2**24)
 _SMALL = 2048
 """Bytes of a message that is staged."""
+_BEYOND = 64
+"""Bytes by which a message is longer than one that is part of its parcel."""
+_QUARTILE = 0.25
+_WORK_KEYS = 2**22
+"""So many that the C library gives their memory back to the system each time."""
+_WARM_UPS = 4
 _COLD_SUPERSTEPS = 6
 _COLD_RUNS = 6
 _STARTS = 4
@@ -58,8 +69,8 @@ class Round(NamedTuple):
 
     speed: float
     """flop/s."""
-    work_s: float
-    """CPU time of a computation, to compare with that of other numbers of processes."""
+    work_s: tuple[float, float]
+    """CPU time of a computation of process 0 alone (0 in others), and while all compute."""
     empty_s: float
     calls_s: tuple[float, float]
     """Seconds of supersteps with one small put, and with several."""
@@ -73,7 +84,8 @@ class Times(NamedTuple):
     nprocs: int
     sizes: tuple[int, ...]
     speed: list[float]
-    work_s: list[float]
+    slower: list[float]
+    """CPU time of a computation while all compute, divided by its time in one alone."""
     empty_s: list[float]
     calls_s: list[tuple[float, float]]
     patterns_s: list[NDArray[np.float64]]
@@ -99,30 +111,54 @@ def measure_times(
     sizes = sizes_that_fit(nprocs)
     times = Times(nprocs, sizes, [], [], [], [], [])
     began = time.monotonic()
-    with Pool(nprocs, backend=backend) as pool:
-        for number in range(1, most_rounds + 1):
-            results: list[Round] = pool.run(measure_round, sizes)
-            _add(times, results)
-            spent = time.monotonic() - began
-            progress(min(1.0, max(number / most_rounds, spent / budget_s)))
-            if spent > budget_s and number >= LEAST_ROUNDS:
-                break
+    for number, results in enumerate(_rounds(nprocs, backend, sizes, most_rounds), 1):
+        _add(times, results)
+        spent = time.monotonic() - began
+        progress(min(1.0, max(number / most_rounds, spent / budget_s)))
+        if spent > budget_s and number >= LEAST_ROUNDS:
+            break
     return times
 
 
+def _rounds(
+    nprocs: int, backend: BackendName, sizes: tuple[int, ...], count: int
+) -> Iterator[list[Round]]:
+    """Yield the results of rounds, each by new processes unless it takes seconds to start them."""
+    if backends.find(backend).is_spread:
+        with Pool(nprocs, backend=backend) as pool:
+            for _ in range(count):
+                yield pool.run(measure_round, sizes)
+    else:
+        for _ in range(count):
+            with Pool(nprocs, backend=backend) as pool:
+                yield pool.run(measure_round, sizes)
+
+
 def sizes_that_fit(nprocs: int) -> tuple[int, ...]:
-    """Return the sizes for which there is enough shared memory, but at least up to 1 MiB."""
+    """Return all sizes for which there is enough shared memory, but at least up to 1 MiB."""
     try:
         free = shutil.disk_usage("/dev/shm").free
     except OSError:  # no such folder: the system has another kind of shared memory
         free = 0
     most = max(free // (_SHARE_OF_MEMORY * nprocs), 2**20)
-    return tuple(size for size in sorted(SIZES + BETWEEN) if size <= most)
+    return tuple(size for size in sorted({*knots_of(nprocs), *BETWEEN}) if size <= most)
+
+
+def knots_of(nprocs: int) -> set[int]:
+    """Return the h at the knots: those of ``SIZES``, and both sides of each jump.
+
+    A message of more than ``INLINE`` bytes is not part of its parcel any more. In a pattern in
+    which a process sends or receives several messages, h is as many times as great then.
+    """
+    messages = {1, max(nprocs - 1, 1)}
+    jumps = {count * size for count in messages for size in (INLINE, INLINE + _BEYOND)}
+    return {*SIZES, *jumps}
 
 
 def _add(times: Times, results: list[Round]) -> None:
     times.speed.append(min(each.speed for each in results))
-    times.work_s.append(max(each.work_s for each in results))
+    alone, together = np.max([each.work_s for each in results], axis=0).tolist()
+    times.slower.append(together / alone)
     times.empty_s.append(max(each.empty_s for each in results))
     one, several = np.max([each.calls_s for each in results], axis=0).tolist()
     times.calls_s.append((one, several))
@@ -132,23 +168,21 @@ def _add(times: Times, results: list[Round]) -> None:
 # -- from times to what a Machine says ----------------------------------------------------------
 
 
-def measured_of(times: Times, alone_s: float, cores: int, backend: BackendName) -> Measured:
+def measured_of(times: Times, cores: int, backend: BackendName) -> Measured:
     """Return what a Machine says of one number of processes; measures what needs new processes.
 
     Over MPI nothing is measured that needs new processes: starting them takes seconds.
 
     Args:
         times: of the rounds.
-        alone_s: seconds of the computation of a process that is alone.
         cores: how many there are for the processes.
         backend: starts processes.
     """
-    shared = times.nprocs > cores
-    typical = partial(np.median, axis=0) if shared else partial(np.min, axis=0)
     one, several = typical(times.calls_s)
     # A disturbed time is too long; a smaller relation takes no longer than a larger one.
     seconds = np.minimum.accumulate(typical(times.patterns_s)[:, ::-1], axis=1)[:, ::-1]
-    knots = [place for place, size in enumerate(times.sizes) if size in SIZES]
+    wanted = knots_of(times.nprocs)
+    knots = [place for place, size in enumerate(times.sizes) if size in wanted]
     sizes = tuple(times.sizes[place] for place in knots)
     curves = {
         pattern: Curve(sizes, tuple(row[knots].tolist()))
@@ -161,12 +195,17 @@ def measured_of(times: Times, alone_s: float, cores: int, backend: BackendName) 
         call=max(float(several - one), 0.0) / (_CALLS - 1),
         start=start_s(times.nprocs, backend) if anew else None,
         recording=recording_s(times.nprocs, backend) if anew else None,
-        slowdown=max(min(times.work_s) / alone_s, 1.0) * max(times.nprocs / cores, 1.0),
+        slowdown=max(float(np.median(times.slower)), 1.0) * max(times.nprocs / cores, 1.0),
         patterns=curves,
         cold=cold_curve(times.nprocs, backend, curves["exchange"]) if curves and anew else None,
         misfit=misfit_of(curves, times.sizes, seconds) if len(seconds) else None,
-        spread=spread_of(times, typical),
+        spread=spread_of(times),
     )
+
+
+def typical(rounds: Any) -> Any:
+    """Return the lower quartile over rounds, which are the first dimension."""
+    return np.quantile(rounds, _QUARTILE, axis=0)
 
 
 def misfit_of(
@@ -182,7 +221,7 @@ def misfit_of(
     return float(np.max(errors))
 
 
-def spread_of(times: Times, typical: Callable[..., NDArray[np.float64]]) -> float | None:
+def spread_of(times: Times) -> float | None:
     """Return the mean relative difference between one half of the rounds and the other.
 
     Returns:
@@ -293,6 +332,9 @@ def measure_round(bsp: Group, sizes: tuple[int, ...]) -> Round:
     if bsp.nprocs == 1:
         return Round(speed, work, empty, calls, np.zeros((0, 0)))
     source = np.ones(sizes[-1], np.uint8)
+    for _ in range(_WARM_UPS):  # memory is touched for the first time, which is not counted
+        communicate(bsp, "all-to-all", source, sizes[-1])
+        bsp.sync()
     seconds = [
         superstep_s(bsp, partial(communicate, bsp, pattern, source, h), _BATCH_S, batches=2)
         for pattern, h in product(PATTERNS, sizes)
@@ -304,15 +346,24 @@ def _do_nothing() -> None:
     """Communicate nothing."""
 
 
-def _work_s(bsp: Group) -> float:
-    """Return the CPU time of a sort and a sum outside of the caches of a core."""
-    keys = np.random.default_rng(1).random(2**17)
-    block = np.ones(2**19)
+def _work_s(bsp: Group) -> tuple[float, float]:
+    """Return the CPU time of a computation on process 0 alone (0 on others), and on all at once."""
+    _work(_WORK_KEYS)  # lets the host of a virtual machine lend the memory
     bsp.sync()
+    alone = _work(_WORK_KEYS) if bsp.pid == 0 else 0.0
+    bsp.sync()
+    return alone, _work(_WORK_KEYS) if bsp.nprocs > 1 else alone
+
+
+def _work(count: int) -> float:
+    """Return the CPU time of making, sorting and adding keys.
+
+    Each result is in new memory, as in most programs with numpy: processes that compute at the
+    same time slow each other down by their memory traffic, and most of all at a first touch.
+    """
     began = time.thread_time()
-    for _ in range(2):
-        np.sort(keys)
-        np.add(block, 1.0, out=block)
+    keys = np.sort(np.random.default_rng(1).random(count))
+    np.add(keys, 1.0)
     return time.thread_time() - began
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 
 import numpy as np
@@ -15,15 +16,18 @@ from bsplib.machine.measured import Curve
 from bsplib.recording.trace import read_trace
 from bsplib.running import probe_curves, probe_table
 from bsplib.running.probe import counts_of, fit_line, probe
+from bsplib.running.probe_curves import BETWEEN as MISFITS
 from bsplib.running.probe_curves import (
     SIZES,
     Times,
     communicate,
+    knots_of,
     message_bytes,
     misfit_of,
     receivers,
     relation,
     spread_of,
+    typical,
 )
 from bsplib.running.probe_levels import (
     BETWEEN,
@@ -32,6 +36,7 @@ from bsplib.running.probe_levels import (
     measure_levels,
     relations_of_levels,
 )
+from bsplib.transfers.messages import INLINE
 from profiler.costs import h_relation
 
 SMALL = 840  # divided by 1, 2, 3, 6 and 7
@@ -141,6 +146,7 @@ FEW = (64, 96, 128, 2048, 3072, 4096)
 def few_sizes(monkeypatch):
     """Measure few and small messages, so that a probe takes a second."""
     monkeypatch.setattr(probe_curves, "sizes_that_fit", lambda _: FEW)
+    monkeypatch.setattr(probe_curves, "_WORK_KEYS", 2**12)
     monkeypatch.setattr(probe_curves, "_COLD_RUNS", 1)
     monkeypatch.setattr(probe_curves, "_STARTS", 1)
     monkeypatch.setattr(probe_curves, "_COLD_SIZES", (1024, 4096))
@@ -181,6 +187,29 @@ def test_a_probe_finds_every_figure(count, tmp_path, few_sizes):
     assert again.measured[1].empty == pytest.approx(together.empty, rel=1e-3)
 
 
+def own_pid(bsp, sizes):
+    return os.getpid()
+
+
+def test_a_computation_is_compared_with_that_of_one_process_alone(monkeypatch):
+    monkeypatch.setattr(probe_curves, "_WORK_KEYS", 2**12)
+    times = bsplib.run(probe_curves._work_s, nprocs=3)
+    assert [alone > 0 for alone, _ in times] == [True, False, False]
+    assert all(together > 0 for _, together in times)
+    ((alone, together),) = bsplib.run(probe_curves._work_s, nprocs=1)
+    assert alone == together
+
+
+def test_each_round_is_made_by_new_processes(monkeypatch, few_sizes):
+    """Where the system places their memory differs, and so do the caches."""
+    monkeypatch.setattr(probe_curves, "measure_round", own_pid)
+    found = []
+    monkeypatch.setattr(probe_curves, "_add", lambda _, results: found.append(results))
+    probe_curves.measure_times(2, "shm", budget_s=100, most_rounds=3)
+    assert len(found) == 3
+    assert len({pid for pids in found for pid in pids}) == 6
+
+
 @pytest.mark.slow
 def test_a_probe_of_one_round_knows_no_spread(few_sizes):
     probed = probe(2, "here", rounds=1)
@@ -201,14 +230,36 @@ def times_of(rounds):
     return Times(2, (64, 128), [1e9] * count, [1.0] * count, list(rounds), calls, patterns)
 
 
-def least(values):
-    return np.min(values, axis=0)
-
-
 def test_the_spread_compares_the_even_rounds_with_the_odd_ones():
-    assert spread_of(times_of([5.0, 4.0, 2.0, 3.0]), least) == pytest.approx((3 - 2) / 2)
-    assert spread_of(times_of([2.0, 2.0, 7.0]), least) == 0
-    assert spread_of(times_of([2.0]), least) is None
+    quartiles = 2.0 + (5.0 - 2.0) / 4, 3.0 + (4.0 - 3.0) / 4
+    expected = quartiles[1] / quartiles[0] - 1
+    assert spread_of(times_of([5.0, 4.0, 2.0, 3.0])) == pytest.approx(expected)
+    assert spread_of(times_of([2.0, 2.0, 2.0])) == 0
+    assert spread_of(times_of([2.0])) is None
+
+
+def test_a_rare_fast_round_and_disturbed_ones_do_not_count():
+    rounds = [5.0] * 20 + [1.0] + [50.0] * 4
+    assert typical(rounds) == 5.0
+    assert typical([[2.0, 7.0]] * 4).tolist() == [2.0, 7.0]
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 8])
+def test_a_jump_of_the_messages_has_a_knot_on_each_side(count):
+    """A message of more than INLINE bytes travels outside of its parcel."""
+    knots = sorted(knots_of(count))
+    for pattern in PATTERNS:
+        sizes = [message_bytes(pattern, h, count) for h in knots]
+        last = max(size for size in sizes if size <= INLINE)
+        first = min(size for size in sizes if size > INLINE)
+        assert last == INLINE, pattern
+        assert first < 1.1 * INLINE, pattern
+
+
+def test_no_knot_is_among_the_sizes_that_tell_the_misfit():
+    assert not knots_of(2) & set(MISFITS)
+    assert not knots_of(4) & set(MISFITS)
+    assert set(MISFITS) <= set(probe_curves.sizes_that_fit(2))
 
 
 def test_the_misfit_is_that_between_the_knots():
