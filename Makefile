@@ -18,6 +18,7 @@ OTHER_TESTS := $(filter-out tests/bsplib/ $(PAGE_TESTS) tests/__pycache__/,$(wil
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo sql-story bench-nodes bench-prediction bench-machine test test-runtime-1 test-runtime-2 test-rooms test-pages test-quick test-all
+.PHONY: test-all-real test-all-rooms test-all-interpreted test-all-on-mpi test-all-of-mpi test-mpi
 .PHONY: test-interpreted soak lint bench sanitize wheels docs browser clean compiler core
 
 demo: core
@@ -62,10 +63,32 @@ test-interpreted: core
 test-quick: core
 	$(BIN)/pytest --quick
 
-# Every case of every test, with all numbers of real processes, on both builds of the core.
+# Every case of every test, with all numbers of real processes, on both builds of the core: less
+# than 45 minutes on two cores. Three parts run at once, since most tests keep at most one core busy
+# and those of MPI often wait. The longest begins first.
+ALL_BUT_MPI := -m 'not on_mpi' --ignore=tests/bsplib/mpi tests/bsplib
 test-all: core browser lint $(VENV)/.docs-installed
-	$(BIN)/pytest --all
-	BSPLIB_CORE=python $(BIN)/pytest --all tests/bsplib
+	$(MAKE) --no-print-directory --jobs=3 --output-sync=target \
+	  test-all-of-mpi test-all-rooms test-all-interpreted test-all-on-mpi test-all-real
+
+test-all-real: core
+	$(BIN)/pytest --all $(ALL_BUT_MPI)
+
+test-all-rooms: core
+	$(BIN)/pytest --all $(filter-out tests/bsplib/ tests/__pycache__/,$(wildcard tests/*/))
+
+test-all-interpreted: core
+	BSPLIB_CORE=python $(BIN)/pytest --all $(ALL_BUT_MPI)
+
+# All tests of MPI, and all cases on both MPIs; on the interpreted core the cases of make test.
+test-mpi: test-all-of-mpi test-all-on-mpi
+
+test-all-of-mpi: core
+	$(BIN)/pytest --all tests/bsplib/mpi
+
+test-all-on-mpi: core
+	$(BIN)/pytest --all -m on_mpi tests/bsplib
+	BSPLIB_CORE=python $(BIN)/pytest -m on_mpi tests/bsplib
 
 # What is marked core, with a compiled core that reports memory errors and undefined behaviour
 # to build/sanitized/report.*. Stacks are not watched, since greenlet copies them.

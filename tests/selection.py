@@ -1,7 +1,11 @@
 """Which tests a command runs, and why.
 
 ``make test-all`` (``pytest --all``) runs every case of every test, on real processes in all
-numbers, starts the processes of every run anew, and draws twice as many examples.
+numbers, and draws twice as many examples. It starts the processes of every run anew, but for the
+ranks of an MPI: these stay for the next test, also after an error, unless the test ends them or is
+about their start or end. Its parts run three at a time. What runs on an MPI is marked ``on_mpi``.
+On the interpreted core only so much of it is run as in ``make test``, since the ranks have the same
+port there, and what the port has of the core is tested by all other cases.
 
 ``make test`` (``pytest``) leaves out the cases that find the fewest faults for their time:
 
@@ -17,7 +21,7 @@ numbers, starts the processes of every run anew, and draws twice as many example
    parameter: every value is tried at every number.
 
 4. an MPI, but for one case of each test marked ``mpi``, on 3 processes of one MPI: these keep
-   both cores busy, and they start anew, in half a second, after a test that expects an error.
+   both cores busy. Tests that expect an error are not among them.
    Of tests with the fixture ``mpi`` that are marked ``lengthy``, each runs on one of the two
    MPIs, half of them on either: which one follows from the name of the test;
 
@@ -27,7 +31,8 @@ numbers, starts the processes of every run anew, and draws twice as many example
 test marked ``core`` one case on real processes and one in the simulator, with 3 processes where
 it can be, and few examples of those that draw programs. It leaves out what is marked
 ``lengthy``, and tests that start an interpreter of their own. All other tests run on the
-compiled core, where there is one; ``make test-all`` runs all of ``tests/bsplib`` on both.
+compiled core, where there is one; ``make test-all`` runs all of ``tests/bsplib`` on both, but for
+the cases on an MPI.
 
 A run that is not about the start or the end of processes is given to processes that stay; see
 the fixture ``run`` of ``tests/bsplib``.

@@ -83,9 +83,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.parent == Path(__file__).parent:
             if item.path.stem in OF_THE_CORE:
                 item.add_marker("core")
-            function = item if isinstance(item, pytest.Function) else None
-            if item.path.stem in OF_AN_MPI and _mpi_of(item) and function and _is_for_all(function):
-                item.add_marker("mpi")
+            if _mpi_of(item) and isinstance(item, pytest.Function):
+                item.add_marker("on_mpi")
+                if item.path.stem in OF_AN_MPI and _is_for_all(item):
+                    item.add_marker("mpi")
     items.sort(key=_order)
 
 

@@ -9,26 +9,25 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import ctypes
 import os
 import pickle
-import signal
 import socket
 import sys
 import threading
 import time
-from collections.abc import Collection, Iterator
-from types import FrameType
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from bsplib import call_site
 from bsplib.backends.base import Port, Stopped
 from bsplib.backends.launching import Death, Ended, Interrupted, Report, TimeIsOver, Work
 from bsplib.backends.mpi import control
-from bsplib.backends.mpi.control import Message, Page
 from bsplib.backends.mpi.hub import News
 from bsplib.backends.mpi.installations import Starter
+from bsplib.backends.mpi.interrupter import Interrupter
 from bsplib.backends.mpi.job import Job
+from bsplib.backends.mpi.messages import Message
+from bsplib.backends.mpi.page import Page
 from bsplib.backends.mpi.rank import Beginning, be_rank, join, pass_barrier
 from bsplib.backends.mpi.surroundings import own_seat
 from bsplib.backends.outcomes import GRACE_S, Limit, Outcomes, await_outcomes
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
 _AGAIN_S = 0.1
 """Seconds after which process 0 is interrupted again."""
 _LOOK_S = 0.2
-_SIGNAL = getattr(signal, "SIGRTMAX", 0) - 8
-"""A realtime signal that nothing else uses; less than 1 where there are none."""
 
 current: ForeignJob | None = None
 """The job of this process; None where no launcher has started it."""
@@ -136,7 +133,7 @@ class ForeignJob(Job):
                 self._page.read_elsewhere(note, lambda: self._page.map(os.getpid(), note))
             return port
 
-        interrupter = _Interrupter()
+        interrupter = Interrupter()
         thread = threading.Thread(
             target=self._attend, args=(limit, outcomes, errors, interrupter), daemon=True
         )
@@ -185,7 +182,7 @@ class ForeignJob(Job):
         limit: Limit,
         outcomes: Outcomes,
         errors: list[BaseException],
-        interrupter: _Interrupter,
+        interrupter: Interrupter,
     ) -> None:
         """In a thread: wait for all outcomes; then let process 0 end."""
         try:
@@ -304,55 +301,3 @@ class ForeignPool:
 
     def close(self) -> None:
         """Do nothing: the ranks end with the program."""
-
-
-class _Interrupter:
-    """Raises :class:`Stopped` in the thread that made it, whatever it computes.
-
-    It does not where the thread is inside the link: that looks itself whether the run ends, and
-    its sends and receives could not be told any more after an error at any line.
-    """
-
-    def __init__(self) -> None:
-        self._thread = threading.get_ident()
-        is_main = threading.current_thread() is threading.main_thread()
-        self._by_signal = is_main and _SIGNAL > 0
-        self._handles = False
-        self._lock = threading.Lock()
-
-    @contextlib.contextmanager
-    def handling(self) -> Iterator[None]:
-        """Allow it inside the block."""
-        before = signal.signal(_SIGNAL, self._handle) if self._by_signal else None
-        self._handles = True
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._handles = False
-            if self._by_signal:
-                signal.signal(_SIGNAL, before)
-
-    def fire(self) -> None:
-        """Interrupt the thread."""
-        with self._lock:
-            if not self._handles:
-                return
-            if self._by_signal:
-                signal.pthread_kill(self._thread, _SIGNAL)
-            elif not _is_in_link(sys._current_frames().get(self._thread)):
-                thread = ctypes.c_ulong(self._thread)
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(Stopped))
-
-    def _handle(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        if self._handles and not _is_in_link(frame):
-            raise Stopped
-
-
-def _is_in_link(frame: FrameType | None) -> bool:
-    """Tell whether a frame, or one that has called it since the run began, is of this room."""
-    while frame is not None and frame.f_globals is not globals():
-        if str(frame.f_globals.get("__name__")).startswith(f"{__package__}."):
-            return True
-        frame = frame.f_back
-    return False

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from bsplib.backends.base import Stopped
 from bsplib.backends.mpi.clocks import keep_interrupted
-from bsplib.backends.mpi.control import Note
 from bsplib.backends.mpi.neighbours import Neighbours
+from bsplib.backends.mpi.page import Note
 from bsplib.backends.shm.joining import (
     MOST_PROCESSES,
     JoinedPort,

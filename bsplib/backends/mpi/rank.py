@@ -21,8 +21,9 @@ from bsplib.backends.base import Port
 from bsplib.backends.blas import one_thread_where_forked
 from bsplib.backends.launching import JobRunner
 from bsplib.backends.mpi import control, segments
-from bsplib.backends.mpi.control import Message, Page, Stream
 from bsplib.backends.mpi.lifetime import end_with_parent
+from bsplib.backends.mpi.messages import Message, Stream
+from bsplib.backends.mpi.page import Page
 from bsplib.backends.mpi.streams import send_streams
 from bsplib.backends.mpi.watcher import Hub, Watcher, not_joined, tell
 from bsplib.errors import BspError, StartError

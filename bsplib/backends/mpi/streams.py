@@ -13,7 +13,7 @@ import sys
 from typing import Any, TextIO
 
 from bsplib.backends.mpi import control
-from bsplib.backends.mpi.control import Message, Stream
+from bsplib.backends.mpi.messages import Message, Stream
 
 
 class _Sent(io.RawIOBase):

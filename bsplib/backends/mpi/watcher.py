@@ -20,9 +20,10 @@ import sys
 import time
 from typing import NamedTuple, NoReturn
 
-from bsplib.backends.mpi import control, segments
-from bsplib.backends.mpi.control import Message, Note, Page, Stream
+from bsplib.backends.mpi import control, proofs, segments
 from bsplib.backends.mpi.jobs import system_key
+from bsplib.backends.mpi.messages import LIMIT, Message, Stream, keep_alive
+from bsplib.backends.mpi.page import Note, Page
 from bsplib.backends.stacks import Answering, is_stopped, stacks_of
 
 _CONNECT_S = 3.0
@@ -280,14 +281,14 @@ def connected(rank: int, os_pid: int, hub: Hub) -> Stream:
 
 def _proved(plug: socket.socket, key: bytes, who: tuple[int, int, str, str]) -> Stream:
     """Let both ends show that they know the key; return the connection."""
-    stream = Stream(plug, control.LIMIT, whole=False)
+    stream = Stream(plug, LIMIT, whole=False)
     theirs = _one(stream, control.CHALLENGE)
-    ours = control.challenge()
-    own_proof = control.proof(key, b"watcher", theirs, ours)
+    ours = proofs.challenge()
+    own_proof = proofs.proof(key, b"watcher", theirs, ours)
     stream.put(control.HELLO, ours, own_proof, pickle.dumps(who))
-    if not control.is_proof(_one(stream, control.PROOF), key, b"hub", ours, theirs):
+    if not proofs.is_proof(_one(stream, control.PROOF), key, b"hub", ours, theirs):
         raise EOFError
-    control.keep_alive(plug)
+    keep_alive(plug)
     stream.limit = None
     return stream
 
