@@ -11,8 +11,11 @@ The score is the error times exp(``PENALTY`` times the weight of the terms): a c
 unusual formula has to predict better than a simple one.
 
 Among formulas that are nearly as good as the best, the one is taken whose predictions beyond
-the measurements are nearest to the median of all of them. A formula counts in the median by
-(its score / the least score) to the power of minus half the number of measurements.
+the measurements are nearest to the median of all of them; if several are, the best of these.
+A formula counts in the median by
+(its score / the least score) to the power of minus half the number of measurements, as if the
+errors were noise; but at most of -``_SHARPEST``, since the errors of a formula that is not
+exact are alike, and many of them tell no more than a few.
 The mean of these formulas was tried, too, and predicted worse: one that grows too fast
 spoils it. So did a fit in which the larger measurements count more.
 """
@@ -51,12 +54,14 @@ PENALTY = 0.15
 """How much less the error has to be for each unit of weight, as a logarithm."""
 _LEAST_PART = 1e-6
 """A term is used if it is at least so much of the times."""
-_DIGITS = 4
-"""Formulas whose predictions are equal in so many digits are equally near to the median."""
+_STEP = 0.02
+"""Formulas are as near to the median if they are so in steps of this, as a logarithm."""
 _EXACT = 1e-4
 """Errors below this do not make a formula better."""
 _AS_GOOD = 0.05
 """A formula is nearly as good if it counts at least so much beside the best one."""
+_SHARPEST = 4.0
+"""Greatest power by which worse formulas count less."""
 _MOST_AS_GOOD = 40
 _BEYOND = (1.0, 2.0, 4.0, 8.0, 16.0)
 """Formulas are compared at so many times the greatest value of each variable."""
@@ -110,7 +115,7 @@ def choose(values: Mapping[str, Vector], times: Vector, processes: str | None = 
             f"formula: {points} different {'point is' if points == 1 else 'points are'} too few to "
             f"choose terms; measure at least {LEAST}, or give a formula"
         )
-    terms = library(values, processes or processes_of(list(values)))
+    terms = library(values, processes or processes_of(list(values)), levels=True)
     return _Search(terms, values, times).choice()
 
 
@@ -143,7 +148,7 @@ class _Search:
         found = self._search()
         ordered = sorted(found, key=found.__getitem__)[:_MOST_AS_GOOD]
         scores = np.array([found[each] for each in ordered])
-        counts = (scores / scores[0]) ** (-len(self._rows) / 2)
+        counts = (scores / scores[0]) ** -min(len(self._rows) / 2, _SHARPEST)
         taken = ordered[self._in_the_middle(ordered, counts)]
         as_good = [each for each, count in zip(ordered, counts, strict=True) if count >= _AS_GOOD]
         return Choice(
@@ -180,7 +185,8 @@ class _Search:
             predicted[:, number] = columns[:, places] @ (found / self._lengths[places])
         logs = np.log(np.maximum(predicted, np.finfo(float).tiny))
         away = np.sqrt(((logs - _medians(logs, counts)[:, None]) ** 2).mean(axis=0))
-        return int(np.argmin(np.where(counts >= _AS_GOOD, away.round(_DIGITS), np.inf)))
+        steps = (away / _STEP).round()
+        return int(np.argmin(np.where(counts >= _AS_GOOD, steps, np.inf)))
 
     def _search(self) -> dict[tuple[int, ...], float]:
         """Return the most promising formulas of each length, with their scores."""

@@ -5,7 +5,10 @@ processes P; the others are sizes. Each term has a weight: the terms that every
 bulk-synchronous program has are light. These are computations that are shared by the
 processes, N/P f(N) or (N/P) f(N/P), communications such as N (P-1)/P, which leaves out what
 is sent to oneself, or N/P log2(P), in stages, and what grows with P alone: starts, barriers.
-Broken powers are heavy: they follow a time that grows more steeply where caches end.
+Broken powers are heavy: they follow a time that grows more steeply where caches end. Such a
+time does not go on to grow so: what an element costs rises to a new level. So there are terms
+N**2/(N + c) and N**2 log2(N)/(N + c), too, for some sizes c that were measured: far below c
+they grow by a power more than N and N log2(N), and far above as these.
 A difference such as P - 1 is one term: so its parts need no negative coefficients, and the
 whole is never negative.
 """
@@ -45,6 +48,11 @@ _GROWTHS = (
 )
 """Powers of a size and of its logarithm, and how unusual such a computation is."""
 _LOGS = ("", "log2({0})", "log2({0})**2")
+_LEVEL, _LEVEL_AND_LOG = 3.0, 3.5
+"""How unusual it is that the cost of an element rises to a new level."""
+_BETWEEN_LEVELS = 3.0
+"""The sizes c are at least so many times apart."""
+_MOST_LEVELS = 5
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,9 @@ def processes_of(names: Sequence[str]) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def library(values: Mapping[str, Vector], processes: str | None) -> list[Term]:
+def library(
+    values: Mapping[str, Vector], processes: str | None, *, levels: bool = False
+) -> list[Term]:
     """Return the terms for some measurements; first the constant.
 
     Variables with one value have no terms; those with a value below 1 have no logarithms. Terms
@@ -80,6 +90,7 @@ def library(values: Mapping[str, Vector], processes: str | None) -> list[Term]:
     Args:
         values: values of the variables, one element for each measurement.
         processes: the variable that is the number of processes, if one is.
+        levels: whether there are terms for costs that rise to a new level.
     """
     varied = [name for name, column in values.items() if np.ptp(column) > 0]
     logs = [name for name in varied if values[name].min() >= 1]
@@ -92,6 +103,8 @@ def library(values: Mapping[str, Vector], processes: str | None) -> list[Term]:
             terms += _shared(name, processes, name in logs)
         else:
             terms += _alone(name, name in logs)
+        if levels:
+            terms += _levels(name, processes if shared else None, values)
     for one, other in itertools.combinations(sizes, 2):
         products = list(_products(one, other, logs))
         terms += products
@@ -129,6 +142,23 @@ def _alone(name: str, logs: bool) -> Iterator[Term]:
         yield Term(f"log2({name})", 3)
     for power, log, weight in _growths(logs):
         yield Term(_grown(name, power, log), weight)
+
+
+def _levels(name: str, processes: str | None, values: Mapping[str, Vector]) -> Iterator[Term]:
+    """Yield how a computation grows whose cost for each element rises to a new level."""
+    own = f"({name}/{processes})" if processes else name
+    sizes = values[name] / values[processes] if processes else values[name]
+    if sizes.min() < 1:  # logarithms, and what is small against c, need sizes
+        return
+    distinct = np.unique(sizes)[1:].tolist()
+    found: list[float] = []
+    while distinct and len(found) < _MOST_LEVELS:
+        found.append(distinct[-1])
+        distinct = [size for size in distinct if size <= found[-1] / _BETWEEN_LEVELS]
+    for at in found:
+        rising = f"({own} + {at:.10g})"
+        yield Term(f"{own}**2/{rising}", _LEVEL)
+        yield Term(f"{own}**2*log2({own.strip('()')})/{rising}", _LEVEL_AND_LOG)
 
 
 def _products(one: str, other: str, logs: Sequence[str]) -> Iterator[Term]:

@@ -104,13 +104,13 @@ class TimingModel:
         except FormulaError as error:
             raise TimingsError(str(error)) from None
         # A variable that is not in the formula may be left out: it is where it was measured.
-        reach = self.band.reach(asked, confidence)
-        times = np.broadcast_to(times, reach.shape)
+        below, above = self.band.reach(asked, confidence)
+        times = np.broadcast_to(times, below.shape)
         return Predicted(
             asked,
             times,
-            times * np.exp(-reach),
-            times * np.exp(np.minimum(reach, 700)),
+            times * np.exp(-below),
+            times * np.exp(np.minimum(above, 700)),
             confidence,
             self.band.is_calibrated,
         )

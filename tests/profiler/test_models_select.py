@@ -78,6 +78,26 @@ def test_an_unusual_term_has_to_predict_much_better_than_a_usual_one():
     assert choose({"N": size}, bent).formula == "f[0]*N**1.25"
 
 
+def test_a_cost_that_rises_to_a_new_level_is_not_taken_for_a_power():
+    def law(size):  # an element costs 1 ns in a small cache, and up to 4 ns beyond it
+        return 1e-9 * size * (1 + 3 / (1 + (2.0**15 / size) ** 1.5))
+
+    size, far = 2.0 ** np.arange(10, 18), 2.0 ** np.arange(18, 22)
+    choice = choose({"N": size}, law(size))
+    assert "N**2/(N + " in choice.formula
+    predicted = fit(choice.formula, {"N": size}, law(size)).predict({"N": far})
+    assert predicted == pytest.approx(law(far), rel=0.15)
+
+
+def test_levels_are_some_of_the_measured_sizes_of_a_process():
+    values = grid(2.0 ** np.arange(10, 17), [1, 4])
+    texts = {term.text for term in library(values, "P", levels=True)}
+    assert {"(N/P)**2/((N/P) + 65536)", "(N/P)**2*log2(N/P)/((N/P) + 16384)"} <= texts
+    assert not [text for text in texts if text.endswith("+ 32768)")]  # too near to the others
+    assert not [term for term in library(values, "P") if " + " in term.text]
+    assert not [text for text in texts if text.endswith("+ 256)")]  # nothing is far below it
+
+
 def test_a_rich_law_without_noise_is_found_from_few_processes():
     law = "300 + 20*P + 90*log2(P) + 12*(N/P)*log2(N/P) + 15*N/P + 6*N*(P - 1)/P + 9*(N/P)*log2(P)"
     values = grid(2.0 ** np.arange(4, 10), [1, 2, 4, 8])
