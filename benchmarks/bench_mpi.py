@@ -1,7 +1,8 @@
 """Supersteps over MPI on one host, compared with the same exchange by mpi4py alone.
 
-Ranks of one host exchange through shared memory unless told otherwise: here they are, but for the
-sections *inside a host*, which compare them with the backend shm.
+Ranks of one host exchange through shared memory unless told otherwise. Cases named *over MPI* tell
+them; the others are what a program gets. The sections *inside a host* compare these with the
+backend shm.
 
 ``python -m benchmarks.bench_mpi`` writes ``benchmarks/results/mpi.json``.
 """
@@ -60,17 +61,25 @@ class _Machine:
         return seconds
 
 
+def _ways(stack: ExitStack, mpi: Mpi, nprocs: int) -> dict[str, _Machine]:
+    """Return the ways in which ranks of one host can exchange, by what the cases say of them."""
+    return {
+        "": _Machine(stack, mpi, nprocs, "memory"),
+        " over MPI": _Machine(stack, mpi, nprocs),
+    }
+
+
 def _empty(mpi: Mpi, nprocs: int, count: int, stack: ExitStack) -> Sequence[Case]:
     """Compare a sync that delivers nothing with a barrier."""
     barrier = f"{mpi.title}, Barrier"
-    ours, theirs = _Machine(stack, mpi, nprocs), stack.enter_context(Ranks(mpi, nprocs))
+    ways = _ways(stack, mpi, nprocs)
+    theirs = stack.enter_context(Ranks(mpi, nprocs))
+    goals = (Goal.seconds(50e-6),) if nprocs == 4 else ()
     return [
         Case(barrier, partial(theirs.sample, "barriers", count=count)),
-        Case(
-            "sync",
-            partial(ours.sample, programs.supersteps, count),
-            against=(barrier,),
-            goals=(Goal.seconds(50e-6),) if nprocs == 4 else (),
+        *(
+            Case(f"sync{how}", partial(ours.sample, programs.supersteps, count), (barrier,), goals)
+            for how, ours in ways.items()
         ),
     ]
 
@@ -103,25 +112,34 @@ def _exchange(
 ) -> Sequence[Case]:
     """Compare a put to the other process with Isend and Irecv."""
     raw = f"{mpi.title}, Isend and Irecv"
-    ours, theirs = _Machine(stack, mpi, 2), stack.enter_context(Ranks(mpi, 2))
-    put = partial(ours.sample, programs.puts, count, nbytes)
-    return [
-        Case(raw, partial(theirs.sample, "exchanges", count=count, nbytes=nbytes)),
-        Case("put, sync", put, (raw,), (Goal.times(times[0], raw),)),
-        Case("hpput, sync", partial(put, unbuffered=True), (raw,), (Goal.times(times[1], raw),)),
-    ]
+    ways, theirs = _ways(stack, mpi, 2), stack.enter_context(Ranks(mpi, 2))
+    cases = [Case(raw, partial(theirs.sample, "exchanges", count=count, nbytes=nbytes))]
+    for how, ours in ways.items():
+        put = partial(ours.sample, programs.puts, count, nbytes)
+        hpput = partial(put, unbuffered=True)
+        cases += [
+            Case(f"put, sync{how}", put, (raw,), (Goal.times(times[0], raw),)),
+            Case(f"hpput, sync{how}", hpput, (raw,), (Goal.times(times[1], raw),)),
+        ]
+    return cases
 
 
 def _exchange_with_all(mpi: Mpi, nbytes: int, count: int, stack: ExitStack) -> Sequence[Case]:
     """Compare a put to every process with Alltoallv, whose sizes are known or not."""
     known, unknown = f"{mpi.title}, Alltoallv", f"{mpi.title}, sizes and Alltoallv"
-    ours, theirs = _Machine(stack, mpi, 4), stack.enter_context(Ranks(mpi, 4))
+    ways, theirs = _ways(stack, mpi, 4), stack.enter_context(Ranks(mpi, 4))
     raw = partial(theirs.sample, "exchanges_with_all", count=count, nbytes=nbytes)
-    put = partial(ours.sample, programs.puts_to_all, count, nbytes)
     return [
         Case(known, raw),
         Case(unknown, partial(raw, sizes=True)),
-        Case("puts, sync", put, (known, unknown)),
+        *(
+            Case(
+                f"puts, sync{how}",
+                partial(ours.sample, programs.puts_to_all, count, nbytes),
+                (known, unknown),
+            )
+            for how, ours in ways.items()
+        ),
     ]
 
 

@@ -236,8 +236,10 @@ class Port(ABC):
         """
         room[:] = self.fetch(ticket)
 
-    receives_in_place: bool = False
-    """:meth:`receive` saves copies."""
+    @property
+    def receives_in_place(self) -> bool:
+        """Whether :meth:`receive` saves copies of what has been announced and not received."""
+        return False
 
     def receive(self, landings: Iterable[tuple[Ticket, memoryview]]) -> None:  # noqa: B027  # not abstract: it only saves time
         """Begin to receive payloads in the memory that :meth:`land` will be given for them.

@@ -34,6 +34,7 @@ class MeetingsOfMany(Meetings):
         head = self._head_maker(number, note, stamp)
         for pid in receivers:
             self._posting.post(head, pid, parcels.get(pid), common)
+        self._posting.send_the_rest()
         sent = link.clocks.sent(stamp)
         gathering = Gathering(membership.pid, membership.nprocs, note, sent, receivers)
         for turn in range(rounds_of(membership.nprocs)):

@@ -78,13 +78,15 @@ class Meetings:
             if membership.ranks:
                 self._link.send_to_many(head(payloads=False, body_bytes=0), self._requests)
             return
-        for pid in membership.others:
+        posting = self._posting
+        for pid in membership.others_in_turn:
             parcel = parcels.get(pid)
             if parcel is None and common is None:
                 empty = head(payloads=False, body_bytes=0)
-                self._posting.sends.start(empty, membership.members[pid], HEADS)
+                posting.sends.start(empty, membership.members[pid], HEADS)
             else:
-                self._posting.post(head, pid, parcel, common)
+                posting.post(head, pid, parcel, common)
+        posting.send_the_rest()
 
     def _head_maker(self, number: int, note: int, stamp: int) -> MakeHead:
         link, membership = self._link, self._membership

@@ -28,6 +28,8 @@ class Membership:
         self.label = label
         self.parent = parent
         self.others = [other for other in range(self.nprocs) if other != pid]
+        self.others_in_turn = self.others[pid:] + self.others[:pid]
+        """The others from the next one on: the first head of each process has another receiver."""
         self.ranks = [members[other] for other in self.others]
         """Ranks of the others."""
         self.superstep = 0

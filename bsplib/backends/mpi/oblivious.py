@@ -86,6 +86,7 @@ class Oblivious:
                 self._posting.post(head, pid, parcel, None)
             else:
                 self._posting.sends.start(empty, rank, HEADS)
+        self._posting.send_the_rest()
 
     def look(self, number: int, pids: Collection[int]) -> dict[int, ObliviousPost]:
         """See :meth:`bsplib.backends.oblivious.Posts.look`."""

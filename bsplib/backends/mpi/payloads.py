@@ -144,6 +144,10 @@ class Payloads:
             self._start({})
         return self._arrived(payload).data
 
+    def are_to_be_received(self) -> bool:
+        """Tell whether payloads have been announced of which no receive has started."""
+        return bool(self._not_started)
+
     def receive(self, landings: Iterable[tuple[Ticket, memoryview]]) -> None:
         """See :meth:`bsplib.backends.base.Port.receive`.
 

@@ -135,7 +135,10 @@ class MpiPort(Port):
         """See :meth:`Port.fetch`."""
         return self._payloads.fetch(ticket)
 
-    receives_in_place = True
+    @property
+    def receives_in_place(self) -> bool:
+        """See :attr:`Port.receives_in_place`."""
+        return self._payloads.are_to_be_received()
 
     @noticing_deaths
     def receive(self, landings: Iterable[tuple[Ticket, memoryview]]) -> None:

@@ -34,9 +34,13 @@ class Posting:
         self._payloads = payloads
         self.sends = Sends(link.comm, link.buffers)
         link.sends.add(self.sends)
+        self._behind: list[tuple[int, memoryview | None, list[Staged]]] = []
+        """Ranks whose heads have been sent, and what follows those heads."""
 
     def post(self, head: MakeHead, to: int, parcel: Any, common: Any) -> None:
-        """Send a post that has something for its receiver.
+        """Send the head of a post that has something for its receiver.
+
+        What does not fit into the head follows by :meth:`send_the_rest`.
 
         Args:
             head: makes the head.
@@ -50,15 +54,26 @@ class Posting:
         body = body_of(plain, common, first, [each.size for each in staged])
         through_mpi = [each for each in staged if each.block is None]
         packed = head(payloads=bool(through_mpi), body_bytes=len(body))
-        self._announce(staged)
-        sends = self.sends
+        if staged:
+            self._announce(staged)
         if len(body) <= MOST_BODY:
-            sends.start(packed + body, rank, HEADS)
+            self.sends.start(packed + body, rank, HEADS)
+            if through_mpi:
+                self._behind.append((rank, None, through_mpi))
         else:
-            sends.start(packed, rank, HEADS)
-            sends.start(memoryview(body), rank, BODIES)
-        for each in through_mpi:
-            sends.start(each.room, rank, PAYLOADS, each.buffer)
+            self.sends.start(packed, rank, HEADS)
+            self._behind.append((rank, memoryview(body), through_mpi))
+
+    def send_the_rest(self) -> None:
+        """Send what follows the heads: no head waits in a link behind it."""
+        behind, self._behind = self._behind, []
+        start = self.sends.start
+        for rank, body, _ in behind:
+            if body is not None:
+                start(body, rank, BODIES)
+        for rank, _, payloads in behind:
+            for each in payloads:
+                start(each.room, rank, PAYLOADS, each.buffer)
 
     def _announce(self, staged: Sequence[Staged]) -> None:
         neighbours = self._membership.neighbours
