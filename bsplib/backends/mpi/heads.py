@@ -34,13 +34,13 @@ POSTS = (MEET, OBLIVIOUS, ROUND, HERE)
 _FORM = Struct("<IBBHQQQQIq")
 BODY = _FORM.size
 """Where the body begins."""
-SAME = BODY - 8
-"""Bytes that are the same in the heads of all processes that have nothing for each other, end
-the same superstep, and have the same note: all but the stamp."""
 MOST_BODY = HEAD_BYTES - BODY
 """Most bytes of a body that is part of its head."""
 
 pack = _FORM.pack
+
+_new = tuple.__new__
+"""Makes a named tuple in half the time of a call of its class."""
 
 
 class Head(NamedTuple):
@@ -68,7 +68,7 @@ class Head(NamedTuple):
 
 def unpack(data: bytes | bytearray) -> Head:
     """Return the numbers of a head from its bytes."""
-    return Head._make(_FORM.unpack_from(data))
+    return _new(Head, _FORM.unpack_from(data))
 
 
 ROOT = 0

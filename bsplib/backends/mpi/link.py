@@ -39,6 +39,7 @@ _MOST_LEFT = 4096
 _END_S = 1.0
 _DEATH_S = 1.0
 """Seconds from an error of MPI until the news of the death that is its reason has to be here."""
+_testsome = MPI.Request.Testsome
 
 
 def _nothing() -> None:
@@ -309,14 +310,13 @@ class Link:
 
     def pump(self) -> bool:
         """Take the heads that have come; return whether there were any."""
-        if not self._receives:
-            return False
-        done = MPI.Request.Testsome(self._receives)
+        receives = self._receives
+        done = _testsome(receives) if receives else None
         if not done:
             return False
         for index in done:
             data = bytes(self._came[index])
-            self._receives[index].Start()
+            receives[index].Start()
             self._take(self._others[index], data)
         if self.inside.neighbours is not None:
             self.inside.neighbours.order()
@@ -325,7 +325,9 @@ class Link:
     def _take(self, source: int, data: bytes) -> None:
         """Sort a head."""
         head = heads.unpack(data)
-        if head.kind == heads.CREDIT:  # those of an earlier run count, too
+        if head.kind == heads.MEET and head.run == self.run:
+            self._take_post(source, head, data)
+        elif head.kind == heads.CREDIT:  # those of an earlier run count, too
             self._ahead[source] -= head.number
         elif head.run != self.run:
             if head.run > self.run:
@@ -339,7 +341,8 @@ class Link:
             self._boxes[head.label].left.add(source)
 
     def _take_post(self, source: int, head: Head, data: bytes) -> None:
-        body = data[BODY : BODY + head.body_bytes] if head.body_bytes <= MOST_BODY else None
+        size = head.body_bytes
+        body = data[BODY : BODY + size] if size <= MOST_BODY else None
         post = Post(source, head, body)
         if head.payloads or body is None:
             self.inflows[source].expect(post)
