@@ -32,9 +32,11 @@ class MeetingsOfMany(Meetings):
         membership, link = self._membership, self._link
         receivers = membership.others if common is not None else parcels.keys()
         head = self._head_maker(number, note, stamp)
-        for pid in receivers:
-            self._posting.post(head, pid, parcels.get(pid), common)
-        self._posting.send_the_rest()
+        try:
+            for pid in receivers:
+                self._posting.post(head, pid, parcels.get(pid), common)
+        finally:
+            self._posting.send_the_rest()
         sent = link.clocks.sent(stamp)
         gathering = Gathering(membership.pid, membership.nprocs, note, sent, receivers)
         for turn in range(rounds_of(membership.nprocs)):

@@ -79,14 +79,16 @@ class Meetings:
                 self._link.send_to_many(head(payloads=False, body_bytes=0), self._requests)
             return
         posting = self._posting
-        for pid in membership.others_in_turn:
-            parcel = parcels.get(pid)
-            if parcel is None and common is None:
-                empty = head(payloads=False, body_bytes=0)
-                posting.sends.start(empty, membership.members[pid], HEADS)
-            else:
-                posting.post(head, pid, parcel, common)
-        posting.send_the_rest()
+        try:
+            for pid in membership.others_in_turn:
+                parcel = parcels.get(pid)
+                if parcel is None and common is None:
+                    empty = head(payloads=False, body_bytes=0)
+                    posting.sends.start(empty, membership.members[pid], HEADS)
+                else:
+                    posting.post(head, pid, parcel, common)
+        finally:
+            posting.send_the_rest()
 
     def _head_maker(self, number: int, note: int, stamp: int) -> MakeHead:
         link, membership = self._link, self._membership

@@ -75,18 +75,20 @@ class Oblivious:
         first = link.run, OBLIVIOUS, 0
         middle = membership.label, number, membership.superstep
         empty = heads.pack(*first, 0, *middle, 0, 0, sent)
-        for pid, rank in zip(membership.others, membership.ranks, strict=True):
-            link.spend_credit(rank)
-            messages, parcel = parcels.get(pid, (0, None))
-            if messages:
+        try:
+            for pid, rank in zip(membership.others, membership.ranks, strict=True):
+                link.spend_credit(rank)
+                messages, parcel = parcels.get(pid, (0, None))
+                if messages:
 
-                def head(*, payloads: bool, body_bytes: int, messages: int = messages) -> bytes:
-                    return heads.pack(*first, payloads, *middle, body_bytes, messages, sent)
+                    def head(*, payloads: bool, body_bytes: int, messages: int = messages) -> bytes:
+                        return heads.pack(*first, payloads, *middle, body_bytes, messages, sent)
 
-                self._posting.post(head, pid, parcel, None)
-            else:
-                self._posting.sends.start(empty, rank, HEADS)
-        self._posting.send_the_rest()
+                    self._posting.post(head, pid, parcel, None)
+                else:
+                    self._posting.sends.start(empty, rank, HEADS)
+        finally:
+            self._posting.send_the_rest()
 
     def look(self, number: int, pids: Collection[int]) -> dict[int, ObliviousPost]:
         """See :meth:`bsplib.backends.oblivious.Posts.look`."""

@@ -65,7 +65,11 @@ class Posting:
             self._behind.append((rank, memoryview(body), through_mpi))
 
     def send_the_rest(self) -> None:
-        """Send what follows the heads: no head waits in a link behind it."""
+        """Send what follows the heads: no head waits in a link behind it.
+
+        It has to be called after all posts, also if an error was raised in between: what a head
+        announces comes in any case.
+        """
         behind, self._behind = self._behind, []
         start = self.sends.start
         for rank, body, _ in behind:

@@ -1,5 +1,7 @@
 """How a rank waits: it polls, then gives way after each look, then takes short naps.
 
+Where it finds that other programs use its core, too, it naps after a few looks.
+
 No MPI is asked to wait, so that the waiting is the same on each of them, and more processes than
 cores do no harm. What MPI does while nobody is inside it differs; it goes on whenever this rank
 looks.
@@ -142,8 +144,7 @@ class Patience:
 
     def hurry(self) -> None:
         """Note that something has come: the rest may come soon, too."""
-        if self._looks > 0:
-            self._looks = 0
+        self._looks = min(self._looks, 0)
 
     def pause(self) -> bool:
         """Give way to others, for longer if there have been many pauses.
