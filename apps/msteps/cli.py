@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 
 import click
 from rich.box import SIMPLE_HEAD
@@ -12,15 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from apps.command import Programs
-from apps.msteps.measure import compare, compare_sorts, constants, sort_constants
+from apps.msteps.measure import compare, compare_sorts, sort_constants
 from apps.msteps.model import actual_of, fft_time, psrs_time
-from apps.msteps.patterns import measure_network
 from apps.msteps.platforms import CONSTANTS, ERRORS, MPI, PVM, VALUES
 from profiler import format as fmt
 
 _COUNTS = (2, 4, 8, 16)
-_RELATIONS = (1 << 14, 1 << 16, 1 << 18, 1 << 20)
-"""Words of the h-relations that are measured here."""
 
 
 @click.group(cls=Programs)
@@ -62,7 +58,7 @@ def sort_command(size: int) -> None:
     table.add_column("network", no_wrap=True)
     for nprocs in _COUNTS:
         table.add_column(f"p = {nprocs}", justify="right", no_wrap=True)
-    own = {p: sort_constants(n, p) for p in _COUNTS}
+    own = {p: sort_constants(n, p, 1) for p in _COUNTS}
     for kind, networks in (("PVM", PVM), ("MPI", MPI)):
         for name, network in networks.items():
             times = [psrs_time(n, p, own[p], network)[-1] for p in _COUNTS]
@@ -83,24 +79,19 @@ def sort_command(size: int) -> None:
     type=click.IntRange(2),
     help="Numbers of processes, powers of two.",
 )
-def measure(size: int, procs: tuple[int, ...]) -> None:
+@click.option("--repeats", default=25, show_default=True, type=click.IntRange(1))
+def measure(size: int, procs: tuple[int, ...], repeats: int) -> None:
     """Predict the transform and the sort on this computer, and measure them.
 
-    D, F and R are measured in one process, g and L by the patterns of section 3 with 2 and 4
-    processes: nothing of either program on several processes is used to predict it.
+    D, F, R, B and I are measured without communication, g and L by the patterns of section 3, all
+    with as many processes as run at the same time: nothing of either program is used to predict
+    it. The last column has the error if constants of one process are taken.
     """
     n = 1 << size
-    of = constants(n)
-    network = measure_network(_RELATIONS)
-    click.echo(f"D = {of.D:.2e}, F = {of.F:.2e}, R = {of.R:.2e} s a value")
-    click.echo(f"g = {network.g:.2e} s a word of 32 bits, L = {network.L:.2e} s")
-    if network.L < 0:
-        click.echo("L is fitted below zero, and counts as 0 here.")
-        network = replace(network, L=0.0)
     try:
         found = {
-            "Transform, equations 15 to 18:": compare(n, procs, of, network),
-            "Sort, equations 18 to 25:": compare_sorts(n, procs, network),
+            "Transform, equations 15 to 18:": compare(n, (1, *procs), repeats),
+            "Sort, equations 18 to 25:": compare_sorts(n, procs, repeats),
         }
     except ValueError as error:
         raise click.ClickException(str(error)) from None
@@ -109,10 +100,14 @@ def measure(size: int, procs: tuple[int, ...]) -> None:
         for row in rows:
             click.echo(
                 f"  p = {row.nprocs:>3}: predicted {fmt.seconds(row.model_s):>8}, measured "
-                f"{fmt.seconds(row.actual_s):>8}, error {row.error_percent:+.0f}%"
+                f"{fmt.seconds(row.actual_s):>8}, error {row.error_percent:+4.0f}%, "
+                f"{row.alone_error_percent:+4.0f}%"
             )
-    click.echo("More processes than cores take turns, which the model does not know.")
-    load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
+    cores = len(os.sched_getaffinity(0))
+    if max(procs) > cores:
+        click.echo(f"More processes than the {cores} cores take turns: so do those that measure the")
+        click.echo("constants; a constant of one process knows of none.")
+    load = os.getloadavg()[0]
     if load > cores + 1:
         click.echo(f"The computer has {cores} cores and a load of {load:.0f}: what was measured")
         click.echo("includes waiting for a core, and no error can be read from it.")

@@ -47,7 +47,7 @@ def main(bsp: bsplib.Group, values: Values, of: Transform | None = None) -> Valu
     if n < p or n & (n - 1) or p & (p - 1):
         raise ValueError(f"{n} values on {p} processes: both are powers of two, p at most N")
     levels = p.bit_length() - 1
-    own = values[_reversed(bsp.pid, levels) :: p]
+    own = values[_reversed(bsp.pid, levels) :: p].copy()
     if of is not None:
         bsp.charge(of.D * len(own) + of.F * len(own) * math.log2(len(own)))
     mine: Values | None = np.fft.fft(own)

@@ -1,11 +1,17 @@
-"""Both programs on this computer: constants from one process, and the times of several."""
+"""Both programs on this computer: constants of as many processes as run, and the times of runs.
+
+The constants of an equation depend on how many processes work at the same time: two share the
+memory, and more than there are cores take turns. So they are measured with the processes of the
+run, all at once where the program has them work at once, as the paper adjusts those of the sort
+to the number of processors. Constants of one process tell what that changes.
+"""
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,8 +19,15 @@ import numpy as np
 import bsplib
 from apps.msteps import fft, psrs
 from apps.msteps.model import Network, Sort, Transform, error_percent, fft_time, psrs_time
+from apps.msteps.patterns import measure_network
+from apps.spans import Span, keep_memory, least, timed, waiting
 
-_ROUNDS = 9
+_ROUNDS = 25
+RELATIONS = (1 << 14, 1 << 16, 1 << 18, 1 << 20)
+"""Words of the h-relations that are measured; the paper has 4330 to 4,945,920."""
+
+Prepare = Callable[[], Callable[[], object]]
+"""Makes ready, and returns what is to be timed."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +36,9 @@ class Row:
 
     nprocs: int
     model_s: float
+    """With the constants of as many processes, which work at the same time."""
+    alone_s: float
+    """With the constants of one process, as if each of them had a core and the memory to itself."""
     actual_s: float
 
     @property
@@ -30,29 +46,99 @@ class Row:
         """The error by equation 18."""
         return error_percent(self.actual_s, self.model_s)
 
+    @property
+    def alone_error_percent(self) -> float:
+        """The error with the constants of one process."""
+        return error_percent(self.actual_s, self.alone_s)
 
-def constants(n: int) -> Transform:
-    """Return D, F and R of this computer, from n values in one process.
+
+def network(nprocs: int) -> Network:
+    """Return g and L of this computer, of as many processes, or 2; L is 0 or more."""
+    found = measure_network(RELATIONS, (max(nprocs, 2),))
+    return Network(found.g, max(found.L, 0.0))
+
+
+def constants(n: int, nprocs: int = 1, busy: int | None = None) -> Transform:
+    """Return D, F and R of this computer.
+
+    Process 0 alone combines, as in the last step of the program, which is the longest one.
 
     Args:
-        n: a power of two, 4 or more.
+        n: number of values; a power of two.
+        nprocs: p, a power of two: each process divides and transforms n/p values.
+        busy: number of processes that do so at the same time; default: p.
     """
-    values = signal(n)
-    part = values[::2].copy()
+    values = bsplib.shared(signal(n))
+    found = _measured(_transform_parts, values, nprocs, busy)
+    own = n // nprocs
     return Transform(
-        _least(values[1::2].copy) / (n // 2),
-        _least(lambda: np.fft.fft(values)) / (n * math.log2(n)),
-        _least(lambda: fft.combine(part, part)) / (n // 2),
+        found["D"] / own,
+        found["F"] / (own * max(math.log2(own), 1.0)),
+        found["R"] / (n // 2),
     )
 
 
-def _least(work: Callable[[], object]) -> float:
-    took = []
-    for _ in range(_ROUNDS):
-        began = time.perf_counter()
-        work()
-        took.append(time.perf_counter() - began)
-    return min(took)
+def sort_constants(n: int, nprocs: int, busy: int | None = None) -> Sort:
+    """Return B and I of this computer, for blocks of n/p keys: they depend on p, as the paper says.
+
+    The other constants are for P or P squared words, and count as nothing here.
+
+    Args:
+        n: number of keys.
+        nprocs: P.
+        busy: number of processes that work at the same time; default: P.
+    """
+    found = _measured(_sort_parts, bsplib.shared(keys(n)), nprocs, busy)
+    block = n // nprocs
+    return Sort(B=found["B"] / (block * math.log2(block)), I=found["I"] / block)
+
+
+def _measured(
+    parts: Callable[..., Mapping[str, Prepare]], given: Any, nprocs: int, busy: int | None
+) -> dict[str, float]:
+    """Return the least seconds of each part."""
+    running = busy or nprocs
+    found = bsplib.run(_rounds, parts, given, nprocs, nprocs=running, wait=waiting(running))
+    return {name: least([spans[name][1:] for spans in found]) for name in found[0]}
+
+
+def _rounds(
+    bsp: bsplib.Group, parts: Callable[..., Mapping[str, Prepare]], given: Any, among: int
+) -> dict[str, list[Span]]:
+    keep_memory()
+    spans: dict[str, list[Span]] = {}
+    for _ in range(_ROUNDS + 1):
+        for name, prepare in parts(given, among, bsp.pid).items():
+            spans.setdefault(name, []).append(timed(bsp, prepare()))
+    return spans
+
+
+def _transform_parts(values: fft.Values, nprocs: int, pid: int) -> dict[str, Prepare]:
+    own = values[pid::nprocs]
+    half = len(values) // 2
+
+    def combine() -> Callable[[], object]:
+        return partial(fft.combine, values[:half].copy(), values[half:].copy())
+
+    return {
+        "D": lambda: own.copy,
+        "F": lambda: partial(np.fft.fft, own.copy()),
+        "R": combine if pid == 0 else lambda: _nothing,
+    }
+
+
+def _sort_parts(given: psrs.Keys, nprocs: int, pid: int) -> dict[str, Prepare]:
+    size = len(given) // nprocs
+    block = given[pid * size : (pid + 1) * size]
+
+    def merge() -> Callable[[], object]:
+        return partial(psrs.merge, [np.sort(part) for part in np.array_split(block, nprocs)])
+
+    return {"B": lambda: block.copy().sort, "I": merge}
+
+
+def _nothing() -> None:
+    """Have no part in the work."""
 
 
 def signal(n: int) -> fft.Values:
@@ -61,78 +147,71 @@ def signal(n: int) -> fft.Values:
     return random.random(n) + 1j * random.random(n)
 
 
-def compare(
-    n: int, counts: Sequence[int], of: Transform, network: Network, repeats: int = 5
-) -> list[Row]:
-    """Predict and measure the transform with several numbers of processes.
-
-    Args:
-        n: number of values.
-        counts: numbers of processes.
-        of: constants of this computer.
-        network: g and L of this computer.
-        repeats: runs of each; the fastest counts.
-
-    Source: Roda et al. 1999, equations 15 to 18, Figures 9 to 11.
-    """
-    values = bsplib.shared(signal(n))
-    rows = []
-    for nprocs in counts:
-        took = max(bsplib.run(_timed, values, repeats, nprocs=nprocs))
-        rows.append(Row(nprocs, fft_time(n, nprocs, of, network, fft.WORDS), took))
-    return rows
-
-
-def sort_constants(n: int, nprocs: int) -> Sort:
-    """Return B and I of this computer, for blocks of n/p keys: they depend on p, as the paper says.
-
-    The other constants are for P or P squared words, and count as nothing here.
-
-    Args:
-        n: number of keys.
-        nprocs: P.
-    """
-    block = keys(n // nprocs)
-    runs = np.concatenate([np.sort(part) for part in np.array_split(block, nprocs)])
-    return Sort(
-        B=_least(lambda: np.sort(block)) / (len(block) * math.log2(len(block))),
-        I=_least(lambda: np.sort(runs, kind="stable")) / len(block),
-    )
-
-
 def keys(n: int) -> psrs.Keys:
     """Return random keys."""
     return np.random.default_rng(n).integers(0, 2**31 - 1, n, np.int32)
 
 
-def compare_sorts(n: int, counts: Sequence[int], network: Network, repeats: int = 5) -> list[Row]:
+def compare(n: int, counts: Sequence[int], repeats: int = 25) -> list[Row]:
+    """Predict and measure the transform with several numbers of processes.
+
+    Args:
+        n: number of values.
+        counts: numbers of processes.
+        repeats: runs of each; the fastest counts.
+
+    Raises:
+        ValueError: a number is no power of two, or there are more processes than values.
+
+    Source: Roda et al. 1999, equations 15 to 18, Figures 9 to 11.
+    """
+    for nprocs in counts:
+        fft_time(n, nprocs, Transform(0.0, 0.0, 0.0), Network(0.0, 0.0))  # refuses what cannot run
+    values = bsplib.shared(signal(n))
+
+    def predicted(nprocs: int, busy: int, of: Network) -> float:
+        return fft_time(n, nprocs, constants(n, nprocs, busy), of, fft.WORDS)
+
+    return [_row(nprocs, predicted, fft.main, values, repeats) for nprocs in counts]
+
+
+def compare_sorts(n: int, counts: Sequence[int], repeats: int = 25) -> list[Row]:
     """Predict and measure the sort with several numbers of processes.
 
     Args:
         n: number of keys.
         counts: numbers of processes.
-        network: g and L of this computer.
         repeats: runs of each; the fastest counts.
+
+    Raises:
+        ValueError: there are fewer than two processes, or fewer keys than their square.
 
     Source: Roda et al. 1999, equations 18 to 25, Figure 12.
     """
-    given = bsplib.shared(keys(n))
-    rows = []
     for nprocs in counts:
-        predicted = psrs_time(n, nprocs, sort_constants(n, nprocs), network)[-1]
-        took = max(bsplib.run(_timed, given, repeats, psrs.main, nprocs=nprocs))
-        rows.append(Row(nprocs, predicted, took))
-    return rows
+        psrs_time(n, nprocs, Sort(), Network(0.0, 0.0))  # refuses what cannot run
+    given = bsplib.shared(keys(n))
+
+    def predicted(nprocs: int, busy: int, of: Network) -> float:
+        return psrs_time(n, nprocs, sort_constants(n, nprocs, busy), of)[-1]
+
+    return [_row(nprocs, predicted, psrs.main, given, repeats) for nprocs in counts]
 
 
-def _timed(
-    bsp: bsplib.Group, values: Any, repeats: int, program: Callable[..., object] = fft.main
-) -> float:
-    took = []
-    for _ in range(repeats + 1):
-        bsp.sync()
-        began = bsp.time()
-        program(bsp, values)
-        bsp.sync()
-        took.append(bsp.time() - began)
-    return min(took[1:])
+def _row(
+    nprocs: int,
+    predicted: Callable[[int, int, Network], float],
+    program: Callable[..., object],
+    given: Any,
+    repeats: int,
+) -> Row:
+    of = network(nprocs)
+    spans = bsplib.run(_runs, program, given, repeats, nprocs=nprocs, wait=waiting(nprocs))
+    return Row(nprocs, predicted(nprocs, nprocs, of), predicted(nprocs, 1, of), least(spans))
+
+
+def _runs(
+    bsp: bsplib.Group, program: Callable[..., object], given: Any, repeats: int
+) -> list[Span]:
+    keep_memory()
+    return [timed(bsp, partial(program, bsp, given)) for _ in range(repeats + 1)][1:]

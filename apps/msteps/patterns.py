@@ -10,18 +10,21 @@ Source: Roda et al. 1999, section 3.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from statistics import fmean
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 import bsplib
 from apps.command import Place
 from apps.msteps.model import Network
+from apps.spans import Span, keep_memory, least, timed, waiting
 
 PATTERNS = ("E", "PP", "POA", "AO", "AA")
 """Exchange, ping-pong, personalised one-to-all, all-to-one, all-to-all."""
-_WORD_BYTES = 4
+Words = NDArray[np.int32]
 
 Times = Mapping[str, Mapping[int, float]]
 """Seconds by pattern and number of processes."""
@@ -33,9 +36,8 @@ def message_words(pattern: str, h: int, nprocs: int) -> int:
     return h // parts[pattern]
 
 
-def communicate(bsp: bsplib.Group, pattern: str, h: int) -> None:
-    """Make one superstep of a pattern."""
-    message = bytes(_WORD_BYTES * message_words(pattern, h, bsp.nprocs))
+def communicate(bsp: bsplib.Group, pattern: str, message: Words) -> None:
+    """Make one superstep of a pattern, and read what has come."""
     partner = bsp.pid ^ 1
     if pattern == "E" or (pattern == "PP" and bsp.pid % 2 == 0):
         receivers = [partner] if partner < bsp.nprocs else []
@@ -48,6 +50,8 @@ def communicate(bsp: bsplib.Group, pattern: str, h: int) -> None:
     for pid in receivers:
         bsp.send(pid, message)
     bsp.sync()
+    for _ in bsp.messages():
+        pass
 
 
 def average(times: Times) -> float:
@@ -58,19 +62,21 @@ def average(times: Times) -> float:
 def fit(relations: Sequence[int], averages: Sequence[float]) -> Network:
     """Fit a line to the average times of h-relations: g for a word, and L.
 
+    The relative errors count, so that L is that of short messages, too.
+
     Raises:
         ValueError: there are fewer than two sizes.
     """
     if len(set(relations)) < 2:
         raise ValueError(f"a line takes two sizes of h-relations, and there is {len(relations)}")
-    g, latency = np.polyfit(relations, averages, 1)
+    g, latency = np.polyfit(relations, averages, 1, w=1 / np.asarray(averages))
     return Network(float(g), float(latency))
 
 
 def measure_network(
     relations: Sequence[int],
     counts: Sequence[int] = (2, 4),
-    repeats: int = 7,
+    repeats: int = 25,
     *,
     backend: Literal["shm", "sim"] = "shm",
     machine: str | None = None,
@@ -88,26 +94,29 @@ def measure_network(
     for nprocs in counts:
         patterns = PATTERNS if nprocs > 2 else PATTERNS[:2]
         place = Place(nprocs, backend, machine, reports_times=False)
-        results = place.run(_timed, relations, patterns, repeats)
+        how = (relations, patterns, repeats, backend == "shm")
+        results = place.run(_timed, *how, wait=waiting(nprocs))
         for key in results[0]:
             pattern, h = key
-            found[h].setdefault(pattern, {})[nprocs] = max(result[key] for result in results)
+            found[h].setdefault(pattern, {})[nprocs] = least([result[key] for result in results])
     return fit(relations, [average(found[h]) for h in relations])
 
 
 def _timed(
-    bsp: bsplib.Group, relations: Sequence[int], patterns: Sequence[str], repeats: int
-) -> dict[tuple[str, int], float]:
-    """Return the least seconds of a superstep, by pattern and h."""
+    bsp: bsplib.Group,
+    relations: Sequence[int],
+    patterns: Sequence[str],
+    repeats: int,
+    is_real: bool,
+) -> dict[tuple[str, int], list[Span]]:
+    """Return when each superstep began and ended, by pattern and h."""
+    if is_real:
+        keep_memory()
     times = {}
     for pattern in patterns:
         for h in relations:
-            communicate(bsp, pattern, h)  # the first touch of memory
-            took = []
-            for _ in range(repeats):
-                bsp.sync()
-                began = bsp.time()
-                communicate(bsp, pattern, h)
-                took.append(bsp.time() - began)
-            times[pattern, h] = min(took)
+            words = np.arange(message_words(pattern, h, bsp.nprocs), dtype=np.int32)
+            once = partial(communicate, bsp, pattern, words)
+            once()  # the first touch of memory
+            times[pattern, h] = [timed(bsp, once) for _ in range(repeats)]
     return times

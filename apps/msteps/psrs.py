@@ -12,8 +12,11 @@ step what                                h in words     w
 4    search pivots; sizes to all         2 (P-1)        F (P-1) log2(N/P)
 5    offsets; segments to all            2 (P-1) N/P^2  H (P-1)
 6    merge; sizes to process 0           P-1            I N/P
-7    blocks to process 0                 (P-1) N/P      J (P-1)
+7    blocks to their places on process 0 (P-1) N/P      J (P-1)
 ==== =================================== ============== =====================
+
+As in the paper, process 0 merges where its part of the result is, and receives the others in
+their places, so that nothing is copied after the last communication.
 
 Source: Roda et al. 1999, Figure 8 and equations 19 to 25, after Li et al. 1993.
 """
@@ -64,12 +67,22 @@ def main(bsp: bsplib.Group, keys: Keys, of: Sort | None = None) -> Keys | None:
     segments = [block[start:stop] for start, stop in pairwise(ends)]
     _to_all(bsp, [np.array([len(segment)], np.int32) for segment in segments])
     _charge(bsp, of, work.H * (p - 1))
-    merged = np.sort(np.concatenate(_to_all(bsp, segments)), kind="stable")
+    parts = _to_all(bsp, segments)
+    whole = np.empty(n, np.int32) if bsp.pid == 0 else None
+    merged = merge(parts, whole)
     _charge(bsp, of, work.I * n / p)
-    _gathered(bsp, np.array([len(merged)], np.int32))
+    sizes = _gathered(bsp, np.array([len(merged)], np.int32))
     if bsp.pid == 0:
         _charge(bsp, of, work.J * (p - 1))
-    return _gathered(bsp, merged)
+    return _placed(bsp, merged, whole, sizes)
+
+
+def merge(parts: Sequence[Keys], whole: Keys | None = None) -> Keys:
+    """Merge sorted keys; at the beginning of ``whole``, if there is one."""
+    size = sum(map(len, parts))
+    merged = np.concatenate(parts, out=None if whole is None else whole[:size])
+    merged.sort(kind="stable")
+    return merged
 
 
 def _charge(bsp: bsplib.Group, of: Sort | None, seconds: float) -> None:
@@ -98,6 +111,23 @@ def _gathered(bsp: bsplib.Group, mine: Keys) -> Keys | None:
     if bsp.pid:
         return None
     return np.concatenate([mine, *(payload for _, _, payload in bsp.messages())])
+
+
+def _placed(
+    bsp: bsplib.Group, mine: Keys, whole: Keys | None, sizes: Keys | None
+) -> Keys | None:
+    """Collect blocks in their places on process 0, which has its own there: 1 superstep."""
+    if bsp.pid:
+        bsp.send(0, mine)
+    bsp.sync()
+    if whole is None or sizes is None:
+        return None
+    ends = np.cumsum(sizes)
+    for start, end in pairwise(ends.tolist()):
+        message = bsp.hpmove()
+        assert message is not None
+        whole[start:end] = message[1]
+    return whole
 
 
 def _told(bsp: bsplib.Group, samples: Keys | None, of: Sort | None) -> Keys:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -21,7 +21,7 @@ from apps.steady.grain import grains
 from apps.steady.laws import amdahl, gustafson, on_one
 from apps.steady.maps import METRICS, draw_map, parse_axis, save_map
 from apps.steady.measure import measure as measured
-from apps.steady.measure import seconds
+from apps.steady.measure import Row, seconds
 from apps.steady.model import ALGORITHMS, Setting, best_processors, merge_sort_table
 from apps.steady.programs import SPLITS
 from profiler import format as fmt
@@ -178,26 +178,41 @@ def measure(nprocs: int, repeats: int, names: tuple[str, ...]) -> None:
         rows = measured(
             chosen, nprocs, repeats=repeats, advance=lambda: told(next(done) / len(chosen))
         )
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for title in ("\nprogram", "\nn", "W\nsteps/s", "u\nMB/s", "alone\nhere", "\nmodel"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for title in (f"p = {nprocs}\nhere", "\nmodel", "\nerr."):
-        table.add_column(title, justify="right", no_wrap=True)
-    for row in rows:
-        times = (row.alone_s, row.alone_predicted_s, row.parallel_s, row.parallel_predicted_s)
-        table.add_row(
-            row.name,
-            str(row.n),
-            f"{row.W:.2g}",
-            "too fast" if math.isinf(row.u) else f"{row.u / 1e6:.3g}",
-            *map(fmt.seconds, times),
-            f"{row.error_percent:+.0f}%",
-        )
-    Console().print(table)
+    console = Console()
+    console.print(_calibrated_table(rows))
+    console.print(_times_table(rows, nprocs))
     click.echo(
-        "err. is (here - model) / here. u holds all that a run costs beside its computation:"
+        "err. is (here - model) / here. u holds all that bytes cost beside the computation. An empty"
     )
-    click.echo("also l of each superstep, which the model lacks, and waits on a busy computer.")
+    click.echo("round is T_sync of equation 2.3: without it, u has to hold the rounds, too.")
     if any(math.isinf(row.u) for row in rows):
         click.echo("too fast: the small parallel run took no longer than W allows its computation;")
         click.echo("W is too low then, by other work during the sequential run or by its cache.")
+
+
+def _calibrated_table(rows: Sequence[Row]) -> Table:
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for title in ("program", "W, steps/s", "u, MB/s", "empty round"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in rows:
+        network = "too fast" if math.isinf(row.u) else f"{row.u / 1e6:.3g}"
+        table.add_row(row.name, f"{row.W:.2g}", network, fmt.seconds(row.round_s))
+    return table
+
+
+def _times_table(rows: Sequence[Row], nprocs: int) -> Table:
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for title in ("\nprogram", "\nn", "p = 1\nhere", "\nmodel", "\nerr."):
+        table.add_column(title, justify="right", no_wrap=True)
+    for title in (f"p = {nprocs}\nhere", "\nmodel", "\nerr.", "no\nrounds"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(
+            *(row.name, str(row.n)),
+            *map(fmt.seconds, (row.alone_s, row.alone_predicted_s)),
+            f"{row.alone_error_percent:+.0f}%",
+            *map(fmt.seconds, (row.parallel_s, row.parallel_predicted_s)),
+            f"{row.error_percent:+.0f}%",
+            f"{row.unsynced_error_percent:+.0f}%",
+        )
+    return table

@@ -5,24 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import bsplib
+from apps.spans import Span, keep_memory, least, timed, waiting
 from apps.steady.calibrate import Calibration, UnderestimatedError, calibrate
 from apps.steady.model import ALGORITHMS, Setting
-from apps.steady.programs import LIMIT, PROGRAMS, iterations
+from apps.steady.programs import LIMIT, PROBLEMS, PROGRAMS, iterations, rounds
 
 SIZES = {
-    "sort": (200_000, 800_000),
-    "slow-sort": (2_000, 6_000),
-    "fractal": (150, 400),
-    "monte-carlo": (20_000, 80_000),
-    "matrices": (250, 600),
-    "elimination": (120, 240),
+    "sort": (1_000_000, 4_000_000),
+    "slow-sort": (10_000, 30_000),
+    "fractal": (400, 1_000),
+    "monte-carlo": (40_000, 160_000),
+    "matrices": (800, 1_600),
+    "elimination": (240, 480),
 }
 """Of each program: the size at which it is calibrated, and that which is predicted."""
+TINY = 4
+"""The size of a problem whose steps and bytes are next to none, to measure an empty round."""
+_SPLIT = {"fractal": {"split": "column"}}
+"""The models suppose that no processor waits for another: parts of a fractal are uneven."""
 
 
 @dataclass(frozen=True)
@@ -35,15 +41,29 @@ class Row:
     W: float
     u: float
     """Infinite where the small parallel run took no longer than its computation alone."""
+    round_s: float
+    """Seconds of an empty round of the parallel program."""
     alone_s: float
     alone_predicted_s: float
     parallel_s: float
     parallel_predicted_s: float
+    unsynced_s: float
+    """The prediction of the parallel run without ``T_sync``: calibrated and computed by W and u."""
 
     @property
     def error_percent(self) -> float:
         """Return 100 (measured - predicted) / measured of the parallel run."""
         return 100 * (self.parallel_s - self.parallel_predicted_s) / self.parallel_s
+
+    @property
+    def alone_error_percent(self) -> float:
+        """Return the same of the sequential run."""
+        return 100 * (self.alone_s - self.alone_predicted_s) / self.alone_s
+
+    @property
+    def unsynced_error_percent(self) -> float:
+        """Return the same of the parallel run, predicted without ``T_sync``."""
+        return 100 * (self.parallel_s - self.unsynced_s) / self.parallel_s
 
 
 def measure(
@@ -71,28 +91,42 @@ def measure(
 
 
 def _row(name: str, nprocs: int, repeats: int) -> Row:
-    algorithm, (small, great) = ALGORITHMS[name], SIZES[name]
-    took = {(n, p): seconds(name, n, p, repeats) for n in (small, great) for p in (1, nprocs)}
-    setting = setting_of(name, small)
-    alone_s = took[small, 1]
-    try:
-        found = calibrate(algorithm, setting, alone_s, {nprocs: took[small, nprocs]})
-    except UnderestimatedError:
-        found = Calibration(algorithm.sequential(setting).steps / alone_s, {nprocs: math.inf})
-    there = setting_of(name, great).with_(P=nprocs, W=found.W)
-    alone = algorithm.sequential(there).steps / found.W
-    work = algorithm.parallel(there)
-    predicted = work.steps / found.W + work.comm_bytes / found.lowest_u
+    small, great = SIZES[name]
+    how = _SPLIT.get(name, {})
+    took = {
+        (n, p): seconds(name, n, p, repeats, **how)
+        for n in (TINY, small, great)
+        for p in (1, nprocs)
+    }
+    empty = {p: took[TINY, p] / rounds(name, TINY) for p in (1, nprocs)}
+    at = took[small, 1], {nprocs: took[small, nprocs]}
+    found = _calibrated(name, small, *at, empty)
+    plain = _calibrated(name, small, *at, {})
+    there = setting_of(name, great)
+    of, many = ALGORITHMS[name], rounds(name, great)
     return Row(
         name=name,
         n=great,
         W=found.W,
         u=found.lowest_u,
+        round_s=empty[nprocs],
         alone_s=took[great, 1],
-        alone_predicted_s=alone,
+        alone_predicted_s=found.seconds(of, there.with_(P=1), many),
         parallel_s=took[great, nprocs],
-        parallel_predicted_s=predicted,
+        parallel_predicted_s=found.seconds(of, there.with_(P=nprocs), many),
+        unsynced_s=plain.seconds(of, there.with_(P=nprocs), many),
     )
+
+
+def _calibrated(
+    name: str, n: int, alone_s: float, parallel_s: dict[int, float], empty: dict[int, float]
+) -> Calibration:
+    algorithm, setting, many = ALGORITHMS[name], setting_of(name, n), rounds(name, n)
+    try:
+        return calibrate(algorithm, setting, alone_s, parallel_s, rounds=many, round_s=empty)
+    except UnderestimatedError:
+        rate = algorithm.sequential(setting).steps / (alone_s - many * empty.get(1, 0.0))
+        return Calibration(rate, dict.fromkeys(parallel_s, math.inf), empty)
 
 
 def setting_of(name: str, n: int) -> Setting:
@@ -109,6 +143,8 @@ def setting_of(name: str, n: int) -> Setting:
 def seconds(name: str, n: int, nprocs: int, repeats: int, **how: Any) -> float:
     """Return the least time of a program on real processes, from its start on all of them.
 
+    Process 0 has the problem before, as in the model: only the result is computed.
+
     Args:
         name: of the program.
         n: its size.
@@ -116,14 +152,15 @@ def seconds(name: str, n: int, nprocs: int, repeats: int, **how: Any) -> float:
         repeats: number of runs; other work on the computer makes them longer, never shorter.
         **how: ``split`` of a fractal.
     """
-    with bsplib.Pool(nprocs=nprocs) as pool:
-        pool.run(_timed, name, min(n, 64), **how)
-        return min(max(pool.run(_timed, name, n, **how)) for _ in range(repeats))
+    return least(
+        bsplib.run(_runs, name, n, repeats, how, nprocs=nprocs, wait=waiting(nprocs))
+    )
 
 
-def _timed(bsp: bsplib.Group, name: str, n: int, **how: str) -> float:
-    bsp.sync()
-    began = bsp.time()
-    PROGRAMS[name](bsp, n, **how)
-    bsp.sync()
-    return bsp.time() - began
+def _runs(
+    bsp: bsplib.Group, name: str, n: int, repeats: int, how: dict[str, str]
+) -> list[Span]:
+    keep_memory()
+    given = PROBLEMS[name](n) if name in PROBLEMS and bsp.pid == 0 else None
+    work = partial(PROGRAMS[name], bsp, n, given, **how)
+    return [timed(bsp, work) for _ in range(repeats + 1)][1:]

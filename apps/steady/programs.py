@@ -1,8 +1,12 @@
 """The six algorithms as programs: process 0 has the problem, hands out work and gathers results.
 
-That is how the programs of the paper work. Every program is a function of the group and the
-size; it returns a result on process 0 that does not depend on the number of processes. With one
-process it is the sequential program, without any communication.
+That is how the programs of the paper work. Every program is a function of the group, the size
+and the problem of that size (of :data:`PROBLEMS`; made at the beginning if it is not given); it
+returns a result on process 0 that does not depend on the number of processes. With one process
+it is the sequential program, without any communication.
+
+A model has one W for all sizes, so that work on many values is done in blocks of a fixed size,
+which fit into the cache of a core.
 
 Source: Shi, sections 3 to 9; his programs for the Synergy system are not printed.
 """
@@ -26,24 +30,35 @@ SLICES = 8
 """Time slices of the Monte Carlo simulation."""
 _DRAWS = 64
 """Random steps of an object in a time slice."""
+_PIXELS = 1 << 14
+"""So many pixels are iterated together."""
+_RANKED, _COMPARED = 127, 4096
+"""So many keys are compared with so many others together, or up to twice as many, since numpy
+takes ten times as long for each of fewer than 2500. A count of the first fits into a byte."""
 
 
-def sort(bsp: bsplib.Group, n: int) -> Array | None:
+def sort(bsp: bsplib.Group, n: int, given: Array | None = None) -> Array | None:
     """Sort n keys: split, sort, and merge on process 0."""
-    return _sorted_by(bsp, n, np.sort)
+    return _sorted_by(bsp, n, given, np.sort)
 
 
-def slow_sort(bsp: bsplib.Group, n: int) -> Array | None:
+def slow_sort(bsp: bsplib.Group, n: int, given: Array | None = None) -> Array | None:
     """Sort n keys by n squared comparisons: split, sort, and merge on process 0."""
-    return _sorted_by(bsp, n, _by_rank)
+    return _sorted_by(bsp, n, given, by_rank)
 
 
-def fractal(bsp: bsplib.Group, n: int, split: str = "part") -> Array | None:
+def fractal(
+    bsp: bsplib.Group,
+    n: int,
+    given: None = None,  # noqa: ARG001  # the size is the whole problem
+    split: str = "part",
+) -> Array | None:
     """Return the iterations of n by n pixels of the Mandelbrot set.
 
     Args:
         bsp: the group.
         n: pixels on each side.
+        given: nothing.
         split: one of ``SPLITS``.
 
     Raises:
@@ -61,7 +76,11 @@ def fractal(bsp: bsplib.Group, n: int, split: str = "part") -> Array | None:
     return whole
 
 
-def monte_carlo(bsp: bsplib.Group, n: int) -> Array | None:
+def monte_carlo(
+    bsp: bsplib.Group,
+    n: int,
+    given: None = None,  # noqa: ARG001  # the size is the whole problem
+) -> Array | None:
     """Move n objects at random in each of several time slices; process 0 has them between."""
     places = np.zeros(n) if bsp.pid == 0 else None
     for number in range(SLICES):
@@ -75,18 +94,18 @@ def monte_carlo(bsp: bsplib.Group, n: int) -> Array | None:
     return None if places is None else np.array([len(places), bool(np.isfinite(places).all())])
 
 
-def matrices(bsp: bsplib.Group, n: int) -> Array | None:
+def matrices(bsp: bsplib.Group, n: int, given: Array | None = None) -> Array | None:
     """Multiply two n by n matrices: rows of the first, and all of the second for each process."""
-    first, second = np.random.default_rng(n).random((2, n, n)) if bsp.pid == 0 else (None, None)
+    first, second = _given(given, factors, n) if bsp.pid == 0 else (None, None)
     rows = bsp.scatter(_rows(bsp, first))
     second = bsp.broadcast(second, stages=1)
     back = bsp.gather(rows @ second)
     return None if back is None else np.concatenate(back)
 
 
-def elimination(bsp: bsplib.Group, n: int) -> Array | None:
+def elimination(bsp: bsplib.Group, n: int, given: Array | None = None) -> Array | None:
     """Make n by n matrix upper triangular; in each wave rows go out and come back."""
-    whole = np.random.default_rng(n).random((n, n)) + n * np.eye(n) if bsp.pid == 0 else None
+    whole = _given(given, dominant, n).copy() if bsp.pid == 0 else None
     for wave in range(n - 1):
         pivot, below = None, None
         if whole is not None:
@@ -120,8 +139,49 @@ def keys(n: int) -> Array:
     return np.random.default_rng(n).random(n)
 
 
+def factors(n: int) -> Array:
+    """Return the two matrices that are multiplied."""
+    return np.random.default_rng(n).random((2, n, n))
+
+
+def dominant(n: int) -> Array:
+    """Return the matrix that is made triangular; its diagonal dominates it."""
+    return np.random.default_rng(n).random((n, n)) + n * np.eye(n)
+
+
+PROBLEMS: dict[str, Callable[[int], Array]] = {
+    "sort": keys,
+    "slow-sort": keys,
+    "matrices": factors,
+    "elimination": dominant,
+}
+"""What process 0 has at the beginning, by program and size; the others need their size only."""
+
+
+def rounds(name: str, n: int) -> int:
+    """Return how many times a program hands out work and gathers results.
+
+    Args:
+        name: from ``PROGRAMS``.
+        n: its size.
+    """
+    return {"monte-carlo": SLICES, "elimination": n - 1}.get(name, 1)
+
+
+def _given(given: Array | None, make: Callable[[int], Array], n: int) -> Array:
+    return make(n) if given is None else given
+
+
 def iterations(n: int, pixels: Array) -> Array:
     """Return the iterations of some pixels, numbered by columns, of n by n of them."""
+    counts = np.empty(len(pixels), np.int32)
+    for start in range(0, len(pixels), _PIXELS):
+        part = slice(start, start + _PIXELS)
+        counts[part] = _iterations(n, pixels[part])
+    return counts
+
+
+def _iterations(n: int, pixels: Array) -> Array:
     column, row = np.divmod(pixels, n)
     c = -2 + 2.5 * column / n + 1j * (-1.25 + 2.5 * row / n)
     z, counts = np.zeros_like(c), np.zeros(len(pixels), np.int32)
@@ -134,20 +194,31 @@ def iterations(n: int, pixels: Array) -> Array:
     return counts
 
 
-def _sorted_by(bsp: bsplib.Group, n: int, sort_part: Callable[[Array], Array]) -> Array | None:
-    parts = np.array_split(keys(n), bsp.nprocs) if bsp.pid == 0 else None
+def _sorted_by(
+    bsp: bsplib.Group, n: int, given: Array | None, sort_part: Callable[[Array], Array]
+) -> Array | None:
+    parts = np.array_split(_given(given, keys, n), bsp.nprocs) if bsp.pid == 0 else None
     back = bsp.gather(sort_part(bsp.scatter(parts)))
     if back is None:
         return None
     return np.sort(np.concatenate(back), kind="stable") if bsp.nprocs > 1 else back[0]
 
 
-def _by_rank(part: Array) -> Array:
-    """Sort by comparing each key with all others."""
-    ordered = np.empty_like(part)
-    for place, key in enumerate(part):
-        ordered[np.count_nonzero(part < key) + np.count_nonzero(part[:place] == key)] = key
-    return ordered
+def by_rank(part: Array) -> Array:
+    """Sort numbers by comparing each with all."""
+    ranks = np.zeros(len(part), np.int64)  # how many are less than each
+    pieces = max(len(part) // _COMPARED, 1)
+    for start in range(0, len(part), _RANKED):
+        some = part[start : start + _RANKED, None]
+        for others, counts in zip(
+            np.array_split(part, pieces), np.array_split(ranks, pieces), strict=True
+        ):
+            counts += np.add.reduce((some < others).view(np.int8), dtype=np.int8)
+    places = np.zeros(len(part), np.int64)
+    places[ranks] = np.arange(len(part))
+    first = np.zeros(len(part), np.int64)
+    first[ranks] = ranks
+    return part[places[np.maximum.accumulate(first)]]  # equal ones follow the first of them
 
 
 def _dealt(bsp: bsplib.Group, n: int, split: str) -> list[Any]:

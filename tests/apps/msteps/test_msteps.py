@@ -276,5 +276,5 @@ def test_commands_print_their_numbers(line, text):
 def test_a_number_that_is_no_power_of_two_is_one_sentence():
     found = CliRunner().invoke(cli, ["measure", "--size", "8", "-p", "3"])
     assert found.exit_code == 1
-    assert "both are powers of two" in found.output
+    assert "p is 3; it is a power of two" in found.output
     assert "Traceback" not in found.output

@@ -166,6 +166,31 @@ def test_what_is_calibrated_is_found_again(name):
     assert network == {2: pytest.approx(5e5), 3: pytest.approx(5e5)}
 
 
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_empty_rounds_are_taken_off_and_added_again(name):
+    """T_sync of equation 2.3: what is calibrated with rounds predicts another size with others."""
+    algorithm = ALGORITHMS[name]
+    true = Setting(n=300, W=3e6, u=5e5, B=1e30)
+    empty = {1: 0.25, 2: 2.0}
+
+    def took(n, p, rounds):
+        setting = true.with_(n=n, P=p)
+        work = algorithm.sequential if p == 1 else algorithm.parallel
+        return work(setting).seconds(setting) + rounds * empty[p]
+
+    found = calibrate(
+        algorithm, true, took(300, 1, 7), {2: took(300, 2, 7)}, rounds=7, round_s=empty
+    )
+    for p in (1, 2):
+        setting = true.with_(n=500, P=p)
+        assert found.seconds(algorithm, setting, 9) == pytest.approx(took(500, p, 9))
+
+
+def test_a_sequential_run_of_rounds_alone_is_told():
+    with pytest.raises(ValueError, match="and 4 empty rounds take 12 s"):
+        calibrate(ALGORITHMS["fractal"], Setting(), 10.0, {2: 1.0}, rounds=4, round_s={1: 3.0})
+
+
 def test_a_run_faster_than_its_computation_is_told():
     with pytest.raises(ValueError, match="took 1 s, and its computation alone 5 s"):
         calibrate(ALGORITHMS["fractal"], Setting(), 10.0, {2: 1.0})

@@ -10,7 +10,20 @@ import bsplib
 from apps.steady.cli import cli
 from apps.steady.measure import SIZES, measure, setting_of
 from apps.steady.model import ALGORITHMS
-from apps.steady.programs import LIMIT, PROGRAMS, SPLITS, fractal, iterations, keys
+from apps.steady.programs import (
+    LIMIT,
+    PROBLEMS,
+    PROGRAMS,
+    SPLITS,
+    by_rank,
+    dominant,
+    factors,
+    fractal,
+    iterations,
+    keys,
+    rounds,
+)
+from bsplib.recording.trace import read_trace
 
 N = 20
 
@@ -36,15 +49,44 @@ def test_the_sorts_sort(name):
     assert np.array_equal(result(PROGRAMS[name], 3), np.sort(keys(N)))
 
 
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_problem_that_is_there_already_gives_the_same_result_and_stays(name):
+    given = PROBLEMS[name](N)
+    found = result(PROGRAMS[name], 2, given=given)
+    np.testing.assert_array_equal(found, result(PROGRAMS[name], 2))
+    np.testing.assert_array_equal(given, PROBLEMS[name](N))
+
+
+@pytest.mark.parametrize("n", [0, 1, 127, 128, 4096, 9000])
+def test_keys_of_any_number_are_sorted_by_rank_and_equal_ones_too(n):
+    """Blocks of 127 keys are compared with blocks of 4096."""
+    random = np.random.default_rng(n)
+    for given in (random.random(n), random.integers(0, 9, n)):
+        np.testing.assert_array_equal(by_rank(given), np.sort(given))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("sort", 1), ("fractal", 1), ("monte-carlo", 8), ("elimination", N - 1)]
+)
+def test_rounds_are_those_that_the_program_makes(name, expected, tmp_path):
+    """A round is two supersteps: work is handed out, and results are gathered."""
+    assert rounds(name, N) == expected
+    path = tmp_path / "run.trace"
+    bsplib.run(PROGRAMS[name], N, nprocs=2, backend="sim", profile=path)
+    (run,) = read_trace(path).runs
+    records = run.records
+    assert len(np.unique(records["superstep"][records["kind"] == 0])) == 2 * expected
+
+
 def test_matrices_are_multiplied():
-    first, second = np.random.default_rng(N).random((2, N, N))
+    first, second = factors(N)
     np.testing.assert_allclose(result(PROGRAMS["matrices"], 3), first @ second)
 
 
 @pytest.mark.parametrize("nprocs", [1, 3])
 def test_an_eliminated_matrix_is_triangular_and_has_its_determinant(nprocs):
     whole = result(PROGRAMS["elimination"], nprocs)
-    matrix = np.random.default_rng(N).random((N, N)) + N * np.eye(N)
+    matrix = dominant(N)
     assert np.abs(np.tril(whole, -1)).max() < 1e-12 * N
     assert np.prod(np.diag(whole)) == pytest.approx(np.linalg.det(matrix))
 
