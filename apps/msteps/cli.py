@@ -105,7 +105,9 @@ def measure(size: int, procs: tuple[int, ...], repeats: int) -> None:
             )
     cores = len(os.sched_getaffinity(0))
     if max(procs) > cores:
-        click.echo(f"More processes than the {cores} cores take turns: so do those that measure the")
+        click.echo(
+            f"More processes than the {cores} cores take turns: so do those that measure the"
+        )
         click.echo("constants; a constant of one process knows of none.")
     load = os.getloadavg()[0]
     if load > cores + 1:

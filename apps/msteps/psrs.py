@@ -113,9 +113,7 @@ def _gathered(bsp: bsplib.Group, mine: Keys) -> Keys | None:
     return np.concatenate([mine, *(payload for _, _, payload in bsp.messages())])
 
 
-def _placed(
-    bsp: bsplib.Group, mine: Keys, whole: Keys | None, sizes: Keys | None
-) -> Keys | None:
+def _placed(bsp: bsplib.Group, mine: Keys, whole: Keys | None, sizes: Keys | None) -> Keys | None:
     """Collect blocks in their places on process 0, which has its own there: 1 superstep."""
     if bsp.pid:
         bsp.send(0, mine)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from html import escape
+from importlib.resources import files
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -17,6 +19,7 @@ from apps.papers.places import read as all_places
 
 _TITLES = ("paper", "place", "what", "printed", "ours", "what differs", "computed by")
 _PLACE_TITLES = ("paper", "number", "what", "where it lives", "remark")
+_MEASURED_TITLES = ("paper", "place", "what", "measured", "what differs")
 _STYLE = (
     "body{font:15px system-ui;margin:2em auto;max-width:75em}"
     "table{border-collapse:collapse}td,th{border-bottom:1px solid #ccc;padding:.3em .6em;"
@@ -34,6 +37,12 @@ def _cells(item: Item) -> tuple[str, ...]:
 def _place_cells(entry: Entry) -> tuple[str, ...]:
     where = ", ".join(entry.where) or "nowhere"
     return entry.paper, entry.title, entry.what, where, entry.why
+
+
+def measured_before() -> list[list[str]]:
+    """Return what was measured once on a computer: paper, place, what, ours and what differs."""
+    text = files("apps.papers").joinpath("measured.csv").read_text(encoding="utf-8")
+    return list(csv.reader(text.splitlines(), strict=True))[1:]
 
 
 def as_table(items: Sequence[Item]) -> Table:
@@ -86,6 +95,15 @@ def as_markdown(items: Sequence[Item]) -> str:
         "processors, which take the same time everywhere.",
         "",
         *_markdown(_TITLES, [_cells(item) for item in items]),
+        "",
+        "## Measured on a computer with two cores",
+        "",
+        "What `--full` adds, as it was measured once, on two cores with caches of 2 MB each "
+        "(`apps/papers/measured.csv`). Errors are 100 (measured - predicted) / measured. What "
+        "predicts is measured with as many processes as run, which keep their memory and, where "
+        "each has a core, spin while they wait; of each time the least of many counts.",
+        "",
+        *_markdown(_MEASURED_TITLES, measured_before()),
         "",
         "## Not computed by this command",
         "",

@@ -20,8 +20,8 @@ from apps.progress import drawn
 from apps.steady.grain import grains
 from apps.steady.laws import amdahl, gustafson, on_one
 from apps.steady.maps import METRICS, draw_map, parse_axis, save_map
-from apps.steady.measure import measure as measured
 from apps.steady.measure import Row, seconds
+from apps.steady.measure import measure as measured
 from apps.steady.model import ALGORITHMS, Setting, best_processors, merge_sort_table
 from apps.steady.programs import SPLITS
 from profiler import format as fmt
@@ -181,10 +181,8 @@ def measure(nprocs: int, repeats: int, names: tuple[str, ...]) -> None:
     console = Console()
     console.print(_calibrated_table(rows))
     console.print(_times_table(rows, nprocs))
-    click.echo(
-        "err. is (here - model) / here. u holds all that bytes cost beside the computation. An empty"
-    )
-    click.echo("round is T_sync of equation 2.3: without it, u has to hold the rounds, too.")
+    click.echo("err. is (here - model) / here. u holds all that bytes cost beside computation.")
+    click.echo("An empty round is T_sync of equation 2.3: without it, u has to hold rounds, too.")
     if any(math.isinf(row.u) for row in rows):
         click.echo("too fast: the small parallel run took no longer than W allows its computation;")
         click.echo("W is too low then, by other work during the sequential run or by its cache.")

@@ -152,14 +152,10 @@ def seconds(name: str, n: int, nprocs: int, repeats: int, **how: Any) -> float:
         repeats: number of runs; other work on the computer makes them longer, never shorter.
         **how: ``split`` of a fractal.
     """
-    return least(
-        bsplib.run(_runs, name, n, repeats, how, nprocs=nprocs, wait=waiting(nprocs))
-    )
+    return least(bsplib.run(_runs, name, n, repeats, how, nprocs=nprocs, wait=waiting(nprocs)))
 
 
-def _runs(
-    bsp: bsplib.Group, name: str, n: int, repeats: int, how: dict[str, str]
-) -> list[Span]:
+def _runs(bsp: bsplib.Group, name: str, n: int, repeats: int, how: dict[str, str]) -> list[Span]:
     keep_memory()
     given = PROBLEMS[name](n) if name in PROBLEMS and bsp.pid == 0 else None
     work = partial(PROGRAMS[name], bsp, n, given, **how)

@@ -84,8 +84,7 @@ def monte_carlo(
     """Move n objects at random in each of several time slices; process 0 has them between."""
     places = np.zeros(n) if bsp.pid == 0 else None
     for number in range(SLICES):
-        given = bsp.scatter(_cut(bsp, places))
-        start, mine = given
+        start, mine = bsp.scatter(_cut(bsp, places))
         random = np.random.default_rng([number, start])
         for _ in range(_DRAWS):
             mine = mine + random.standard_normal(len(mine))
@@ -210,10 +209,12 @@ def by_rank(part: Array) -> Array:
     pieces = max(len(part) // _COMPARED, 1)
     for start in range(0, len(part), _RANKED):
         some = part[start : start + _RANKED, None]
-        for others, counts in zip(
-            np.array_split(part, pieces), np.array_split(ranks, pieces), strict=True
-        ):
-            counts += np.add.reduce((some < others).view(np.int8), dtype=np.int8)
+        ranks += np.concatenate(
+            [
+                np.add.reduce((some < others).view(np.int8), dtype=np.int8)
+                for others in np.array_split(part, pieces)
+            ]
+        )
     places = np.zeros(len(part), np.int64)
     places[ranks] = np.arange(len(part))
     first = np.zeros(len(part), np.int64)

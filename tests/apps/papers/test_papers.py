@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from apps.msteps.measure import Row
 from apps.papers import here, places, session, show
 from apps.papers.items import MISSING, Item, quick
 from bsplib.cli import main as bsp
@@ -93,10 +94,32 @@ def test_what_is_measured_here_is_added(written, monkeypatch):
     monkeypatch.setattr(here, "PROGRAMS", ["fractal"])
     monkeypatch.setattr(here, "_transforms", lambda: iter(()))
     monkeypatch.setattr(here, "_VALUES", 1 << 12)
+    monkeypatch.setattr(here, "_KEYS", 1 << 12)
     _, read = written("--full")
     found = {item["what"] for item in read["items"]}
     assert {"creation of processes here", "barrier here"} <= found
     assert any(what.startswith("error of fractal") for what in found)
+
+
+def test_where_processes_take_turns_the_error_without_and_with_them_is_told(monkeypatch):
+    monkeypatch.setattr(here, "own_cores", lambda: 2)
+    assert here._with_turns(Row(2, 3.0, 1.0, 4.0), "why") == ("+25%", "why")
+    ours, why = here._with_turns(Row(8, 3.0, 1.0, 4.0), "why")
+    assert ours == "+75%; +25% corrected: constants measured with 8 at once"
+    assert why.startswith("8 processes take turns on 2 cores")
+
+
+def test_what_was_measured_once_is_in_the_page_each_with_its_cause():
+    rows = show.measured_before()
+    page = PAGE.read_text(encoding="utf-8")
+    assert {row[0] for row in rows} == {here.CHITTOR, here.RODA, here.SHI, here.GONZALEZ}
+    for row in rows:
+        assert all(row)
+        assert show._markdown(("",), [row])[-1] in page
+
+
+def test_every_program_that_is_measured_has_a_cause():
+    assert set(here._STEADY) == set(here.PROGRAMS)
 
 
 @pytest.mark.parametrize(("load", "text"), [(0.5, ""), (99.0, "; a load of 99 on ")])
