@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import mmap
 import multiprocessing
 import statistics
 import tempfile
@@ -29,6 +28,7 @@ from apps.sorting import bitonic_sort, psrs, sample_sort
 from apps.sql import arrow
 from apps.sql import program as sql
 from benchmarks.accuracy import Report, Row, keep
+from benchmarks.lent import borrow_memory
 from benchmarks.prediction.settings import MACHINE as SETTINGS
 from benchmarks.provenance import Circumstances
 from bsplib.backends.sim.port import SimPort
@@ -46,22 +46,12 @@ _PROGRAMS: dict[str, Callable[..., object]] = {
     "SQL": sql.main,
 }
 _MODEL = "OBSP*"
-_LENT_BYTES = 1000 * 2**20
-"""Memory that is used and freed before each run. The host of a virtual machine may take back
-what is free, and lends it anew when it is touched, which takes up to 17 times as long as a first
-touch does otherwise. Of more than this the host takes a part back at once."""
 
 
 def timed(bsp: bsplib.Group, name: str, size: int) -> float:
     """Run a program; return the seconds from the start of the run to its end here."""
     _PROGRAMS[name](bsp, size)
     return bsp.time()
-
-
-def borrow_memory() -> None:
-    """Let the host of a virtual machine lend it the memory that the next run needs."""
-    memory = np.empty(_LENT_BYTES, np.uint8)
-    memory[:: mmap.PAGESIZE] = 1
 
 
 # -- the probe --------------------------------------------------

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from benchmarks.lent import borrow_memory
 from benchmarks.nodes.settings import HELD_OUT
 
 _VIRTUAL = HELD_OUT["virtual"]
@@ -78,6 +79,7 @@ def record_real(program: str, size: int, condition: str, path: Path) -> None:
     settings = HELD_OUT["real"]
     line = [*settings["programs"][program], "--size", str(size)]
     line += ["--nprocs", str(settings["processes"]), "--backend", settings["backend"]]
+    borrow_memory()
     subprocess.run(  # our own programs
         [sys.executable, "-m", *line, "--profile", str(path)],
         env=os.environ | settings["environment"] | settings["conditions"][condition],
