@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from profiler.timings.model import Predicted, TimingModel
 
 _FACTORS = (2, 4, 16)
+_ALIKE = 1.02
+"""Predictions whose ratio is at most this are as good as equal."""
 
 
 def show(
@@ -185,18 +187,33 @@ def _remarks(model: TimingModel) -> Iterator[str]:
             f"predictions from smaller regions are off by {_percent(math.expm1(after))} instead of "
             f"{_percent(math.expm1(before))}. Try --formula {model.missing.formula!r}"
         )
+    yield from _rivals(model)
+    for text in model.untried:
+        yield f"Not tried: {text}."
+
+
+def _rivals(model: TimingModel) -> Iterator[str]:
+    """Yield what formulas predict that are nearly as good, at a point beyond the measurements."""
     rivals = model.choice.rivals if model.choice else ()
     point = model.beyond(_FACTORS[1])
     between = model.rivals_at(point) if rivals and point else None
-    if between is not None:
-        at = ", ".join(f"{name} = {value:g}" for name, value in point.items())
+    if between is None:
+        return
+    at = ", ".join(f"{name} = {value:g}" for name, value in point.items())
+    own = float(model.predict(point).times[0])
+    low, high = min(own, *between), max(own, *between)
+    if high <= _ALIKE * low:
+        yield (
+            f"{len(rivals)} other formula{'s fit' if rivals[1:] else ' fits'} about as well. "
+            f"At {at} the best of all predict {_between(low, high)}: it hardly matters which one "
+            "is right."
+        )
+    else:
         yield (
             f"The measurements do not tell this formula from {_others(len(rivals))}"
             f"{rivals[0].formula}; at {at} {'they predict' if rivals[1:] else 'it predicts'} "
             f"{_between(*between)}."
         )
-    for text in model.untried:
-        yield f"Not tried: {text}."
 
 
 def _others(count: int) -> str:

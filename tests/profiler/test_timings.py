@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -252,6 +253,14 @@ def test_a_missing_term_has_a_parameter_that_is_not_taken():
     assert model.missing is not None
     first = model.missing.formula.removeprefix("3*B[4]*N/P + B[1] + ")
     assert first.startswith("B[5]*")
+
+
+def test_formulas_that_predict_the_same_are_no_doubt():
+    sizes, counts = (np.array(column, float) for column in zip(*GRID, strict=True))
+    times = (4e-5 * counts + 5e-9 * sizes * (counts - 1) / counts).round(7)
+    text = str(fit_timings(Timings.of({"N": sizes, "P": counts}, times, time="t")))
+    assert re.search(r"\d+ other formulas fit about as well\. At .* it hardly matters", text)
+    assert "do not tell" not in text
 
 
 def test_a_boundary_is_shown_with_its_coefficients():
