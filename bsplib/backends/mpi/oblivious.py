@@ -116,11 +116,13 @@ class Oblivious:
         """See :meth:`bsplib.backends.oblivious.Posts.wait`."""
         ranks = {self._membership.members[pid] for pid in pids}
         came = self._box.oblivious[number]
+        sends = self._posting.sends
+        has_sent = not (sends and sends.forget_sent())  # then it may take longer naps
         self._link.wait(
             lambda: not ranks.isdisjoint(came),
             lambda: self.absence.suspect_at_oblsync(pids, came),
             lambda: self.absence.ask(ranks),
-            for_heads=not self._posting.sends,
+            for_heads=has_sent,
         )
 
     def look_at_late(self) -> None:
