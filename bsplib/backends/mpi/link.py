@@ -26,7 +26,7 @@ from bsplib.backends.mpi.page import Note
 from bsplib.backends.mpi.receiving import Inflow, Payload, Post
 from bsplib.backends.mpi.sending import HEADS, Sends
 from bsplib.backends.mpi.surroundings import most_direct
-from bsplib.backends.mpi.waiting import Core, LastLooks, Patience, polls_of
+from bsplib.backends.mpi.waiting import LastLooks, Patience, polls_of
 
 MOST_AHEAD = 64
 """Oblivious posts that a rank sends to another one which has not read them."""
@@ -107,7 +107,7 @@ class Link:
         self.comm = comm
         self.rank, self.size = comm.rank, comm.size
         self.clocks = Clocks(comm, self.stop)
-        self._core = Core(polls_of(comm))
+        self._polls = polls_of(comm)
         self.most_direct: int = comm.bcast(most_direct())
         """Processes of the largest group in which each sends a head to each other one."""
         self.inside = Inside(comm, self.stop)
@@ -204,7 +204,7 @@ class Link:
 
     def end(self) -> None:
         """End the run here: send and receive what nobody has waited for."""
-        patience = Patience(self.stop, self._last_looks, self._core)
+        patience = Patience(self.stop, self._last_looks, self._polls)
         deadline = MPI.Wtime() + _END_S
         with contextlib.suppress(Stopped):
             while not self._is_done() and MPI.Wtime() < deadline:
@@ -400,7 +400,7 @@ class Link:
         if ready():
             return
         only_waits = for_heads and not self.unsent
-        patience = Patience(self.stop, self._last_looks, self._core, only_waits=only_waits)
+        patience = Patience(self.stop, self._last_looks, self._polls, only_waits=only_waits)
         while True:
             came = self.pump()
             if ready():

@@ -145,43 +145,14 @@ def test_labels_differ_along_the_way_to_a_group():
 
 
 @pytest.mark.usefixtures("mpi")
-def test_a_rank_that_shares_its_core_with_other_programs_polls_less_until_they_have_gone():
-    def main(bsp):
-        from bsplib.backends.mpi.waiting import Core  # noqa: PLC0415  # it needs MPI
-
-        core = Core(200)
-        alone, _ = core.begin_wait()
-        core.judge(1e-3, 0.99e-3)
-        still_alone = core.begin_wait()[0]
-        core.judge(1e-3, 0.5e-3)
-        among_others = []
-        while not core.may_be_shared():
-            among_others.append(core.begin_wait()[0])
-        again = core.begin_wait()[0]
-        core.judge(1e-3, 0.5e-3)
-        longer = 0
-        while not core.may_be_shared():
-            core.begin_wait()
-            longer += 1
-        crowded = Core(2)
-        return alone, still_alone, among_others, again, longer, crowded.may_be_shared()
-
-    ((alone, still_alone, among_others, again, longer, asks_when_crowded),) = run(main, nprocs=1)
-    assert alone == still_alone == again == 200
-    assert max(among_others) < 200
-    assert longer > len(among_others)
-    assert not asks_when_crowded  # it knows of the other ranks on its cores
-
-
-@pytest.mark.usefixtures("mpi")
 def test_a_rank_that_the_end_of_the_run_finds_waiting_looks_whether_all_has_come_by_now():
     def main(bsp):
-        from bsplib.backends.mpi.waiting import Core, LastLooks, Patience  # noqa: PLC0415  # MPI
+        from bsplib.backends.mpi.waiting import LastLooks, Patience  # noqa: PLC0415  # it needs MPI
 
         last_looks = LastLooks()
 
         def looks():
-            patience = Patience(memoryview(b"\1"), last_looks, Core(0))
+            patience = Patience(memoryview(b"\1"), last_looks, 0)
             for count in range(1000):
                 try:
                     patience.pause()
