@@ -17,7 +17,12 @@ from bsplib.extras import need
 
 
 def run(
-    *, everything: bool, html: Path | None, as_json: Path | None, markdown: Path | None
+    *,
+    everything: bool,
+    html: Path | None,
+    as_json: Path | None,
+    markdown: Path | None,
+    measured: Path | None,
 ) -> None:
     """Compute all entries, print them, and write them.
 
@@ -26,31 +31,39 @@ def run(
         html: file for a page.
         as_json: file for a JSON document.
         markdown: file for the page of the documentation.
+        measured: file for the table of what was measured.
 
     Raises:
         UsageError: a file cannot be written.
         MissingExtraError: pyarrow, which the queries need, is not installed.
     """
     need("pyarrow")
-    items = collected(everything=everything)
+    same, own = collected(everything=everything)
+    items = same + own
     Console().print(show.as_table(items))
-    written = ((html, show.as_html), (as_json, show.as_json), (markdown, show.as_markdown))
-    for path, text in written:
+    written = (
+        *((html, show.as_html, items), (as_json, show.as_json, items)),
+        *((markdown, show.as_markdown, items), (measured, show.as_csv, own)),
+    )
+    for path, text, told in written:
         if path is not None:
             try:
-                path.write_text(text(items), encoding="utf-8")
+                path.write_text(text(told), encoding="utf-8")
             except OSError as error:
                 raise UsageError(f"papers: {path} cannot be written: {error.strerror}") from None
             Console().print(f"wrote {path}", highlight=False, soft_wrap=True)
 
 
-def collected(*, everything: bool = False) -> list[Item]:
+def collected(*, everything: bool = False) -> tuple[list[Item], list[Item]]:
     """Compute all entries, with a progress bar.
 
     Args:
         everything: whether to measure this computer, too.
+
+    Returns:
+        Entries that are the same everywhere, and those that were measured.
     """
-    items, done = list(quick()), count(1)
+    items, measured, done = list(quick()), list[Item](), count(1)
     parts = VIRTUAL_PARTS + len(STAGES) + everything * PARTS
     with drawn("running programs on virtual processors") as told:
 
@@ -60,5 +73,5 @@ def collected(*, everything: bool = False) -> list[Item]:
         items += virtual(advance)
         items += story(advance)
         if everything:
-            items += here(advance)
-    return items
+            measured += here(advance)
+    return items, measured

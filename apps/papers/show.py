@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -43,6 +44,15 @@ def measured_before() -> list[list[str]]:
     """Return what was measured once on a computer: paper, place, what, ours and what differs."""
     text = files("apps.papers").joinpath("measured.csv").read_text(encoding="utf-8")
     return list(csv.reader(text.splitlines(), strict=True))[1:]
+
+
+def as_csv(items: Sequence[Item]) -> str:
+    """Return the table that :func:`measured_before` reads, of entries that were measured."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("paper", "place", "what", "ours", "differs"))
+    writer.writerows((one.paper, one.place, one.what, one.ours, one.differs) for one in items)
+    return text.getvalue()
 
 
 def as_table(items: Sequence[Item]) -> Table:
@@ -98,12 +108,12 @@ def as_markdown(items: Sequence[Item]) -> str:
         "",
         "## Measured on a computer with two cores",
         "",
-        "What `--full` adds, as it was measured once, on two cores with caches of 2 MB each "
-        "(`apps/papers/measured.csv`). Errors are 100 (measured - predicted) / measured. In "
-        "another run, beside other work, those at p = 1 and 2 were up to 15 points away "
-        "(elimination +27%, matrices -22% at p = 1). What predicts the programs of Roda et "
-        "al. and Shi is measured with processes that keep their memory and, where each has a "
-        "core, spin while they wait; of each time the least of many counts.",
+        "What `--full` adds, as it was measured once, on two cores with caches of 2 MB each, by "
+        "`bsp papers --full --measured apps/papers/measured.csv`. Errors are 100 (measured - "
+        "predicted) / measured. In another run, beside other work, those at p = 1 and 2 were up "
+        "to 15 points away (elimination +27%, matrices -22% at p = 1). What predicts the programs "
+        "of Roda et al. and Shi is measured with processes that keep their memory and, where each "
+        "has a core, spin while they wait; of each time the least of many counts.",
         "",
         *_markdown(_MEASURED_TITLES, measured_before()),
         "",

@@ -16,8 +16,13 @@ from bsplib.recording.output_file import obstacle
 @click.option("--html", type=TRACE, help="Write one page that needs no other file.")
 @click.option("--json", "as_json", type=TRACE, help="Write a JSON document.")
 @click.option("--markdown", type=TRACE, help="Write the page of the documentation.")
+@click.option("--measured", type=TRACE, help="With --full: write what was measured, as CSV.")
 def command(
-    everything: bool, html: Path | None, as_json: Path | None, markdown: Path | None
+    everything: bool,
+    html: Path | None,
+    as_json: Path | None,
+    markdown: Path | None,
+    measured: Path | None,
 ) -> None:
     r"""Compute numbers of five papers, and print them beside those in print.
 
@@ -30,10 +35,12 @@ def command(
       bsp papers
       bsp papers --full --html papers.html
     """
-    for path in (html, as_json, markdown):
+    if measured is not None and not everything:
+        raise click.UsageError("papers: --measured writes what --full measures; add --full")
+    for path in (html, as_json, markdown, measured):
         if path is not None and (reason := obstacle(path.absolute())):
             raise click.ClickException(f"papers: {reason}")
     prefer_own("apps")
     from apps.papers.session import run  # noqa: PLC0415  # imported late
 
-    run(everything=everything, html=html, as_json=as_json, markdown=markdown)
+    run(everything=everything, html=html, as_json=as_json, markdown=markdown, measured=measured)

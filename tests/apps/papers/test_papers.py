@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import importlib
 import json
 import re
@@ -86,7 +87,7 @@ def test_the_page_of_the_documentation_is_the_one_that_the_command_writes(tmp_pa
 
 
 @pytest.mark.slow
-def test_what_is_measured_here_is_added(written, monkeypatch):
+def test_what_is_measured_here_is_added(written, monkeypatch, tmp_path):
     """Beside p = 1 and 2 only, and with a small program."""
     monkeypatch.setattr(session, "virtual", lambda _: iter(()))
     monkeypatch.setattr(session, "story", lambda _: iter(()))
@@ -95,8 +96,15 @@ def test_what_is_measured_here_is_added(written, monkeypatch):
     monkeypatch.setattr(here, "_transforms", lambda: iter(()))
     monkeypatch.setattr(here, "_VALUES", 1 << 12)
     monkeypatch.setattr(here, "_KEYS", 1 << 12)
-    _, read = written("--full")
+    table = tmp_path / "measured.csv"
+    _, read = written("--full", "--measured", str(table))
     found = {item["what"] for item in read["items"]}
+    rows = list(csv.reader(table.read_text(encoding="utf-8").splitlines()))[1:]
+    assert rows == [
+        [item[key] for key in ("paper", "place", "what", "ours", "differs")]
+        for item in read["items"][-len(rows) :]
+    ]
+    assert {"creation of processes here", "barrier here"} <= {row[2] for row in rows}
     assert {"creation of processes here", "barrier here"} <= found
     assert any(what.startswith("error of fractal") for what in found)
 
@@ -220,3 +228,9 @@ def test_the_kinds_are_those_of_print_and_systems():
 def test_a_line_of_the_list_that_is_too_short_is_told():
     with pytest.raises(ValueError, match="too many or too few values"):
         places._entry({"paper": "shi", "kind": "table"})
+
+
+def test_a_table_of_what_was_measured_needs_a_measurement(tmp_path):
+    found = CliRunner().invoke(bsp, ["papers", "--measured", str(tmp_path / "m.csv")])
+    assert found.exit_code == 2
+    assert "--measured writes what --full measures; add --full" in found.output
