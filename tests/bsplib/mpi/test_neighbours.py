@@ -380,8 +380,9 @@ def partitions(bsp):
     for colour in (bsp.pid // 2, bsp.pid % 2, 0):  # inside hosts, across, all
         with bsp.split(colour) as sub:
             x = sub.zeros(100_000)
+            values = x + 1 + bsp.pid  # before the sync: after it another process may write x
             sub.sync()
-            sub.hpput((sub.pid + 1) % sub.nprocs, x + 1 + bsp.pid, x)
+            sub.hpput((sub.pid + 1) % sub.nprocs, values, x)
             sub.sync()
             sub.send((sub.pid + 1) % sub.nprocs, x + sub.pid)
             sub.oblsync(1)
