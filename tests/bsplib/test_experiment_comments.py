@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import sys
 import textwrap
@@ -214,4 +215,6 @@ def test_comments_count_in_modules_that_a_script_imports(tmp_path, monkeypatch, 
     sys.modules.pop("cll_helper", None)
     assert capfd.readouterr().out == "[10, 10]\n"
     assert [row["callpath"] for row in rows] == ["inner", "outer"]
-    assert not list(tmp_path.rglob("cll_helper*.pyc"))
+    # Nothing that has blocks is left for those who import the module without comments.
+    assert importlib.import_module("cll_helper").work(5) == 10
+    del sys.modules["cll_helper"]

@@ -53,6 +53,14 @@ with bsplib.Pool(3) as pool:
 """
 
 
+@pytest.fixture(autouse=True)
+def _not_ignored():
+    """What a script starts in the background has SIGQUIT ignored, and then bsplib leaves it so."""
+    before = signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGQUIT, before)
+
+
 class Asked:
     """A script under ``bsp run`` in a process group of its own, as a terminal has it."""
 
