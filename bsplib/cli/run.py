@@ -172,7 +172,7 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
         target = experiments or data_file_of(script)
         _run_script(file, lambda: _run_measured(run, target, cll=cll), speedup=speedup)
     if profile is not None and is_begun(profile):
-        click.echo(f"recorded in {profile}: bsp report {profile}, bsp view {profile}", err=True)
+        _tell(f"recorded in {profile}: bsp report {profile}, bsp view {profile}")
 
 
 def enter(backend: str | None, mpiexec: str | None) -> None:
@@ -231,7 +231,7 @@ def _run_measured(run: Callable[[], None], target: Path, *, cll: bool) -> None:
                 raise
     names = ", ".join(dict.fromkeys(row["callpath"] for row in rows))
     found = f"experiments {names} added to {target}: bsp fit {target}"
-    click.echo(found if rows else "nothing was measured: no block is an experiment", err=True)
+    _tell(found if rows else "nothing was measured: no block is an experiment")
 
 
 def _run_module(module: str) -> None:
@@ -248,7 +248,7 @@ def _run_script(file: str, run: Callable[[], None], *, speedup: bool) -> None:
     """
     try:
         if speedup:
-            run_with_speedup(run, lambda line: click.echo(line, err=True))
+            run_with_speedup(run, _tell)
         else:
             run()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # the script may raise any
@@ -256,4 +256,10 @@ def _run_script(file: str, run: Callable[[], None], *, speedup: bool) -> None:
 
 
 def _print_times(times: Times) -> None:
-    click.echo(times, err=True)
+    _tell(str(times))
+
+
+def _tell(text: str) -> None:
+    """Print a line on the standard error, after all that the script has printed before."""
+    sys.stdout.flush()
+    click.echo(text, err=True)

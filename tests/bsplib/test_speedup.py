@@ -16,11 +16,12 @@ from bsplib.recording.trace import read_trace
 def bsp(tmp_path):
     """Run the bsp command on a script in a folder of its own."""
 
-    def run_it(text, *options):
+    def run_it(text, *options, together=False):
         (tmp_path / "script.py").write_text(textwrap.dedent(text))
         return subprocess.run(
             [Path(sys.executable).parent / "bsp", "run", *options, "script.py"],
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT if together else subprocess.PIPE,
             text=True,
             timeout=60,
             check=False,
@@ -90,6 +91,14 @@ def test_the_end_of_main_costs_nothing_as_in_the_trace(bsp, tmp_path):
     assert done.stderr.startswith("virtual time: parallel 4.25 s, total computation 7 s")
     (run,) = read_trace(trace).runs
     assert run.records["end"].max() == 4_250_000_000
+
+
+def test_what_the_command_says_comes_after_what_the_script_has_printed(bsp, monkeypatch):
+    """Also where both go into the same pipe, into which Python writes its output late."""
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    done = bsp(SHARED_WORK.format(end=""), "-n", "4", "--profile", "run.bsp", together=True)
+    words = [line.split()[0] for line in done.stdout.splitlines()]
+    assert words == ["virtual", "ended", "recorded"]
 
 
 def test_each_run_of_a_script_has_its_speedup(bsp):
