@@ -62,7 +62,7 @@ class _Machine:
 
 
 def _ways(stack: ExitStack, mpi: Mpi, nprocs: int) -> dict[str, _Machine]:
-    """Return the ways in which ranks of one host can exchange, by what the cases say of them."""
+    """Return the ways in which ranks of one host can exchange, by the names in cases."""
     return {
         "": _Machine(stack, mpi, nprocs, "memory"),
         " over MPI": _Machine(stack, mpi, nprocs),

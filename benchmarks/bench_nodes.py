@@ -253,7 +253,7 @@ def _real_goal(condition: str, found: Report) -> Row:
 
 
 def _last_real() -> Report:
-    """Return the real processes of the last result, and from where they are."""
+    """Return what the last result says of real processes, and from which commit that is."""
     last = json.loads((RESULTS / "nodes.json").read_text(encoding="utf-8"))
     origin = last.get("real_of") or {key: last[key] for key in ("commit", "date")}
     return {"real": last["real"], "real_of": origin}

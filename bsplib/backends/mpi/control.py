@@ -19,8 +19,8 @@ JOB = 2
 END = 3
 """There are no more jobs: the rank leaves MPI and exits."""
 RENEW = 4
-"""A run has failed: all ranks renew their link, the byte says whether afresh; answered by
-RENEWED."""
+"""A run has failed: all ranks renew their link, and answer by RENEWED. Where the byte is 1, they
+take a new communicator, too."""
 # To a watcher:
 PROOF = 8
 """The hub knows the key; sent once, first."""

@@ -90,7 +90,7 @@ OPEN_MPI = Mpi(
     options=("--oversubscribe",),
     library="libmpi.so.40",
     when_crowded=(("OMPI_MCA_mpi_yield_when_idle", "1"),),
-    # Of libfabric only what is for windows, which bsplib does not use: its start sleeps for 1 s.
+    # This transport serves one-sided windows, which bsplib does not use; its start sleeps for 1 s.
     unless_set=(("OMPI_MCA_btl", "^ofi"),),
     prefix="OPAL_PREFIX",
 )

@@ -90,7 +90,7 @@ class Link:
         self.nprocs = 0
         self.memory = 0
         self.condition = SOUND
-        """What a failed run has left: :data:`SOUND`, or what is said there."""
+        """In what state a failed run has left the link: see :data:`control.REPORTED`."""
         self.sends: set[Sends] = set()
         """Sends of the groups that this process is in."""
         self.left_over: list[LeftGroup] = []
