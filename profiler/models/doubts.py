@@ -63,14 +63,18 @@ def find_drift(data: Data, parts: Sequence[NDArray[np.intp]]) -> Drift | None:
         The drift; None if there are too few measurements to tell.
     """
     errors, fitted, polynomials = [], [], []
+    varied = [
+        column
+        for column in data.values.values()
+        if (column > 0).all() and any(np.ptp(column[part]) > 0 for part in parts)
+    ]
     for part in parts:
         coefficients, wrong = data.solve(part)
         used = coefficients != 0
         # How the logarithm of the prediction changes with the coefficients.
         fitted.append(data.rows[part][:, used] / np.maximum(1 + wrong, 1e-9)[:, None])
         errors.append(-logarithms(wrong))
-        values = [column[part] for column in data.values.values()]
-        polynomials.append(_polynomials(values, len(part)))
+        polynomials.append(_polynomials([column[part] for column in varied], len(part)))
     wrong = np.concatenate(errors)
     own = _blocks(fitted)
     both = np.concatenate([own, np.concatenate(polynomials)], axis=1)
@@ -89,11 +93,13 @@ def find_drift(data: Data, parts: Sequence[NDArray[np.intp]]) -> Drift | None:
 
 
 def _polynomials(columns: Sequence[Vector], count: int) -> NDArray[np.float64]:
-    """Return the logarithms of the variables, their squares and products, around the middle."""
+    """Return the logarithms of the variables, their squares and products, around the middle.
+
+    A variable that has one value here gives columns of zeros, so that all parts have as many.
+    """
     logs = [
-        np.log(column / np.exp(np.log(column).mean()))
+        np.log(column / np.exp(np.log(column).mean())) if np.ptp(column) else np.zeros(count)
         for column in columns
-        if (column > 0).all() and np.ptp(column) > 0
     ]
     squares = [one * other for one, other in itertools.combinations_with_replacement(logs, 2)]
     return np.stack([*logs, *squares], axis=1) if logs else np.empty((count, 0))

@@ -76,6 +76,17 @@ def test_a_division_has_to_predict_the_largest_better():
     assert len(fitted("f[0]*N", {"N": SIZES}, times).segments) == 1
 
 
+def test_a_segment_in_which_a_variable_has_one_value_is_tested_as_the_others():
+    """Blocks of more than 2^16 values were measured with one process only."""
+    size, count = (each.ravel() for each in np.meshgrid(2.0 ** np.arange(8, 18), [1.0, 2]))
+    some = (size <= 2.0**14) | (count == 1)
+    size, count = np.append(size[some], 2.0 ** np.arange(18, 22)), np.append(count[some], [1.0] * 4)
+    times = 1e-9 * size / count * np.where(size / count > 2.0**16, 2, 1)
+    found = fitted("f[0]*N/P", {"N": size, "P": count}, noisy(times, 1))
+    assert [segment.high for segment in found.segments] == [2.0**16, math.inf]
+    assert not found.doubt
+
+
 def test_too_few_measurements_cannot_be_tested():
     found = fit("f[0] + f[1]*N", {"N": [1, 2, 3]}, [1, 2, 4])
     assert not found.is_tested
