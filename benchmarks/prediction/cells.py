@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -149,9 +150,9 @@ def described(model: TimingModel) -> Report:
 # -- the kernels ------------------------------------------------------------------------------
 
 
-def kernel_tables(part: str) -> dict[str, Table]:
+def kernel_tables(part: str, path: Path = FILE) -> dict[str, Table]:
     """Read the measured times of the kernels in one of the sets."""
-    with FILE.open(encoding="utf-8") as file:
+    with path.open(encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["part"] == part]
     return {name: _table(rows, name) for name in HELD_OUT["kernels"]["names"]}
 
@@ -165,12 +166,12 @@ def _table(rows: list[dict[str, str]], name: str) -> Table:
     return Table(some("0"), some("1"))
 
 
-def kernels(part: str) -> Report:
+def kernels(part: str, path: Path = FILE) -> Report:
     """Fit and predict all kernels of a set by the program and by Extra-P."""
     found: Report = {"kernels": {}}
     ours: list[Report] = []
     theirs: dict[str, list[np.ndarray]] = {}
-    for name, table in kernel_tables(part).items():
+    for name, table in kernel_tables(part, path).items():
         model = fit_timings(table.timings())
         cells = predicted_cells(table, model)
         ours += cells

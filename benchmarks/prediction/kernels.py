@@ -32,6 +32,7 @@ from benchmarks.whole.parts import cut
 Step = Callable[[], object]
 Kernel = Callable[[bsplib.Group, int, int], Step]
 FILE = HERE / "kernels.csv"
+OF_ANOTHER_COMPUTER = HERE / "kernels_epyc.csv"
 _LEAST_S, _MOST_S = 0.02, 0.5
 """Each cell is repeated for so long at least, and no longer than this if it has its repeats."""
 _MOST_TURNS = 3

@@ -10,6 +10,9 @@ more terms need more measurements, and the last prediction has all of them.
 The score is the error times exp(``PENALTY`` times the weight of the terms): a complicated or
 unusual formula has to predict better than a simple one.
 
+A term that grows faster than a size times its logarithm is used only where the growth of the
+times still rises up to the largest size, or is near to it there (:mod:`profiler.models.growth`).
+
 Among formulas that are nearly as good as the best, the one is taken whose predictions beyond
 the measurements are nearest to the median of all of them; if several are, the best of these.
 A formula counts in the median by
@@ -31,6 +34,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.experiments.formula import FormulaError
+from profiler.models.growth import Growth
 from profiler.models.nested import regions
 from profiler.models.terms import Term, library, processes_of
 
@@ -115,8 +119,9 @@ def choose(values: Mapping[str, Vector], times: Vector, processes: str | None = 
             f"formula: {points} different {'point is' if points == 1 else 'points are'} too few to "
             f"choose terms; measure at least {LEAST}, or give a formula"
         )
-    terms = library(values, processes or processes_of(list(values)), levels=True)
-    return _Search(terms, values, times).choice()
+    processes = processes or processes_of(list(values))
+    terms = library(values, processes, levels=True)
+    return _Search(terms, values, times, processes).choice()
 
 
 def parts_of(folds: Sequence[NDArray[np.bool_]]) -> Vector:
@@ -128,11 +133,23 @@ def parts_of(folds: Sequence[NDArray[np.bool_]]) -> Vector:
 class _Search:
     """The search for a formula. Rows are divided by the times: so the value to fit is 1."""
 
-    def __init__(self, terms: Sequence[Term], values: Mapping[str, Vector], times: Vector) -> None:
+    def __init__(
+        self,
+        terms: Sequence[Term],
+        values: Mapping[str, Vector],
+        times: Vector,
+        processes: str | None,
+    ) -> None:
         columns = [np.broadcast_to(term.column(values), times.shape) for term in terms]
         rows = np.stack(columns, axis=1) / times[:, None]
         lengths = np.linalg.norm(rows, axis=0)
-        usable = np.flatnonzero(np.isfinite(lengths) & (lengths > 0)).tolist()
+        sizes = [name for name in values if name != processes and np.ptp(values[name]) > 0]
+        growths = [Growth(values, times, name) for name in sizes]
+        usable = [
+            number
+            for number in np.flatnonzero(np.isfinite(lengths) & (lengths > 0)).tolist()
+            if all(growth.allows(columns[number]) for growth in growths)
+        ]
         self._values = values
         self._terms = [terms[number] for number in usable]
         self._lengths = lengths[usable]

@@ -7,13 +7,13 @@ are chosen as :mod:`profiler.models.nodes.spread` chooses.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from profiler.models.growth import Growth
 from profiler.models.nodes.forms import ZERO, Form
 from profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Reach
 from profiler.models.nodes.settle import more_values
@@ -65,8 +65,6 @@ at most one width beyond four or five runs of real processes: memory and caches 
 there."""
 _MOST_TERMS = 3
 _ENOUGH = 6
-_PROPORTIONAL = 1.3
-"""Greatest power with which a size times its logarithm grows among usual sizes."""
 _NEAR = 0.2
 _FOR_EACH_TERM = 3
 """So many points are needed for each term beyond the first."""
@@ -123,10 +121,8 @@ def supported(
 ) -> dict[str, int]:
     """Return the terms that the growth between the largest runs allows.
 
-    A power that is hardly seen among small runs rules everything in large ones. So a term that
-    grows faster than a size times its logarithm is only used where the measured growth is nearer
-    to it than to a proportional one; and with few runs one that grows slower is not used, since
-    a constant beside a proportional term looks the same.
+    With few runs, a term that grows slower than a size is not used either, since a constant
+    beside a proportional term looks the same.
 
     Args:
         terms: terms with their weights.
@@ -136,36 +132,14 @@ def supported(
     """
     kept = dict(terms)
     for size in (name for name in values if name != PROCESSES):
-        pairs = _largest_pairs(values, size)
-        if not pairs:
+        growth = Growth(values, seconds, size)
+        if growth.power is None:
             continue
-        grown = float(np.median([_exponent(values[size], seconds, *pair) for pair in pairs]))
         for text in terms:
-            own = _exponent(values[size], column(text, values, rounded=True), *pairs[-1])
-            if (own > _PROPORTIONAL and grown < (own + 1) / 2) or (few and 0 < own < 1 - _NEAR):
+            grown = column(text, values, rounded=True)
+            if not growth.allows(grown, few=few) or (few and 0 < growth.of(grown) < 1 - _NEAR):
                 kept.pop(text, None)
     return kept
-
-
-def _largest_pairs(values: Values, size: str) -> list[tuple[int, int]]:
-    """Return the two points with the greatest size, for each choice of the other variables."""
-    others = [values[name].tolist() for name in values if name != size]
-    rests = list(zip(*others, strict=True)) if others else [()] * len(values[size])
-    groups: dict[tuple[float, ...], list[int]] = {}
-    for place in np.argsort(values[size], kind="stable").tolist():
-        groups.setdefault(rests[place], []).append(place)
-    return [
-        (places[-2], places[-1])
-        for places in groups.values()
-        if len(places) > 1 and 0 < values[size][places[-2]] < values[size][places[-1]]
-    ]
-
-
-def _exponent(size: Vector, grown: Vector, before: int, after: int) -> float:
-    """Return the power of a size with which something grows from one point to another."""
-    if grown[before] <= 0 or grown[after] <= 0:
-        return 0.0
-    return math.log(grown[after] / grown[before]) / math.log(size[after] / size[before])
 
 
 def _of_few(values: Values, seconds: Vector) -> Law:
