@@ -15,6 +15,7 @@ from bsplib.experiments.formula import postfix
 from profiler import format as fmt
 from profiler.dot import LayoutError
 from profiler.models.nodes.laws import Law, Where
+from profiler.models.nodes.memory import HUGE, LARGER_ARRAYS, exchanged_in_runs
 from profiler.models.nodes.predicted import MOST_PROCESSES, recorded_run
 from profiler.models.nodes.settle import words
 from profiler.models.nodes.stages import chooses, of_stages
@@ -87,9 +88,11 @@ def describe_model(shown: ShownModel) -> Json:
                     quantity: fmt.visible(each.law(quantity).text)
                     for quantity in ("supersteps", "h", "comp")
                 },
+                "exchanged": exchanged,
             }
-            for each in model.chains
+            for each, exchanged in zip(model.chains, exchanged_in_runs(model), strict=True)
         ],
+        "larger_arrays": {"bytes": HUGE, "text": LARGER_ARRAYS},
         "layouts": _lay_out(model, number),
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -475,6 +476,24 @@ def test_a_power_is_used_only_where_the_largest_runs_show_it(grown, term, is_use
     n = np.array([2.0**15, 2.0**16, 2.0**17, 2.0**18])
     terms = supported(work_terms({"n": n}), {"n": n}, grown(n), few=True)
     assert (term in terms) is is_used
+
+
+def test_a_prediction_says_where_arrays_get_huge_pages_that_they_had_in_no_run(record):
+    model = learnt(record, gather)
+    real = replace(model, meta={**model.meta, "backend": "shm"})
+    machine = Machine("made up", "by hand", g=1e-9, l=1e-6)
+    said = {
+        (name, n): "numpy uses huge pages"
+        in str(predict_nodes(of, 2, {"n": n}, machine, speed="1x"))
+        for name, of in (("real", real), ("simulated", model))
+        for n in (2**19, 2**20)  # of which process 1 sends half, 8 bytes each
+    }
+    assert said == {
+        ("real", 2**19): False,
+        ("real", 2**20): True,
+        ("simulated", 2**19): False,
+        ("simulated", 2**20): False,
+    }
 
 
 def test_a_superstep_that_ends_at_two_places_counts_once_in_the_time(record):

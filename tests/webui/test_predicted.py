@@ -18,6 +18,7 @@ from profiler.callgraph import Node
 from profiler.models.nodes import predict_nodes, scaling, write_model
 from profiler.models.nodes.forms import ZERO, Form
 from profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Reach, Where
+from profiler.models.nodes.memory import LARGER_ARRAYS
 from profiler.models.nodes.model import ChainModel, NodeModel
 from tests.webui.conftest import served_app
 from tests.webui.test_legible import FAINT, PARTS
@@ -307,6 +308,19 @@ def test_a_cost_centre_without_a_law_is_said_not_to_be_counted(tab, show):
             re.compile("^refused: no form gives all of them; it would be settled by")
         )
         expect(tab.locator("#curves figure").first).to_contain_text("Not known")
+
+
+@pytest.mark.browser
+def test_the_page_says_where_arrays_get_huge_pages_that_they_had_in_no_run(tab, show):
+    model = made()
+    real = replace(model, meta={**model.meta, "backend": "shm"})
+    with served_model(webui.ShownModel(real, nprocs=16, values={"n": 2.0**24})) as url:
+        show(tab, url)
+        assert said(tab)[-1] == LARGER_ARRAYS
+    assert str(predict_nodes(real, 16, {"n": 2**24})).endswith(LARGER_ARRAYS)
+    with served_model(webui.ShownModel(model, nprocs=16, values={"n": 2.0**24})) as url:
+        show(tab, url)
+        assert LARGER_ARRAYS not in said(tab)
 
 
 @pytest.mark.browser

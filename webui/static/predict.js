@@ -42,7 +42,8 @@ function communication({ measured, g, l }, pattern, p, h, supersteps) {
   return [(all - empty) * supersteps, empty * supersteps];
 }
 
-/* { comp, comm, sync, total } in seconds, low and high, and why it is not all of it. */
+/* { comp, comm, sync, total } in seconds, low and high, why it is not all of it, and the bytes of
+   the mean h-relation. */
 function chainAt({ laws, pattern }, point, rates, away) {
   const rule = rates.rule === "sum" ? "h_sum" : "h";
   const used = ["comp", rule, "supersteps"].map((quantity) => valueOf(laws[quantity], point, away));
@@ -53,7 +54,9 @@ function chainAt({ laws, pattern }, point, rates, away) {
   const sum = (parts) => parts.reduce((all, part) => all + part, 0);
   const [comp, comm, sync] = price("value");
   const unknown = used.find(({ why }) => why) ?? null;
+  const [h, supersteps] = [valueOf(laws.h, point, away), used[2]];
   return {
+    exchanged: h.why || supersteps.why || !supersteps.value ? 0 : h.value / supersteps.value,
     comp, comm, sync, total: comp + comm + sync, low: sum(price("low")),
     high: unknown ? Infinity : sum(price("high")), refused: unknown,
   };

@@ -111,6 +111,10 @@ function doubts(model) {
         settle ? `; it would be settled by: ${settle}` : ""}.`,
     });
   }
+  const { bytes, text } = model.data.larger_arrays;
+  const isLarger = model.prediction.chains.some(({ exchanged }, chain) =>
+    exchanged >= bytes && model.data.chains[chain].exchanged < bytes);
+  if (isLarger) found.push({ node: null, superstep: null, seconds: 0, text });
   return found;
 }
 

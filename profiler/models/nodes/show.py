@@ -13,6 +13,7 @@ from rich.text import Text
 from bsplib.visible import visible
 from profiler import format as fmt
 from profiler.models.nodes.laws import EXACT, REFUSED, Law, Point, Value
+from profiler.models.nodes.memory import LARGER_ARRAYS, has_larger_arrays
 from profiler.models.nodes.predicted import assumptions
 from profiler.models.nodes.settle import number, words
 from profiler.models.nodes.values import PROCESSES
@@ -159,6 +160,8 @@ def show_prediction(prediction: NodePrediction, found: Scaling, console: Console
         name = fmt.label(prediction.model.nodes[leaf])
         settle = _settled(value.settle)
         console.print(Text(visible(f"Not counted: {name}: {value.why}{settle}.")), soft_wrap=True)
+    if has_larger_arrays(prediction.model, prediction.point):
+        console.print(Text(LARGER_ARRAYS), soft_wrap=True)
 
 
 def _summary(prediction: NodePrediction, found: Scaling) -> Iterator[str]:
