@@ -45,7 +45,7 @@ SIZES = tuple(sorted({*(2**power for power in range(6, 25)), *_STEEP}))
 BETWEEN = (*(3 * 2**power for power in (5, 8, 9, 11, 14, 17)), 5 * 2**19)
 """h in bytes, between knots, to find out how well the curves fit there."""
 LEAST_ROUNDS, MOST_ROUNDS = 4, 25
-_COLD_SIZES = (2**14, 2**16, 2**18, 2**20, 2**22, 2**24)
+_COLD_SIZES = (2**14, 2**16, 2**18, 2**20, 2**22, 2**24, 2**26)
 _SMALL = 2048
 """Bytes of a message that is staged."""
 _BEYOND = 64
@@ -135,13 +135,18 @@ def _rounds(
 
 
 def sizes_that_fit(nprocs: int) -> tuple[int, ...]:
-    """Return all sizes for which there is enough shared memory, but at least up to 1 MiB."""
+    """Return all sizes for which there is enough shared memory."""
+    most = most_bytes(nprocs)
+    return tuple(size for size in sorted({*knots_of(nprocs), *BETWEEN}) if size <= most)
+
+
+def most_bytes(nprocs: int) -> int:
+    """Return how many bytes a process may send at once: what is free allows it, or 1 MiB."""
     try:
         free = shutil.disk_usage("/dev/shm").free
     except OSError:  # no such folder: the system has another kind of shared memory
         free = 0
-    most = max(free // (_SHARE_OF_MEMORY * nprocs), 2**20)
-    return tuple(size for size in sorted({*knots_of(nprocs), *BETWEEN}) if size <= most)
+    return max(free // (_SHARE_OF_MEMORY * nprocs), 2**20)
 
 
 def knots_of(nprocs: int) -> set[int]:
@@ -266,23 +271,24 @@ def recording_s(nprocs: int, backend: BackendName) -> float:
 def cold_curve(nprocs: int, backend: BackendName, warm: Curve) -> Curve:
     """Return what memory costs additionally that a process touches for the first time.
 
-    It is the CPU time of sends, so that other work of the computer does not count.
+    It is the time of sends and not their CPU time, which lacks the time in which the host of a
+    virtual machine provides the memory.
 
     Args:
         nprocs: number of processes.
         backend: starts processes.
         warm: of the exchange, whose time is part of the price already.
     """
-    sizes = [size for size in _COLD_SIZES if size <= warm.nbytes[-1]]
+    sizes = [size for size in _COLD_SIZES if size <= most_bytes(nprocs)]
     seconds = []
     for size in sizes:
         runs = [
             np.max(run(_send_anew, size, nprocs=nprocs, backend=backend), axis=0)
             for _ in range(_COLD_RUNS)
         ]
-        least = np.min(runs, axis=0)
-        used = min(float(least[2:].min()), float(warm.at(size)))
-        seconds.append(max(float(least[:2].mean()) - used, 0.0))
+        usual = typical(runs)
+        used = min(float(usual[2:].min()), float(warm.at(size)))
+        seconds.append(max(float(usual[:2].mean()) - used, 0.0))
     return Curve((0, *sizes), (0.0, *np.maximum.accumulate(seconds).tolist()))
 
 
@@ -306,7 +312,7 @@ def _syncs(bsp: Group) -> float:
 
 
 def _send_anew(bsp: Group, nbytes: int) -> NDArray[np.float64]:
-    """Return the CPU time of the first large sends of a run, of so many bytes."""
+    """Return the seconds of the first large sends of a run, of so many bytes."""
     source = np.ones(nbytes, np.uint8)
     seconds = np.zeros(_COLD_SUPERSTEPS)
     right = (bsp.pid + 1) % bsp.nprocs
@@ -315,9 +321,9 @@ def _send_anew(bsp: Group, nbytes: int) -> NDArray[np.float64]:
         bsp.sync()
         bsp.hpmove()
     for number in range(_COLD_SUPERSTEPS):
-        began = time.thread_time()
+        began = bsp.time()
         bsp.send(right, source)
-        seconds[number] = time.thread_time() - began
+        seconds[number] = bsp.time() - began
         bsp.sync()
         bsp.hpmove()
     return seconds
