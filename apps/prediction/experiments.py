@@ -22,7 +22,7 @@ import numpy as np
 
 import bsplib
 from apps.fourier import common, fft
-from apps.prediction.memory import LINE, Memory, Stream, memory_of
+from apps.prediction.memory import LINE, Memory, Stream
 from apps.prediction.memory import main as measure_memory
 from apps.sorting import sample_sort
 from apps.sorting.keys import block_of
@@ -65,6 +65,10 @@ _COMPLEX = 16
 _VARIETY = 2**17
 """Number of keys of a process before the same keys are used again. With fewer keys, the
 branch predictor of the core would learn their comparisons, and merging would be faster."""
+_AT_ONCE = 8
+"""numpy divides a block of keys until its parts have 2^8 keys or fewer, and sorts these by other
+means, which take less time than 8 further divisions. So the time of a sort is that of the
+log2(N/P) - 8 divisions, and a time for each key."""
 _KEYS = np.dtype(np.int64)
 _KEY = _KEYS.itemsize
 
@@ -164,13 +168,17 @@ class Place:
     machine: str
     repeats: int
 
-    def memory(self, nprocs: int) -> Memory:
-        """Measure the memory, with as many processes as compute at the same time."""
+    def memory(self, nprocs: int) -> list[list[list[float]]]:
+        """Measure the memory, with as many processes as compute at the same time.
+
+        Returns:
+            For each repeat the results of all processes, as :func:`memory_of` takes them.
+        """
         count = 1 if self.backend == "sim" else nprocs
-        runs = range(self.repeats)
-        return memory_of(
-            [bsplib.run(measure_memory, nprocs=count, backend=self.backend) for _ in runs]
-        )
+        return [
+            bsplib.run(measure_memory, nprocs=count, backend=self.backend)
+            for _ in range(self.repeats)
+        ]
 
     def measure(
         self,
@@ -337,8 +345,8 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         name="sort",
         prepare=_prepare_sort,
         computation=(
-            "f[0] + f[1]*P + f[2]*R*(N/P)*log2(N/P) + f[3]*(2-R)*(N/P) "
-            "+ f[4]*S + f[5]*S*log2(P) + M"
+            f"f[0] + f[1]*P + f[2]*R*(N/P)*max(log2(N/P)-{_AT_ONCE}, 0) + f[3]*R*(N/P) "
+            "+ f[4]*(2-R)*(N/P) + f[5]*S + f[6]*S*log2(P) + M"
         ),
         communication="g[0] + g[1]*P + g[2]*S*(P-1)/P + g[3]*N*(P-1)/P**2",
         streams=_streams_of_sort,

@@ -36,6 +36,7 @@ import bsplib
 from apps.command import Program
 from apps.prediction import experiments
 from apps.prediction.experiments import EXPERIMENTS, Experiment, Place, Shape, Taken
+from apps.prediction.memory import memory_of
 from bsplib.backends import table as backends
 from bsplib.experiments.formula import read_formula
 from bsplib.extras import need
@@ -125,16 +126,16 @@ def predict(
         FormulaError: a formula cannot be read, or has more parameters than there are
             small runs.
     """
-    memory = place.memory(max(shape.nprocs for shape in [*small, *large]))
-    virtual = place.backend == "sim"
-    known, asked = (
-        experiment.variables(memory, shapes, virtual=virtual) for shapes in (small, large)
-    )
-    for text in (experiment.computation, experiment.communication):
-        for values in (known, asked):
+    most = max(shape.nprocs for shape in [*small, *large])
+    before = place.memory(most)
+    for values in _variables(experiment, place, before, small, large):
+        for text in (experiment.computation, experiment.communication):
             read_formula(text).columns(values)  # find errors before the runs, which take long
 
     taken = place.measure(experiment, [*small, *large], advance)
+    # Other programs, also those on other virtual machines of the host, share the last cache. So
+    # the memory is measured before and after the runs, whose repeats are as long apart.
+    known, asked = _variables(experiment, place, before + place.memory(most), small, large)
     parts = _fitted(experiment, known, taken[: len(small)])
     comp, comm = (part.interval(asked) for part in parts)
     rows = [
@@ -148,6 +149,17 @@ def predict(
         )
     ]
     return Prediction(experiment, parts[0].fit, parts[1].fit, len(small), tuple(rows))
+
+
+def _variables(
+    experiment: Experiment,
+    place: Place,
+    memory: Sequence[Sequence[Sequence[float]]],
+    *several: Sequence[Shape],
+) -> list[dict[str, list[float]]]:
+    """Return the variables of each of several sequences of runs."""
+    known, virtual = memory_of(memory), place.backend == "sim"
+    return [experiment.variables(known, shapes, virtual=virtual) for shapes in several]
 
 
 def _fitted(

@@ -16,7 +16,9 @@ from apps.prediction.memory import main as measure_memory
 from apps.prediction.prediction import Row, command, predict, reference
 from bsplib.recording.trace import read_trace
 
-STEEP = Memory((2**10, 2**30), (1e-9, 5e-9), apart_s=9e-9)
+RATES = [*np.linspace(1e-9, 5e-9, len(WORKING_SETS)), 9e-9]
+"""What one process measures, in one run."""
+STEEP = memory_of([[RATES]])
 PLACE = Place("sim", "shared-memory", repeats=1)
 
 TRUE = {"f[0]": 1e-4, "f[1]": 3e-5, "f[2]": 5e-10, "f[3]": 2e-9}
@@ -49,7 +51,7 @@ def exact(monkeypatch):
         return [exactly(experiment, shape) for shape in shapes]
 
     monkeypatch.setattr(Place, "measure", measure)
-    monkeypatch.setattr(Place, "memory", lambda self, nprocs: STEEP)
+    monkeypatch.setattr(Place, "memory", lambda self, nprocs: [[RATES]])
     return made
 
 
@@ -89,6 +91,33 @@ def test_where_the_formulas_hold_the_prediction_does(exact):
     assert found.small == len(SMALL)
     assert exact == [*SMALL, Shape(2**21, 16)]
     assert len(told) == len(exact)
+
+
+def test_memory_disturbed_before_the_runs_or_after_them_does_not_count(exact, monkeypatch):
+    disturbed = [[3 * rate for rate in RATES]]
+    for order in ([disturbed], [[RATES]]), ([[RATES]], [disturbed]):
+        runs = iter(order)
+        monkeypatch.setattr(Place, "memory", lambda self, nprocs, runs=runs: next(runs))
+        (row,) = predict(EXPERIMENTS["fft"], PLACE, SMALL, [Shape(2**21, 16)]).rows
+        assert row.predicted.comp_s == pytest.approx(row.measured.comp_s, rel=1e-6)
+        assert next(runs, None) is None
+
+
+@pytest.mark.parametrize("at_once", [0, 4, 7])
+def test_the_sort_is_predicted_however_many_keys_are_sorted_at_once(at_once, exact, monkeypatch):
+    """A sort divides blocks down to 2^at_once keys; sorting these takes a time for each key."""
+
+    def measure(self, experiment, shapes, advance):
+        return [
+            Taken(6e-5 * P + 4e-9 * (N / P) * (math.log2(N / P) - at_once), 1e-5 * P)
+            for N, P, _ in shapes
+        ]
+
+    monkeypatch.setattr(Place, "measure", measure)
+    monkeypatch.setattr(Place, "memory", lambda self, nprocs: [[[1e-9] * len(RATES)]])
+    sort = EXPERIMENTS["sort"]
+    (row,) = predict(sort, PLACE, sort.small(2**17, 2, fine=True), [Shape(2**21, 2)]).rows
+    assert row.predicted.total_s == pytest.approx(row.measured.total_s, rel=1e-3)
 
 
 def test_errors_are_those_of_the_totals_whatever_their_sign():
