@@ -227,9 +227,15 @@ class Machine:
     def slowdown(self, nprocs: int) -> float:
         """Return the time of a computation in one of so many processes, divided by that alone.
 
-        It is 1 where no probe measured it.
+        It is 1 where no probe measured it. Beyond the greatest number of processes that was
+        measured, and that of the cores, it grows with the number of processes for each core.
         """
-        return measuring.slowdown(self.measured, nprocs) if self.measured else 1.0
+        if not self.measured:
+            return 1.0
+        factor = measuring.slowdown(self.measured, nprocs)
+        if self.cores is None:
+            return factor
+        return factor * max(nprocs / max(self.measured[-1].p, self.cores), 1.0)
 
     def price(self, h: int, pattern: str | None = None) -> float:
         """Return the seconds of a superstep without computation: the sum of :meth:`parts`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -77,6 +77,12 @@ def test_times_between_measured_numbers_of_processes_are_interpolated():
     assert parts(Relation(100, 1), nprocs=9) == (70 - 3, 3)  # the nearest
     slowdowns = [PROBED.slowdown(count) for count in (1, 2, 3, 4, 9)]
     assert slowdowns == pytest.approx([1, 1.2, 1.6, 2, 2])
+
+
+@pytest.mark.parametrize(("cores", "slowdowns"), [(2, (2, 4, 8)), (4, (2, 4, 8)), (8, (2, 2, 4))])
+def test_more_processes_than_were_measured_share_the_cores(cores, slowdowns):
+    machine = replace(PROBED, cores=cores)
+    assert [machine.slowdown(count) for count in (4, 8, 16)] == pytest.approx(slowdowns)
 
 
 def test_all_calls_of_an_all_to_all_are_in_its_time():
