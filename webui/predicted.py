@@ -21,7 +21,7 @@ from profiler.models.nodes.settle import words
 from profiler.models.nodes.stages import chooses, of_stages
 from profiler.models.nodes.terms import in_stages
 from profiler.models.nodes.values import PROCESSES
-from profiler.models.prices import recorded_machine
+from profiler.models.prices import recorded_machine, slowdowns_here
 from profiler.rates import NO_SOURCE, Rates, rates_on
 from webui.layout import Link, box_width, layouts
 from webui.machines import describe_machine, describe_machines
@@ -61,7 +61,11 @@ def describe_model(shown: ShownModel) -> Json:
     machines = describe_machines(run)
     if shown.machine is not None:
         given = describe_machine(GIVEN, shown.machine, run)
-        machines = [{**given, "measured": _curves(shown.machine)}, *machines]
+        slowdowns = slowdowns_here(run, shown.machine)
+        if slowdowns:
+            given["ratio"] = 1.0
+        measured = {"measured": _curves(shown.machine), "slowdowns": slowdowns}
+        machines = [{**given, **measured}, *machines]
     number = {name: position for position, name in enumerate(model.nodes)}
     return {
         "program": fmt.visible(model.program),

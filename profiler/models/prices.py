@@ -42,6 +42,21 @@ class Prices:
     """The pattern whose g and L are used for BSPWB, MPM and OBSP* (one of ``PATTERNS``, or
     ``RECOGNISE``); or ``VIRTUAL``; if None, the Machine's own g and l are used. BSP has one g
     and l, except with ``VIRTUAL``, and on a Machine that a probe has measured."""
+    slowdowns: tuple[tuple[int, float], ...] = ()
+    """Numbers of processes, ascending, and how much longer a computation takes with so many: only
+    for predictions of runs that nobody made, and where ``ratio`` does not contain it."""
+
+    def ratio_at(self, nprocs: int) -> float:
+        """Return the ratio of a computation that so many processes do.
+
+        Between two numbers of ``slowdowns`` it is interpolated. More processes than the last
+        number share the cores, so that it grows in proportion to them.
+        """
+        if not self.slowdowns:
+            return self.ratio
+        counts, factors = zip(*self.slowdowns, strict=True)
+        slower = float(np.interp(nprocs, counts, factors))
+        return self.ratio * slower * max(nprocs / int(counts[-1]), 1.0)
 
     def relation(self, timeline: Timeline) -> NDArray[np.float64]:
         """Return the h of each record by the Machine's rule: in @ out in Roda et al. 1999, eq. 6.
@@ -201,6 +216,25 @@ def _ratio_here(run: Run, recorded: Machine | None, machine: Machine | None) -> 
         return ratio_of_host(machine, run)
     scaled = recorded is None or recorded.speed is not None or recorded.measured
     return None if scaled or not machine.host else machine.slowdown(run.nprocs)
+
+
+def slowdowns_here(run: Run, machine: Machine | None) -> tuple[tuple[int, float], ...]:
+    """Return the ``slowdowns`` of :class:`Prices` for runs like a given one, by other processes.
+
+    Returns:
+        Nothing, unless the Machine is that of the host which recorded the run, as for
+        :func:`_ratio_here`. In real time only processes that share cores take longer there.
+    """
+    if machine is None or machine.cores is None:
+        return ()
+    if _ratio_here(run, recorded_machine(run), machine) is None:
+        return ()
+    if is_of(machine, run):
+        return ((machine.cores, 1.0),)
+    found = [(entry.p, entry.slowdown) for entry in machine.measured]
+    if found and found[-1][0] < machine.cores:
+        found.append((machine.cores, found[-1][1]))
+    return tuple(found)
 
 
 def _is_virtual(run: Run) -> bool:

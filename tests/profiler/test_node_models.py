@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 from dataclasses import replace
 
 import numpy as np
@@ -326,7 +327,10 @@ def test_one_number_of_processes_says_nothing_of_others(record):
 
 
 @pytest.mark.lengthy
-def test_data_give_a_form_with_a_band_that_holds_the_truth(record):
+@pytest.mark.parametrize("processes", [PROCESSES, (1, *PROCESSES)])
+def test_data_give_a_form_with_a_band_that_holds_the_truth(record, processes):
+    """One process alone sends nothing, which does not hide what several send."""
+
     def main(bsp, n, seed):
         own = np.random.default_rng([seed, bsp.pid]).integers(0, bsp.nprocs, n // bsp.nprocs)
         for other, count in enumerate(np.bincount(own, minlength=bsp.nprocs)):
@@ -335,7 +339,7 @@ def test_data_give_a_form_with_a_band_that_holds_the_truth(record):
         bsp.sync()
 
     sizes, seeds = (4096, 16384, 65536), (1, 2, 3)
-    runs = [record(main, n, p, s, seed=(s,)) for n in sizes for p in PROCESSES for s in seeds]
+    runs = [record(main, n, p, s, seed=(s,)) for n in sizes for p in processes for s in seeds]
     model = fit_nodes(runs)
     (each,) = [each for each in model.chains if model.nodes[each.chain[-1]].sync == "sync"]
     law = each.law("h")
@@ -347,6 +351,20 @@ def test_data_give_a_form_with_a_band_that_holds_the_truth(record):
     truth = there.values([other], "h", point).value
     assert value.low < truth < value.high
     assert value.value == pytest.approx(truth, rel=0.05)
+    if 1 in processes:
+        assert model.values([each], "h", {"n": 262144.0, "p": 1.0}).value == 0
+
+
+def test_zeros_among_the_runs_of_several_processes_are_not_explained(record):
+    def main(bsp, n, seed):
+        if not bsp.pid and seed % 2 and n > 64:
+            bsp.send(1, np.zeros(n + seed))
+        bsp.sync()
+
+    runs = [record(main, n, p, s, seed=(s,)) for n in SIZES for p in (2, 4) for s in (1, 2, 3)]
+    model = fit_nodes(runs)
+    (each,) = [each for each in model.chains if model.nodes[each.chain[-1]].sync == "sync"]
+    assert each.law("h").kind == "refused"
 
 
 def shares_of(deviation, points, seeds=3):
@@ -476,6 +494,34 @@ def test_a_power_is_used_only_where_the_largest_runs_show_it(grown, term, is_use
     n = np.array([2.0**15, 2.0**16, 2.0**17, 2.0**18])
     terms = supported(work_terms({"n": n}), {"n": n}, grown(n), few=True)
     assert (term in terms) is is_used
+
+
+@pytest.mark.parametrize(
+    ("backend", "slower"),
+    [("shm", {1: 1, 2: 1, 3: 1.5, 6: 3}), ("sim", {1: 1, 2: 1.2, 3: 1.7, 6: 3.3})],
+)
+def test_on_the_host_of_the_runs_processes_beyond_its_cores_share_them(record, backend, slower):
+    """No speed has to be given; one that is given counts alone."""
+    model = learnt(record, gather)
+    recorded = {**model.meta["machine"], "speed": None}
+    model = replace(model, meta={"machine": recorded, "backend": backend, "host": "h"})
+    entries = tuple(Measured(p, empty=0.0, slowdown=s) for p, s in ((1, 1.0), (2, 1.2), (4, 2.2)))
+    machine = Machine("h", "by hand", g=0.0, l=0.0, measured=entries, host="h", cores=2)
+    for p, factor in slower.items():
+        alone, there = (
+            predict_nodes(model, p, {"n": 4096}, machine, speed=speed) for speed in ("1x", None)
+        )
+        assert there.total.comp_s == pytest.approx(factor * alone.total.comp_s)
+        said = f"computation takes {factor:.3g} times as long as recorded" in str(there)
+        assert said == (factor != 1)
+
+
+def test_a_model_keeps_the_host_that_all_its_runs_have(record):
+    here, there = record(gather, 64, 2), record(gather, 128, 2)
+    assert fit_nodes([here, there]).meta["host"] == platform.node()
+    run, *at = there
+    elsewhere = replace(run, meta={**run.meta, "host": "elsewhere"})
+    assert fit_nodes([here, (elsewhere, *at)]).meta["host"] is None
 
 
 def test_a_prediction_says_where_arrays_get_huge_pages_that_they_had_in_no_run(record):

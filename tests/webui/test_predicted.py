@@ -115,6 +115,18 @@ def made(**laws):
     )
 
 
+ALONE_NOTHING = replace(
+    fitted((8.0, "n*(p - 1)/p**2"), (4.3, "sqrt(n)")),
+    pieces=(
+        Piece(
+            (Form((8.0, 4.3), ("n*(p - 1)/p**2", "sqrt(n)"), rounded=True),),
+            (Where("p", 1.0, 2.0, above=True),),
+        ),
+        Piece((ZERO,), (Where("p", 1.0, 2.0, above=False),)),
+    ),
+)
+
+
 def broadcasting():
     """Return a model whose second cost centre chooses its stages by the Machine."""
     stages = Law(
@@ -178,15 +190,34 @@ PREDICTED = """async ([data, rates, points]) => {
         made(comp=Law(EXACT, (Piece((ZERO,)),))),
         broadcasting(),
         made(supersteps=exact((1, "1"), inside="a larger run may have more")),
+        made(h=ALONE_NOTHING, h_sum=ALONE_NOTHING),
     ],
-    ids=["pieces", "refused", "more terms", "not calibrated", "zero", "stages", "inside"],
+    ids=["pieces", "refused", "more terms", "not calibrated", "zero", "stages", "inside", "alone"],
 )
 def test_the_page_predicts_what_python_predicts(tab, url, model, machine, show):
     show(tab, url)
+    check_page_predicts(tab, model, machine)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("backend", ["shm", "sim"])
+def test_the_page_predicts_processes_that_slow_each_other_down(tab, url, backend, show):
+    """On the host of the runs, up to its 5 cores and beyond."""
+    show(tab, url)
+    recorded = {**made().meta["machine"], "speed": None, "name": "recorded"}
+    model = replace(made(), meta={"machine": recorded, "backend": backend, "host": "h"})
+    entries = [replace(entry, slowdown=1 + entry.p / 10) for entry in PROBED.measured]
+    machine = replace(PROBED, measured=tuple(entries), host="h", cores=5, speed=None)
+    found = describe_model(webui.ShownModel(model, machine))["machines"][0]
+    assert len(found["slowdowns"]) == (1 if backend == "shm" else len(entries))
+    check_page_predicts(tab, model, machine)
+
+
+def check_page_predicts(tab, model, machine):
     prices = predict_nodes(model, 1, {"n": 4096}, machine).prices
     data = describe_model(webui.ShownModel(model, machine))
     rates = {"g": machine.g, "l": machine.l, "ratio": prices.ratio, "rule": machine.h}
-    rates["measured"] = data["machines"][0]["measured"]
+    rates |= {name: data["machines"][0][name] for name in ("measured", "slowdowns")}
     found = tab.evaluate(PREDICTED, [data, rates, POINTS])
     places = list(model.nodes)
     for (n, p), (total, low, high, refused, roll_off, cause, speedup) in zip(

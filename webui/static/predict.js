@@ -42,6 +42,18 @@ function communication({ measured, g, l }, pattern, p, h, supersteps) {
   return [(all - empty) * supersteps, empty * supersteps];
 }
 
+/* How much longer a computation takes that p processes do; as ratio_at of
+   profiler.models.prices.Prices. */
+function slowed(slowdowns, p) {
+  if (!slowdowns?.length) return 1;
+  const [last, most] = slowdowns.at(-1);
+  if (p >= last) return most * (p / last);
+  const above = slowdowns.findIndex(([count]) => count > p);
+  if (above === 0) return slowdowns[0][1];
+  const [[one, from], [two, to]] = slowdowns.slice(above - 1, above + 1);
+  return from + (to - from) * (p - one) / (two - one);
+}
+
 /* { comp, comm, sync, total } in seconds, low and high, why it is not all of it, and the bytes of
    the mean h-relation. */
 function chainAt({ laws, pattern }, point, rates, away) {
@@ -49,7 +61,8 @@ function chainAt({ laws, pattern }, point, rates, away) {
   const used = ["comp", rule, "supersteps"].map((quantity) => valueOf(laws[quantity], point, away));
   const price = (end) => {
     const [comp, h, supersteps] = used.map((value) => (value.why ? 0 : value[end]));
-    return [comp * rates.ratio, ...communication(rates, pattern, point.p, h, supersteps)];
+    const computed = comp * rates.ratio * slowed(rates.slowdowns, point.p);
+    return [computed, ...communication(rates, pattern, point.p, h, supersteps)];
   };
   const sum = (parts) => parts.reduce((all, part) => all + part, 0);
   const [comp, comm, sync] = price("value");

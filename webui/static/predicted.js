@@ -33,11 +33,15 @@ const HELP = "Each box is a function or a line that ends supersteps, with the ti
   + "By default it shows the time that is lost on the way from the reference's number of "
   + "processes to p: what the darkest box does is the first to hurt.";
 
-/* The rates of the state; with what a probe measured unless g or l is set. */
+/* The rates of the state; with what a probe measured of communication unless g or l is set, and of
+   processes that slow each other down unless the speed is. */
 function ratesAt(run) {
   const isSet = state.g !== null || state.l !== null;
+  const { measured, slowdowns } = chosenMachine(run, state.machine);
   return {
-    ...ratesOf(run, state), measured: isSet ? [] : chosenMachine(run, state.machine).measured ?? [],
+    ...ratesOf(run, state),
+    measured: isSet ? [] : measured ?? [],
+    slowdowns: state.speed === null ? slowdowns ?? [] : [],
   };
 }
 

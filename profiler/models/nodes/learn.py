@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from profiler.models.nodes.exact import Search
 from profiler.models.nodes.forms import Form
-from profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece
+from profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Where
 from profiler.models.nodes.observed import Chain, Observation, Quantities
 from profiler.models.nodes.regimes import divide, quantities
 from profiler.models.nodes.settle import at_a_bound, between_forms, more_values
@@ -188,14 +189,31 @@ class Learner:
         spread = fit_shares(inside, *rows, divided, self._terms, added)
         if spread is None:
             spread = fit_spread(inside, *rows, self._terms, added)
-        if spread is not None and spread.score <= _MOST_OFF and used.all():
-            why = "" if depends else _NO_SEEDS
-            return Law(FITTED, (Piece((spread.form,)),), spread.reach, why)
+        if spread is not None and spread.score <= _MOST_OFF:
+            pieces = _beside_zeros(Piece((spread.form,)), used, self._varied)
+            if pieces:
+                why = "" if depends else _NO_SEEDS
+                return Law(FITTED, pieces, spread.reach, why)
         settle = more_values(self._points.values, means)
-        why = _NO_FORM
+        why = _NO_FORM if shares.seeds > 1 else f"{_NO_FORM}; {_OTHER_SEEDS}"
         if depends:
             why = "it depends on the data in a way that the forms do not follow"
         return Law(REFUSED, (), why=why, settle=settle)
+
+
+def _beside_zeros(piece: Piece, used: NDArray[np.bool_], values: Values) -> tuple[Piece, ...]:
+    """Return the pieces of a law that was fitted to the runs in which something is not zero.
+
+    A process alone sends nothing to others: so zeros are a piece of their own where all runs of one
+    process have them, and no other runs. Other zeros are not understood: then there is no piece.
+    """
+    if used.all():
+        return (piece,)
+    if not np.array_equal(used, values.get(PROCESSES, np.ones(len(used))) > 1):
+        return ()
+    bounds = (Where(PROCESSES, 1.0, 2.0, above=above) for above in (True, False))
+    several, alone = ((bound,) for bound in bounds)
+    return replace(piece, where=several), Piece((Form((), (), rounded=True),), alone)
 
 
 def _is_doubtful(forms: Sequence[Form]) -> bool:
@@ -211,6 +229,7 @@ def _is_simpler(pieces: Sequence[Piece], forms: Sequence[Form]) -> bool:
 
 
 _NO_FORM = "no form that the runs could test gives all of them"
+_OTHER_SEEDS = "if they depend on the data, runs with other seeds would tell it"
 _NO_SEEDS = "fitted, not exact: runs with other seeds would tell whether it depends on the data"
 
 

@@ -56,7 +56,7 @@ class NodeModel:
     """Where the values of a variable come from, as in ``--size``."""
     runs: int = 0
     meta: Mapping[str, Any] = field(default_factory=dict)
-    """Of the first run: machine, backend, virtual_time."""
+    """Of the first run: machine, backend, virtual_time; and the host, if all runs have the same."""
     notes: tuple[str, ...] = ()
     """What a user should know, a sentence each."""
 
@@ -213,9 +213,16 @@ def fit_nodes(
         {name: tuple(column.tolist()) for name, column in points.values.items()},
         origins or {},
         len(runs),
-        {key: runs[0][0].meta.get(key) for key in ("machine", "backend", "virtual_time")},
+        _meta([run for run, *_ in runs]),
         tuple(_notes(points, learner)),
     )
+
+
+def _meta(runs: Sequence[Run]) -> dict[str, Any]:
+    """Return what a model keeps of how its runs were made."""
+    meta = {key: runs[0].meta.get(key) for key in ("machine", "backend", "virtual_time")}
+    hosts = {run.meta.get("host") for run in runs}
+    return meta | {"host": hosts.pop() if len(hosts) == 1 else None}
 
 
 def _shares(chain: Chain, quantity: str, booked: bool) -> list[Callable[[Observation], float]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from profiler.models.nodes.laws import FITTED, Point, Value
 from profiler.models.nodes.observed import Chain
 from profiler.models.nodes.stages import on_machine, shift_of
 from profiler.models.nodes.values import PROCESSES
-from profiler.models.prices import Prices, choose_prices, recorded_machine
+from profiler.models.prices import Prices, choose_prices, recorded_machine, slowdowns_here
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -151,12 +151,14 @@ def predict_nodes(
     point = point_of(model, nprocs, values or {})
     run = recorded_run(model)
     prices = choose_prices(run, machine, speed=speed, latency_s=latency_s)
+    if speed is None and (slowdowns := slowdowns_here(run, machine)):
+        prices = replace(prices, ratio=1.0, slowdowns=slowdowns)
     shift = shift_of(recorded_machine(run), prices.machine)
     return _predict(on_machine(model, shift), point, prices)
 
 
 def recorded_run(model: NodeModel) -> Run:
-    """Return a run without records that names the Machine of the runs of a model."""
+    """Return a run without records that names the Machine and the host of the runs of a model."""
     meta = {key: value for key, value in model.meta.items() if value is not None}
     return Run(1, (root_group(1),), (), np.empty(0, RECORD), np.empty(0, TRAFFIC), meta=meta)
 
@@ -221,7 +223,7 @@ class _Price(NamedTuple):
         the pattern of the chain, from memory in use, with as few calls as the pattern needs.
         """
         machine = self.prices.machine
-        computed = comp_s * self.prices.ratio
+        computed = comp_s * self.prices.ratio_at(self.nprocs)
         if not machine.measured:
             g, latency = machine.costs()
             return computed, h * g, supersteps * latency

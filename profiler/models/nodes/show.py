@@ -170,8 +170,9 @@ def _summary(prediction: NodePrediction, found: Scaling) -> Iterator[str]:
     yield f"{prediction.model.program} at {at}, on {machine.label}"
     if given := assumptions(prediction):
         yield f"assumed: {', '.join(given)}"
-    if prediction.prices.ratio != 1:
-        yield f"assumed: computation takes {prediction.prices.ratio:.3g} times as long as recorded"
+    ratio = prediction.prices.ratio_at(int(prediction.point[PROCESSES]))
+    if ratio != 1:
+        yield f"assumed: computation takes {ratio:.3g} times as long as recorded"
     if not (machine.measured or machine.g or machine.l):
         yield "assumed: communication takes no time on this Machine; --machine names another one"
     total = prediction.total
