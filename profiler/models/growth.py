@@ -53,7 +53,7 @@ class Growth:
         """Return the power with which a term grows between the two largest values."""
         return self._powers(term, self._rows[-1][-2:])[0] if self._rows else 0.0
 
-    def allows(self, term: Vector, *, few: bool = False) -> bool:
+    def allows(self, term: Vector, *, by_rise: bool = True) -> bool:
         """Whether a term may be used, by its values at the measurements.
 
         One that grows faster than a size times its logarithm may be used where the growth still
@@ -61,10 +61,10 @@ class Growth:
 
         Args:
             term: its values, one element for each measurement.
-            few: there are so few measurements that a rise says nothing: beside a constant, what
-                is proportional rises, too.
+            by_rise: whether a rise is enough. Where measurements have a constant part, it is not:
+                beside a constant, the growth of what is proportional rises, too.
         """
-        if self.power is None or (self.rises and not few):
+        if self.power is None or (self.rises and by_rise):
             return True
         own = self.of(term)
         return own <= _PROPORTIONAL or self.power >= (own + 1) / 2

@@ -56,7 +56,7 @@ def test_a_power_that_is_hardly_seen_yet_rises():
     assert growth.power < 1.3
     assert growth.rises
     assert growth.allows(SIZES**2)
-    assert not growth.allows(SIZES**2, few=True)
+    assert not growth.allows(SIZES**2, by_rise=False)
 
 
 @pytest.mark.parametrize("processes", [None, "p"])

@@ -31,7 +31,7 @@ from profiler.models.nodes.laws import Where
 from profiler.models.nodes.settle import at_a_bound, words
 from profiler.models.nodes.spread import Shares, added_terms, fit_shares
 from profiler.models.nodes.terms import node_terms
-from profiler.models.nodes.work import supported, work_terms
+from profiler.models.nodes.work import fit_work, supported, work_terms
 from tests.made_runs import RunMaker, frame
 
 SIZES, PROCESSES = (64, 256, 1024), (2, 4, 8, 16)
@@ -494,6 +494,17 @@ def test_a_power_is_used_only_where_the_largest_runs_show_it(grown, term, is_use
     n = np.array([2.0**15, 2.0**16, 2.0**17, 2.0**18])
     terms = supported(work_terms({"n": n}), {"n": n}, grown(n), few=True)
     assert (term in terms) is is_used
+
+
+def test_a_jump_of_the_times_of_many_runs_is_not_continued_as_a_power():
+    """The largest parts outgrow a cache, which costs a third more."""
+    places = [(n, p) for n in 20000.0 * 2 ** np.arange(5) for p in (1.0, 2.0, 4.0)]
+    n, p = np.array(places).T
+    seconds = (1e-3 + 4.5e-8 * n / p) * np.where(n / p > 150000, 1.35, 1)
+    values = {"n": n, "p": p}
+    law = fit_work(values, seconds, values)
+    expected = 1.35 * (1e-3 + 4.5e-8 * 2e6)
+    assert law.at({"n": 4e6, "p": 2.0}).value == pytest.approx(expected, rel=0.1)
 
 
 @pytest.mark.parametrize(

@@ -121,8 +121,9 @@ def supported(
 ) -> dict[str, int]:
     """Return the terms that the growth between the largest runs allows.
 
-    With few runs, a term that grows slower than a size is not used either, since a constant
-    beside a proportional term looks the same.
+    Computation has a constant part in every superstep, so that a rise of the growth says nothing
+    of powers. With few runs, a term that grows slower than a size is not used either, since a
+    constant beside a proportional term looks the same.
 
     Args:
         terms: terms with their weights.
@@ -137,7 +138,8 @@ def supported(
             continue
         for text in terms:
             grown = column(text, values, rounded=True)
-            if not growth.allows(grown, few=few) or (few and 0 < growth.of(grown) < 1 - _NEAR):
+            is_slow = 0 < growth.of(grown) < 1 - _NEAR
+            if not growth.allows(grown, by_rise=False) or (few and is_slow):
                 kept.pop(text, None)
     return kept
 
