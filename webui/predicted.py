@@ -64,7 +64,11 @@ def describe_model(shown: ShownModel) -> Json:
         slowdowns = slowdowns_here(run, shown.machine)
         if slowdowns:
             given["ratio"] = 1.0
-        measured = {"measured": _curves(shown.machine), "slowdowns": slowdowns}
+        measured = {
+            "measured": _curves(shown.machine),
+            "slowdowns": slowdowns,
+            "cores": shown.machine.cores,
+        }
         machines = [{**given, **measured}, *machines]
     number = {name: position for position, name in enumerate(model.nodes)}
     return {

@@ -525,6 +525,7 @@ def test_on_the_host_of_the_runs_processes_beyond_its_cores_share_them(record, b
         assert there.total.comp_s == pytest.approx(factor * alone.total.comp_s)
         said = f"computation takes {factor:.3g} times as long as recorded" in str(there)
         assert said == (factor != 1)
+        assert (f"assumed: {p} processes share 2 cores: " in str(there)) == (p > 2)
 
 
 def test_a_model_keeps_the_host_that_all_its_runs_have(record):

@@ -342,6 +342,21 @@ def test_a_cost_centre_without_a_law_is_said_not_to_be_counted(tab, show):
 
 
 @pytest.mark.browser
+def test_the_page_says_that_processes_share_the_cores_of_the_host_of_the_runs(tab, show):
+    model = replace(made(), meta={**made().meta, "backend": "shm", "host": "h"})
+    there = replace(THERE, host="h", cores=16)
+    for count, is_said in ((16, False), (64, True)):
+        with served_model(webui.ShownModel(model, there, count)) as url:
+            show(tab, url)
+            sentence = "64 processes share 16 cores: computation takes 4 times as long as recorded."
+            assert (sentence in said(tab)) == is_said
+            assert (
+                f"assumed: {sentence[:-1]}"
+                in str(predict_nodes(model, count, machine=there, values={"n": 65536}))
+            ) == is_said
+
+
+@pytest.mark.browser
 def test_the_page_says_where_arrays_get_huge_pages_that_they_had_in_no_run(tab, show):
     model = made()
     real = replace(model, meta={**model.meta, "backend": "shm"})

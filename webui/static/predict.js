@@ -44,7 +44,7 @@ function communication({ measured, g, l }, pattern, p, h, supersteps) {
 
 /* How much longer a computation takes that p processes do; as ratio_at of
    profiler.models.prices.Prices. */
-function slowed(slowdowns, p) {
+export function slowed(slowdowns, p) {
   if (!slowdowns?.length) return 1;
   const [last, most] = slowdowns.at(-1);
   if (p >= last) return most * (p / last);

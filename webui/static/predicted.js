@@ -12,6 +12,7 @@ import { createLegend } from "./legend.js";
 import { create as createMachine } from "./machine.js";
 import { pageButtons } from "./page-buttons.js";
 import { POINT, allowed, largest, pointText, valueText } from "./points.js";
+import { slowed } from "./predict.js";
 import { createPredictedDetail, texts } from "./predicted-detail.js";
 import { MEASURES, createPredicted, hurtsFirst } from "./predicted-model.js";
 import { chosenMachine, ratesOf } from "./rates.js";
@@ -37,11 +38,12 @@ const HELP = "Each box is a function or a line that ends supersteps, with the ti
    processes that slow each other down unless the speed is. */
 function ratesAt(run) {
   const isSet = state.g !== null || state.l !== null;
-  const { measured, slowdowns } = chosenMachine(run, state.machine);
+  const { measured, slowdowns, cores } = chosenMachine(run, state.machine);
   return {
     ...ratesOf(run, state),
     measured: isSet ? [] : measured ?? [],
     slowdowns: state.speed === null ? slowdowns ?? [] : [],
+    cores,
   };
 }
 
@@ -95,6 +97,17 @@ function rollOffSentence(model) {
       ? `More processes help up to p = ${valueText(predictions.at(-1).point.p)}, the most that was tried.`
       : `More than ${valueText(rollOff)} processes no longer help${because}.`,
   };
+}
+
+/* That processes share cores, where more of them are predicted than the Machine has. */
+function sharing({ rates, prediction }) {
+  const { p } = prediction.point;
+  if (!rates.slowdowns.length || p <= rates.cores) return [];
+  return [{
+    node: null, superstep: null, seconds: 0,
+    text: `${valueText(p)} processes share ${rates.cores} cores: computation takes ${
+      Number(slowed(rates.slowdowns, p).toPrecision(3))} times as long as recorded.`,
+  }];
 }
 
 /* What is extrapolated, and what is not counted. */
@@ -183,7 +196,7 @@ async function start() {
     const point = pointOf(data, state.point);
     model.place(point, reference, ratesAt(model.run));
     model.priced.verdict.sentences = [timeSentence(model), hurtSentence(model),
-      rollOffSentence(model), ...doubts(model)].filter(Boolean);
+      rollOffSentence(model), ...sharing(model), ...doubts(model)].filter(Boolean);
     sliders.show({ point, reference }, state.reference === null);
     curves.show(model);
   }

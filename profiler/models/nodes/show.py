@@ -170,9 +170,12 @@ def _summary(prediction: NodePrediction, found: Scaling) -> Iterator[str]:
     yield f"{prediction.model.program} at {at}, on {machine.label}"
     if given := assumptions(prediction):
         yield f"assumed: {', '.join(given)}"
-    ratio = prediction.prices.ratio_at(int(prediction.point[PROCESSES]))
+    count = int(prediction.point[PROCESSES])
+    ratio = prediction.prices.ratio_at(count)
     if ratio != 1:
-        yield f"assumed: computation takes {ratio:.3g} times as long as recorded"
+        shares = prediction.prices.slowdowns and count > (machine.cores or count)
+        why = f"{count} processes share {machine.cores} cores: " if shares else ""
+        yield f"assumed: {why}computation takes {ratio:.3g} times as long as recorded"
     if not (machine.measured or machine.g or machine.l):
         yield "assumed: communication takes no time on this Machine; --machine names another one"
     total = prediction.total
