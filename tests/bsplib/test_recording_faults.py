@@ -484,6 +484,15 @@ def await_unlocked(folder):
     raise AssertionError("the folder stays locked")
 
 
+@pytest.fixture
+def _hangup_not_ignored():
+    """What nohup starts has SIGHUP ignored, and then bsplib leaves it so."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("_hangup_not_ignored")
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGHUP"])
 def test_the_records_of_a_killed_program_make_a_trace(endless, backend, tmp_path, name):
     program = endless(backend)
@@ -525,6 +534,7 @@ def test_a_process_that_is_ended_by_a_signal_prints_no_notice(run, tmp_path, cap
     assert left(tmp_path) == [TRACE]
 
 
+@pytest.mark.usefixtures("_hangup_not_ignored")
 def test_a_signal_that_the_program_handles_itself_stays_its_own(execute, backend, tmp_path):
     done = execute(
         f"""

@@ -508,14 +508,14 @@ def test_a_jump_of_the_times_of_many_runs_is_not_continued_as_a_power():
 
 
 @pytest.mark.parametrize(
-    ("backend", "slower"),
+    ("recorded_on", "slower"),
     [("shm", {1: 1, 2: 1, 3: 1.5, 6: 3}), ("sim", {1: 1, 2: 1.2, 3: 1.7, 6: 3.3})],
 )
-def test_on_the_host_of_the_runs_processes_beyond_its_cores_share_them(record, backend, slower):
+def test_on_the_host_of_the_runs_processes_beyond_its_cores_share_them(record, recorded_on, slower):
     """No speed has to be given; one that is given counts alone."""
     model = learnt(record, gather)
     recorded = {**model.meta["machine"], "speed": None}
-    model = replace(model, meta={"machine": recorded, "backend": backend, "host": "h"})
+    model = replace(model, meta={"machine": recorded, "backend": recorded_on, "host": "h"})
     entries = tuple(Measured(p, empty=0.0, slowdown=s) for p, s in ((1, 1.0), (2, 1.2), (4, 2.2)))
     machine = Machine("h", "by hand", g=0.0, l=0.0, measured=entries, host="h", cores=2)
     for p, factor in slower.items():

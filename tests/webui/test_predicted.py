@@ -200,16 +200,16 @@ def test_the_page_predicts_what_python_predicts(tab, url, model, machine, show):
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("backend", ["shm", "sim"])
-def test_the_page_predicts_processes_that_slow_each_other_down(tab, url, backend, show):
+@pytest.mark.parametrize("recorded_on", ["shm", "sim"])
+def test_the_page_predicts_processes_that_slow_each_other_down(tab, url, recorded_on, show):
     """On the host of the runs, up to its 5 cores and beyond."""
     show(tab, url)
     recorded = {**made().meta["machine"], "speed": None, "name": "recorded"}
-    model = replace(made(), meta={"machine": recorded, "backend": backend, "host": "h"})
+    model = replace(made(), meta={"machine": recorded, "backend": recorded_on, "host": "h"})
     entries = [replace(entry, slowdown=1 + entry.p / 10) for entry in PROBED.measured]
     machine = replace(PROBED, measured=tuple(entries), host="h", cores=5, speed=None)
     found = describe_model(webui.ShownModel(model, machine))["machines"][0]
-    assert len(found["slowdowns"]) == (1 if backend == "shm" else len(entries))
+    assert len(found["slowdowns"]) == (1 if recorded_on == "shm" else len(entries))
     check_page_predicts(tab, model, machine)
 
 
