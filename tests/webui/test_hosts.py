@@ -44,6 +44,10 @@ def test_the_pie_the_ledger_and_the_head_name_the_host(tab, url, show):
     expect(tab.locator("header").first).to_contain_text("driver")
 
 
+DRAWN = ".timeline canvas.heat[aria-busy=false]"
+"""The timeline when its data have come: before, keys move no cursor."""
+
+
 @pytest.mark.browser
 def test_the_matrix_and_the_timeline_name_the_host(tab, url, show):
     show(tab, url, "view=traffic")
@@ -53,8 +57,7 @@ def test_the_matrix_and_the_timeline_name_the_host(tab, url, show):
         tab.keyboard.press(key)
     expect(tab.locator(".beside .readout")).to_contain_text("From process 1 (a) to process 2 (<b>)")
     show(tab, url, "view=timeline")
-    canvas = tab.locator(".timeline canvas.heat")
-    canvas.focus()
+    tab.locator(DRAWN).focus()
     tab.keyboard.press("ArrowRight")
     expect(tab.locator(".timeline .readout")).to_contain_text("process 0 (a)")
 
@@ -74,7 +77,7 @@ TEXTS = """() => {
 def test_the_axis_of_the_timeline_names_the_hosts_beside_the_processes(tab, url, show, page, named):
     show(tab, url, f"{page}view=timeline")
     tab.evaluate(TEXTS)
-    tab.locator(".timeline canvas.heat").focus()
+    tab.locator(DRAWN).focus()
     tab.keyboard.press("ArrowRight")  # it draws anew
     tab.wait_for_function("window.texts.includes('0') && window.texts.includes('3')")
     assert named == {"a", "<b>"}.intersection(tab.evaluate("window.texts"))
