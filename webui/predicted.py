@@ -61,15 +61,12 @@ def describe_model(shown: ShownModel) -> Json:
     machines = describe_machines(run)
     if shown.machine is not None:
         given = describe_machine(GIVEN, shown.machine, run)
-        slowdowns = slowdowns_here(run, shown.machine)
-        if slowdowns:
-            given["ratio"] = 1.0
-        measured = {
+        given |= {
             "measured": _curves(shown.machine),
-            "slowdowns": slowdowns,
+            "slowdowns": slowdowns_here(run, shown.machine),
             "cores": shown.machine.cores,
         }
-        machines = [{**given, **measured}, *machines]
+        machines = [given, *machines]
     number = {name: position for position, name in enumerate(model.nodes)}
     return {
         "program": fmt.visible(model.program),

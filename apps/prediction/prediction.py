@@ -133,8 +133,9 @@ def predict(
             read_formula(text).columns(values)  # find errors before the runs, which take long
 
     taken = place.measure(experiment, [*small, *large], advance)
-    # Other programs, also those on other virtual machines of the host, share the last cache. So
-    # the memory is measured before and after the runs, whose repeats are as long apart.
+    # Other programs, also those of other virtual machines, share the last cache, and so the memory
+    # is slower at times. The repeats of the runs are spread over the whole time; therefore the
+    # memory is measured at the beginning and at the end of it.
     known, asked = _variables(experiment, place, before + place.memory(most), small, large)
     parts = _fitted(experiment, known, taken[: len(small)])
     comp, comm = (part.interval(asked) for part in parts)

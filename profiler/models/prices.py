@@ -43,8 +43,8 @@ class Prices:
     ``RECOGNISE``); or ``VIRTUAL``; if None, the Machine's own g and l are used. BSP has one g
     and l, except with ``VIRTUAL``, and on a Machine that a probe has measured."""
     slowdowns: tuple[tuple[int, float], ...] = ()
-    """Numbers of processes, ascending, and how much longer a computation takes with so many: only
-    for predictions of runs that nobody made, and where ``ratio`` does not contain it."""
+    """Numbers of processes, ascending, and how much longer computation takes with each of them than
+    ``ratio`` says. Only for predictions with another number of processes than ran."""
 
     def ratio_at(self, nprocs: int) -> float:
         """Return the ratio of a computation that so many processes do.
@@ -219,11 +219,14 @@ def _ratio_here(run: Run, recorded: Machine | None, machine: Machine | None) -> 
 
 
 def slowdowns_here(run: Run, machine: Machine | None) -> tuple[tuple[int, float], ...]:
-    """Return the ``slowdowns`` of :class:`Prices` for runs like a given one, by other processes.
+    """Return the ``slowdowns`` of :class:`Prices`, on the host on which a run was recorded.
 
-    Returns:
-        Nothing, unless the Machine is that of the host which recorded the run, as for
-        :func:`_ratio_here`. In real time only processes that share cores take longer there.
+    In real time, computation takes longer there only where processes share cores. In virtual time
+    processes slow each other down, too, as a probe has measured it.
+
+    Args:
+        run: the run; the factors are relative to that of its own number of processes.
+        machine: the Machine. If it is not that of the host, nothing is returned.
     """
     if machine is None or machine.cores is None:
         return ()
@@ -231,10 +234,11 @@ def slowdowns_here(run: Run, machine: Machine | None) -> tuple[tuple[int, float]
         return ()
     if is_of(machine, run):
         return ((machine.cores, 1.0),)
-    found = [(entry.p, entry.slowdown) for entry in machine.measured]
-    if found and found[-1][0] < machine.cores:
-        found.append((machine.cores, found[-1][1]))
-    return tuple(found)
+    counts = {entry.p for entry in machine.measured}
+    if counts:
+        counts.add(max(*counts, machine.cores))
+    own = machine.slowdown(run.nprocs)
+    return tuple((count, machine.slowdown(count) / own) for count in sorted(counts))
 
 
 def _is_virtual(run: Run) -> bool:

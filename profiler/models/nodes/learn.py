@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from profiler.models.nodes.exact import Search
-from profiler.models.nodes.forms import Form
+from profiler.models.nodes.forms import ZERO, Form
 from profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Where
 from profiler.models.nodes.observed import Chain, Observation, Quantities
 from profiler.models.nodes.regimes import divide, quantities
@@ -202,18 +202,23 @@ class Learner:
 
 
 def _beside_zeros(piece: Piece, used: NDArray[np.bool_], values: Values) -> tuple[Piece, ...]:
-    """Return the pieces of a law that was fitted to the runs in which something is not zero.
+    """Return the pieces of a law of which some runs have the value 0.
 
-    A process alone sends nothing to others: so zeros are a piece of their own where all runs of one
-    process have them, and no other runs. Other zeros are not understood: then there is no piece.
+    One process alone sends nothing to others. So where all runs of one process have 0, and no other
+    runs have, 0 becomes a piece of its own. Any other zeros are not explained: then there is no
+    piece, and no law.
+
+    Args:
+        piece: what was fitted to the runs that do not have 0.
+        used: which runs these are.
+        values: the variables, one element for each run.
     """
     if used.all():
         return (piece,)
     if not np.array_equal(used, values.get(PROCESSES, np.ones(len(used))) > 1):
         return ()
-    bounds = (Where(PROCESSES, 1.0, 2.0, above=above) for above in (True, False))
-    several, alone = ((bound,) for bound in bounds)
-    return replace(piece, where=several), Piece((Form((), (), rounded=True),), alone)
+    several, alone = (Where(PROCESSES, 1.0, 2.0, above=above) for above in (True, False))
+    return replace(piece, where=(several,)), Piece((ZERO,), (alone,))
 
 
 def _is_doubtful(forms: Sequence[Form]) -> bool:
@@ -229,7 +234,7 @@ def _is_simpler(pieces: Sequence[Piece], forms: Sequence[Form]) -> bool:
 
 
 _NO_FORM = "no form that the runs could test gives all of them"
-_OTHER_SEEDS = "if they depend on the data, runs with other seeds would tell it"
+_OTHER_SEEDS = "if they depend on the data, runs with other seeds would show it"
 _NO_SEEDS = "fitted, not exact: runs with other seeds would tell whether it depends on the data"
 
 

@@ -151,8 +151,8 @@ def predict_nodes(
     point = point_of(model, nprocs, values or {})
     run = recorded_run(model)
     prices = choose_prices(run, machine, speed=speed, latency_s=latency_s)
-    if speed is None and (slowdowns := slowdowns_here(run, machine)):
-        prices = replace(prices, ratio=1.0, slowdowns=slowdowns)
+    if speed is None:
+        prices = replace(prices, slowdowns=slowdowns_here(run, machine))
     shift = shift_of(recorded_machine(run), prices.machine)
     return _predict(on_machine(model, shift), point, prices)
 
