@@ -26,7 +26,7 @@ cdef class Meeting:
 cdef class SharedMeeting(Meeting):
     cdef public bint has_to_prepare
     cdef public word oblivious
-    cdef public list laid
+    cdef public list leases
     cdef public list left_over
     cdef int _pid
     cdef int _nprocs

@@ -68,7 +68,8 @@ class Meeting:
     def __init__(self) -> None:
         self.is_quick = False
         self.has_outbox = False
-        """Payloads of this superstep are staged in an outbox."""
+        """An outbox is open in this superstep: the port has to be told when it ends. Only the owner
+        of the outbox changes it."""
         self.superstep = 1
         self.released = 0
         self.gets: list[Any] = []
@@ -136,7 +137,7 @@ class SharedMeeting(Meeting):
         self.is_quick = True
         self.has_to_prepare = True
         self.oblivious = 0
-        self.laid: list[Any] = []
+        self.leases: list[Any] = []
         self.left_over: list[Any] = []
         self._pid = pid
         self._nprocs = nprocs
@@ -232,7 +233,7 @@ class SharedMeeting(Meeting):
         self._floor = floor + _NEXT_MEETING
         if stamp:
             self.released = self._latest(stamp)
-        if self.laid or self.left_over or self.has_to_prepare:
+        if self.leases or self.left_over or self.has_to_prepare:
             self._hooks.after_posts()
         return nothing_new
 

@@ -1,11 +1,11 @@
-"""A group that a process has left: late posts, and giving back its block and outboxes."""
+"""A group that a process has left: late posts, its leases and its block."""
 
 from __future__ import annotations
 
 from bsplib.backends.base import LeftGroup
+from bsplib.backends.shm.leases import Leases
 from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
-from bsplib.backends.shm.outboxes import Outboxes
 
 
 class Leaving(LeftGroup):
@@ -14,13 +14,13 @@ class Leaving(LeftGroup):
     Args:
         members: processes of the group.
         oblivious: oblivious supersteps of the group.
-        outboxes: outboxes of this process in the group.
+        leases: what this process has written for the others of the group.
     """
 
-    def __init__(self, members: Membership, oblivious: Oblivious, outboxes: Outboxes) -> None:
+    def __init__(self, members: Membership, oblivious: Oblivious, leases: Leases) -> None:
         self._members = members
         self._oblivious = oblivious
-        self._outboxes = outboxes
+        self._leases = leases
 
     def try_to_leave(self) -> None:
         """Leave the group if all late posts have come, in it and in its sub-groups."""
@@ -29,7 +29,7 @@ class Leaving(LeftGroup):
             self._members.leave()
 
     def try_to_release(self) -> bool:
-        """Give block and outboxes back if every process has left; return whether that is so.
+        """End all leases and give the block back if every process has left; return whether that is so.
 
         Raises:
             SyncMismatchError: a late post has a message that this process did not wait for.
@@ -38,6 +38,6 @@ class Leaving(LeftGroup):
             self.try_to_leave()
         if not self._members.closed or not self._members.all_have_left():
             return False
-        self._outboxes.free_all()
+        self._leases.all_have_left()
         self._members.give_block()
         return True

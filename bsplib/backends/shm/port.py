@@ -23,11 +23,11 @@ from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import DELIVERED, SLOTS, WORD
 from bsplib.backends.shm.inbox import Inbox
 from bsplib.backends.shm.layout import lay_out, write_inline
+from bsplib.backends.shm.leases import Leases
 from bsplib.backends.shm.leaving import Leaving
 from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
 from bsplib.backends.shm.others import Others
-from bsplib.backends.shm.outboxes import Outboxes
 from bsplib.backends.shm.segment import populate
 from bsplib.core.box import Block
 from bsplib.core.meeting import SharedMeeting
@@ -54,9 +54,9 @@ class ShmPort(Port):
         self._oblivious = Oblivious(members)
         self._others = Others(members, self._oblivious)
         self._inbox = Inbox(self._segment, self._meeting, self.pid, self.nprocs)
-        self._outboxes = Outboxes(context, members, self._oblivious)
-        self._laid = self._meeting.laid = self._outboxes.laid
-        self._leaving = Leaving(members, self._oblivious, self._outboxes)
+        self._leases = Leases(context, members, self._oblivious)
+        self._meeting.leases = self._leases.held
+        self._leaving = Leaving(members, self._oblivious, self._leases)
         self._left_over = self._meeting.left_over = context.left_over
 
     @classmethod
@@ -101,8 +101,7 @@ class ShmPort(Port):
 
     def stage(self, nbytes: int, to: int) -> tuple[Ticket, Room]:  # noqa: ARG002  # all can fetch it
         """See :meth:`Port.stage`."""
-        start = self._outboxes.room(nbytes)
-        self._meeting.has_outbox = True
+        start = self._leases.room(nbytes)
         return (self.pid, start, nbytes), self._segment.view_array(start, nbytes)
 
     def name_staged(self, ticket: Ticket) -> int:
@@ -113,7 +112,7 @@ class ShmPort(Port):
     def stage_message(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
         """See :meth:`Port.stage_message`."""
         staged = self.stage(nbytes, to)
-        self._outboxes.keep_messages()
+        self._leases.keep_messages()
         return staged
 
     def fetch(self, ticket: Ticket) -> memoryview:
@@ -129,7 +128,7 @@ class ShmPort(Port):
 
     def box_memory(self) -> Callable[[int], Block]:
         """See :meth:`Port.box_memory`."""
-        return self._outboxes.block_of_box
+        return self._leases.block_of_box
 
     def exchange(
         self, parcels: Mapping[int, Parcel], note: int, common: Any = None, stamp: int = 0
@@ -156,7 +155,7 @@ class ShmPort(Port):
         rows = [(pid, 0, parcel.plain()) for pid, parcel in parcels.items()]
         if common is not None:
             rows.append((self.nprocs, 0, common))
-        return lay_out(self._segment, self._outboxes.room, self.nprocs + 1, rows)
+        return lay_out(self._segment, self._leases.room, self.nprocs + 1, rows)
 
     # -- what a meeting leaves to the port: see Hooks -----------------------------------
 
@@ -186,8 +185,8 @@ class ShmPort(Port):
         """Do what only some meetings need, after all processes have posted."""
         if self._meeting.has_to_prepare:
             self._oblivious.read_everything()  # all earlier posts are visible now
-        if self._laid:
-            self._outboxes.reclaim()
+        if self._leases.held:
+            self._leases.all_have_met()
         if self._left_over:
             self._context.reclaim_left_groups()
 
@@ -212,7 +211,7 @@ class ShmPort(Port):
         def write() -> int:
             if not rows:
                 return 0
-            return lay_out(self._segment, self._outboxes.room, self.nprocs + 1, rows)
+            return lay_out(self._segment, self._leases.room, self.nprocs + 1, rows)
 
         self.prepare()
         self._meeting.has_to_prepare = True  # from now on: late posts have to be looked at
@@ -226,9 +225,7 @@ class ShmPort(Port):
 
     def end_superstep(self) -> None:
         """See :meth:`Port.end_superstep`."""
-        if self._outboxes.current is not None:
-            self._outboxes.put_aside(self._outboxes.current)
-        self._meeting.has_outbox = False
+        self._leases.end_superstep()
         self._meeting.end_superstep()
 
     def split(self, ordinal: int, index: int, pids: Sequence[int]) -> ShmPort:
@@ -254,15 +251,14 @@ class ShmPort(Port):
         """
         if self._oblivious.ended or self._members.superstep > _MOST_SUPERSTEPS:
             return False
-        self._outboxes.begin_anew()
-        self._meeting.has_outbox = False
+        self._leases.begin_anew()
         self._meeting.gets.clear()
         self._members.begin_anew()
         return True
 
     def close(self) -> None:
         """See :meth:`Port.close`."""
-        self._outboxes.free_current()
+        self._leases.close()
         self._leaving.try_to_leave()
         if self._members.may_be_given_back():
             self._left_over.append(self._leaving)
