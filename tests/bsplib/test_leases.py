@@ -109,12 +109,16 @@ def test_a_process_that_only_serves_gets_does_not_take_more_and_more_memory():
 def test_memory_written_before_an_exception_ended_a_sub_group_is_given_back():
     """No process has been told of it, since this one has posted nothing in that group."""
 
+    def send_and_fail(bsp):
+        with bsp.partition([1, 2]) as sub:
+            sub.send(0, np.zeros(1 << 16))
+            raise RuntimeError
+
     def main(bsp):
         used = []
         for turn in range(60):
-            with pytest.raises(RuntimeError), bsp.partition([1, 2]) as sub:
-                sub.send(0, np.zeros(1 << 16))
-                raise RuntimeError
+            with pytest.raises(RuntimeError):
+                send_and_fail(bsp)
             if turn in (5, 59):
                 bsp.sync()
                 used.append(os.fstat(bsp._port._segment.descriptor).st_blocks)

@@ -49,6 +49,30 @@ def meetings(me, left_out=None, slots=2, outboxes=2):
     return without(steps, left_out)
 
 
+def sub_groups(me, left_out=None):
+    """Reply to a get in one sub-group after the other, each time from the same memory.
+
+    What is left out as "CLOSED" is a mistake that was once in the code: a process that left a
+    sub-group gave its replies back although the other one could still be reading them.
+    """
+    it, steps = 1 - me, []
+    for group in SUPERSTEPS:
+        if left_out != "CLOSED":
+            steps += plain(Step("await", f"CLOSED of {it}", group - 1))
+        steps += order("acquire of CLOSED")
+        steps += plain(Step("store", f"replies of {me}", group))
+        steps += order("release")
+        steps += plain(
+            Step("store", f"word of {me} in group {group}", 1),
+            Step("await", f"word of {it} in group {group}", 1),
+        )
+        steps += order("acquire")
+        steps += plain(Step("read", f"replies of {it}", group))
+        steps += order("release of CLOSED")
+        steps += plain(Step("store", f"CLOSED of {me}", group))
+    return without(steps, left_out)
+
+
 def early_puts(me, left_out=None):
     """Read and write the other's memory in each superstep; deliver into it at each sync."""
     it, steps, delivered = 1 - me, [], 0
@@ -156,6 +180,8 @@ def blocks_of_neighbours(me, left_out=None, messages=False, blocks=None):
 
 RIGHT = [
     (meetings, {}),
+    (sub_groups, {}),
+    (sub_groups, {"left_out": "acquire of CLOSED"}),  # what follows it is a store
     (early_puts, {}),
     (runs_ahead, {"entries": 1}),
     (runs_ahead, {"entries": 2}),
@@ -168,6 +194,7 @@ RIGHT = [
 WRONG_EVERYWHERE = [
     (meetings, {"slots": 1}),
     (meetings, {"outboxes": 1}),  # it is written again before the other one has come
+    (sub_groups, {"left_out": "CLOSED"}),
     (early_puts, {"left_out": "DELIVERED"}),
     (runs_ahead, {"entries": 1, "ahead": 1}),
     (runs_ahead, {"entries": 2, "ahead": 1}),
@@ -182,6 +209,9 @@ WRONG_EVERYWHERE = [
 WRONG_ON_ARM = [
     (meetings, {"left_out": "release"}),
     (meetings, {"left_out": "acquire"}),
+    (sub_groups, {"left_out": "release"}),
+    (sub_groups, {"left_out": "acquire"}),
+    (sub_groups, {"left_out": "release of CLOSED"}),
     (early_puts, {"left_out": "release"}),
     (early_puts, {"left_out": "acquire"}),
     (early_puts, {"left_out": "release of DELIVERED"}),

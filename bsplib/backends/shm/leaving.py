@@ -29,7 +29,10 @@ class Leaving(LeftGroup):
             self._members.leave()
 
     def try_to_release(self) -> bool:
-        """End all leases and give the block back if every process has left; return whether that is so.
+        """End all leases and give the block back if every process has left.
+
+        Returns:
+            Whether that is so.
 
         Raises:
             SyncMismatchError: a late post has a message that this process did not wait for.
