@@ -79,7 +79,7 @@ class Group(SubGroups):
         def get(
             self,
             pid: SupportsIndex,
-            src: Any,
+            src: NDArray[Any],
             dst: _Destination,
             *,
             offset: SupportsIndex | None = None,
@@ -97,21 +97,10 @@ class Group(SubGroups):
             at: Any = None,
             count: SupportsIndex | None = None,
         ) -> NDArray[_Scalar]: ...
-        @overload
-        def get(
-            self,
-            pid: SupportsIndex,
-            src: Any,
-            dst: None = None,
-            *,
-            offset: SupportsIndex | None = None,
-            at: Any = None,
-            count: SupportsIndex | None = None,
-        ) -> NDArray[Any]: ...
         def get(  # noqa: D102
             self,
             pid: SupportsIndex,
-            src: Any,
+            src: NDArray[Any],
             dst: Any = None,
             *,
             offset: SupportsIndex | None = None,
@@ -122,7 +111,7 @@ class Group(SubGroups):
             self,
             pid: SupportsIndex,
             src: ArrayLike,
-            dst: Any,
+            dst: NDArray[Any],
             *,
             offset: SupportsIndex | None = None,
             at: Any = None,
@@ -131,7 +120,7 @@ class Group(SubGroups):
             self,
             pid: SupportsIndex,
             src: ArrayLike,
-            dst: Any,
+            dst: NDArray[Any],
             *,
             offset: SupportsIndex | None = None,
             at: Any = None,

@@ -27,6 +27,7 @@ from bsplib.transfers.place import Array
 Shape = SupportsIndex | Sequence[SupportsIndex]
 """Number of elements, or one number for each axis."""
 _Scalar = TypeVar("_Scalar", bound=np.generic)
+_Registered = TypeVar("_Registered", bound=Array)
 TypeOf = type[_Scalar] | np.dtype[_Scalar]
 """A dtype that says to a type checker what the elements are."""
 
@@ -44,6 +45,12 @@ def _unsuitable(value: object) -> str:
 class Arrays(Supersteps):
     """The registered arrays of a group, as one of its processes handles them."""
 
+    @overload
+    def push_reg(self, array: _Registered) -> _Registered: ...
+    @overload  # the stand-in for None names a place, as an array does
+    def push_reg(self, array: None) -> Any: ...
+    @overload
+    def push_reg(self, array: Array | None) -> Any: ...
     def push_reg(self, array: Array | None) -> Any:
         """Register an array for transfers from the next superstep on.
 
@@ -75,7 +82,7 @@ class Arrays(Supersteps):
         shared_address = None if array is None else self._port.shared_address_of(array)
         return self._registry.push(array, shared_address).handle
 
-    def pop_reg(self, array: Any) -> None:
+    def pop_reg(self, array: Array) -> None:
         """End the latest registration of an array with the superstep.
 
         Collective, in the same order on all processes. Memory that ``zeros``,

@@ -131,7 +131,7 @@ class RemoteAccess(Arrays):
     def hpget(
         self,
         pid: SupportsIndex,
-        src: Any,
+        src: Array,
         dst: Array | None = None,
         *,
         offset: Offset = None,
@@ -209,7 +209,7 @@ class RemoteAccess(Arrays):
 
     # -- the array of another process -----------------------------------------------------------
 
-    def on(self, pid: SupportsIndex, x: Any) -> RemoteArray:
+    def on(self, pid: SupportsIndex, x: Array) -> RemoteArray:
         """Return the array ``x`` of process ``pid`` as a place with indices.
 
         ``bsp.on(2, x)[3:7] = values`` is ``bsp.put(2, values, x, at=numpy.s_[3:7])``, and
@@ -248,7 +248,7 @@ class RemoteAccess(Arrays):
         pids: ArrayLike,
         indices: ArrayLike | tuple[ArrayLike, ...],
         values: ArrayLike,
-        dst: Any,
+        dst: Array,
         op: np.ufunc | str | None = None,
     ) -> None:
         """Write single words into ``dst`` on many processes at the end of the superstep.
@@ -306,7 +306,7 @@ class RemoteAccess(Arrays):
         self,
         pids: ArrayLike,
         indices: ArrayLike | tuple[ArrayLike, ...],
-        src: Any,
+        src: Array,
         out: Array | None = None,
     ) -> Array:
         """Read single words of ``src`` on many processes at the end of the superstep.

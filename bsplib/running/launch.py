@@ -9,7 +9,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Concatenate, NamedTuple, TypeVar, TypeVarTuple, Unpack, overload
+from typing import (
+    Any,
+    Concatenate,
+    NamedTuple,
+    Never,
+    ParamSpec,
+    TypeVar,
+    TypeVarTuple,
+    Unpack,
+    overload,
+)
 
 import numpy as np
 
@@ -82,6 +92,8 @@ overrides = Overrides()
 _Arguments = TypeVarTuple("_Arguments")
 _First = TypeVar("_First")
 _Second = TypeVar("_Second")
+_Third = TypeVar("_Third")
+_Rest = ParamSpec("_Rest")
 _Result = TypeVar("_Result")
 
 
@@ -92,11 +104,11 @@ def run(
     *args: *_Arguments,
     **options: Unpack[RunOptions],
 ) -> list[_Result]: ...
-@overload  # arguments of main by keyword, of which nothing is known here
+@overload  # arguments of main by keyword: options come before, as PEP 612 demands
 def run(
-    main: Callable[Concatenate[Group, ...], _Result],
+    main: Callable[Concatenate[Group, _Rest], _Result],
+    _no_more: Never = ...,
     /,
-    *,
     nprocs: int | None = ...,
     backend: BackendName = ...,
     profile: str | os.PathLike[str] | None = ...,
@@ -106,14 +118,15 @@ def run(
     start_method: StartMethod | None = ...,
     sim_seed: int = ...,
     timeout: float | None = ...,
-    **kwargs: Any,
+    *args: _Rest.args,
+    **kwargs: _Rest.kwargs,
 ) -> list[_Result]: ...
 @overload
 def run(
-    main: Callable[Concatenate[Group, _First, ...], _Result],
+    main: Callable[Concatenate[Group, _First, _Rest], _Result],
     first: _First,
+    _no_more: Never = ...,
     /,
-    *,
     nprocs: int | None = ...,
     backend: BackendName = ...,
     profile: str | os.PathLike[str] | None = ...,
@@ -123,13 +136,34 @@ def run(
     start_method: StartMethod | None = ...,
     sim_seed: int = ...,
     timeout: float | None = ...,
-    **kwargs: Any,
+    *args: _Rest.args,
+    **kwargs: _Rest.kwargs,
 ) -> list[_Result]: ...
 @overload
 def run(
-    main: Callable[Concatenate[Group, _First, _Second, ...], _Result],
+    main: Callable[Concatenate[Group, _First, _Second, _Rest], _Result],
     first: _First,
     second: _Second,
+    _no_more: Never = ...,
+    /,
+    nprocs: int | None = ...,
+    backend: BackendName = ...,
+    profile: str | os.PathLike[str] | None = ...,
+    machine: Machine | str | None = ...,
+    check: bool = ...,
+    wait: Wait = ...,
+    start_method: StartMethod | None = ...,
+    sim_seed: int = ...,
+    timeout: float | None = ...,
+    *args: _Rest.args,
+    **kwargs: _Rest.kwargs,
+) -> list[_Result]: ...
+@overload  # of further arguments nothing is known here
+def run(
+    main: Callable[Concatenate[Group, _First, _Second, _Third, ...], _Result],
+    first: _First,
+    second: _Second,
+    third: _Third,
     /,
     *args: Any,
     nprocs: int | None = ...,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from multiprocessing.util import Finalize
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Concatenate, Self, TypeVar, TypeVarTuple, overload
+from typing import Any, Concatenate, Never, ParamSpec, Self, TypeVar, TypeVarTuple, overload
 
 from bsplib.backends import table as backends
 from bsplib.backends.launching import KeptProcesses, Report
@@ -38,6 +38,8 @@ from bsplib.running.work import TaskWork
 _Arguments = TypeVarTuple("_Arguments")
 _First = TypeVar("_First")
 _Second = TypeVar("_Second")
+_Third = TypeVar("_Third")
+_Rest = ParamSpec("_Rest")
 _Result = TypeVar("_Result")
 
 
@@ -128,31 +130,46 @@ class Pool:
         *args: *_Arguments,
         timeout: float | None = ...,
     ) -> list[_Result]: ...
-    @overload  # arguments of main by keyword, of which nothing is known here
+    @overload  # arguments of main by keyword: options come before, as PEP 612 demands
     def run(
         self,
-        main: Callable[Concatenate[Group, ...], _Result],
+        main: Callable[Concatenate[Group, _Rest], _Result],
+        _no_more: Never = ...,
         /,
-        *,
         timeout: float | None = ...,
-        **kwargs: Any,
+        *args: _Rest.args,
+        **kwargs: _Rest.kwargs,
     ) -> list[_Result]: ...
     @overload
     def run(
         self,
-        main: Callable[Concatenate[Group, _First, ...], _Result],
+        main: Callable[Concatenate[Group, _First, _Rest], _Result],
         first: _First,
+        _no_more: Never = ...,
         /,
-        *,
         timeout: float | None = ...,
-        **kwargs: Any,
+        *args: _Rest.args,
+        **kwargs: _Rest.kwargs,
     ) -> list[_Result]: ...
     @overload
     def run(
         self,
-        main: Callable[Concatenate[Group, _First, _Second, ...], _Result],
+        main: Callable[Concatenate[Group, _First, _Second, _Rest], _Result],
         first: _First,
         second: _Second,
+        _no_more: Never = ...,
+        /,
+        timeout: float | None = ...,
+        *args: _Rest.args,
+        **kwargs: _Rest.kwargs,
+    ) -> list[_Result]: ...
+    @overload  # of further arguments nothing is known here
+    def run(
+        self,
+        main: Callable[Concatenate[Group, _First, _Second, _Third, ...], _Result],
+        first: _First,
+        second: _Second,
+        third: _Third,
         /,
         *args: Any,
         timeout: float | None = ...,

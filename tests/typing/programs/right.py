@@ -20,6 +20,10 @@ def two(bsp: Group, n: int, name: str = "x", *, verbose: bool = False) -> str:
     return name * n if verbose else ""
 
 
+def three(bsp: Group, a: int, b: int, c: int, *, verbose: bool) -> int:
+    return a + b + c
+
+
 def nothing(bsp: Group) -> None:
     bsp.sync()
 
@@ -38,6 +42,8 @@ assert_type(bsplib.run(one, 3, nprocs=4, backend="sim", machine="ideal", timeout
 assert_type(bsplib.run(one, 3, profile="run.bsp", check=True, wait="spin"), list[float])
 assert_type(bsplib.run(one, 3, start_method="spawn", sim_seed=3), list[float])
 assert_type(bsplib.run(one, n=3, nprocs=2), list[float])
+assert_type(bsplib.run(two, n=3, verbose=True, backend="sim", machine="ideal"), list[str])
+assert_type(bsplib.run(three, 1, 2, 3, verbose=True, nprocs=2), list[int])
 assert_type(bsplib.run(two, 3), list[str])
 assert_type(bsplib.run(two, 3, "a"), list[str])
 assert_type(bsplib.run(two, 3, verbose=True, nprocs=2), list[str])
@@ -51,6 +57,7 @@ assert_type(bsplib.run(lambda bsp: bsp.pid), list[int])
 
 with bsplib.Pool(4, backend="shm") as pool:
     assert_type(pool.run(one, 3), list[float])
+    assert_type(pool.run(one, n=3, timeout=3), list[float])
     assert_type(pool.run(two, 3, verbose=True, timeout=3), list[str])
 
 
@@ -78,6 +85,10 @@ def transfers(bsp: Group) -> None:
     bsp.put(right, 1.5, x, at=np.s_[:, -1])
     bsp.put(0, x[0], x, offset=np.int32(4))
     bsp.hpput(right, x[1], x[2])
+    here = bsp.push_reg(x if bsp.pid else None)
+    bsp.put(0, 1.5, here, offset=3)
+    assert_type(bsp.push_reg(x), NDArray[np.float32])
+    bsp.pop_reg(bsp.push_reg(None))
     assert_type(bsp.get(right, x, offset=2, count=3), NDArray[np.float32])
     out = np.empty(3, np.int16)
     assert_type(bsp.get(right, x[:, 0], out).dtype, np.dtype[np.int16])

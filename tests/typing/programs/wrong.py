@@ -26,6 +26,13 @@ bsplib.run(two, "a")  # wrong
 bsplib.run(two, 1, 2)  # wrong
 bsplib.run(two, "a", verbose=True)  # wrong
 bsplib.run(two, 1, 2, verbose=True)  # wrong
+bsplib.run(one)  # wrong
+bsplib.run(one, nprocs=4)  # wrong
+bsplib.run(one, m=3, nprocs=4)  # wrong
+bsplib.run(one, n="3", nprocs=4)  # wrong
+bsplib.run(one, 3, n=3)  # wrong
+bsplib.run(two, nprocs=4, verbose=True)  # wrong
+bsplib.run(two, 1, verbos=True)  # wrong
 bsplib.run(no_group)  # wrong
 bsplib.run(no_group())  # wrong
 bsplib.run(one, 3, backend="smh")  # wrong
@@ -40,6 +47,9 @@ bsplib.Pool(backend="cloud")  # wrong
 with bsplib.Pool(nprocs=2) as pool:
     pool.run(one, "3")  # wrong
     pool.run(one, 3, timeout="5 s")  # wrong
+    pool.run(one)  # wrong
+    pool.run(one, timeout=3)  # wrong
+    pool.run(one, m=3, timeout=3)  # wrong
     pool.run(no_group)  # wrong
 
 
@@ -51,6 +61,17 @@ def main(bsp: Group) -> None:
     bsp.put("1", 1.0, x)  # wrong
     bsp.put(1, 1.0)  # wrong
     bsp.put(1, 1.0, x, 3)  # wrong
+    bsp.put(0, 1.0, [1, 2])  # wrong
+    bsp.put(0, x, 1.0)  # wrong
+    bsp.hpput(0, x, [1, 2])  # wrong
+    bsp.get(0, [1, 2])  # wrong
+    bsp.hpget(0, [1, 2])  # wrong
+    bsp.get(0, x, [1, 2])  # wrong
+    bsp.put_at(0, 0, 1.0, [1, 2])  # wrong
+    bsp.get_at(0, 0, [1, 2])  # wrong
+    bsp.on(0, [1, 2])  # wrong
+    bsp.push_reg([1, 2])  # wrong
+    bsp.pop_reg([1, 2])  # wrong
     bsp.put(1, 1.0, x, offset="3")  # wrong
     bsp.get(1.5, x)  # wrong
     bsp.get(0, x, offset=1, count="3")  # wrong
