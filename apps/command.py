@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
@@ -14,6 +15,8 @@ import bsplib
 from bsplib.backends import table as backends
 from bsplib.backends.launching import Times
 from bsplib.errors import MissingExtraError
+from bsplib.output_file import TRACE
+from bsplib.output_option import OutputFile
 from bsplib.running import launch
 from bsplib.running.options import BackendName
 from bsplib.sentences import as_sentence
@@ -26,7 +29,7 @@ class Place:
     nprocs: int | None = None
     backend: BackendName = "shm"
     machine: str | None = None
-    profile: str | None = None
+    profile: Path | None = None
     reports_times: bool = True
     """Whether the virtual times of the run are printed."""
 
@@ -106,7 +109,7 @@ def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
         nprocs: int | None,
         backend: BackendName,
         machine: str | None,
-        profile: str | None,
+        profile: Path | None,
         **more: Any,
     ) -> Any:
         return command(place=Place(nprocs, backend, machine, profile), **more)
@@ -135,7 +138,5 @@ _OPTIONS = (
         metavar="NAME",
         help="Machine that prices the communication of virtual processors; a name or a .toml file.",
     ),
-    click.option(
-        "--profile", type=click.Path(dir_okay=False), help="Record the run in this trace file."
-    ),
+    click.option("--profile", type=OutputFile(TRACE), help="Record the run in this trace file."),
 )

@@ -173,7 +173,7 @@ def _on_files(size: int, memory: int, stack: ExitStack) -> Sequence[Case]:
         reports: list[external_sort.Report] = []
         seconds = seconds_of(
             lambda: reports.extend(
-                external_sort.sort_file(keys.path, target, memory=memory, nprocs=NPROCS)
+                external_sort.sort_file(keys.path, target, memory=memory, force=True, nprocs=NPROCS)
             )
         )
         read_bytes[:] = [sum(report.read_bytes for report in reports)]

@@ -13,14 +13,13 @@ the fixture with those in the file; ``--bsp-update`` writes them into it.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bsplib.output_file import write_text
 from bsplib.recording.trace import read_trace
 from bsplib.running import launch
 
@@ -208,10 +207,10 @@ class _Baseline:
 
     def pytest_sessionfinish(self) -> None:
         """Write the figures of this session into the file, beside those of other tests."""
-        from profiler.compare.baseline import dump  # noqa: PLC0415  # only where it is used
+        from profiler.compare.baseline import BASELINE, dump  # noqa: PLC0415  # only where it is used
 
         if self._update and self._seen:
-            _replace(self._file, dump(self._known | self._seen))
+            write_text(self._file, dump(self._known | self._seen), BASELINE)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say what was written."""
@@ -221,11 +220,3 @@ class _Baseline:
             tests = "1 test" if number == 1 else f"{number} tests"
             text = f"figures of {tests} written, {changed} of them changed"
             terminalreporter.write_line(f"{self._file}: {text}")
-
-
-def _replace(file: Path, text: str) -> None:
-    """Write a file as a whole or not at all."""
-    descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=file.name)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        stream.write(text)
-    os.replace(name, file)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bsplib.extras import optional_module
+from bsplib.output_file import obstacle, written_whole
 from profiler import format as fmt
 
 if TYPE_CHECKING:
@@ -22,11 +23,12 @@ figures = optional_module("matplotlib.figure")
 ticker = optional_module("matplotlib.ticker")
 
 
-def check_target(path: Path) -> None:
+def check_target(path: Path, *, force: bool = False) -> None:
     """Check that a figure can be saved at a path, before the measurements for it begin.
 
     Raises:
-        ValueError: the suffix of the path names no format, or the folder does not exist.
+        ValueError: the suffix of the path names no format, or no file can be written there: without
+            ``force`` a file that exists is not replaced.
         MissingExtraError: matplotlib is not installed.
     """
     formats = sorted(backend_bases.FigureCanvasBase.get_supported_filetypes())
@@ -34,8 +36,8 @@ def check_target(path: Path) -> None:
         raise ValueError(
             f"plot: {path} has no suffix of a known format; use one of .{', .'.join(formats)}"
         )
-    if not path.absolute().parent.is_dir():
-        raise ValueError(f"plot: there is no folder {path.absolute().parent}")
+    if reason := obstacle(path, force=force):
+        raise ValueError(f"plot: {reason}")
 
 
 def plain(text: str) -> str:
@@ -63,13 +65,14 @@ _TICKS = ((50, (1, 2, 5)), (5000, (1, 3)), (float("inf"), (1,)))
 """Ticks within a decade, for ratios of the greatest to the least value below a limit."""
 
 
-def save(figure: Figure, path: Path) -> None:
+def save(figure: Figure, path: Path, *, force: bool = False) -> None:
     """Save a figure in the format that the suffix of the file names.
 
     Raises:
-        ValueError: the file cannot be written.
+        ValueError: the file cannot be written, or exists and ``force`` is not given.
     """
     try:
-        figure.savefig(path)
+        with written_whole(path, force=force) as temporary:
+            figure.savefig(temporary)
     except OSError as error:
         raise ValueError(f"plot: {path} cannot be written: {error.strerror or error}") from None

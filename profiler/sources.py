@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from bsplib.recording.output_file import special_kind
+from bsplib.output_file import special_kind
 from bsplib.visible import visible
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 import jinja2
 from markupsafe import Markup
 
-from bsplib.recording.output_file import written_whole
+from bsplib.output_file import PAGE, PAGE_MARK, write_text
 from profiler.compare.pairing import pairs_by_order
 from webui.answers import ANSWERS, Json, Query
 from webui.bundle import bundle
@@ -165,6 +165,7 @@ def write_html(
     library: bool = False,
     before: Sequence[Trace] = (),
     names: Sequence[str] = (),
+    force: bool = False,
 ) -> None:
     """Save the pages of a trace as one HTML file that needs no server and no network.
 
@@ -177,30 +178,30 @@ def write_html(
         library: also show the functions of bsplib itself.
         before: traces with whose runs those of the trace are compared.
         names: what the traces are called; default: program.
+        force: replace any file; otherwise only an earlier page is replaced.
 
     Raises:
-        OSError: the file cannot be written, or is a folder, a device or a pipe.
+        OSError: the file cannot be written, or is there and no earlier page.
     """
-    _write(out_path, saved_page(trace, *before, library=library, names=names))
+    page = saved_page(trace, *before, library=library, names=names)
+    write_text(out_path, page, PAGE, force=force)
 
 
-def write_model_html(shown: ShownModel, out_path: str | os.PathLike[str]) -> None:
+def write_model_html(
+    shown: ShownModel, out_path: str | os.PathLike[str], *, force: bool = False
+) -> None:
     """Save the page of a node model as one HTML file that needs no server and no network.
 
     Args:
         shown: the model, and with what the page opens.
         out_path: the file to write; it is written completely or not at all.
+        force: replace any file; otherwise only an earlier page is replaced.
 
     Raises:
         UsageError: a value is given of a variable that does not exist.
-        OSError: the file cannot be written, or is a folder, a device or a pipe.
+        OSError: the file cannot be written, or is there and no earlier page.
     """
-    _write(out_path, saved_model(shown))
-
-
-def _write(out_path: str | os.PathLike[str], page: str) -> None:
-    with written_whole(out_path) as unfinished:
-        unfinished.write_text(page, encoding="utf-8")
+    write_text(out_path, saved_model(shown), PAGE, force=force)
 
 
 def embedded_json(data: Json) -> Markup:
@@ -210,7 +211,8 @@ def embedded_json(data: Json) -> Markup:
 
 def _render(kind: _Kind, title: str, data: Json, **parts: object) -> str:
     title = f"{title} - {kind.title}"
-    return _template(kind.template).render(title=title, data=embedded_json(data), **parts)
+    known = {"title": title, "data": embedded_json(data), "mark": Markup(PAGE_MARK)}
+    return _template(kind.template).render(known, **parts)
 
 
 @cache

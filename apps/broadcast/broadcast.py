@@ -33,6 +33,7 @@ import bsplib
 from apps.broadcast import crossover, stages
 from apps.broadcast.crossover_views import plot_crossover, print_crossover
 from apps.command import Place, Program, place_options
+from bsplib.output_option import OutputFile, force_option
 from bsplib.visible import visible_lines
 from profiler import plotting
 
@@ -128,16 +129,23 @@ def reference(size: int) -> Values:
 )
 @click.option(
     "--plot",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OutputFile(),
     help="With --crossover, draw the times into this file.",
 )
+@force_option
 @place_options
-def command(
-    size: int, onestage: int, twostage: int, measures: bool, plot: Path | None, place: Place
+def command(  # each is an option
+    size: int,
+    onestage: int,
+    twostage: int,
+    measures: bool,
+    plot: Path | None,
+    force: bool,
+    place: Place,
 ) -> None:
     """Broadcast values to all processes, in one stage and in two."""
     if measures or plot is not None:
-        _find_crossover(place, plot)
+        _find_crossover(place, plot, force=force)
         return
     results = place.run(main, size, onestage, twostage)
     done = 2 * onestage + twostage
@@ -149,15 +157,15 @@ def command(
         _compare_with_paper()
 
 
-def _find_crossover(place: Place, plot: Path | None) -> None:
+def _find_crossover(place: Place, plot: Path | None, *, force: bool) -> None:
     quiet = replace(place, reports_times=False)  # the times would be those of the measurement
     try:
         if plot is not None:
-            plotting.check_target(plot)
+            plotting.check_target(plot, force=force)
         found = quiet.run(crossover.main, bcast_onestage, bcast_twostage, progress=True)[0]
         print_crossover(found, Console())
         if plot is not None:
-            plot_crossover(found, plot)
+            plot_crossover(found, plot, force=force)
         _compare_with_paper()
     except ValueError as error:
         raise click.ClickException(visible_lines(str(error))) from None

@@ -83,7 +83,7 @@ def _measured(found: Crossover) -> str:
     )
 
 
-def plot_crossover(found: Crossover, path: Path) -> None:
+def plot_crossover(found: Crossover, path: Path, *, force: bool = False) -> None:
     """Draw measured and predicted times over sizes, with the crossovers.
 
     Raises:
@@ -114,4 +114,4 @@ def plot_crossover(found: Crossover, path: Path) -> None:
     axes.set_title(f"Broadcasts to {found.nprocs} processes, {found.machine.label}")
     axes.grid(visible=True, which="major", alpha=0.3)
     axes.legend()
-    plotting.save(figure, path)
+    plotting.save(figure, path, force=force)

@@ -14,6 +14,7 @@ from apps.progress import drawn
 from apps.sql.plan import STAGES
 from bsplib.errors import UsageError
 from bsplib.extras import need
+from bsplib.output_file import PAGE, write_text
 
 
 def run(
@@ -23,6 +24,7 @@ def run(
     as_json: Path | None,
     markdown: Path | None,
     measured: Path | None,
+    force: bool = False,
 ) -> None:
     """Compute all entries, print them, and write them.
 
@@ -32,6 +34,7 @@ def run(
         as_json: file for a JSON document.
         markdown: file for the page of the documentation.
         measured: file for the table of what was measured.
+        force: replace files that exist.
 
     Raises:
         UsageError: a file cannot be written.
@@ -48,7 +51,7 @@ def run(
     for path, text, told in written:
         if path is not None:
             try:
-                path.write_text(text(told), encoding="utf-8")
+                write_text(path, text(told), PAGE if path == html else None, force=force)
             except OSError as error:
                 raise UsageError(f"papers: {path} cannot be written: {error.strerror}") from None
             Console().print(f"wrote {path}", highlight=False, soft_wrap=True)

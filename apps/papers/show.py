@@ -17,6 +17,7 @@ from rich.text import Text
 from apps.papers.items import MISSING, Item
 from apps.papers.places import Entry
 from apps.papers.places import read as all_places
+from bsplib.output_file import PAGE_MARK
 
 _TITLES = ("paper", "place", "what", "printed", "ours", "what differs", "computed by")
 _PLACE_TITLES = ("paper", "number", "what", "where it lives", "remark")
@@ -82,7 +83,8 @@ def as_html(items: Sequence[Item]) -> str:
     left = [_html_row((one.paper, one.what, one.why)) for one in MISSING]
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8">'
-        f"<title>The papers</title><style>{_STYLE}</style><h1>The papers, beside print</h1>"
+        f"{PAGE_MARK}<title>The papers</title>"
+        f"<style>{_STYLE}</style><h1>The papers, beside print</h1>"
         f"<table>{_html_row(_TITLES, 'th')}{''.join(rows)}</table>"
         "<h2>Not computed by this command</h2>"
         f"<table>{_html_row(('paper', 'what', 'why'), 'th')}{''.join(left)}</table>"

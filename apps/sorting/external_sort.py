@@ -55,6 +55,7 @@ from apps.sorting.keys import DISTRIBUTIONS, Keys
 from apps.sorting.options import Bytes, Dtype
 from apps.sorting.stream import Buffer, make_buffers, stream
 from apps.sorting.workspace import MADE_KEYS, scratch_folder, workspace
+from bsplib.output_option import force_option
 from bsplib.visible import visible_lines
 
 MEMORY = 256 << 20
@@ -245,7 +246,7 @@ def stream_dealt(
 # -- from file to file ----------------------------------------------------------------------
 
 
-def sort_file(
+def sort_file(  # noqa: PLR0913  # each is an option
     source: str | os.PathLike[str],
     target: str | os.PathLike[str] | None = None,
     *,
@@ -254,6 +255,7 @@ def sort_file(
     descending: bool = False,
     direct: bool = True,
     progress: bool = False,
+    force: bool = False,
     run: Callable[..., list[Any]] = bsplib.run,
     **place: Any,
 ) -> list[Report]:
@@ -270,6 +272,7 @@ def sort_file(
         descending: whether the greatest key comes first, NaN before it.
         direct: whether to avoid the page cache, if the file system allows it.
         progress: whether to show a progress bar.
+        force: replace the target if it exists; the source, without a target, always is.
         run: function that runs the program, such as ``run`` of a pool.
         **place: further arguments of ``run``, such as ``nprocs``.
 
@@ -281,7 +284,8 @@ def sort_file(
         ValueError: the file has no keys that can be sorted, or the memory is too small.
     """
     keys = find_keys(source, dtype)
-    with workspace(keys, Path(os.path.realpath(source if target is None else target))) as files:
+    place_of_result = Path(os.path.realpath(source if target is None else target))
+    with workspace(keys, place_of_result, force=force) as files:
         return run(
             main,
             files,
@@ -315,6 +319,7 @@ def reference(path: str | os.PathLike[str], dtype: DTypeLike | None = None) -> K
 @click.option("--dtype", type=Dtype(), help="Type of the keys of a SOURCE that is no .npy file.")
 @click.option("--descending", is_flag=True, help="The greatest key comes first.")
 @click.option("--cached", is_flag=True, help="Read and write through the page cache.")
+@force_option
 @click.option("--check", is_flag=True, help="Read the result and compare it with SOURCE.")
 @click.option(
     "--size",

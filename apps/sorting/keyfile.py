@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import DTypeLike
 
-from bsplib.recording.output_file import special_kind
+from bsplib.output_file import special_kind
 
 PAGE = mmap.PAGESIZE
 """Without the page cache, offsets, lengths and addresses must be multiples of this."""

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from apps.sorting.blockwork import Files
 from apps.sorting.keyfile import KeyFile, beside, create, trim
+from bsplib.output_file import obstacle, rename
 from bsplib.recording.folder_lock import lock, lock_if_possible
-from bsplib.recording.output_file import obstacle, rename
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _PREFIX = ".bsp-sort-"
@@ -30,14 +30,20 @@ MADE_KEYS = "keys.npy"
 
 
 @contextmanager
-def workspace(keys: KeyFile, target: Path) -> Iterator[Files]:
+def workspace(keys: KeyFile, target: Path, *, force: bool = False) -> Iterator[Files]:
     """Create the files of a sort; rename the result to the target at the end of the block.
+
+    Args:
+        keys: the keys to sort.
+        target: the file for the result.
+        force: replace a file that exists; the file of the keys themselves is always replaced.
 
     Raises:
         OSError: there is no space for the files, or they cannot be created beside the target.
-        ValueError: the target is a folder, a device or a pipe.
+        ValueError: the target exists and may not be replaced.
     """
-    if target.exists() and (reason := obstacle(target)):
+    force = force or (target.exists() and target.samefile(keys.path))
+    if target.exists() and (reason := obstacle(target, force=force)):
         raise ValueError(reason)
     with scratch_folder(target.parent) as folder:
         try:
@@ -48,7 +54,7 @@ def workspace(keys: KeyFile, target: Path) -> Iterator[Files]:
             yield Files(keys, scratch, result)
             trim(result)
             shutil.copymode(target if target.exists() else keys.path, result.path)
-            rename(Path(result.path), target)
+            rename(Path(result.path), target, force=force)
         except OSError as error:
             if error.errno not in _NO_ROOM:
                 raise

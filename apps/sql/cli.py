@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,8 @@ from apps.sql.scan import BLOCK
 from apps.sql.story import STORY_SEED, STORY_SIZE, Setting, tell
 from apps.sql.table1 import TABLE_SIZE, measure
 from bsplib.machine import load_machine
+from bsplib.output_file import obstacle
+from bsplib.output_option import force_option
 from bsplib.visible import visible_lines
 
 _CHUNK = 1_000_000
@@ -130,16 +132,18 @@ def cli() -> None:
     type=click.Choice([form[1:] for form in FORMATS]),
     help="Format of the files.",
 )
-def generate(folder: Path, generator: Generator, form: str) -> None:
+@force_option
+def generate(folder: Path, generator: Generator, form: str, force: bool) -> None:
     """Write random relations ITEM, QNT and TRAN to files in FOLDER."""
     arrow.load()
     with _one_sentence():
+        _check_free(folder, INPUTS, f".{form}", force=force)
         for name in INPUTS:
-            rows = _write(generator, name, folder, form)
+            rows = _write(generator, name, folder, form, force=force)
             click.echo(f"{folder / name}.{form}: {rows} rows")
 
 
-def _write(generator: Generator, name: str, folder: Path, form: str) -> int:
+def _write(generator: Generator, name: str, folder: Path, form: str, *, force: bool) -> int:
     _make(folder)
     total = generator.rows[name]
     with drawn(f"making {name}") as tell:
@@ -150,7 +154,7 @@ def _write(generator: Generator, name: str, folder: Path, form: str) -> int:
                 yield to_arrow(generator.relation(name, np.arange(start, stop)))
                 tell(stop / total)
 
-        return write_tables(chunks(), folder / f"{name}.{form}")
+        return write_tables(chunks(), folder / f"{name}.{form}", force=force)
 
 
 @cli.command()
@@ -176,6 +180,7 @@ def _write(generator: Generator, name: str, folder: Path, form: str) -> int:
     help="Rows of a block: block i of a relation goes to process i mod p.",
 )
 @click.option("--out", type=_FOLDER, help="Write TEMP1 to TEMP6 to this folder, as Parquet files.")
+@force_option
 @click.option("--no-check", is_flag=True, help="Do not compare with the reference.")
 @place_options
 @click.pass_context
@@ -184,6 +189,7 @@ def run(  # a command line
     folder: Path | None,
     generator: Generator,
     out: Path | None,
+    force: bool,
     no_check: bool,
     place: Place,
     **how: Any,
@@ -197,6 +203,7 @@ def run(  # a command line
     with _one_sentence():
         if out is not None:
             _make(out)  # rather than find out in the end that it cannot be
+            _check_free(out, SQL, ".parquet", force=force)
         source = _source(context, folder, generator)
         answers = place.run(main, source, progress=True, **how)
         show.queries(answers)
@@ -205,7 +212,7 @@ def run(  # a command line
         if not no_check:
             _compare(tables, source, len(answers))
         if out is not None:
-            _keep(tables, out)
+            _keep(tables, out, force=force)
 
 
 def _source(context: click.Context, folder: Path | None, generator: Generator) -> Source:
@@ -231,10 +238,17 @@ def _compare(tables: dict[str, pa.Table], source: Source, nprocs: int) -> None:
     click.echo(f"{nprocs} processes made the rows that Arrow makes in one")
 
 
-def _keep(tables: dict[str, pa.Table], folder: Path) -> None:
+def _keep(tables: dict[str, pa.Table], folder: Path, *, force: bool) -> None:
     for name, table in tables.items():
-        write_tables([table], folder / f"{name}.parquet")
+        write_tables([table], folder / f"{name}.parquet", force=force)
     click.echo(f"wrote {', '.join(tables)} to {folder}")
+
+
+def _check_free(folder: Path, names: Iterable[str], suffix: str, *, force: bool) -> None:
+    """Check that no file of these names is in a folder, before the rows are made."""
+    for name in names:
+        if folder.is_dir() and (reason := obstacle(folder / f"{name}{suffix}", force=force)):
+            raise QueryError(reason)
 
 
 def _make(folder: Path) -> None:

@@ -18,7 +18,7 @@ from apps.sql.arrow import csv, pa, parquet
 from apps.sql.column import CODE, Column, Mask
 from apps.sql.errors import QueryError
 from apps.sql.relation import Relation
-from bsplib.recording.output_file import written_whole
+from bsplib.output_file import written_whole
 
 FORMATS = (".csv", ".parquet")
 _HEAD = 120
@@ -91,12 +91,13 @@ def check_columns(there: Sequence[str], wanted: Sequence[str] | None, what: str)
         raise QueryError(f"{what}: there is no column {missing[0]!r}; it has {', '.join(there)}")
 
 
-def write_tables(tables: Iterable[pa.Table], path: Path) -> int:
+def write_tables(tables: Iterable[pa.Table], path: Path, *, force: bool = False) -> int:
     """Write tables one after the other to a ``.csv`` or ``.parquet`` file, whole or not at all.
 
     Args:
         tables: of the same columns; at least one.
         path: the file; its folder must exist.
+        force: replace a file that exists.
 
     Returns:
         The number of rows.
@@ -107,7 +108,7 @@ def write_tables(tables: Iterable[pa.Table], path: Path) -> int:
     _check_format(path)
     rows = 0
     try:
-        with written_whole(path) as temporary, ExitStack() as stack:
+        with written_whole(path, force=force) as temporary, ExitStack() as stack:
             writer = None
             for table in tables:
                 writer = writer or stack.enter_context(_writer(temporary, table.schema))

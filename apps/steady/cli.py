@@ -24,6 +24,7 @@ from apps.steady.measure import Row, seconds
 from apps.steady.measure import measure as measured
 from apps.steady.model import ALGORITHMS, Setting, best_processors, merge_sort_table
 from apps.steady.programs import SPLITS
+from bsplib.output_option import OutputFile, force_option
 from profiler import format as fmt
 from profiler import plotting
 
@@ -117,18 +118,21 @@ def predict(algorithm: str, **values: float) -> None:
 @click.option("--across", "x", default="W=1e6:1e9", show_default=True, metavar="NAME=A:B")
 @click.option("--up", "y", default="u=1e6:1e9", show_default=True, metavar="NAME=A:B")
 @click.option("--metric", default="speedup", show_default=True, type=click.Choice(METRICS))
-@click.option("--plot", required=True, type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--plot", required=True, type=OutputFile())
+@force_option
 @_setting_options
-def what_if(algorithm: str, x: str, y: str, metric: str, plot: Path, **values: float) -> None:
+def what_if(
+    algorithm: str, x: str, y: str, metric: str, plot: Path, force: bool, **values: float
+) -> None:
     """Draw speedup or efficiency of ALGORITHM over two of n, P, W, u, B, c and d."""
     with _one_sentence():
-        plotting.check_target(plot)
+        plotting.check_target(plot, force=force)
         axes = parse_axis(x), parse_axis(y)
         drawn_map = draw_map(ALGORITHMS[algorithm], Setting(**values), *axes, metric)
         named = {axis.name for axis in axes}
         others = [f"{name} = {value:g}" for name, value in values.items() if name not in named]
         title = f"{ALGORITHMS[algorithm].title}: {', '.join(others)}"
-        save_map(plot, title, drawn_map)
+        save_map(plot, title, drawn_map, force=force)
     least, most = drawn_map.values.min(), drawn_map.values.max()
     click.echo(f"{metric} from {least:.3g} to {most:.3g}, drawn in {plot}")
 

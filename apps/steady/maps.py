@@ -76,7 +76,7 @@ def draw_map(algorithm: Algorithm, setting: Setting, x: Axis, y: Axis, metric: s
     return Map(x, y, metric, np.array(values))
 
 
-def save_map(path: Path, title: str, drawn: Map) -> None:
+def save_map(path: Path, title: str, drawn: Map, *, force: bool = False) -> None:
     """Draw a map with its contours into a file.
 
     Raises:
@@ -97,7 +97,7 @@ def save_map(path: Path, title: str, drawn: Map) -> None:
     axes.set_ylabel(_LABELS[drawn.y.name])
     axes.set_title(plotting.plain(title))
     figure.colorbar(mesh, label=drawn.metric)
-    plotting.save(figure, path)
+    plotting.save(figure, path, force=force)
 
 
 _LABELS = {

@@ -22,10 +22,11 @@ from bsplib.cli.run import data_file_of, enter, put_first
 from bsplib.errors import BspError, UsageError
 from bsplib.experiments import datafile
 from bsplib.experiments.counters import COUNTERS, reason_against
+from bsplib.experiments.datafile import DATA
 from bsplib.experiments.grid import Number, combinations, read_counts, read_setting
 from bsplib.experiments.runs import SEED, Sweep, Turn, run_all, turns
 from bsplib.machine import load_machine
-from bsplib.recording.output_file import obstacle
+from bsplib.output_option import OutputFile, check_output, force_option
 from bsplib.running.failures import show_error
 from bsplib.running.setting import check_timeout, choose
 from bsplib.visible import visible
@@ -82,7 +83,11 @@ def command() -> None:
     metavar="N",
     help="Number of seeds: --set seed=0, 1 and so on.",
 )
-@click.option("--out", type=TRACE, help="Data file to add to.  [default: SCRIPT.experiments.jsonl]")
+@click.option(
+    "--out",
+    type=OutputFile(DATA),
+    help="Data file to add to.  [default: SCRIPT.experiments.jsonl]",
+)
 @click.option(
     "--counters",
     default="",
@@ -145,8 +150,7 @@ def run(  # noqa: PLR0913, PLR0917  # each is an option
         for nprocs in counts:
             choose(backend=backend, nprocs=nprocs, machine=prices)
     target = out or data_file_of(script)
-    if reason := obstacle(target.absolute()):
-        raise UsageError(f"experiments: {reason}")
+    check_output("experiments", target, DATA)
     put_first(Path(script).absolute().parent)
     enter(backend, mpiexec)
     sweep = Sweep(script, arguments, cll, overrides)
@@ -219,11 +223,12 @@ def _progress(total: int) -> Iterator[Callable[[str], None]]:
 
 
 @command.command("merge")
-@click.option("--out", type=TRACE, required=True, help="Data file to write.")
+@click.option("--out", type=OutputFile(), required=True, help="Data file to write.")
+@force_option
 @click.argument("files", type=TRACE, nargs=-1, required=True, metavar="FILE...")
-def merge(out: Path, files: tuple[Path, ...]) -> None:
+def merge(out: Path, force: bool, files: tuple[Path, ...]) -> None:
     """Write what is in several data files into one; what is in two of them counts once."""
-    count = datafile.merge(files, out)
+    count = datafile.merge(files, out, force=force)
     click.echo(f"{count} passages in {out}")
 
 

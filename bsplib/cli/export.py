@@ -10,7 +10,8 @@ import click
 
 from bsplib.cli.options import TRACE, Whole, speed_option
 from bsplib.cli.traces import position_of, read
-from bsplib.recording.output_file import written_whole
+from bsplib.output_file import PAGE, written_whole
+from bsplib.output_option import check_output, force_option
 
 if TYPE_CHECKING:
     from bsplib.recording.records import Trace
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 Format = Any
 Request = Any
 """Types of the profiler, which nothing in bsplib imports before a command needs it."""
+
+_PAGE = "html"
+"""Name of the format that is a page of all runs."""
 
 
 def _range(
@@ -47,6 +51,7 @@ class _Export(click.Command):
 
 @click.command("export", cls=_Export)
 @click.option("--out", required=True, type=TRACE, help="File to write; - for standard output.")
+@force_option
 @click.option("--format", "name", metavar="NAME", help="Format.  [default: by the ending of --out]")
 @click.option(
     "--run", "number", type=int, metavar="N", help="Number of the run in the trace.  [default: 1]"
@@ -73,7 +78,7 @@ class _Export(click.Command):
 @speed_option
 @click.option("--library", is_flag=True, default=None, help="Show the functions of bsplib too.")
 @click.argument("file", type=TRACE)
-def command(file: Path, out: Path, name: str | None, **options: Any) -> None:
+def command(file: Path, out: Path, name: str | None, force: bool, **options: Any) -> None:
     r"""Write the call graph of a trace as a picture, as a table or for another tool.
 
     FILE is a trace. The format is that of the ending of the output file. A picture of a
@@ -91,11 +96,18 @@ def command(file: Path, out: Path, name: str | None, **options: Any) -> None:
     form = find(out, name, _formats())
     given = {option: value for option, value in options.items() if value is not None}
     check_options(form, given)
+    replaces = PAGE if form.name == _PAGE else None
+    if str(out) != "-":
+        check_output("out", out, replaces, force=force)
     request = _request(read(file), **given)
     if str(out) == "-":
         form.write(request, sys.stdout.buffer)
         return
-    _write(form, request, out)
+    try:
+        with written_whole(out, replaces, force=force) as unfinished, unfinished.open("wb") as new:
+            form.write(request, new)
+    except OSError as error:
+        raise click.ClickException(f"{out} cannot be written: {error.strerror}") from None
     runs = len(request.trace.runs)
     which = (
         f", run {request.position + 1} of {runs}" if runs > 1 and "number" in form.options else ""
@@ -107,7 +119,7 @@ def _formats() -> tuple[Format, ...]:
     """Return the formats of the profiler, and the pages as one file."""
     from profiler.export.table import FORMATS, Format  # noqa: PLC0415
 
-    page = Format("html", ".html", "all runs, as a page that works offline", "a browser", _page)
+    page = Format(_PAGE, ".html", "all runs, as a page that works offline", "a browser", _page)
     return (*FORMATS, page)
 
 
@@ -133,12 +145,3 @@ def _request(trace: Trace, number: int | None = None, **options: Any) -> Request
     if "speed" in options and "machine" not in options:
         raise click.BadParameter("it needs --machine", param_hint="--speed")
     return Request(trace, position_of(trace, number) or 0, **options)
-
-
-def _write(form: Format, request: Request, out: Path) -> None:
-    """Write a file completely or not at all."""
-    try:
-        with written_whole(out) as unfinished, unfinished.open("wb") as file:
-            form.write(request, file)
-    except OSError as error:
-        raise click.ClickException(f"{out} cannot be written: {error.strerror}") from None

@@ -11,6 +11,7 @@ import click
 
 from bsplib.cli.options import TRACE, Real, Whole
 from bsplib.experiments.datafile import is_data_file
+from bsplib.output_option import OutputFile, force_option
 
 _NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
 _VALUE = re.compile(rf"(?P<base>{_NUMBER})((\^|\*\*)(?P<power>{_NUMBER}))?")
@@ -121,13 +122,18 @@ def _settings(
     show_default=True,
     help="What counts of several times at one point.",
 )
-@click.option("--plot", type=TRACE, help="Plot times, formula and band into this file.")
-@click.option("--json", type=TRACE, help="Write the result as JSON; - for standard output.")
+@click.option("--plot", type=OutputFile(), help="Plot times, formula and band into this file.")
+@click.option(
+    "--json",
+    type=OutputFile(allow_dash=True),
+    help="Write the result as JSON; - for standard output.",
+)
 @click.option(
     "--export",
-    type=TRACE,
+    type=OutputFile(),
     help="Write the times for Extra-P: JSON Lines if the file ends in .jsonl, else text.",
 )
+@force_option
 @click.option(
     "--size",
     "sizes",
@@ -153,6 +159,7 @@ def command(
     plot: Path | None,
     json: Path | None,
     export: Path | None,
+    force: bool,
     **options: Any,
 ) -> None:
     r"""Fit a formula to measured times, or learn a model of a program from its traces.
@@ -193,35 +200,33 @@ def command(
     sizes, settings = options.pop("sizes"), options.pop("settings")
     if _are_traces(files):
         others = {"formula": formula, "by": by, "plot": plot, "export": export}
-        _learn(files, sizes, settings, options["at"], json, others)
+        _learn(files, sizes, settings, options["at"], json, others, force=force)
         return
     _refuse_models(files)
     options["by"] = None if by is None else [name.strip() for name in by.split(",")]
+    from profiler.timings.session import Outputs, fit_and_print  # noqa: PLC0415  # imported late
+
+    outputs = Outputs(plot, json, export, force)
     if is_data_file(files[0]) and not (sizes or settings):
-        _fit_experiments(files, formula, (plot, json, export), options)
+        _fit_experiments(files, formula, outputs, options)
         return
     if len(files) > 1 or sizes or settings:
         raise click.UsageError("several files, --size and --set are for traces")
-    from profiler.timings.session import Outputs, fit_and_print  # noqa: PLC0415  # imported late
-
     (file,) = files
-    fit_and_print(file, formula, Outputs(plot, json, export), **options)
+    fit_and_print(file, formula, outputs, **options)
 
 
 def _fit_experiments(
     files: tuple[Path, ...],
     formula: str | None,
-    outputs: tuple[Path | None, ...],
+    outputs: Any,
     options: dict[str, Any],
 ) -> None:
-    from profiler.timings.session import (  # noqa: PLC0415  # imported late
-        Outputs,
-        fit_experiments_and_print,
-    )
+    from profiler.timings.session import fit_experiments_and_print  # noqa: PLC0415  # imported late
 
     options["time"] = options["time"] or "time"
     name = options.pop("region")
-    fit_experiments_and_print(files, formula, Outputs(*outputs), name=name, **options)
+    fit_experiments_and_print(files, formula, outputs, name=name, **options)
 
 
 def _refuse_models(files: tuple[Path, ...]) -> None:
@@ -251,6 +256,8 @@ def _learn(
     at: list[dict[str, float]],
     json: Path | None,
     others: Mapping[str, object],
+    *,
+    force: bool,
 ) -> None:
     from profiler.models.nodes.session import fit_and_print  # noqa: PLC0415  # imported late
 
@@ -258,4 +265,4 @@ def _learn(
         if value is not None:
             raise click.UsageError(f"--{name} is for tables of times, not for traces")
     names = [name.strip() for text in sizes for name in text.split(",")]
-    fit_and_print(files, sizes=names, settings=settings, json=json, at=at)
+    fit_and_print(files, sizes=names, settings=settings, json=json, at=at, force=force)

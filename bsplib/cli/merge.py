@@ -6,13 +6,15 @@ from pathlib import Path
 
 import click
 
-from bsplib.cli.options import FOLDER, TRACE
+from bsplib.cli.options import FOLDER
 from bsplib.cli.recover import say_written
+from bsplib.output_file import TRACE
+from bsplib.output_option import OutputFile
 from bsplib.recording.recovery import merge
 
 
 @click.command("merge")
-@click.option("--out", type=TRACE, required=True, help="Trace file to write.")
+@click.option("--out", type=OutputFile(TRACE), required=True, help="Trace file to write.")
 @click.argument("parts", type=FOLDER, nargs=-1, required=True, metavar="PART...")
 def command(out: Path, parts: tuple[Path, ...]) -> None:
     r"""Save the trace of a killed run from the parts that several hosts have.

@@ -6,23 +6,25 @@ from pathlib import Path
 
 import click
 
-from bsplib.cli.options import TRACE
+from bsplib.output_file import PAGE
+from bsplib.output_option import OutputFile, force_option
 from bsplib.own_packages import prefer_own
-from bsplib.recording.output_file import obstacle
 
 
 @click.command("papers")
 @click.option("--full", "everything", is_flag=True, help="Also measure this computer: minutes.")
-@click.option("--html", type=TRACE, help="Write one page that needs no other file.")
-@click.option("--json", "as_json", type=TRACE, help="Write a JSON document.")
-@click.option("--markdown", type=TRACE, help="Write the page of the documentation.")
-@click.option("--measured", type=TRACE, help="With --full: write what was measured, as CSV.")
+@click.option("--html", type=OutputFile(PAGE), help="Write one page that needs no other file.")
+@click.option("--json", "as_json", type=OutputFile(), help="Write a JSON document.")
+@click.option("--markdown", type=OutputFile(), help="Write the page of the documentation.")
+@click.option("--measured", type=OutputFile(), help="With --full: write what was measured, as CSV.")
+@force_option
 def command(
     everything: bool,
     html: Path | None,
     as_json: Path | None,
     markdown: Path | None,
     measured: Path | None,
+    force: bool,
 ) -> None:
     r"""Compute numbers of five papers, and print them beside those in print.
 
@@ -37,10 +39,14 @@ def command(
     """
     if measured is not None and not everything:
         raise click.UsageError("papers: --measured writes what --full measures; add --full")
-    for path in (html, as_json, markdown, measured):
-        if path is not None and (reason := obstacle(path.absolute())):
-            raise click.ClickException(f"papers: {reason}")
     prefer_own("apps")
     from apps.papers.session import run  # noqa: PLC0415  # imported late
 
-    run(everything=everything, html=html, as_json=as_json, markdown=markdown, measured=measured)
+    run(
+        everything=everything,
+        html=html,
+        as_json=as_json,
+        markdown=markdown,
+        measured=measured,
+        force=force,
+    )

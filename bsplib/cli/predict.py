@@ -11,6 +11,7 @@ from bsplib.cli.fit import model_nprocs_option, model_values_option
 from bsplib.cli.options import TRACE, Real, run_option, speed_option
 from bsplib.cli.traces import position_of, read
 from bsplib.machine import load_machine
+from bsplib.output_option import OutputFile, force_option
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
@@ -45,7 +46,8 @@ if TYPE_CHECKING:
 )
 @model_nprocs_option
 @model_values_option
-@click.option("--plot", type=TRACE, help="With --fit: plot the times over p into this file.")
+@click.option("--plot", type=OutputFile(), help="With --fit: plot the times over p into this file.")
+@force_option
 @run_option
 @click.argument("file", type=TRACE, required=False)
 def command(
@@ -94,7 +96,7 @@ def command(
     if file is None:
         raise click.UsageError("name a trace, or a model by --fit")
     if any(of_model.values()):
-        raise click.UsageError("--nprocs, --set and --plot need --fit")
+        raise click.UsageError("--nprocs, --set, --plot and --force need --fit")
     from profiler.models.prices import choose_prices  # noqa: PLC0415  # imported late
     from profiler.models.replay import MODELS  # noqa: PLC0415
     from profiler.models.report import predict_all, print_predictions  # noqa: PLC0415

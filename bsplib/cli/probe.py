@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from bsplib.backends import table as backends
-from bsplib.cli.options import TRACE, Whole
+from bsplib.cli.options import Whole
+from bsplib.output_file import write_text
+from bsplib.output_option import OutputFile, check_output, force_option
 from bsplib.running.options import BackendName
 
 if TYPE_CHECKING:
@@ -34,13 +36,24 @@ if TYPE_CHECKING:
 )
 @click.option("--name", help="Name of the Machine.  [default: the name of this computer]")
 @click.option(
-    "-o", "--out", type=TRACE, help="File to write.  [default: NAME.toml in the current folder]"
+    "-o",
+    "--out",
+    type=OutputFile(),
+    help="File to write.  [default: NAME.toml in the current folder]",
 )
 @click.option(
-    "--plot", type=TRACE, help="Plot g by processes and the times by size into this file."
+    "--plot",
+    type=OutputFile(),
+    help="Plot g by processes and the times by size into this file.",
 )
+@force_option
 def command(
-    nprocs: int | None, backend: BackendName, name: str | None, out: Path | None, plot: Path | None
+    nprocs: int | None,
+    backend: BackendName,
+    name: str | None,
+    out: Path | None,
+    plot: Path | None,
+    force: bool,
 ) -> None:
     r"""Measure this computer, and write its parameters to a Machine file.
 
@@ -68,35 +81,34 @@ def command(
 
     name = name or platform.node() or "this computer"
     out = out or Path(re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") + ".toml")
-    if not out.absolute().parent.is_dir():
-        raise click.ClickException(f"out: there is no folder {out.absolute().parent}")
+    check_output("out", out, force=force)
     if plot is not None:
-        _check_plot(plot)
+        _check_plot(plot, force=force)
     probed = probe_with_progress(nprocs, name, backend)
     try:
-        out.write_text(probed.machine.text(), encoding="utf-8")
+        write_text(out, probed.machine.text(), force=force)
     except OSError as error:
         raise click.ClickException(f"{out} cannot be written: {error.strerror}") from None
     Console().print(table(probed))
     click.echo(f"wrote {out}: bsp predict --machine {out} TRACE")
     if plot is not None:
-        _plot(probed.machine, plot)
+        _plot(probed.machine, plot, force=force)
         click.echo(f"wrote {plot}")
 
 
-def _check_plot(path: Path) -> None:
+def _check_plot(path: Path, *, force: bool) -> None:
     from profiler import plotting  # noqa: PLC0415  # imported late
 
     try:
-        plotting.check_target(path)
+        plotting.check_target(path, force=force)
     except ValueError as error:
         raise click.ClickException(str(error)) from None
 
 
-def _plot(machine: Machine, path: Path) -> None:
+def _plot(machine: Machine, path: Path, *, force: bool) -> None:
     from profiler.models.machine_plot import plot_machine  # noqa: PLC0415  # imported late
 
     try:
-        plot_machine(machine, path)
+        plot_machine(machine, path, force=force)
     except ValueError as error:
         raise click.ClickException(str(error)) from None

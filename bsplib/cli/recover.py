@@ -6,7 +6,9 @@ from pathlib import Path
 
 import click
 
-from bsplib.cli.options import FOLDER, TRACE
+from bsplib.cli.options import FOLDER
+from bsplib.output_file import TRACE
+from bsplib.output_option import OutputFile
 from bsplib.recording.records import Run
 from bsplib.recording.recovery import recover as rescue
 from bsplib.visible import visible
@@ -14,7 +16,9 @@ from bsplib.visible import visible
 
 @click.command("recover")
 @click.option(
-    "--out", type=TRACE, help="Trace file to write.  [default: the file given for the run]"
+    "--out",
+    type=OutputFile(TRACE),
+    help="Trace file to write.  [default: the file given for the run]",
 )
 @click.argument("folder", type=FOLDER)
 def command(out: Path | None, folder: Path) -> None:

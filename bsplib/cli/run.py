@@ -14,12 +14,14 @@ import click
 
 from bsplib.backends import table as backends
 from bsplib.backends.launching import Times
-from bsplib.cli.options import TRACE, Real, Whole, backend_option, machine_option
-from bsplib.errors import BspError, UsageError
+from bsplib.cli.options import Real, Whole, backend_option, machine_option
+from bsplib.errors import BspError
 from bsplib.experiments.comments import run_file
+from bsplib.experiments.datafile import DATA
 from bsplib.experiments.runs import measured
 from bsplib.machine import load_machine
-from bsplib.recording.output_file import obstacle
+from bsplib.output_file import TRACE
+from bsplib.output_option import OutputFile, check_output
 from bsplib.recording.recording import is_begun
 from bsplib.running import launch
 from bsplib.running.failures import show_error
@@ -49,7 +51,7 @@ def _existing(context: click.Context, parameter: click.Parameter, script: str) -
 @backend_option
 @click.option(
     "--profile",
-    type=TRACE,
+    type=OutputFile(TRACE),
     envvar="BSP_PROFILE",
     show_envvar=True,
     help="Record all runs of SCRIPT in this trace file.",
@@ -92,7 +94,7 @@ def _existing(context: click.Context, parameter: click.Parameter, script: str) -
 )
 @click.option(
     "--experiments",
-    type=TRACE,
+    type=OutputFile(DATA),
     help="Add what the blocks of bsp.experiment take to this file, for bsp fit.",
 )
 @click.option(
@@ -154,8 +156,6 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
         launch.overrides.timeout = check_timeout(timeout)
     except BspError as error:
         raise as_sentence(error) from None
-    if profile is not None and (reason := obstacle(profile.absolute())):
-        raise click.ClickException(f"profile: {reason}")
     launch.overrides.check = check
     launch.overrides.debugged = debugged
     launch.overrides.label = True
@@ -221,8 +221,7 @@ def data_file_of(script: str) -> Path:
 
 def _run_measured(run: Callable[[], None], target: Path, *, cll: bool) -> None:
     """Run a script, and add what its experiments take to a data file."""
-    if reason := obstacle(target.absolute()):
-        raise UsageError(f"experiments: {reason}")
+    check_output("experiments", target, DATA)
     with measured(target.absolute(), cll=cll) as rows:
         try:
             run()

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from bsplib.cli.options import FOLDER, TRACE, Whole, backend_option, machine_option
+from bsplib.cli.options import FOLDER, Whole, backend_option, machine_option
+from bsplib.output_option import OutputFile, force_option
 
 
 @click.command("tune")
@@ -42,7 +43,8 @@ from bsplib.cli.options import FOLDER, TRACE, Whole, backend_option, machine_opt
     help="Number of seeds, which are given to APP by --seed.  [default: 5 where APP has it]",
 )
 @click.option("--keep", type=FOLDER, metavar="FOLDER", help="Keep the traces in this folder.")
-@click.option("--plot", type=TRACE, help="Plot the costs over the values into this file.")
+@click.option("--plot", type=OutputFile(), help="Plot the costs over the values into this file.")
+@force_option
 @click.argument("app")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def command(sweep: str, plot: Path | None, app: str, **options: Any) -> None:

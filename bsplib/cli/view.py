@@ -11,15 +11,18 @@ from bsplib.cli.fit import model_nprocs_option, model_values_option
 from bsplib.cli.options import TRACE, Whole, library_option
 from bsplib.cli.traces import read, summing_up
 from bsplib.machine import load_machine
+from bsplib.output_file import PAGE
+from bsplib.output_option import OutputFile, force_option
 
 
 @click.command("view")
 @click.option(
     "--html",
-    type=TRACE,
+    type=OutputFile(PAGE),
     help="Write one page that works offline, with the program's source as far as it is here, "
     "and start no server.",
 )
+@force_option
 @click.option(
     "--port",
     type=Whole(0, 65535),
@@ -51,6 +54,7 @@ from bsplib.machine import load_machine
 @click.argument("files", metavar="FILE...", nargs=-1, type=click.Path(path_type=Path))
 def command(
     html: Path | None,
+    force: bool,
     port: int,
     browser: bool,
     library: bool,
@@ -79,13 +83,13 @@ def command(
     if model is not None:
         if files or before is not None or library:
             raise click.UsageError("--fit takes no FILE, and no --compare and --library")
-        _view_model(model, html, port, browser=browser, **of_model)
+        _view_model(model, html, port, force=force, browser=browser, **of_model)
         return
     if any(of_model.values()):
         raise click.UsageError("--machine, --nprocs and --set need --fit")
     if not files:
         raise click.UsageError("name a trace or a folder, or a model by --fit")
-    _view_traces(files, html, port, browser=browser, library=library, before=before)
+    _view_traces(files, html, port, force=force, browser=browser, library=library, before=before)
 
 
 def _view_traces(
@@ -93,6 +97,7 @@ def _view_traces(
     html: Path | None,
     port: int,
     *,
+    force: bool,
     browser: bool,
     library: bool,
     before: Path | None,
@@ -125,7 +130,9 @@ def _view_traces(
         return
     try:
         with summing_up(file):
-            webui.write_html(traces[0], html, before=traces[1:], names=names, library=library)
+            webui.write_html(
+                traces[0], html, before=traces[1:], names=names, library=library, force=force
+            )
     except OSError as error:
         raise _not_written(html, error) from None
     click.echo(f"wrote {html}: open it in a browser")
@@ -140,6 +147,7 @@ def _view_model(
     html: Path | None,
     port: int,
     *,
+    force: bool,
     browser: bool,
     machine: str | None,
     nprocs: int | None,
@@ -155,7 +163,7 @@ def _view_model(
         webui.serve_model(shown, port=port, open_browser=browser)
         return
     try:
-        webui.write_model_html(shown, html)
+        webui.write_model_html(shown, html, force=force)
     except OSError as error:
         raise _not_written(html, error) from None
     click.echo(f"wrote {html}: open it in a browser")

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,6 +36,7 @@ from typing import Any
 
 from bsplib.errors import UsageError
 from bsplib.experiments.blocks import Sample, Samples
+from bsplib.output_file import Kind, obstacle, write_text
 
 Row = dict[str, Any]
 """A line of the file."""
@@ -109,10 +109,17 @@ def is_data_file(path: Path) -> bool:
     """Tell whether a file begins as a data file of experiments does."""
     try:
         with path.open("rb") as file:
-            start = file.read(1 << 16)
+            return _begins(file.read(1 << 16))
     except OSError:
         return False
+
+
+def _begins(start: bytes) -> bool:
     return start.lstrip().startswith(b"{") and b'"callpath"' in start and b'"formula"' in start
+
+
+DATA = Kind("a data file of experiments", lambda start: not start or _begins(start))
+"""What lines may be added to; a data file has no lines before the first execution."""
 
 
 def read(path: Path, *, missing: bool = False) -> list[Row]:
@@ -174,18 +181,23 @@ def _whole(rows: Iterable[Row]) -> list[Row]:
     return [row for row in distinct.values() if counts[row["run"]["id"]] >= row["run"]["of"]]
 
 
-def write(path: Path, rows: Iterable[Row]) -> None:
+def write(
+    path: Path, rows: Iterable[Row], replaces: Kind | None = None, *, force: bool = False
+) -> None:
     """Write a data file; it is complete, or not written at all.
+
+    Args:
+        path: the file.
+        rows: its lines.
+        replaces: what an earlier file may be.
+        force: replace any file.
 
     Raises:
         UsageError: it cannot be written.
     """
-    new = path.with_name(f".bsp-{os.getpid()}-{path.name}")
     try:
-        new.write_text(_text(rows), encoding="utf-8")
-        new.replace(path)
+        write_text(path, _text(rows), replaces, force=force)
     except OSError as error:
-        new.unlink(missing_ok=True)
         raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
 
 
@@ -193,8 +205,10 @@ def append(path: Path, rows: Sequence[Row]) -> None:
     """Add the lines of an execution.
 
     Raises:
-        UsageError: the file cannot be written.
+        UsageError: the file cannot be written, or is no data file.
     """
+    if reason := obstacle(path, DATA):
+        raise UsageError(f"experiments: {reason}")
     identified = [row | {"run": row["run"] | {"of": len(rows)}} for row in rows]
     try:
         with path.open("a", encoding="utf-8") as file:
@@ -207,14 +221,19 @@ def _text(rows: Iterable[Row]) -> str:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def merge(paths: Sequence[Path], out: Path) -> int:
+def merge(paths: Sequence[Path], out: Path, *, force: bool = False) -> int:
     """Write all lines of several files into one, each once; return their number.
+
+    Args:
+        paths: the files.
+        out: the one file.
+        force: replace a file that exists.
 
     Raises:
         UsageError: a file cannot be read or written.
     """
     rows = _whole(row for path in paths for row in read(path))
-    write(out, rows)
+    write(out, rows, force=force)
     return len(rows)
 
 

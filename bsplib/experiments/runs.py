@@ -214,7 +214,7 @@ def run_all(
     """
     rows = datafile.read(path, missing=True)
     if path.exists():
-        datafile.write(path, rows)  # without executions that were cut short
+        datafile.write(path, rows, datafile.DATA)  # without executions that were cut short
     done = {_key(row["run"].get("turn")) for row in rows}
     there = 0
     for turn in wanted:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bsplib.errors import TraceError
-from bsplib.recording.output_file import UNFINISHED
+from bsplib.output_file import UNFINISHED
 from bsplib.recording.trace_document import FORMAT_VERSION, MAX_NPROCS
 
 PREFIX = ".bsp-records-"

@@ -20,10 +20,10 @@ from shlex import quote
 from typing import Any
 
 from bsplib.errors import TraceError, TraceWarning, UsageError
+from bsplib.output_file import TRACE, obstacle
 from bsplib.recording.collect import collect
 from bsplib.recording.fitting import write_fitting
 from bsplib.recording.folder_lock import lock_if_possible
-from bsplib.recording.output_file import obstacle
 from bsplib.recording.parts import Destination
 from bsplib.recording.record_folder import PREFIX, About, remove, write_about
 from bsplib.recording.records import RECORD, TRAFFIC, Run
@@ -61,7 +61,7 @@ class Recording:
     def __init__(
         self, path: Path, nprocs: int, meta: dict[str, Any], *, spread: bool = False
     ) -> None:
-        if reason := obstacle(path):
+        if reason := obstacle(path, TRACE):
             raise UsageError(f"profile: {reason}")
         self.target = Path(os.path.realpath(path))
         self._nprocs = nprocs

@@ -11,10 +11,10 @@ from shlex import quote
 
 from bsplib.backends.members import named
 from bsplib.errors import TraceError, UsageError
+from bsplib.output_file import TRACE, obstacle
 from bsplib.recording.collect import Collected, collect, has_ended
 from bsplib.recording.fitting import write_fitting
 from bsplib.recording.folder_lock import lock_if_possible
-from bsplib.recording.output_file import obstacle
 from bsplib.recording.parts import PREFIX
 from bsplib.recording.record_folder import About, pids_in, read_about, remove
 from bsplib.recording.records import Run
@@ -40,7 +40,7 @@ def recover(folder: Path, out: Path | None = None) -> tuple[Path, Run]:
     # Only the name is taken from the folder, whose content is not trusted: the trace is
     # written beside the folder, wherever that is now.
     target, nprocs = out or folder.absolute().parent / Path(about["target"]).name, about["nprocs"]
-    if reason := obstacle(target):
+    if reason := obstacle(target, TRACE):
         raise UsageError(f"recover: {reason}")
     earlier: tuple[Run, ...] = ()
     if out is None and target.exists():
@@ -79,7 +79,7 @@ def merge(parts: Sequence[Path], out: Path) -> Run:
                 f"{parts[0]} and {part} are parts of different runs, started "
                 f"{_started(abouts[0])} and {_started(about)}; merge the parts of one run"
             )
-    if reason := obstacle(out):
+    if reason := obstacle(out, TRACE):
         raise UsageError(f"merge: {reason}")
     with ExitStack() as locks:
         folders = _by_pid(parts, abouts[0])

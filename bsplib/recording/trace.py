@@ -34,7 +34,7 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeVar
 import numpy as np
 
 from bsplib.errors import TraceError
-from bsplib.recording.output_file import special_kind, written_whole
+from bsplib.output_file import TRACE, special_kind, written_whole
 from bsplib.recording.records import RECORD, TRAFFIC, Run, RunHead, Trace
 from bsplib.recording.sound import check_records, check_traffic
 from bsplib.recording.trace_document import (
@@ -72,14 +72,14 @@ _Part = TypeVar("_Part")
 
 
 def write_trace(path: str | os.PathLike[str], trace: Trace, *, scratch: Path | None = None) -> None:
-    """Write a trace completely or not at all; an earlier file is replaced at the end.
+    """Write a trace completely or not at all; an earlier trace is replaced at the end.
 
     The file is read again before it gets its name, so that every trace that exists can be
     read. Where the JSON of the stacks would be too long, the middles of stacks are left out.
 
     Args:
         path: file to write; its folder must exist. Of a symbolic link, the file that it
-            points to is replaced; only regular files are replaced.
+            points to is replaced; nothing but a trace is replaced.
         trace: the runs to write.
         scratch: folder on the same file system for the file until it is complete.
 
@@ -88,7 +88,7 @@ def write_trace(path: str | os.PathLike[str], trace: Trace, *, scratch: Path | N
         TraceError: the metadata has no form in JSON, or the trace is not well formed.
         OSError: the file cannot be written.
     """
-    with written_whole(path, scratch=scratch) as temporary:
+    with written_whole(path, TRACE, scratch=scratch) as temporary:
         try:
             write_archive(temporary, trace)
             _read(temporary)

@@ -16,7 +16,7 @@ from bsplib.backends.signals import held_back
 from bsplib.errors import UsageError
 from bsplib.group import Group
 from bsplib.machine import Machine
-from bsplib.recording.output_file import obstacle
+from bsplib.output_file import TRACE, obstacle
 from bsplib.running.failures import trim
 from bsplib.running.launch import (
     conditions_of,
@@ -118,7 +118,7 @@ class Pool:
     @profile.setter
     def profile(self, profile: str | os.PathLike[str] | None) -> None:
         path = None if profile is None else Path(profile).absolute()
-        if path is not None and (reason := obstacle(path)):
+        if path is not None and (reason := obstacle(path, TRACE)):
             raise UsageError(f"profile: {reason}")
         self._profile = path
 

@@ -12,6 +12,7 @@ import posixpath
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from bsplib.output_file import Kind
 from profiler.callgraph import build
 from profiler.compare.matching import call_at, owner
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 FORMAT = "bsplib baseline"
 VERSION = 1
+BASELINE = Kind("a baseline of bsplib", lambda head: FORMAT.encode() in head[:100])
+"""What a new baseline may replace."""
 _FIGURES = {"supersteps": "supersteps", "h": "h", "h_mean": "mean h"}
 """What is kept of a node, with its name in sentences; h and its mean are bytes."""
 

@@ -26,12 +26,13 @@ if TYPE_CHECKING:
 _MARKS = dict(zip(PATTERNS, "osD^v*", strict=True))
 
 
-def plot_machine(machine: Machine, path: Path) -> None:
+def plot_machine(machine: Machine, path: Path, *, force: bool = False) -> None:
     """Save a figure of what a probe measured.
 
     Args:
         machine: with ``measured``, as ``bsp probe`` returns it.
         path: file whose suffix names a format of matplotlib.
+        force: replace a file that exists.
 
     Raises:
         ValueError: the Machine was not measured with several processes, or the file cannot be
@@ -41,14 +42,14 @@ def plot_machine(machine: Machine, path: Path) -> None:
     entries = [entry for entry in machine.measured if entry.patterns]
     if not entries:
         raise ValueError(f"plot: {machine.label} has no times of patterns; bsp probe measures them")
-    plotting.check_target(path)
+    plotting.check_target(path, force=force)
     figure = plotting.new_figure(11, 4.5)
     figure.suptitle(plotting.plain(machine.name))
     left, right = figure.subplots(1, 2)
     _plot_g(left, entries, machine.word_bytes)
     chosen = next((entry for entry in entries if entry.p == machine.p), entries[-1])
     _plot_times(right, chosen)
-    plotting.save(figure, path)
+    plotting.save(figure, path, force=force)
 
 
 def g_by_processes(entries: Sequence[Measured], pattern: str) -> dict[int, float]:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from bsplib.output_file import write_text
 from profiler.timings import extrap
 from profiler.timings.table import Timings, TimingsError
 
@@ -64,8 +65,13 @@ def read_timings(
     return Timings.of(values, times, time=metric, source=name, of_repeats=of_repeats)
 
 
-def write_timings(timings: Timings, path: str | Path) -> None:
+def write_timings(timings: Timings, path: str | Path, *, force: bool = False) -> None:
     """Write a table in a format of Extra-P: JSON Lines if the file ends in .jsonl, else text.
+
+    Args:
+        timings: the table.
+        path: the file.
+        force: replace a file that exists.
 
     Raises:
         TimingsError: the file cannot be written, or the format does not hold the table.
@@ -74,7 +80,7 @@ def write_timings(timings: Timings, path: str | Path) -> None:
     write = extrap.as_json_lines if path.suffix == ".jsonl" else extrap.as_text
     text = write(timings)
     try:
-        path.write_text(text, encoding="utf-8")
+        write_text(path, text, force=force)
     except OSError as error:
         raise TimingsError(f"{path} cannot be written: {error.strerror or error}") from None
 

@@ -152,15 +152,19 @@ class TimingModel:
 
         return document(self, points or {})
 
-    def plot(self, path: str | Path) -> None:
+    def plot(self, path: str | Path, *, force: bool = False) -> None:
         """Draw the measurements, the formula and its band into a file.
+
+        Args:
+            path: the file; its suffix names the format.
+            force: replace a file that exists.
 
         Raises:
             ValueError: the file cannot be written, or its suffix names no format.
         """
         from profiler.timings.plot import plot_model  # noqa: PLC0415  # matplotlib is an extra
 
-        plot_model(self, path)
+        plot_model(self, path, force=force)
 
     def __str__(self) -> str:
         from profiler.timings.show import show  # noqa: PLC0415  # it imports this module

@@ -20,15 +20,16 @@ _BEYOND = 4.0
 """The curves go on to so many times the greatest value."""
 
 
-def plot_model(model: TimingModel, path: str | Path) -> None:
+def plot_model(model: TimingModel, path: str | Path, *, force: bool = False) -> None:
     """Draw the measurements, the formula and its 90% band into a file.
 
     Raises:
-        ValueError: the file cannot be written, or its suffix names no format.
+        ValueError: the file cannot be written, its suffix names no format, or it exists and
+            ``force`` is not given.
         MissingExtraError: matplotlib is not installed.
     """
     path = Path(path)
-    plotting.check_target(path)
+    plotting.check_target(path, force=force)
     varied = [name for name in model.timings.varied if name in model.fit.formula.variables]
     if not varied:
         raise ValueError("plot: the time depends on no variable, so there is nothing to draw")
@@ -39,7 +40,7 @@ def plot_model(model: TimingModel, path: str | Path) -> None:
         by = processes if processes in others else next(iter(others), None)
         _draw(axes, model, over, by)
     figure.suptitle(plotting.plain(_title(model)), fontsize="medium", wrap=True)
-    plotting.save(figure, path)
+    plotting.save(figure, path, force=force)
 
 
 def _title(model: TimingModel) -> str:

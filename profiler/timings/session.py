@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
 from bsplib.extras import need
+from bsplib.output_file import write_text
 from bsplib.visible import visible
 from profiler import plotting
 from profiler.timings.experiments import pick, read_experiments
@@ -39,6 +40,8 @@ class Outputs:
     """``-`` is the standard output, on which nothing else is then printed."""
     export: Path | None = None
     """File for the table of times, in a format of Extra-P."""
+    force: bool = False
+    """Replace files that exist."""
 
 
 def fit_and_print(
@@ -131,7 +134,7 @@ def _fit_table(
     outputs = asked.outputs
     try:
         if outputs.plot is not None:
-            plotting.check_target(outputs.plot)
+            plotting.check_target(outputs.plot, force=outputs.force)
         with _progress() as on_trial:
             model = fit_timings(
                 timings,
@@ -147,26 +150,26 @@ def _fit_table(
             console.print(Text(title), soft_wrap=True)
         show(model, console, points, asked.confidence)
         if outputs.plot is not None:
-            model.plot(outputs.plot)
+            model.plot(outputs.plot, force=outputs.force)
             console.print(f"drawn in {visible(str(outputs.plot))}", highlight=False, markup=False)
     except TimingsError:
         raise
     except ValueError as error:
         raise TimingsError(str(error)) from None
     if outputs.export is not None:
-        write_timings(timings, outputs.export)
+        write_timings(timings, outputs.export, force=outputs.force)
     if outputs.json is not None:
         named = {f"point {number}": point for number, point in enumerate(points, 1)}
-        _write_json(model.as_json(named), outputs.json)
+        _write_json(model.as_json(named), outputs.json, force=outputs.force)
 
 
-def _write_json(found: dict[str, Any], path: Path) -> None:
+def _write_json(found: dict[str, Any], path: Path, *, force: bool) -> None:
     text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
     if path == Path("-"):
         print(text, end="")
         return
     try:
-        path.write_text(text, encoding="utf-8")
+        write_text(path, text, force=force)
     except OSError as error:
         raise TimingsError(f"{path} cannot be written: {error.strerror or error}") from None
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bsplib.errors import BspError, MissingExtraError, UsageError
+from bsplib.output_file import TRACE, obstacle
 from bsplib.own_packages import hidden_beside, holds, prefer_own
 from bsplib.recording.trace import read_trace
 from bsplib.sentences import MissingExtra
@@ -88,7 +89,7 @@ class App:
 
         Args:
             arguments: arguments of its command line.
-            trace: trace file to write; an earlier file is replaced.
+            trace: trace file to write; an earlier trace is replaced.
 
         Raises:
             UsageError: the arguments are not valid, the application fails, or it makes
@@ -97,6 +98,7 @@ class App:
         """
         line = [*arguments, "--profile", str(trace)]
         command = " ".join(arguments)
+        check_trace(trace)
         trace.unlink(missing_ok=True)  # a further run would be added to it
         try:
             with _silent(self.name, line):
@@ -114,6 +116,12 @@ class App:
                 "tuned has to make exactly one"
             )
         return runs[0]
+
+
+def check_trace(path: Path) -> None:
+    """Raise UsageError if no trace can be written at a path, as where another file is."""
+    if reason := obstacle(path, TRACE):
+        raise UsageError(f"tune: {reason}")
 
 
 @contextlib.contextmanager

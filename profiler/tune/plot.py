@@ -21,7 +21,7 @@ _MANY_TIMES = 10
 _METRICS = {"h": ("h-relation", "tab:blue"), "comp": ("computation", "tab:orange")}
 
 
-def plot_tuning(path: Path, tuning: Tuning) -> None:
+def plot_tuning(path: Path, tuning: Tuning, *, force: bool = False) -> None:
     """Draw a tuning into a file.
 
     Raises:
@@ -43,7 +43,7 @@ def plot_tuning(path: Path, tuning: Tuning) -> None:
         f"processes, backend {plotting.plain(str(run.meta.get('backend', 'unknown')))}, Machine "
         f"{plotting.plain(tuning.points[0].machine.name)}"
     )
-    plotting.save(figure, path)
+    plotting.save(figure, path, force=force)
 
 
 def _draw_balance(axes: Axes, tuning: Tuning) -> None:

@@ -27,13 +27,16 @@ _REPEATS = 3
 """Runs with each value if there is one seed; with several seeds each is run once."""
 
 
-def tune_and_print(app: str, text: str, *, plot: Path | None = None, **options: Any) -> None:
+def tune_and_print(
+    app: str, text: str, *, plot: Path | None = None, force: bool = False, **options: Any
+) -> None:
     """Tune a parameter of an application, print the result, and plot it if asked.
 
     Args:
         app: the application, as for :func:`profiler.tune.find_app`.
         text: the parameter and its values, as for :func:`profiler.tune.parse_parameter`.
         plot: file for the plot.
+        force: replace the file of the plot if it exists.
         **options: the fields of :class:`profiler.tune.Options`.
 
     Raises:
@@ -44,7 +47,7 @@ def tune_and_print(app: str, text: str, *, plot: Path | None = None, **options: 
     found = find_app(app)
     try:
         if plot is not None:
-            plotting.check_target(plot)
+            plotting.check_target(plot, force=force)
         found.check(parameter)
         seeds = _number_of_seeds(found, parameter, options.pop("seeds", None))
         sweeps = _sweep_with_progress(found, parameter, _chosen(options, seeds), seeds)
@@ -58,7 +61,7 @@ def tune_and_print(app: str, text: str, *, plot: Path | None = None, **options: 
         console = Console()
         print_tuning(tuning, console)
         if plot is not None:
-            plot_tuning(plot, tuning)
+            plot_tuning(plot, tuning, force=force)
             console.print(f"drawn in {plot}", highlight=False, soft_wrap=True)
     except ValueError as error:
         raise UsageError(f"tune: {error}") from None

@@ -16,6 +16,7 @@ from bsplib.recording.records import NO_CPU
 from profiler.costs import computation_ns
 from profiler.models.prediction import MEASURED, Prediction, predict
 from profiler.models.prices import choose_prices, recorded_machine
+from profiler.tune.app import check_trace
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
@@ -103,16 +104,21 @@ def sweep(
     """
     runs: dict[int, list[Run]] = {value: [] for value in parameter.values}
     with _folder(options.keep) as folder:
+        traces = {
+            (turn, value): folder / f"{parameter.name}-{value}{f'-{turn + 1}' if turn else ''}.bsp"
+            for turn in range(options.repeats)
+            for value in runs
+        }
+        for trace in traces.values():
+            check_trace(trace)
         if warm_up:
             trace = folder / ".warm-up.bsp"
             app.run(options.line(parameter, parameter.values[0]), trace)
             trace.unlink()
             advance()
-        for turn in range(options.repeats):
-            for value, made in runs.items():
-                trace = folder / f"{parameter.name}-{value}{f'-{turn + 1}' if turn else ''}.bsp"
-                made.append(app.run(options.line(parameter, value), trace))
-                advance()
+        for (_, value), trace in traces.items():
+            runs[value].append(app.run(options.line(parameter, value), trace))
+            advance()
     return [_point(value, quietest(made)) for value, made in runs.items()]
 
 

@@ -95,7 +95,7 @@ WRONG = [
     (["report", "nosuch.bsp"], r"nosuch\.bsp: cannot be read: No such file or directory"),
     (["predict", "--l", "x", "t.bsp"], "'x' is not a valid number."),
     (["fit", "p.py"], "has no column 'time' with times; name another by --time: imp"),
-    (["papers", "--html", "/nosuch/x"], "papers: there is no folder /nosuch"),
+    (["papers", "--html", "/nosuch/x"], "html: there is no folder /nosuch"),
 ]
 
 

@@ -257,7 +257,7 @@ def test_merge_refuses_what_is_no_part(left_parts, tmp_path):
     done = merge(*left_parts, "--out", tmp_path)
     assert done.exit_code != 0
     done = merge(*left_parts, "--out", tmp_path / "no" / TRACE)
-    assert "merge: there is no folder" in done.output
+    assert "out: there is no folder" in done.output
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and nothing but regular files is replaced."""
+"""Files are written whole or not at all, and which earlier files they may replace."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import socket
 
 import pytest
 
-from bsplib.recording.output_file import obstacle, written_whole
+from bsplib.output_file import PAGE, PAGE_MARK, TRACE, obstacle, written_whole
 
 
-def write(path, text="new"):
-    with written_whole(path) as temporary:
+def write(path, text="new", replaces=None, force=True):
+    with written_whole(path, replaces, force=force) as temporary:
         temporary.write_text(text)
 
 
@@ -25,7 +25,7 @@ def test_the_older_file_stays_where_writing_fails(tmp_path):
     path.write_text("older")
 
     def fail():
-        with written_whole(path) as temporary:
+        with written_whole(path, force=True) as temporary:
             temporary.write_text("half")
             raise ValueError("broken")
 
@@ -89,12 +89,48 @@ def test_what_stands_in_the_way_is_said_beforehand(tmp_path):
     (tmp_path / "file").write_text("text")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     assert obstacle(tmp_path / "new.txt") == ""
-    assert obstacle(tmp_path / "file") == ""
+    assert obstacle(tmp_path / "file", force=True) == ""
     assert obstacle(tmp_path / "no" / "x") == f"there is no folder {tmp_path / 'no'}"
     assert obstacle(tmp_path / "file" / "x") == f"there is no folder {tmp_path / 'file'}"
     assert "Too many levels of symbolic links" in obstacle(tmp_path / "loop")
     assert "cannot be written: embedded null byte" in obstacle(tmp_path / "a\0b")
     assert "cannot be written: File name too long" in obstacle(tmp_path / ("x" * 300))
+
+
+OWN = {TRACE: b"PK\x03\x04" + bytes(26) + b"trace.json", PAGE: f"<html>{PAGE_MARK}".encode()}
+
+
+@pytest.mark.parametrize("kind", [None, TRACE, PAGE], ids=str)
+def test_a_file_of_the_user_is_not_replaced(tmp_path, kind):
+    path = tmp_path / "keep.py"
+    path.write_text("print('mine')")
+    assert obstacle(path, kind).startswith(f"{path} exists ")
+    assert "name another file" in obstacle(path, kind)
+    with pytest.raises(FileExistsError, match=r"exists .*name another file, or "):
+        write(path, replaces=kind, force=False)
+    assert path.read_text() == "print('mine')"
+    assert os.listdir(tmp_path) == ["keep.py"]
+
+
+@pytest.mark.parametrize("kind", OWN, ids=str)
+def test_a_trace_replaces_a_trace_and_a_page_a_page_but_not_each_other(tmp_path, kind):
+    for other, content in OWN.items():
+        path = tmp_path / "file"
+        path.write_bytes(content)
+        assert (obstacle(path, kind) == "") == (kind == other)
+
+
+def test_a_file_that_came_while_the_new_one_was_written_stays(tmp_path):
+    path = tmp_path / "keep.py"
+
+    def write_late():
+        with written_whole(path) as temporary:
+            temporary.write_text("new")
+            path.write_text("mine")
+
+    with pytest.raises(FileExistsError, match="exists already"):
+        write_late()
+    assert (path.read_text(), os.listdir(tmp_path)) == ("mine", ["keep.py"])
 
 
 def test_a_folder_without_permission_is_said_beforehand(tmp_path, monkeypatch):

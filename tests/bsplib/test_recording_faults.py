@@ -20,7 +20,8 @@ from click.testing import CliRunner
 import bsplib
 from bsplib.cli import main as bsp_main
 from bsplib.recording import recovery, spool, stacks, trace_document
-from bsplib.recording.trace import read_trace
+from bsplib.recording.records import Trace
+from bsplib.recording.trace import read_trace, write_trace
 from bsplib.sync_kinds import Kind
 
 TRACE = "out.bsp"
@@ -79,7 +80,7 @@ def test_a_disk_without_room_for_records_is_found_before_anything_starts(
 @pytest.mark.procs(2)
 def test_a_trace_damaged_between_two_runs_is_found_before_the_second_starts(run, tmp_path):
     run(count, 1, profile=tmp_path / TRACE)
-    (tmp_path / TRACE).write_text("damaged")
+    os.truncate(tmp_path / TRACE, 100)
     with pytest.raises(bsplib.TraceError, match=r"out\.bsp: is no trace.*remove it, or name"):
         run(never, profile=tmp_path / TRACE)
     assert left(tmp_path) == [TRACE]
@@ -398,10 +399,11 @@ def test_a_trace_with_too_many_groups_keeps_the_beginning_of_the_run(run, tmp_pa
 @pytest.mark.procs(2)
 def test_a_trace_that_no_reader_would_take_is_not_written(run, tmp_path, monkeypatch):
     monkeypatch.setattr(trace_document, "MAX_JSON_BYTES", 200)
-    (tmp_path / TRACE).write_text("an older file")
+    older = b"PK\x03\x04" + bytes(26) + b"trace.json and more"
+    (tmp_path / TRACE).write_bytes(older)
     with pytest.warns(bsplib.TraceWarning, match="trace.json would have .* more than 200"):
         assert run(count, 2, profile=tmp_path / TRACE) == [2, 2]
-    assert (tmp_path / TRACE).read_text() == "an older file"
+    assert (tmp_path / TRACE).read_bytes() == older
 
 
 def test_a_run_in_which_no_time_passed_is_left_out_if_its_trace_would_be_too_long(
@@ -615,6 +617,13 @@ def test_the_command_says_what_it_has_written(records, tmp_path):
 
 def test_recover_replaces_no_file_unless_it_is_named(records, tmp_path):
     (tmp_path / TRACE).write_text("of another program")
+    done = recover(records)
+    assert done.output == (
+        f"Error: recover: {tmp_path / TRACE} exists and is not a trace; name another file, or "
+        "remove it\n"
+    )
+    write_trace(tmp_path / "other.bsp", Trace(()))
+    (tmp_path / "other.bsp").replace(tmp_path / TRACE)
     done = recover(records)
     assert done.exit_code == 1
     assert done.output == (

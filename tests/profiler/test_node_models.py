@@ -767,7 +767,7 @@ def test_files_of_the_wrong_kind_are_named_with_the_command_for_them(tmp_path):
         (["fit", "one.bsp", "--formula", "f[0]"], "--formula is for tables of times"),
         (["fit", "one.csv", "two.csv"], "several files, --size and --set are for traces"),
         (["predict"], "name a trace, or a model by --fit"),
-        (["predict", "one.bsp", "-n", "4"], "--nprocs, --set and --plot need --fit"),
+        (["predict", "one.bsp", "-n", "4"], "--nprocs, --set, --plot and --force need --fit"),
         (["predict", "--fit", "m.json"], "--fit needs the number of processes"),
         (["predict", "one.bsp", "--fit", "m.json", "-n", "4"], "--fit takes no trace"),
         (["predict", "--fit", "m.json", "-n", "4"], "m.json cannot be read: No such file"),

@@ -16,7 +16,7 @@ from .imports_of import import_statements
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "bsplib"
 
-BELOW_ALL = {"errors", "call_site", "sync_kinds", "visible", "version", "extras"}
+BELOW_ALL = {"errors", "call_site", "sync_kinds", "visible", "version", "extras", "output_file"}
 """Modules that any other one may import, as far as they are there."""
 
 PORTS = {"backends.base", "backends.members", "backends.parcels", "backends.whereabouts"}
@@ -68,7 +68,8 @@ MAY_IMPORT = {
     | {"recording", "group", "experiments", "primitives", "transfers", "machine", "core"},
     "own_packages": set(),
     "sentences": set(),
-    "cli": {"own_packages", "sentences", "experiments", "experiments.runs"}
+    "output_option": set(),
+    "cli": {"own_packages", "sentences", "output_option", "experiments", "experiments.runs"}
     | {"running", "recording", "machine", "core"}
     | {"backends.table", "backends.launching"},
     "pytest_plugin": {"running", "recording"},

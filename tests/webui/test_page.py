@@ -8,6 +8,7 @@ import pytest
 
 import webui
 from bsplib.errors import BspError
+from bsplib.output_file import PAGE_MARK
 from bsplib.recording.records import Trace
 from profiler import limits
 from webui import answers, bundle, page
@@ -89,7 +90,7 @@ def test_the_page_of_a_trace_without_runs_can_be_saved():
 
 def test_write_html_writes_the_whole_page(broadcast_trace, saved, tmp_path):
     out = tmp_path / "profile.html"
-    out.write_text("before", encoding="utf-8")
+    out.write_text(f"{PAGE_MARK} before", encoding="utf-8")
     webui.write_html(broadcast_trace, out)
     assert out.read_text(encoding="utf-8") == saved
     assert list(tmp_path.iterdir()) == [out]

@@ -35,6 +35,7 @@ import numpy as np
 from bsplib.errors import UsageError
 from bsplib.experiments.formula import FormulaError
 from bsplib.machine import PATTERNS
+from bsplib.output_file import write_text
 from profiler.callgraph import Node
 from profiler.models.nodes.forms import Form
 from profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Reach, Where
@@ -115,8 +116,13 @@ def _form(form: Form) -> dict[str, Any]:
     return {"terms": terms, "rounded": form.rounded, "weight": form.weight}
 
 
-def write_model(model: NodeModel, path: str | Path) -> None:
+def write_model(model: NodeModel, path: str | Path, *, force: bool = False) -> None:
     """Write a model into a file.
+
+    Args:
+        model: the model.
+        path: the file.
+        force: replace a file that exists.
 
     Raises:
         UsageError: the file cannot be written.
@@ -124,9 +130,10 @@ def write_model(model: NodeModel, path: str | Path) -> None:
     text = json.dumps(document(model), indent=1, ensure_ascii=False) + "\n"
     text = re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", _on_one_line, text)
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        write_text(path, text, force=force)
     except (OSError, UnicodeEncodeError) as error:
-        raise UsageError(f"{path} cannot be written: {error}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"{path} cannot be written: {reason}") from None
 
 
 def _on_one_line(match: re.Match[str]) -> str:

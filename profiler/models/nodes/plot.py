@@ -16,15 +16,16 @@ if TYPE_CHECKING:
 _MOST_CURVES = 8
 
 
-def plot_scaling(found: Scaling, path: str | Path) -> None:
+def plot_scaling(found: Scaling, path: str | Path, *, force: bool = False) -> None:
     """Draw the total time and those of the greatest cost centres into a file.
 
     Raises:
-        ValueError: the file cannot be written, or its suffix names no format.
+        ValueError: the file cannot be written, its suffix names no format, or it exists and
+            ``force`` is not given.
         MissingExtraError: matplotlib is not installed.
     """
     path = Path(path)
-    plotting.check_target(path)
+    plotting.check_target(path, force=force)
     model = found.predictions[0].model
     counts = [each.point[PROCESSES] for each in found.predictions]
     figure = plotting.new_figure(7.5, 5)
@@ -53,4 +54,4 @@ def plot_scaling(found: Scaling, path: str | Path) -> None:
     at = {name: value for name, value in first.point.items() if name != PROCESSES}
     title = f"{model.program} at {words([at])}, on {first.prices.machine.label}"
     axes.set_title(plotting.plain(title), fontsize="medium", wrap=True)
-    plotting.save(figure, path)
+    plotting.save(figure, path, force=force)

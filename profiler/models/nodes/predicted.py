@@ -115,15 +115,19 @@ class Scaling:
             return None
         return first.total.total_s / prediction.total.total_s
 
-    def plot(self, path: str | Path) -> None:
+    def plot(self, path: str | Path, *, force: bool = False) -> None:
         """Draw the times of the cost centres over the number of processes into a file.
+
+        Args:
+            path: the file; its suffix names the format.
+            force: replace a file that exists.
 
         Raises:
             ValueError: the file cannot be written, or its suffix names no format.
         """
         from profiler.models.nodes.plot import plot_scaling  # noqa: PLC0415  # an extra
 
-        plot_scaling(self, path)
+        plot_scaling(self, path, force=force)
 
 
 def predict_nodes(

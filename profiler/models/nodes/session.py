@@ -175,6 +175,7 @@ def fit_and_print(
     settings: Sequence[Setting] = (),
     json: Path | None = None,
     at: Sequence[Mapping[str, float]] = (),
+    force: bool = False,
 ) -> None:
     """Learn a model from traces, print it, and write it into a file.
 
@@ -190,7 +191,7 @@ def fit_and_print(
         return
     show_model(model, Console(), points)
     if json is not None:
-        write_model(model, json)
+        write_model(model, json, force=force)
         Console().print(f"written into {json}", highlight=False, markup=False)
 
 
@@ -219,6 +220,7 @@ def predict_and_print(
     speed: str | None = None,
     latency_s: float | None = None,
     plot: Path | None = None,
+    force: bool = False,
 ) -> tuple[NodePrediction, Scaling]:
     """Predict a run by the model in a file, and print it.
 
@@ -231,6 +233,6 @@ def predict_and_print(
     found = scaling(prediction)
     show_prediction(prediction, found, Console())
     if plot is not None:
-        found.plot(plot)
+        found.plot(plot, force=force)
         Console().print(f"drawn in {plot}", highlight=False, markup=False)
     return prediction, found

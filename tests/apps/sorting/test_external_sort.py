@@ -75,7 +75,9 @@ def check(run, folder, keys, blocks, nprocs, *, descending=False):
     source, target = folder / "keys.npy", folder / "sorted.npy"
     np.save(source, keys)
     memory = external_sort.SHARES * nprocs * keys.itemsize * blocks
-    reports = external_sort.sort_file(source, target, memory=memory, descending=descending, run=run)
+    reports = external_sort.sort_file(
+        source, target, memory=memory, descending=descending, force=True, run=run
+    )
     got, expected = np.load(target), np.sort(keys)
     np.testing.assert_array_equal(got, expected[:: -1 if descending else 1])
     assert got.dtype == keys.dtype
@@ -379,7 +381,7 @@ def test_the_target_of_a_sort_that_fails_stays(monkeypatch, source, tmp_path):
     target.write_bytes(b"as it was")
     monkeypatch.setattr(external_sort, "merge", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        external_sort.sort_file(source, target, nprocs=2, backend="sim", **SMALL)
+        external_sort.sort_file(source, target, force=True, nprocs=2, backend="sim", **SMALL)
     assert target.read_bytes() == b"as it was"
     assert os.listdir(target.parent) == ["sorted.npy"]
 

@@ -192,7 +192,7 @@ def test_what_cannot_be_written_leaves_the_file_that_was_there(tmp_path, form):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with pytest.raises(QueryError, match="cannot be written: No space left on device"):
-        write_tables(tables(), path)
+        write_tables(tables(), path, force=True)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 

@@ -1,0 +1,56 @@
+"""Options of a command line that name a file to write, and ``--force``.
+
+The commands of ``bsp`` and of the applications use them, so that a file which must stay is
+reported before a command begins its work.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bsplib.output_file import Kind, obstacle
+
+
+class OutputFile(click.Path):
+    """Type of a parameter that names a file to write; its value is a Path.
+
+    Args:
+        replaces: what an earlier file may be; None: nothing is replaced without ``--force``.
+        allow_dash: whether ``-`` is the standard output.
+    """
+
+    def __init__(self, replaces: Kind | None = None, *, allow_dash: bool = False) -> None:
+        super().__init__(dir_okay=False, path_type=Path, allow_dash=allow_dash)
+        self.replaces = replaces
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path, if a file can be written there."""
+        path = Path(str(super().convert(value, param, ctx)))
+        if not (self.allow_dash and str(path) == "-"):
+            name = "" if param is None else max(param.opts, key=len).lstrip("-")
+            force = ctx is not None and bool(ctx.params.get("force"))
+            check_output(name, path, self.replaces, force=force)
+        return path
+
+
+def check_output(
+    option: str, path: Path, replaces: Kind | None = None, *, force: bool = False
+) -> None:
+    """Check that a file can be written; arguments as for :func:`bsplib.output_file.obstacle`.
+
+    Raises:
+        click.ClickException: it cannot; the sentence begins with the name of the option.
+    """
+    if reason := obstacle(path, replaces, force=force):
+        raise click.ClickException(f"{option}: {reason}")
+
+
+force_option = click.option(
+    "--force",
+    is_flag=True,
+    is_eager=True,  # known when the names of files are checked
+    help="Replace a file that exists.",
+)

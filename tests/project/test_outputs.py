@@ -1,0 +1,349 @@
+"""No command and no function replaces a file of the user, unless it is asked to.
+
+The tests find the commands, and the statements that write, by themselves: a new one is
+tested, or has to be described here.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+from pathlib import Path
+
+import click
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import apps
+import bsplib
+import profiler
+import webui
+from bsplib.cli import main
+from bsplib.cli.export import _formats
+from bsplib.output_option import OutputFile
+from profiler import plotting
+from profiler.timings import files as timings
+
+ROOT = Path(__file__).parents[2]
+MINE = "print('a program of the user')\n"
+
+READ = {
+    "bsp compare before",
+    "bsp compare after",
+    "bsp experiment merge files",
+    "bsp experiment run script",
+    "bsp experiment show file",
+    "bsp export file",
+    "bsp fit files",
+    "bsp machines file",
+    "bsp merge parts",
+    "bsp predict file",
+    "bsp predict model",
+    "bsp recover folder",
+    "bsp report file",
+    "bsp view before",
+    "bsp view files",
+    "bsp view model",
+    "external_sort source",
+}
+"""Parameters that name what a command reads."""
+
+TESTED_BELOW = {
+    "bsp export out": "test_no_format_of_an_export_replaces_a_file",
+    "bsp tune keep": "test_tune_keeps_its_traces_beside_no_file_of_the_user",
+    "external_sort target": "test_a_sort_replaces_its_source_and_no_other_file",
+    "sql generate folder": "test_the_queries_replace_no_relation",
+    "sql run out": "test_the_queries_replace_no_relation",
+    "sql run folder": "it is read",
+    "sql story out": "its files are traces",
+}
+"""Parameters of which the file is not known before the command has begun."""
+
+
+def walk(command, name):
+    """Yield each command below a group, with its name."""
+    if isinstance(command, click.Group):
+        for each, inner in command.commands.items():
+            yield from walk(inner, f"{name} {each}")
+    else:
+        yield name, command
+
+
+def commands():
+    """Every command of bsp and of the applications, by name."""
+    found = dict(walk(main, "bsp"))
+    for module in pkgutil.walk_packages(apps.__path__, "apps."):
+        if module.ispkg or module.name.startswith("apps.gallery"):
+            continue  # a program of the gallery has no options, and may need mpi4py
+        if module.name.endswith("__main__"):
+            continue  # it would run
+        *_, room, inner = module.name.split(".")
+        names = vars(importlib.import_module(module.name))
+        for each in ("command", "cli"):
+            if isinstance(names.get(each), click.Command):
+                found |= dict(walk(names[each], room if inner == "cli" else inner))
+    return found
+
+
+COMMANDS = commands()
+PATHS = {
+    f"{name} {parameter.name}": (command, parameter)
+    for name, command in COMMANDS.items()
+    for parameter in command.params
+    if isinstance(parameter.type, click.Path)
+}
+OUTPUTS = {name: found for name, found in PATHS.items() if isinstance(found[1].type, OutputFile)}
+
+
+def test_each_parameter_that_names_a_file_is_known_to_read_or_to_write():
+    assert set(PATHS) - set(OUTPUTS) == READ | set(TESTED_BELOW)
+    assert len(OUTPUTS) > 15
+    for test in set(TESTED_BELOW.values()) - {"it is read", "its files are traces"}:
+        assert test in globals()
+
+
+@pytest.fixture
+def keep(tmp_path, monkeypatch):
+    """A file of the user, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "keep.py").write_text(MINE)
+    return Path("keep.py")
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_no_command_begins_that_would_replace_a_file_of_the_user(name, keep):
+    command, parameter = OUTPUTS[name]
+    option = max(parameter.opts, key=len)
+    done = CliRunner().invoke(command, [option, str(keep)])
+    assert done.exit_code == 1
+    assert f"{keep} exists" in done.output
+    assert "name another file, or" in done.output
+    assert len(done.output.strip().splitlines()) == 1
+    assert keep.read_text() == MINE
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_a_command_whose_output_can_be_forced_has_the_option(name):
+    command, parameter = OUTPUTS[name]
+    replaces = parameter.type.replaces
+    by_force = replaces is None or replaces.by_force
+    options = [option for each in command.params for option in each.opts]
+    assert not by_force or "--force" in options
+
+
+def run_bsp(*words):
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+def count(bsp):
+    bsp.charge(1e-3)
+    bsp.put((bsp.pid + 1) % bsp.nprocs, 1.0, bsp.zeros(1), offset=0)
+    bsp.sync()
+
+
+@pytest.fixture
+def trace(tmp_path):
+    """A small trace."""
+    bsplib.run(count, nprocs=2, backend="sim", profile=tmp_path / "run.bsp")
+    return tmp_path / "run.bsp"
+
+
+@pytest.mark.parametrize("form", _formats(), ids=lambda form: form.name)
+def test_no_format_of_an_export_replaces_a_file(form, keep, trace):
+    asked = ["export", "--format", form.name, "--out", keep, trace]
+    done = run_bsp(*asked)
+    assert done.exit_code == 1
+    assert f"out: {keep} exists" in done.output
+    assert keep.read_text() == MINE
+    assert run_bsp(*asked, "--force").exit_code == 0
+    assert keep.read_bytes() != MINE.encode()
+    again = run_bsp(*asked)
+    assert (again.exit_code == 0) == (form.name == "html")  # a page replaces a page
+
+
+def test_a_page_replaces_a_page(trace, tmp_path):
+    page = tmp_path / "run.html"
+    for _ in range(2):
+        assert run_bsp("view", "--html", page, trace).exit_code == 0
+
+
+def test_a_script_recorded_into_a_script_leaves_it_as_it_is(keep, tmp_path):
+    (tmp_path / "b.py").write_text("raise SystemExit('was run')")
+    done = run_bsp("run", "--profile", keep, "b.py")
+    assert done.output == (
+        f"Error: profile: {keep} exists and is not a trace; name another file, or remove it\n"
+    )
+    assert keep.read_text() == MINE
+
+
+def test_a_probe_does_not_begin_where_its_file_exists(keep):
+    Path("here.toml").write_text(MINE)
+    done = run_bsp("probe", "--name", "here")
+    assert "out: here.toml exists already" in done.output
+    assert Path("here.toml").read_text() == MINE
+
+
+@pytest.mark.parametrize("command", [["run", "--cll"], ["experiment", "run"]], ids=" ".join)
+def test_experiments_are_added_to_nothing_but_a_data_file(command, keep):
+    Path("keep.experiments.jsonl").write_text(MINE)
+    done = run_bsp(*command, keep)
+    assert "keep.experiments.jsonl exists and is not a data file of experiments" in done.output
+    assert Path("keep.experiments.jsonl").read_text() == MINE
+
+
+def test_a_file_that_the_program_makes_while_it_is_recorded_stays(keep, tmp_path):
+    def main(bsp):
+        if bsp.pid == 0:
+            (tmp_path / "new.bsp").write_text(MINE)
+        bsp.sync()
+
+    with pytest.warns(bsplib.TraceWarning, match=r"exists and is not a trace.*records are kept"):
+        bsplib.run(main, nprocs=2, backend="sim", profile="new.bsp")
+    assert Path("new.bsp").read_text() == MINE
+
+
+def test_tune_keeps_its_traces_beside_no_file_of_the_user(keep):
+    Path("tuned").mkdir()
+    Path("tuned/block-2.bsp").write_text(MINE)
+    Path("steps.py").write_text(
+        "import bsplib, click\n"
+        "from apps.command import place_options\n"
+        "def main(bsp, block):\n    bsp.sync()\n"
+        "@click.command()\n@click.option('--block', type=int, default=1)\n@place_options\n"
+        "def command(block, place):\n    place.run(main, block)\n"
+    )
+    asked = ["tune", "--parameter", "block=1:2", "--backend", "sim", "-n", 2, "--keep", "tuned"]
+    done = run_bsp(*asked, "steps.py")
+    assert "block-2.bsp exists and is not a trace" in done.output
+    assert sorted(path.name for path in Path("tuned").iterdir()) == ["block-2.bsp"]
+    assert Path("tuned/block-2.bsp").read_text() == MINE
+
+
+def test_a_sort_replaces_its_source_and_no_other_file(keep):
+    np.save("keys.npy", np.arange(100.0)[::-1])
+    sort = COMMANDS["external_sort"]
+    place = ["--backend", "sim", "-n", "2"]
+    done = CliRunner().invoke(sort, [*place, "keys.npy", str(keep)])
+    assert f"{keep} exists already" in done.output
+    assert keep.read_text() == MINE
+    assert CliRunner().invoke(sort, [*place, "keys.npy"]).exit_code == 0
+    assert np.load("keys.npy")[0] == 0.0
+    assert CliRunner().invoke(sort, [*place, "--force", "keys.npy", str(keep)]).exit_code == 0
+
+
+def test_the_queries_replace_no_relation(keep):
+    pytest.importorskip("pyarrow")
+    Path("made").mkdir()
+    for name in ("made/TRAN.parquet", "made/TEMP3.parquet"):
+        Path(name).write_text(MINE)
+    asked = [
+        ("sql generate", ["made", "--size", "20"], "TRAN"),
+        ("sql run", ["--size", "20", "--out", "made", "--backend", "sim"], "TEMP3"),
+    ]
+    for name, words, taken in asked:
+        done = CliRunner().invoke(COMMANDS[name], words)
+        assert f"{taken}.parquet exists already" in done.output
+    assert sorted(path.name for path in Path("made").iterdir()) == ["TEMP3.parquet", "TRAN.parquet"]
+    assert {path.read_text() for path in Path("made").iterdir()} == {MINE}
+
+
+def write_timings(path, **more):
+    Path("times.csv").write_text("N,time\n1,1\n2,2\n3,3\n")
+    timings.write_timings(timings.read_timings("times.csv"), path, **more)
+
+
+def write_html(path, **more):
+    bsplib.run(count, nprocs=2, backend="sim", profile="run.bsp")
+    webui.write_html(profiler.load("run.bsp").trace, path, **more)
+
+
+def plot(path, **more):
+    plotting.save(plotting.new_figure(1, 1), path, **more)
+
+
+@pytest.mark.parametrize("write", [write_timings, write_html, plot])
+@pytest.mark.parametrize("name", ["keep.svg", "link.svg"])
+def test_a_function_replaces_a_file_only_by_force(write, name, keep):
+    keep.rename("keep.svg")
+    Path("link.svg").symlink_to("keep.svg")
+    with pytest.raises((OSError, ValueError, bsplib.BspError), match=r"exists .*force=True"):
+        write(Path(name))
+    assert Path("keep.svg").read_text() == MINE
+    write(Path(name), force=True)
+    assert Path("keep.svg").read_text() != MINE
+    assert Path("link.svg").is_symlink()
+
+
+def record_later(keep):
+    with bsplib.Pool(nprocs=2) as pool:
+        pool.profile = keep
+
+
+RECORDINGS = {
+    "run": lambda keep: bsplib.run(count, nprocs=2, backend="sim", profile=keep),
+    "Pool": lambda keep: bsplib.Pool(nprocs=2, profile=keep),
+    "Pool, later": record_later,
+}
+
+
+@pytest.mark.parametrize("way", RECORDINGS.values(), ids=RECORDINGS)
+def test_a_recording_replaces_nothing_but_a_trace(way, keep, tmp_path):
+    with pytest.raises(bsplib.UsageError, match=r"keep.py exists and is not a trace; name another"):
+        way(keep)
+    assert keep.read_text() == MINE
+
+
+WRITERS = {
+    "apps/sorting/keycheck.py": "writes keys into a folder that it has made",
+    "apps/sorting/keyfile.py": "makes files with mode x, which replaces none",
+    "apps/sql/files.py": "writes to the temporary name that output_file yields",
+    "bsplib/cli/export.py": "writes to the temporary name that output_file yields",
+    "bsplib/core/_build.py": "writes the note beside the core that it has built",
+    "bsplib/experiments/datafile.py": "adds lines to what is recognised as a data file",
+    "bsplib/experiments/runs.py": "opens os.devnull",
+    "bsplib/output_file.py": "holds the rule",
+    "bsplib/recording/parts.py": "writes records into a folder that it has made",
+    "bsplib/recording/record_folder.py": "writes into the folder of records",
+    "bsplib/recording/spool.py": "writes records into the folder of records",
+    "bsplib/recording/trace.py": "writes to the temporary name that output_file yields",
+    "bsplib/running/debugging.py": "opens the terminal",
+    "profiler/export/pprof.py": "writes into the file that bsp export has opened",
+    "profiler/plotting.py": "writes to the temporary name that output_file yields",
+}
+"""Modules that open files to write, and why that replaces no file of the user."""
+
+METHODS = {"write_text", "write_bytes", "savefig", "rename", "write_table", "to_csv", "tofile"}
+
+
+def writes(call):
+    """Tell whether a call opens or replaces a file to write, as far as its text says."""
+    function = call.func
+    if isinstance(function, ast.Attribute):
+        owner = function.value.id if isinstance(function.value, ast.Name) else ""
+        if function.attr in METHODS and owner not in {"atomics"}:
+            return True
+        if function.attr == "replace":
+            return owner == "os" or len(call.args) == 1  # of a path; that of a text has two
+        if function.attr in {"copyfile", "copy2", "move"}:
+            return owner == "shutil"
+    name = getattr(function, "attr", getattr(function, "id", ""))
+    modes = [each.value for each in call.args if isinstance(each, ast.Constant)]
+    modes += [each.value.value for each in call.keywords if isinstance(each.value, ast.Constant)]
+    return name in {"open", "fdopen", "ZipFile", "GzipFile"} and any(
+        isinstance(mode, str) and set(mode) <= set("wxabt+") and set(mode) & set("wxa+")
+        for mode in modes
+    )
+
+
+def test_all_files_are_written_by_the_module_that_holds_the_rule():
+    found = set()
+    for room in ("bsplib", "profiler", "webui", "apps"):
+        for path in (ROOT / room).rglob("*.py"):
+            calls = (
+                node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)
+            )
+            if any(map(writes, calls)):
+                found.add(str(path.relative_to(ROOT)))
+    assert found == set(WRITERS)
