@@ -14,6 +14,7 @@ import click
 
 from bsplib.backends import table as backends
 from bsplib.backends.launching import Times
+from bsplib.cli.misplaced import misplaced
 from bsplib.cli.options import Real, Whole, backend_option, machine_option
 from bsplib.errors import BspError
 from bsplib.experiments.comments import run_file
@@ -146,6 +147,7 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
       bsp run --backend sim -n 512 --machine ibm-sp2-pvm sort.py
       bsp run --backend mpi -n 64 --mpiexec 'srun --mpi=pmix' sort.py
     """
+    launch.overrides.ran.clear()
     launch.overrides.nprocs = nprocs
     launch.overrides.backend = backend
     launch.overrides.profile = None if profile is None else str(profile.absolute())
@@ -165,14 +167,25 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     put_first(Path.cwd() if is_module else Path(script).absolute().parent)
     enter(backend, mpiexec)
     file = _file_of(script) if is_module else script
+    if sentence := misplaced(command, file, arguments):
+        click.echo(sentence, err=True)
     run = partial(_run_module, script) if is_module else partial(run_file, script, cll=cll)
     if experiments is None and not cll:
         _run_script(file, run, speedup=speedup)
     else:
         target = experiments or data_file_of(script)
         _run_script(file, lambda: _run_measured(run, target, cll=cll), speedup=speedup)
-    if profile is not None and is_begun(profile):
+    _tell_of_trace(profile, script)
+
+
+def _tell_of_trace(profile: Path | None, script: str) -> None:
+    """Say where the runs of a script are recorded, or why they are not."""
+    if profile is None:
+        return
+    if is_begun(profile):
         _tell(f"recorded in {profile}: bsp report {profile}, bsp view {profile}")
+    elif not launch.overrides.ran:
+        _tell(f"{profile} was not written: {script} has called neither bsplib.run nor Pool.run")
 
 
 def enter(backend: str | None, mpiexec: str | None) -> None:

@@ -85,6 +85,8 @@ class Overrides:
     """Values for parameters of ``main``, by name."""
     used: set[str] = field(default_factory=set)
     """Names of these values that were parameters of a ``main``."""
+    ran: set[str] = field(default_factory=set)
+    """Names of the programs that were to run; copies share it."""
 
 
 overrides = Overrides()
@@ -247,20 +249,20 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
         TraceWarning: records were lost, because the disk is full for example; the
             results are returned all the same.
     """
-    args, kwargs = overridden(main, args, kwargs)
-    check_program(main, args, kwargs)
-    setting = setting_of(
-        backend=backend,
-        nprocs=nprocs,
-        machine=machine,
-        check=check,
-        wait=wait,
-        start_method=start_method,
-        seed=sim_seed,
-        timeout=timeout,
-    )
-    task = Task(main, args, kwargs, draw(), measuring(conditions_of(setting)))
     try:
+        args, kwargs = overridden(main, args, kwargs)
+        check_program(main, args, kwargs)
+        setting = setting_of(
+            backend=backend,
+            nprocs=nprocs,
+            machine=machine,
+            check=check,
+            wait=wait,
+            start_method=start_method,
+            seed=sim_seed,
+            timeout=timeout,
+        )
+        task = Task(main, args, kwargs, draw(), measuring(conditions_of(setting)))
         with logged(task, setting):
             return run_perhaps_recorded(task, setting, profile, lambda task: _launch(task, setting))
     except BaseException as error:
@@ -327,6 +329,7 @@ def overridden(
     main: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments of ``main``, with the values that replace those of the script."""
+    overrides.ran.add(getattr(main, "__name__", ""))
     if not overrides.arguments:
         return args, kwargs
     args, kwargs, used = replaced(main, args, kwargs, overrides.arguments)

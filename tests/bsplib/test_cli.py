@@ -229,7 +229,7 @@ def test_the_exit_status_of_the_script_is_that_of_the_command(bsp, script):
 
 def test_a_file_is_not_recorded_where_the_script_runs_nothing(bsp, script, tmp_path):
     done = bsp("run", "--profile", "out.bsp", script("print('nothing to run')"))
-    assert "recorded" not in done.stderr
+    assert "recorded in" not in done.stderr
     assert not (tmp_path / "out.bsp").exists()
 
 
@@ -418,3 +418,51 @@ def test_environment_variables_stand_for_options_that_are_not_given(bsp, program
 def test_the_shell_can_complete_commands(bsp, monkeypatch):
     monkeypatch.setenv("_BSP_COMPLETE", "bash_source")
     assert "_bsp_completion" in bsp().stdout
+
+
+def test_a_script_that_runs_nothing_is_said_where_it_was_to_be_recorded(bsp, tmp_path):
+    (tmp_path / "plain.py").write_text("print('done')\n")
+    done = bsp("run", "--profile", "out.bsp", "plain.py")
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    assert done.stderr == (
+        "out.bsp was not written: plain.py has called neither bsplib.run nor Pool.run\n"
+    )
+    assert not (tmp_path / "out.bsp").exists()
+
+
+RING = """
+import bsplib, sys
+def main(bsp):
+    bsp.sync()
+if __name__ == "__main__":
+    print(len(bsplib.run(main, nprocs=3, backend="sim")))
+"""
+
+
+@pytest.mark.parametrize("words", [["-n", "2"], ["100", "--nprocs=2"], ["--profile", "x.bsp"]])
+def test_options_after_a_script_that_reads_none_get_a_sentence(bsp, tmp_path, words):
+    (tmp_path / "ring.py").write_text(RING)
+    done = bsp("run", "ring.py", *words)
+    assert done.stdout == "3\n"
+    option = next(word for word in words if word.startswith("-"))
+    assert (
+        f"{option} stands after ring.py, so ring.py gets it and bsp run does not; write it before: "
+        f"bsp run {option} ... ring.py\n"
+    ) in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ("import argparse", ["-n", "2"]),
+        ("steps = sys.argv[sys.argv.index('-n') + 1]", ["-n", "2"]),
+        ("", ["--size", "2"]),
+        ("", ["--", "-n", "2"]),
+        ("", ["2"]),
+    ],
+)
+def test_options_that_are_meant_for_the_script_get_none(bsp, tmp_path, more, words):
+    (tmp_path / "ring.py").write_text(RING + more)
+    done = bsp("run", "ring.py", *words)
+    assert done.stdout == "3\n"
+    assert "stands after" not in done.stderr
