@@ -139,6 +139,9 @@ class Group(SubGroups):
             text = f"a group has no attribute {name!r}{hint}"
             raise AttributeError(text, name=name, obj=self)
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a group belongs to one process of one run")
+
     def __repr__(self) -> str:
         return f"<Group {self._pid} of {self._nprocs}, superstep {self._superstep}>"
 

@@ -45,6 +45,20 @@ class Reading:
             if began:
                 group._end_call(began)
 
+    def __len__(self) -> int:
+        return len(self._queue.messages) - self._queue.next
+
+    def __getitem__(self, position: Any) -> Any:
+        raise TypeError(
+            "messages are read one after the other: for source, tag, payload in bsp.messages(); "
+            "list(bsp.messages()) has them by position"
+        )
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "bsp.messages() reads the messages of one process; list(bsp.messages()) is data"
+        )
+
     def _decoded(self, message: Any) -> Any:
         """Return a message as a program reads it."""
         source, head, content = message

@@ -233,7 +233,10 @@ class Combinations(Exchanges):
             return op
         if isinstance(op, str):
             names = ", ".join(operations.NAMED)
-            raise self._error(UsageError, f"{operation}: op is {op!r}; names are {names}")
+            raise self._error(
+                UsageError,
+                f"{operation}: op is {op!r}; names are {names}, and those of numpy's binary ufuncs",
+            )
         if isinstance(op, np.ufunc) and (op.nin, op.nout) != (2, 1):
             raise self._error(
                 UsageError,

@@ -56,7 +56,7 @@ class RemoteAccess(Arrays):
         to = self._check_pid(pid, operation)
         if self._put_again(operation, pid, to, src, dst, offset, at):
             return
-        target = target_of(operation, self._registry, to, dst, offset, at)
+        target = target_of(operation, self._registry, to, dst, offset, at, src)
         if self._watch is not None:
             src = self._watch.source(src, operation)
         values = cast_values(operation, src, target.dtype)
@@ -165,7 +165,7 @@ class RemoteAccess(Arrays):
     ) -> Array:
         self._check_usable(operation)
         sender = self._check_pid(pid, operation)
-        target = target_of(operation, self._registry, sender, src, offset, at)
+        target = target_of(operation, self._registry, sender, src, offset, at, dst)
         destination = target.destination(dst, count)
         if destination.size == 0:
             return destination
@@ -285,7 +285,7 @@ class RemoteAccess(Arrays):
         """
         self._check_usable()
         try:
-            registration = whole_array("put_at", self._registry, dst)
+            registration = whole_array("put_at", self._registry, dst, pids, indices, values)
             dtype = dtype_there("put_at", registration)
             code = encode_op("put_at", op, dtype)
             if self._watch is not None:
@@ -339,7 +339,7 @@ class RemoteAccess(Arrays):
         """
         self._check_usable()
         try:
-            registration = whole_array("get_at", self._registry, src)
+            registration = whole_array("get_at", self._registry, src, pids, indices)
             dtype = dtype_there("get_at", registration)
             named = elements("get_at", registration, pids, indices, self.nprocs)
             of, at = broadcast("get_at", *named[:2])

@@ -29,6 +29,7 @@ from bsplib.machine import Machine
 from bsplib.transfers import messages
 from bsplib.transfers.delivery import PendingGet
 from bsplib.transfers.irregular import UncheckedWords
+from bsplib.transfers.order import no_process
 from bsplib.transfers.outgoing import Early, Outgoing
 from bsplib.transfers.place import Array, address
 from bsplib.transfers.registry import Registration, Registry
@@ -190,9 +191,7 @@ class GroupState(Core):
         try:
             number = int(operator.index(pid))
         except TypeError:
-            raise self._error(
-                ProcessRangeError, f"{operation}: {pid!r} is no process; a pid is an integer"
-            ) from None
+            raise self._error(ProcessRangeError, no_process(operation, pid)) from None
         if not 0 <= number < self._nprocs:
             raise self._error(
                 ProcessRangeError,

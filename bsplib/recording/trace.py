@@ -178,7 +178,8 @@ def _reader(path: Path, progress: Callable[[float], object] = lambda _: None) ->
     except TraceError:
         raise
     except _DAMAGE as error:
-        raise TraceError(f"is no trace, or not a complete one: {error}") from error
+        damaged = f": {error}" if "CRC" in str(error) else ""  # otherwise in words of zipfile
+        raise TraceError(f"is no trace, or not a complete one{damaged}") from error
 
 
 def _opened(path: Path) -> BinaryIO:

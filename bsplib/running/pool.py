@@ -43,6 +43,12 @@ _Rest = ParamSpec("_Rest")
 _Result = TypeVar("_Result")
 
 
+def _check_pools(setting: Setting) -> None:
+    """Raise UsageError if the processes of a backend cannot be kept."""
+    if backends.find(setting.backend).keep is None:
+        raise UsageError(f"Pool: the backend {setting.backend} has no pools; use bsplib.run")
+
+
 class Pool:
     """A BSP machine whose processes are kept and run one program after the other.
 
@@ -81,19 +87,21 @@ class Pool:
         start_method: StartMethod | None = None,
         sim_seed: int = 0,
     ) -> None:
-        self._setting: Setting = setting_of(
-            backend=backend,
-            nprocs=nprocs,
-            machine=machine,
-            check=check,
-            wait=wait,
-            start_method=start_method,
-            seed=sim_seed,
-        )
-        self.profile = profile
-        found = backends.find(self._setting.backend)
-        if found.keep is None:
-            raise UsageError(f"Pool: the backend {found.name} has no pools; use bsplib.run")
+        try:
+            self._setting: Setting = setting_of(
+                backend=backend,
+                nprocs=nprocs,
+                machine=machine,
+                check=check,
+                wait=wait,
+                start_method=start_method,
+                seed=sim_seed,
+            )
+            _check_pools(self._setting)
+            self.profile = profile
+        except BaseException as error:
+            trim(error)
+            raise
         self._conditions: Conditions = conditions_of(self._setting)
         self._processes: KeptProcesses | None = None
         self._finalize: Finalize | None = None
@@ -195,11 +203,15 @@ class Pool:
             RunTimeoutError: the run took longer than ``timeout``.
             Exception: as :func:`bsplib.run`.
         """
-        args, kwargs = overridden(main, args, kwargs)
-        check_program(main, args, kwargs, ("timeout",))
-        task = Task(main, args, kwargs, draw(), measuring(self._conditions))
-        seconds = check_timeout(timeout) or self._setting.timeout
-        self._check_thread("run")
+        try:
+            args, kwargs = overridden(main, args, kwargs)
+            check_program(main, args, kwargs, ("timeout",))
+            task = Task(main, args, kwargs, draw(), measuring(self._conditions))
+            seconds = check_timeout(timeout) or self._setting.timeout
+            self._check_thread("run")
+        except BaseException as error:
+            trim(error)
+            raise
         with self._turn:
             self._thread = threading.get_ident()
             try:

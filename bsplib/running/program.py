@@ -32,6 +32,13 @@ _NEVER_RUNS = (
 )
 
 
+_FOR_NPROCS = {"n", "p", "np", "num", "nproc", "procs", "processes", "num_procs", "n_procs"} | {
+    *("numprocs", "nprocesses", "num_processes", "n_processes", "ranks", "size", "workers"),
+    *("n_jobs", "processors", "ntasks", "world_size"),
+}
+"""Words under which other libraries, and the command line, take the number of processes."""
+
+
 class _Known(NamedTuple):
     """A program that can be run."""
 
@@ -152,6 +159,8 @@ def _hint(
     """Return a proposal for the call, where the mistake suggests one."""
     for word in kwargs:
         if word not in signature.parameters:
+            if word.lower() in _FOR_NPROCS and "nprocs" in keywords:
+                return f"; write nprocs= if that is meant by {word}="
             near = difflib.get_close_matches(word, [*keywords, *signature.parameters], 1)
             return f"; write {near[0]}= if that is meant by {word}=" if near else ""
     if not signature.parameters:

@@ -24,6 +24,7 @@ from bsplib.errors import (
 )
 from bsplib.transfers import operations
 from bsplib.transfers.messages import INLINE, Stage, pack
+from bsplib.transfers.order import swapped
 from bsplib.transfers.place import Array
 from bsplib.transfers.registry import Registration, Registry, decode_dtype
 
@@ -182,8 +183,20 @@ class UncheckedWords:
                 )
 
 
-def whole_array(operation: str, registry: Registry, place: Any) -> Registration:
+def whole_array(operation: str, registry: Registry, place: Any, *others: Any) -> Registration:
     """Return the registration of an array that is named as a whole.
+
+    Args:
+        operation: name of the primitive.
+        registry: registry of the group.
+        place: the array.
+        *others: arguments with which it may be swapped.
+
+    Args:
+        operation: name of the primitive.
+        registry: registry of the group.
+        place: the array.
+        *others: arguments with which it may be swapped.
 
     Raises:
         RegistrationError: it is not registered, or not yet effective.
@@ -194,8 +207,9 @@ def whole_array(operation: str, registry: Registry, place: Any) -> Registration:
         if registry.is_pending(place):
             raise RegistrationError(f"{operation}: the registration takes effect at the next sync")
         raise RegistrationError(
-            f"{operation}: the array is not registered; push_reg it first (an assignment such as "
-            f"x = x + 1 makes a new array; write x[:] = x + 1)"
+            f"{operation}: the array is not registered{swapped(operation, registry, *others)}; "
+            f"push_reg it first (an assignment such as x = x + 1 makes a new array; write "
+            f"x[:] = x + 1)"
         )
     registration = found.registration
     if not registration.is_of(place):

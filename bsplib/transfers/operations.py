@@ -27,7 +27,7 @@ NAMED: dict[str, np.ufunc] = {
     "all": np.logical_and,
     "any": np.logical_or,
 }
-"""Operations by name."""
+"""Operations by name; the names of numpy's own, such as ``"add"``, are understood, too."""
 
 _REDUCTIONS: dict[Any, np.ufunc] = {
     builtins.sum: np.add,
@@ -66,7 +66,8 @@ def resolve(op: Any) -> Any:
     Anything else is returned unchanged.
     """
     if isinstance(op, str):
-        return NAMED.get(op, op)
+        found = NAMED.get(op) or getattr(np, op, None)
+        return found if isinstance(found, np.ufunc) else op
     is_hashable = type(op).__hash__ is not None
     return _REDUCTIONS.get(op, op) if is_hashable else op
 

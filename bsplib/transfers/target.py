@@ -17,6 +17,7 @@ from bsplib import call_site
 from bsplib.backends.parcels import IndexGet, IndexPut, StretchGet, StretchPut
 from bsplib.errors import BoundsError, DtypeError, PlaceError, RegistrationError
 from bsplib.transfers.casting import check_out
+from bsplib.transfers.order import swapped
 from bsplib.transfers.place import (
     Array,
     Region,
@@ -31,7 +32,13 @@ from bsplib.transfers.registry import Extent, Registration, Registry, decode_dty
 
 
 def target_of(
-    operation: str, registry: Registry, pid: int, place: Any, offset: int | None, at: Any
+    operation: str,
+    registry: Registry,
+    pid: int,
+    place: Any,
+    offset: int | None,
+    at: Any,
+    other: Any = None,
 ) -> Target:
     """Find the elements that a primitive names.
 
@@ -42,6 +49,7 @@ def target_of(
         place: registered array, view of one, or stand-in.
         offset: as in :meth:`Group.put`.
         at: as in :meth:`Group.put`.
+        other: the argument with which ``place`` may be swapped.
 
     Raises:
         RegistrationError: ``place`` is not registered, or None there.
@@ -50,7 +58,7 @@ def target_of(
     """
     found = registry.find(place)
     if found is None:
-        raise _not_registered(operation, registry, place)
+        raise _not_registered(operation, registry, place, other)
     target = Target(operation, found.registration, pid, place)
     if offset is not None and at is not None:
         raise PlaceError(f"{operation}: give offset={offset} or at=, not both")
@@ -63,14 +71,15 @@ def target_of(
     return target
 
 
-def _not_registered(operation: str, registry: Registry, place: Any) -> Exception:
+def _not_registered(operation: str, registry: Registry, place: Any, other: Any) -> Exception:
+    hint = swapped(operation, registry, other)
     if not isinstance(place, np.ndarray) and not registry.is_pending(place):
         if isinstance(place, np.generic | int | float | complex):
             return PlaceError(
                 f"{operation}: {place!r} is a number and names no place; write x[3:4] or "
                 f"offset=3 in place of x[3]"
             )
-        return PlaceError(f"{operation}: {type(place).__name__} is no registered array")
+        return PlaceError(f"{operation}: {type(place).__name__} is no registered array{hint}")
     name = call_site.name_of(place) or f"the array of shape {np.shape(place)}"
     if registry.is_pending(place):
         return RegistrationError(
@@ -78,9 +87,9 @@ def _not_registered(operation: str, registry: Registry, place: Any) -> Exception
         )
     primitive = "get_at" if operation.endswith("get") else "put_at"
     return RegistrationError(
-        f"{operation}: {name} is not in a registered array; push_reg it first. Or was it made by "
-        f"x + 1 or by an index with a list or a mask, such as x[[0, 2]]? Those make a copy: write "
-        f"x[:] = x + 1, and name single elements with {primitive}"
+        f"{operation}: {name} is not in a registered array{hint}; push_reg it first. Or was it "
+        f"made by x + 1 or by an index with a list or a mask, such as x[[0, 2]]? Those make a "
+        f"copy: write x[:] = x + 1, and name single elements with {primitive}"
     )
 
 

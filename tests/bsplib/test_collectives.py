@@ -555,7 +555,7 @@ def test_shapes_are_named_where_they_lead_to_different_ways(run, nprocs, operati
     [
         (np.sin, "numpy's sin takes 1 values and returns 1; an op takes two and returns one"),
         (np.divmod, "numpy's divmod takes 2 values and returns 2; an op takes two and returns one"),
-        ("add", "op is 'add'; names are sum, prod"),
+        ("plus", "op is 'plus'; names are sum, prod"),
         (5, "op is 5; it is a binary ufunc or a function of two values"),
     ],
 )
