@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable, Sequence
 from typing import Any, Self
@@ -119,6 +120,10 @@ class ProcessContext:
         """Return the index of the first control word of a process."""
         return self._starts[pid]
 
+    def port_class(self, kind: type[Any]) -> type[Any]:
+        """Return the class of the ports of this process, which is of this kind."""
+        return kind
+
     def take_outbox(self) -> Outbox:
         """Return an empty outbox."""
         return self._outboxes.pop() if self._outboxes else Outbox(self.heap)
@@ -127,3 +132,12 @@ class ProcessContext:
         """Take back an outbox that no process reads any more."""
         outbox.clear()
         self._outboxes.append(outbox)
+
+
+def context_class() -> type[ProcessContext]:
+    """Return the class of the processes of a run; the environment may choose the mode for tests."""
+    if os.environ.get("BSP_POISON", "0") in ("", "0"):
+        return ProcessContext
+    poison = importlib.import_module("bsplib.backends.shm.poison")
+    found: type[ProcessContext] = poison.PoisonedContext
+    return found

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends.base import Alignment
-from bsplib.backends.shm.context import ProcessContext
+from bsplib.backends.shm.context import context_class
 from bsplib.backends.shm.control import DELIVERED, FIRST_BLOCK, WORD
 from bsplib.backends.shm.doorbell import doorbells
 from bsplib.backends.shm.fences import Fences
@@ -96,7 +96,7 @@ class Memory:
 
     def __init__(self, segment: Segment, pid: int, nprocs: int, outside: Outside) -> None:
         self._segment = segment
-        self._context = ProcessContext(
+        self._context = context_class()(
             segment, pid, doorbells(segment, nprocs), "auto", outside=outside
         )
         self._context.begin()

@@ -170,8 +170,16 @@ class Membership:
 
     def give_block(self) -> None:
         """Mark the block as free for another group: no process looks at it any more."""
-        start = self.context.start_of(self.context.pid)
-        self._control[start + (self.block - start - FIRST_BLOCK) // BLOCK_WORDS] = 0
+        self._control[self._label_of(self.pid)] = 0
+
+    def is_block_of(self, pid: int) -> bool:
+        """Tell whether the block by which a process was found still belongs to this group."""
+        return self._control[self._label_of(pid)] == self._key
+
+    def _label_of(self, pid: int) -> int:
+        """Return the word that labels the block of a process, which has been found."""
+        start = self.context.start_of(self.root(pid))
+        return start + (self._blocks[pid] - start - FIRST_BLOCK) // BLOCK_WORDS
 
     # -- whereabouts ----------------------------------------------------------------------
 

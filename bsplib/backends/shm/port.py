@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,9 @@ _MOST_SUPERSTEPS = 1 << 31
 class ShmPort(Port):
     """The connection of one process to the others of a group, over shared memory."""
 
+    MEETING: ClassVar[type[SharedMeeting]] = SharedMeeting
+    OBLIVIOUS: ClassVar[type[Oblivious]] = Oblivious
+
     def __init__(self, context: ProcessContext, members: Membership) -> None:
         self.pid = members.pid
         self.nprocs = members.nprocs
@@ -48,10 +51,10 @@ class ShmPort(Port):
         self._segment = context.segment
         self._members = members
         waiter, areas = context.waiting.waiter, context.nprocs
-        self._meeting = SharedMeeting(members.pid, members.nprocs, areas, self, waiter)
+        self._meeting = self.MEETING(members.pid, members.nprocs, areas, self, waiter)
         members.meeting = self._meeting
         self._has_entered = False  # the block may be there: a sub-group enters its parents
-        self._oblivious = Oblivious(members)
+        self._oblivious = self.OBLIVIOUS(members)
         self._others = Others(members, self._oblivious)
         self._inbox = Inbox(self._segment, self._meeting, self.pid, self.nprocs)
         self._leases = Leases(context, members, self._oblivious)
@@ -62,7 +65,8 @@ class ShmPort(Port):
     @classmethod
     def of_root(cls, context: ProcessContext) -> Self:
         """Return the port of a process to the root group."""
-        root = cls(context, Membership(context, range(context.nprocs), context.pid))
+        kind: type[Self] = context.port_class(cls)
+        root = kind(context, Membership(context, range(context.nprocs), context.pid))
         root._enter()
         return root
 
@@ -232,7 +236,7 @@ class ShmPort(Port):
         """See :meth:`Port.split`."""
         pid = pids.index(self.pid)
         members = Membership(self._context, pids, pid, self._members, ordinal, index)
-        return ShmPort(self._context, members)
+        return type(self)(self._context, members)
 
     def _enter(self) -> None:
         """Take a block, by which the others find this process in the group."""

@@ -26,7 +26,7 @@ from bsplib.backends.outcomes import Limit, await_outcomes
 from bsplib.backends.shm import fork_warning
 from bsplib.backends.shm.channel import Channel, parts_of
 from bsplib.backends.shm.child import END, READY, RUNNER, be_process
-from bsplib.backends.shm.context import ProcessContext
+from bsplib.backends.shm.context import context_class
 from bsplib.backends.shm.doorbell import Doorbell, doorbells
 from bsplib.backends.shm.forking import CAN_FORK, Forked, Prepared, fork_all
 from bsplib.backends.shm.guard import PREFIX, STATUS, check_guard, missing_guard
@@ -210,7 +210,7 @@ class Processes:
 
     def _arguments(self, pid: int, pipe: Connection, work: Work | None) -> tuple[Any, ...]:
         """Return the arguments of :func:`be_process`."""
-        context = ProcessContext(self._segment, pid, self._bells, self._wait_by)
+        context = context_class()(self._segment, pid, self._bells, self._wait_by)
         return context, self._lifeline, pipe, work
 
     def _finish(self, work: Work, limit: Limit, *, last: bool) -> Report:

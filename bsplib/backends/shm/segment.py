@@ -245,7 +245,10 @@ class Segment:
 
     def byte_of(self, array: NDArray[Any]) -> int | None:
         """Return the byte of the file at which an array begins, if it lies in the file."""
-        address: int = array.__array_interface__["data"][0]
+        return self.byte_at(array.__array_interface__["data"][0])
+
+    def byte_at(self, address: int) -> int | None:
+        """Return the byte of the file at an address, if the file is mapped there."""
         for begin, (first, buffer, _) in self.windows.mapped.values():
             if begin <= address < begin + len(buffer):
                 return first + address - begin

@@ -157,7 +157,7 @@ class Waiting:
                     self.waiter.be_patient()
                     return True
                 _sched_yield()
-            if self._has_to_stop():
+            if self.has_to_stop():
                 return False
             if time.perf_counter_ns() < deadline:
                 continue
@@ -183,7 +183,7 @@ class Waiting:
                     control[word] = 1
                 self._fences.all_processes()  # a process that posts from now on finds WAITED set
                 seen = doorbell.look()
-                aborted = self._has_to_stop()
+                aborted = self.has_to_stop()
                 if ready():  # even if aborted: the wait is over, and this process may go on
                     return
                 if aborted:
@@ -196,7 +196,8 @@ class Waiting:
         finally:
             control[self._asleep] = 0
 
-    def _has_to_stop(self) -> bool:
+    def has_to_stop(self) -> bool:
+        """Tell whether the run has to stop."""
         words = self.control if self._outside is None else self._outside.stop
         return bool(words[ABORT])
 

@@ -1,0 +1,199 @@
+"""The mode for tests finds memory that is used again while others may read it, in every run.
+
+Each defect is made on purpose, in the class that owns the memory; forked processes inherit it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bsplib
+from bsplib.backends.shm.leases import Leases
+from bsplib.backends.shm.membership import Membership
+from bsplib.backends.shm.poison import (
+    PATTERN,
+    Generations,
+    PoisonedHeap,
+    PoisonError,
+    WatchedMeeting,
+)
+from bsplib.backends.shm.port import ShmPort
+from bsplib.backends.shm.segment import Segment
+
+TIMES = 10
+LARGE = 1 << 17
+"""Numbers of a payload for which a process waits until it can use the last outbox again."""
+
+
+@pytest.fixture(autouse=True)
+def poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BSP_POISON", "1")
+
+
+@pytest.fixture
+def segment():
+    made = Segment(2)
+    yield made
+    made.close()
+
+
+def heap_of(segment: Segment) -> PoisonedHeap:
+    return PoisonedHeap(segment, segment.area(0), Generations(segment, 2))
+
+
+def serve_and_leave(bsp):
+    """Process 0 only serves the gets of the others, leaves first, and uses memory again."""
+    with bsp.partition([bsp.nprocs]) as sub:
+        x = sub.array(np.arange(1, 5))
+        sub.sync()
+        got = sub.get_at([0], [1], x) if sub.pid else None
+        sub.sync()
+    bsp.zeros(7)
+    bsp.sync()
+    return None if got is None else got.tolist()
+
+
+def send_and_put(bsp):
+    """Process 0 sends a large message and then puts as much, while process 1 reads the message."""
+    x = bsp.zeros(LARGE)
+    bsp.sync()
+    if bsp.pid == 0:
+        bsp.send(1, np.full(LARGE, 2.0))
+    bsp.sync()
+    if bsp.pid == 0:
+        bsp.put(1, np.full(LARGE, 3.0), x)
+    total = sum(payload.sum() for _, _, payload in bsp.messages())
+    bsp.sync()
+    return total, x.sum()
+
+
+def put_and_leave(bsp):
+    """Each process puts a number into all, by its box."""
+    with bsp.partition([bsp.nprocs]) as sub:
+        x = sub.zeros(sub.nprocs)
+        sub.sync()
+        for pid in range(sub.nprocs):
+            sub.put(pid, float(sub.pid), x, offset=sub.pid)
+        sub.sync()
+    bsp.sync()
+
+
+def meet_and_leave(bsp):
+    with bsp.partition([bsp.nprocs]) as sub:
+        sub.sync()
+        sub.sync()
+    bsp.sync()
+
+
+def free_replies_at_close(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep nothing that was laid out on the quick way, as before there were leases."""
+    room = Leases.room
+
+    def unknown_to_the_meeting(self, nbytes):
+        start = room(self, nbytes)
+        self._members.meeting.has_outbox = False
+        return start
+
+    def close(self):
+        if self._open is not None:
+            self._context.give_outbox(self._open)
+            self._open = None
+
+    monkeypatch.setattr(Leases, "room", unknown_to_the_meeting)
+    monkeypatch.setattr(Leases, "close", close)
+
+
+def free_last_outbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use the last outbox again at once, whether it has messages and has been delivered or not."""
+    monkeypatch.setattr(WatchedMeeting, "settles", lambda *_: True, raising=False)
+    monkeypatch.setattr(Leases, "keep_messages", lambda _: None)
+
+
+def free_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for nobody: boxes, outboxes and blocks are free as soon as this process leaves."""
+    close = ShmPort.close
+
+    def close_and_free(self):
+        close(self)
+        self._context.reclaim_left_groups()
+
+    monkeypatch.setattr(Membership, "all_have_left", lambda _: True)
+    monkeypatch.setattr(ShmPort, "close", close_and_free)
+
+
+@pytest.mark.parametrize(
+    ("program", "count", "right"),
+    [
+        (serve_and_leave, 3, [None, [2], [2]]),
+        (send_and_put, 2, [(0, 0), (2 * LARGE, 3 * LARGE)]),
+        (put_and_leave, 3, [None] * 3),
+    ],
+)
+def test_a_right_program_does_the_same_as_without_the_mode(program, count, right):
+    assert bsplib.run(program, nprocs=count) == right
+
+
+@pytest.mark.parametrize(
+    ("defect", "program", "count", "memory"),
+    [
+        (free_replies_at_close, serve_and_leave, 3, "the index of a post of process 0"),
+        (free_last_outbox, send_and_put, 2, "(index of a post|payload) of process 0"),
+        (free_all_at_once, put_and_leave, 3, "(a box, or a staged value,|the slot) of process"),
+        (free_all_at_once, meet_and_leave, 3, "the slot of process"),
+    ],
+)
+def test_memory_that_is_used_again_too_early_is_found_in_every_run(
+    monkeypatch, defect, program, count, memory
+):
+    defect(monkeypatch)
+    for _ in range(TIMES):
+        with pytest.raises(PoisonError, match=memory) as caught:
+            bsplib.run(program, nprocs=count)
+        assert "generation" in str(caught.value)
+
+
+def test_zeros_are_zero_in_memory_that_holds_the_pattern():
+    def main(bsp):
+        found = []
+        for _ in range(3):
+            with bsp.scope():
+                x = bsp.zeros(100)
+                found.append(float(np.abs(x).sum()))
+                x[:] = 5
+                bsp.sync()
+        return found
+
+    assert bsplib.run(main, nprocs=2) == [[0.0] * 3] * 2
+
+
+def test_empty_memory_holds_the_pattern():
+    def main(bsp):
+        return bsp.empty(3, np.uint8).tolist()
+
+    assert bsplib.run(main, nprocs=1) == [[PATTERN] * 3]
+
+
+def test_a_generation_changes_when_memory_is_given_back(segment):
+    heap, generations = heap_of(segment), Generations(segment, 2)
+    start, is_zero = heap.allocate(200)
+    alive = generations.of(start + 199)
+    heap.release(start)
+    assert not is_zero
+    assert alive % 2 == 1
+    assert generations.of(start) == generations.of(start + 199) == alive + 1
+
+
+def test_memory_that_is_written_after_it_was_given_back_is_found(segment):
+    heap = heap_of(segment)
+    start, _ = heap.allocate(200)
+    heap.release(start)
+    segment.view(start + 100, 1)[0] = 7
+    large, _ = heap.allocate(1 << 22)
+    with pytest.raises(PoisonError, match=r"1 bytes of a block of 256 .* the first is byte 100"):
+        heap.release(large)  # the first block is used again
+
+
+def test_a_byte_outside_of_all_areas_is_no_memory_of_others(segment):
+    with pytest.raises(PoisonError, match="no byte of the segment"):
+        Generations(segment, 2).of(int.from_bytes(bytes([PATTERN]) * 7, "little"))
