@@ -1,34 +1,33 @@
 """The source code around the nodes of a call graph, read from the files that a trace names.
 
-A trace holds the names of files, not their content. A file is read only if a frame of the
-trace names it and it looks like a Python program, and what is read is never executed. The
-file may have changed since the run, or belong to another computer: the excerpt says so.
+A trace holds the names of files and their digests, not their content. A file of this computer
+is shown only if its digest is that of the file that ran, on whatever computer that was: a trace
+that comes from others cannot make a page show another file. The reader may name a folder of
+sources; there, files are found by the ends of their names, and also those without a digest are
+shown. What is read is never executed.
 """
 
 from __future__ import annotations
 
 import ast
-import math
-import platform
 import tokenize
 import warnings
 from bisect import bisect_right
 from dataclasses import dataclass
-from datetime import datetime
-from pathlib import Path
+from io import BytesIO, TextIOWrapper
 from typing import TYPE_CHECKING, NamedTuple
 
-from bsplib.output_file import special_kind
+from bsplib.recording.sources import content, located
+from bsplib.recording.sources import digest as digest_of
 from bsplib.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from bsplib.recording.records import Run
     from profiler.callgraph import CallGraph, Node
 
-MAX_FILE_BYTES = 4 * 2**20
-"""A longer file is not read."""
 MAX_EXCERPT_LINES = 400
 """Of a longer function only the lines around the node are shown."""
 MAX_LINES = 20_000
@@ -36,9 +35,12 @@ MAX_LINES = 20_000
 CONTEXT_LINES = 20
 """Lines shown before and after a line that is in no function."""
 
-_SUFFIXES = (".py", ".pyw")
-_CLOCK_S = 1.0
-"""The start of a run is recorded in whole seconds."""
+_CHANGED = "has changed since the run, so it is not shown."
+_UNKNOWN = (
+    "is not shown: the trace does not have its digest, by which the file that ran would be known. "
+    "Name the folder of the sources by bsp view --sources."
+)
+_DOUBT = "The trace does not have the digest of this file: it may not be the one that ran."
 
 
 class Excerpt(NamedTuple):
@@ -63,11 +65,15 @@ class Sources:
     """For each node, by its id, the position of its excerpt."""
 
 
-def read_sources(callgraph: CallGraph) -> Sources:
+def read_sources(callgraph: CallGraph, folder: Path | None = None) -> Sources:
     """Read the source of every node of a call graph, as far as it is on this computer.
 
     The excerpt of a function is the function; that of a cost centre is the innermost
     function around its line.
+
+    Args:
+        callgraph: of a run.
+        folder: where the reader wants files to be looked for, too.
 
     Returns:
         At most ``MAX_LINES`` lines; for the nodes that come after them, the note says so.
@@ -78,7 +84,7 @@ def read_sources(callgraph: CallGraph) -> Sources:
     lines = 0
     for name, node in callgraph.graph.nodes(data="node"):
         if node.file not in files:
-            files[node.file] = _read(callgraph.run, node.file)
+            files[node.file] = _read(callgraph.run, node.file, folder)
         excerpt = files[node.file].around(node)
         if excerpt not in positions:
             lines += len(excerpt.lines)
@@ -92,14 +98,12 @@ def parsed(run: Run, name: str) -> ast.Module | None:
     """Return the syntax tree of a file that a run came through; it is not executed.
 
     Args:
-        run: a run; where it is one of several, the earliest.
+        run: a run.
         name: the file, as in the trace.
 
     Returns:
-        None where the file cannot be read, or may not be the one that ran.
+        None where the file is not on this computer as it was when it ran.
     """
-    if math.isinf(_started_s(run)):
-        return None
     file = _read(run, name)
     return None if file.note or not file.lines else _tree("\n".join(file.lines))
 
@@ -140,61 +144,57 @@ class _File:
         return max(first, line - reach), min(last, line + reach)
 
 
-def _read(run: Run, name: str) -> _File:
+def _read(run: Run, name: str, folder: Path | None = None) -> _File:
     """Read a file that a trace names; where that is impossible, its note says why."""
     if not name:
         return _File("", (), "The trace names no file for this function.")
     shown = visible(name)
+    digest = run.sources.get(name)
     try:
-        path = _find(run, name)
-        with tokenize.open(path) as file:
-            text = file.read()
-        note = " ".join(_doubts(run, path))
+        found = _found(run, name, digest, folder)
+        text = None if found is None else _text_of(found)
     except FileNotFoundError:
         return _File(shown, (), f"{shown} is not on this computer.")
     except (ValueError, SyntaxError):  # a NUL in its name; not in the encoding it declares
         return _File(shown, (), f"{shown} cannot be read: it is not a text.")
     except OSError as error:
         return _File(shown, (), f"{shown} cannot be read: {visible(error.strerror or str(error))}.")
+    if text is None:
+        return _File(shown, (), f"{shown} {_CHANGED if digest else _UNKNOWN}")
     lines = tuple(text.removesuffix("\n").split("\n"))
-    return _File(shown, lines, note, tuple(sorted(_functions(text))))
+    return _File(shown, lines, "" if digest else _DOUBT, tuple(sorted(_functions(text))))
 
 
-def _find(run: Run, name: str) -> Path:
-    """Return the path of a file; a relative name begins at the folder of the run.
+def _found(run: Run, name: str, digest: str | None, folder: Path | None) -> bytes | None:
+    """Return the content of a file; None where there is only one that may not be shown.
 
     Raises:
         OSError: there is no such file, or it is not to be read.
     """
-    if not name.endswith(_SUFFIXES):
-        raise OSError("its name does not end in .py")
-    folder = run.meta.get("folder")
-    path = Path(folder if isinstance(folder, str) else "", name)
-    if kind := special_kind(path):
-        raise OSError(f"it is {kind}")
-    if path.stat().st_size > MAX_FILE_BYTES:
-        raise OSError("it is longer than 4 MiB")
-    return path
+    path = located(name, run.meta.get("folder"))
+    for there in [] if folder is None else _inside(folder, path):
+        read = content(there)
+        if digest is None or digest_of(read) == digest:
+            return read
+    if digest is None:
+        return None
+    read = content(path)
+    return read if digest_of(read) == digest else None
 
 
-def _doubts(run: Run, path: Path) -> Iterator[str]:
-    """Yield why a file may not be the one that ran."""
-    host = run.meta.get("host")
-    if isinstance(host, str) and host != platform.node():
-        yield (
-            f"The run was recorded on {visible(host)}: "
-            "this is the file of the same name on this computer."
-        )
-    elif path.stat().st_mtime > _started_s(run) + _CLOCK_S:
-        yield "The file has changed since the run, so its lines may have moved."
+def _inside(folder: Path, path: Path) -> Iterator[Path]:
+    """Yield the files in a folder whose names end as a path does, the most similar first."""
+    parts = path.parts
+    for first in range(1 if path.is_absolute() else 0, len(parts)):
+        there = folder.joinpath(*parts[first:])
+        if there.is_file() and there.resolve().is_relative_to(folder.resolve()):
+            yield there
 
 
-def _started_s(run: Run) -> float:
-    """Return when a run started, in seconds since 1970; infinity if that is not known."""
-    try:
-        return datetime.fromisoformat(run.meta["started"]).timestamp()
-    except (KeyError, TypeError, ValueError, OverflowError):
-        return float("inf")
+def _text_of(read: bytes) -> str:
+    """Return the text of a file, in the encoding that it declares."""
+    encoding, _ = tokenize.detect_encoding(BytesIO(read).readline)
+    return TextIOWrapper(BytesIO(read), encoding).read()
 
 
 def _functions(text: str) -> Iterator[tuple[int, int]]:

@@ -66,7 +66,7 @@ def _processes(opened: OpenRun, query: Query) -> Json:
 
 
 def _source(opened: OpenRun, query: Query) -> Json:
-    return describe_sources(opened.callgraph(opened.part(query)))
+    return describe_sources(opened.callgraph(opened.part(query)), opened.sources)
 
 
 ANSWERS: dict[str, Answer] = {

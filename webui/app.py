@@ -28,6 +28,7 @@ from webui.traces import Traces
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     import werkzeug
 
@@ -129,6 +130,7 @@ def create_app(
     token: str = "",
     folder: str | os.PathLike[str] | None = None,
     library: bool = False,
+    sources: Path | None = None,
     names: Sequence[str] = (),
 ) -> flask.Flask:
     """Create the application that shows traces.
@@ -146,13 +148,14 @@ def create_app(
             its loopback, too, but cannot read anything without the token.
         folder: folder whose traces are shown, too, also those that come there later.
         library: show the functions of bsplib itself, too, unless the page asks otherwise.
+        sources: folder in which source files are looked for, too (:mod:`profiler.sources`).
         names: what the traces are called; default: program or file.
     """
     root = f"/{token}" if token else ""
     app = flask.Flask(__name__, static_folder=STATIC, static_url_path=f"{root}/static")
     app.json = _InOrder(app)
     app.config["MAX_CONTENT_LENGTH"] = MAX_FILE_BYTES
-    shown = Traces(*traces, folder=folder, library=library, names=names)
+    shown = Traces(*traces, folder=folder, library=library, sources=sources, names=names)
     dropped = DroppedFiles()
     _guard(app)
 
@@ -262,6 +265,7 @@ def serve(
     open_browser: bool = True,
     folder: str | os.PathLike[str] | None = None,
     library: bool = False,
+    sources: Path | None = None,
     names: Sequence[str] = (),
     view: str = "",
 ) -> None:
@@ -275,6 +279,7 @@ def serve(
         open_browser: whether to show the page in the user's browser.
         folder: folder whose traces are shown, too.
         library: also show the functions of bsplib itself.
+        sources: folder in which source files are looked for, too (:mod:`profiler.sources`).
         names: what the traces are called; default: program or file.
         view: the view that is shown first, such as ``compare``.
 
@@ -283,7 +288,9 @@ def serve(
     """
 
     def create(token: str) -> flask.Flask:
-        return create_app(*traces, token=token, folder=folder, library=library, names=names)
+        return create_app(
+            *traces, token=token, folder=folder, library=library, sources=sources, names=names
+        )
 
     _serve("profile", create, port, f"#view={view}" if view else "", open_browser=open_browser)
 

@@ -13,6 +13,7 @@ from profiler.window import restricted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from bsplib.recording.records import Run
 
@@ -73,10 +74,12 @@ def number_in(query: Mapping[str, str], key: str) -> int | None:
 class OpenRun:
     """A run of a trace with its call graphs. Threads may share it."""
 
-    def __init__(self, run: Run, *, library: bool = False) -> None:
+    def __init__(self, run: Run, *, library: bool = False, sources: Path | None = None) -> None:
         self.run = run
         self.library = library
         """Whether the functions of bsplib are shown where a query does not say."""
+        self.sources = sources
+        """Folder in which source files are looked for, too."""
         self._graphs: OrderedDict[Part, CallGraph] = OrderedDict()
         self._others: OrderedDict[str, object] = OrderedDict()
         self._lock = threading.Lock()

@@ -89,12 +89,17 @@ def _served(kind: _Kind, title: str, data: Json) -> str:
     return _render(kind, title, data, styles=sheets, script=script, meta_policy="")
 
 
-def saved_page(*traces_shown: Trace, library: bool = False, names: Sequence[str] = ()) -> str:
+def saved_page(
+    *traces_shown: Trace,
+    library: bool = False,
+    sources: Path | None = None,
+    names: Sequence[str] = (),
+) -> str:
     """Return the page with all its files and data: it loads nothing and works offline.
 
     It compares the runs of the first trace with those of each other one.
     """
-    traces = Traces(*traces_shown, library=library, names=names)
+    traces = Traces(*traces_shown, library=library, sources=sources, names=names)
     return _saved(_PROFILE, title_of(traces), {"answers": saved_answers(traces)})
 
 
@@ -163,6 +168,7 @@ def write_html(
     out_path: str | os.PathLike[str],
     *,
     library: bool = False,
+    sources: Path | None = None,
     before: Sequence[Trace] = (),
     names: Sequence[str] = (),
     force: bool = False,
@@ -170,12 +176,13 @@ def write_html(
     """Save the pages of a trace as one HTML file that needs no server and no network.
 
     The file contains the source of the functions that are shown, as far as it is on this
-    computer (see :mod:`profiler.sources`).
+    computer as it was when it ran (see :mod:`profiler.sources`).
 
     Args:
         trace: the trace; the file contains all its runs.
         out_path: the file to write; it is written completely or not at all.
         library: also show the functions of bsplib itself.
+        sources: folder in which source files are looked for, too.
         before: traces with whose runs those of the trace are compared.
         names: what the traces are called; default: program.
         force: replace any file; otherwise only an earlier page is replaced.
@@ -183,7 +190,7 @@ def write_html(
     Raises:
         OSError: the file cannot be written, or is there and no earlier page.
     """
-    page = saved_page(trace, *before, library=library, names=names)
+    page = saved_page(trace, *before, library=library, sources=sources, names=names)
     write_text(out_path, page, PAGE, force=force)
 
 

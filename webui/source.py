@@ -11,14 +11,20 @@ from profiler.sources import read_sources
 from webui.highlight import highlight
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from profiler.callgraph import CallGraph
     from profiler.sources import Excerpt
 
 Calls = dict[str, dict[int, list[int]]]
 
 
-def describe_sources(callgraph: CallGraph) -> dict[str, Any]:
+def describe_sources(callgraph: CallGraph, folder: Path | None = None) -> dict[str, Any]:
     """Return the excerpts of a call graph, and the position of that of each node.
+
+    Args:
+        callgraph: of a run.
+        folder: where source files are looked for, too.
 
     Returns:
         ``excerpts``: a list of ``file``, ``first`` (number of the first line), ``lines``
@@ -26,7 +32,7 @@ def describe_sources(callgraph: CallGraph) -> dict[str, Any]:
         ``calls``: pairs of a line and the positions of the functions that it calls;
         ``of``: for each node, in the order of the graph, the position of its excerpt.
     """
-    sources, calls = read_sources(callgraph), _calls(callgraph)
+    sources, calls = read_sources(callgraph, folder), _calls(callgraph)
     return {
         "excerpts": [_describe(excerpt, calls) for excerpt in sources.excerpts],
         "of": [sources.of[name] for name in callgraph.graph],

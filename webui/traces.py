@@ -53,9 +53,11 @@ class Traces:
         *traces: Trace | str | os.PathLike[str],
         folder: str | os.PathLike[str] | None = None,
         library: bool = False,
+        sources: Path | None = None,
         names: Sequence[str] = (),
     ) -> None:
         self._library = library
+        self._folder_of_sources = sources
         self._folder = None if folder is None else Path(folder)
         self._sources: list[_Source] = []
         self._answers: dict[tuple[str, ...], Json | BspError] = {}
@@ -146,7 +148,10 @@ class Traces:
                 except BspError as error:
                     source.error = str(error)
                     raise
-                source.runs = [OpenRun(run, library=self._library) for run in trace.runs]
+                source.runs = [
+                    OpenRun(run, library=self._library, sources=self._folder_of_sources)
+                    for run in trace.runs
+                ]
             return source.runs
 
     def run(self, trace_id: str, number: int) -> OpenRun:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import click
 
 from bsplib.cli.fit import model_nprocs_option, model_values_option
-from bsplib.cli.options import TRACE, Whole, library_option
+from bsplib.cli.options import FOLDER, TRACE, Whole, library_option
 from bsplib.cli.traces import read, summing_up
 from bsplib.machine import load_machine
 from bsplib.output_file import PAGE
 from bsplib.output_option import OutputFile, force_option
+
+
+class Shown(TypedDict):
+    """What pages show of traces, as their functions want it."""
+
+    library: bool
+    sources: Path | None
 
 
 @click.command("view")
@@ -34,6 +41,13 @@ from bsplib.output_option import OutputFile, force_option
     "--browser/--no-browser", default=True, help="Open a browser, or only print the address."
 )
 @library_option
+@click.option(
+    "--sources",
+    type=FOLDER,
+    metavar="FOLDER",
+    help="Look for source files in this folder, too, by the ends of their names; show them even if "
+    "the trace cannot tell whether they are those that ran.",
+)
 @click.option(
     "--compare",
     "before",
@@ -57,11 +71,10 @@ def command(
     force: bool,
     port: int,
     browser: bool,
-    library: bool,
     before: Path | None,
     model: Path | None,
     files: tuple[Path, ...],
-    **of_model: Any,
+    **others: Any,
 ) -> None:
     r"""Show the shaded call graph of a trace in the browser.
 
@@ -80,16 +93,17 @@ def command(
       bsp view --compare before.bsp after.bsp
       bsp view --fit sort.json --set n=2^30 -n 256
     """
+    shown = Shown(library=others.pop("library"), sources=others.pop("sources"))
     if model is not None:
-        if files or before is not None or library:
-            raise click.UsageError("--fit takes no FILE, and no --compare and --library")
-        _view_model(model, html, port, force=force, browser=browser, **of_model)
+        if files or before is not None or any(shown.values()):
+            raise click.UsageError("--fit takes no FILE, and no --compare, --library and --sources")
+        _view_model(model, html, port, force=force, browser=browser, **others)
         return
-    if any(of_model.values()):
+    if any(others.values()):
         raise click.UsageError("--machine, --nprocs and --set need --fit")
     if not files:
         raise click.UsageError("name a trace or a folder, or a model by --fit")
-    _view_traces(files, html, port, force=force, browser=browser, library=library, before=before)
+    _view_traces(files, html, port, force=force, browser=browser, shown=shown, before=before)
 
 
 def _view_traces(
@@ -99,7 +113,7 @@ def _view_traces(
     *,
     force: bool,
     browser: bool,
-    library: bool,
+    shown: Shown,
     before: Path | None,
 ) -> None:
     """Show the pages of traces, or save those of one."""
@@ -113,7 +127,7 @@ def _view_traces(
             raise click.ClickException(f"{file} is a folder: choose one of its traces.")
         if not any(file.glob("*.bsp")):
             raise click.ClickException(f"There is no trace (*.bsp) in the folder {file}.")
-        webui.serve(folder=file, port=port, open_browser=browser, library=library)
+        webui.serve(folder=file, port=port, open_browser=browser, **shown)
         return
     paths = [*files, *(path for path in [before] if path is not None)]
     traces = [read(path) for path in paths]
@@ -125,14 +139,12 @@ def _view_traces(
             view="" if before is None else "compare",
             port=port,
             open_browser=browser,
-            library=library,
+            **shown,
         )
         return
     try:
         with summing_up(file):
-            webui.write_html(
-                traces[0], html, before=traces[1:], names=names, library=library, force=force
-            )
+            webui.write_html(traces[0], html, before=traces[1:], names=names, force=force, **shown)
     except OSError as error:
         raise _not_written(html, error) from None
     click.echo(f"wrote {html}: open it in a browser")

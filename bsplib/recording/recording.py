@@ -14,6 +14,7 @@ import contextlib
 import os
 import secrets
 import tempfile
+import time
 import warnings
 from pathlib import Path
 from shlex import quote
@@ -29,6 +30,7 @@ from bsplib.recording.record_folder import PREFIX, About, remove, write_about
 from bsplib.recording.records import RECORD, TRAFFIC, Run
 from bsplib.recording.recovery import elsewhere
 from bsplib.recording.signal_notice import SignalNotice
+from bsplib.recording.sources import with_digests
 from bsplib.recording.spool import HEADER, ROWS_AT_FIRST
 from bsplib.recording.trace import read_trace
 from bsplib.visible import text_of
@@ -66,6 +68,7 @@ class Recording:
         self.target = Path(os.path.realpath(path))
         self._nprocs = nprocs
         self._meta = meta
+        self._started_s = time.time()
         self._added = is_begun(self.target)
         if self._added and _signature(self.target) != _written[self.target]:
             _check_earlier(self.target)
@@ -145,7 +148,8 @@ class Recording:
             losses = found.losses()
             if losses:
                 found.run.meta.setdefault("error", losses)
-            left_out = self._add(found.run) if found.begun else ""
+            run = with_digests(found.run, self._started_s)
+            left_out = self._add(run) if found.begun else ""
         except Exception as error:  # noqa: BLE001  # the results of the run are returned anyway
             return f"no trace was written: {_reason(error)}; {self._kept()}"
         remove(self.folder, self._nprocs)

@@ -7,6 +7,7 @@ since the barrier before ``main``, all sizes are bytes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -183,6 +184,9 @@ class Run:
     cpu_measured: whether records have CPU time. Where the processes may be on several hosts:
     hosts (names by pid), cores (of all hosts together) and clock_bounds_s (by host: the
     greatest possible error of its times against those of process 0, in seconds)."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """The digests of source files, by their names in the stacks (``bsplib.recording.sources``);
+    traces of earlier versions have none."""
     derived: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What the profiler computed from the records, by name; only if they are read-only."""
 

@@ -45,6 +45,7 @@ from bsplib.recording.trace_document import (
     head_of,
     length_of,
     parse,
+    sources_of,
     stacks_of,
     to_json,
 )
@@ -249,6 +250,7 @@ class _Reader:
             traffic=self._array(folder, "traffic", TRAFFIC, entry),
             complete=complete,
             meta=meta,
+            sources=sources_of(entry),
         )
         check_records(run, self._advance)
         check_traffic(run, self._advance)

@@ -10,11 +10,15 @@
            "groups": [[parent, superstep, ordinal, index, MEMBERS], ...],
            "frames": [[file, function, first_line, line, library], ...],
            "stacks": [[position in frames, ...], ...],
+           "sources": {file: "digest", ...},
            "records": N,             length of the arrays
            "traffic": M}
 
     MEMBERS = [pid, ...]             in root numbering, each process once
             | {"first": pid, "count": N, "step": number other than 0}
+
+The digest of a source file that frames name is its SHA-256, as 64 hexadecimal digits. Where it
+was not known, the file is missing; traces of earlier versions have no ``sources``.
 
 Numbers are finite. Texts outside meta have at most 4096 characters, and stacks have
 at most 1000 frames. Nothing here does I/O.
@@ -25,6 +29,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+import re
 import reprlib
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +47,7 @@ FORMAT_VERSION = 2
 MAX_JSON_BYTES = 64 * 2**20
 MAX_META_NESTING = 32
 MAX_NPROCS = 2**16
+_DIGEST = re.compile("[0-9a-f]{64}")
 
 
 class TooLongError(TraceError):
@@ -82,6 +88,7 @@ def _document(trace: Trace, most: int) -> dict[str, Any]:
                 "groups": [group.to_json() for group in run.groups],
                 "frames": list(frames),
                 "stacks": stacks,
+                "sources": dict(run.sources),
                 "records": len(run.records),
                 "traffic": len(run.traffic),
             }
@@ -211,6 +218,18 @@ def stacks_of(entry: dict[str, Any]) -> tuple[Stack, ...]:
             raise TraceError(f"{what} is empty")
         stacks.append(tuple(frames[position] for position in positions))
     return tuple(stacks)
+
+
+def sources_of(entry: dict[str, Any]) -> dict[str, str]:
+    """Return the digests of source files; a trace of an earlier version has none."""
+    sources = entry.get("sources", {})
+    if not isinstance(sources, dict):
+        raise TraceError(f"sources is {reprlib.repr(sources)}, not an object")
+    for file, digest in sources.items():
+        if len(file) > MAX_TEXT or not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
+            shown = f"{reprlib.repr(file)} has {reprlib.repr(digest)}"
+            raise TraceError(f"source {shown}, no digest or too long a name")
+    return sources
 
 
 def length_of(entry: dict[str, Any], array: str, member: str) -> int:

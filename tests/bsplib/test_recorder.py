@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib
 import os
 import signal
 import subprocess
 import sys
 from collections import defaultdict
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import bsplib
 from bsplib import core
-from bsplib.recording.records import Direction, root_group
+from bsplib.recording import sources
+from bsplib.recording.records import Direction, Frame, Run, root_group
 from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
 
@@ -411,6 +415,51 @@ def test_the_metadata_say_what_ran(record, backend):
     assert meta["folder"] == os.getcwd()
     assert {"program", "arguments", "started", "host", "system", "python"} <= set(meta)
     assert "error" not in meta
+
+
+PROGRAM = """
+def sync(bsp):
+    bsp.sync()
+
+def edit(bsp):
+    if bsp.pid == 0:
+        with open(__file__, "a") as file:
+            file.write("# edited")
+        os.utime(__file__, (2**31, 2**31))  # also where the clock of files is coarse
+    bsp.sync()
+"""
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """A module in a file of its own."""
+    (tmp_path / "program.py").write_text(f"import os\n{PROGRAM}")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module("program")
+    del sys.modules["program"]
+
+
+@pytest.mark.procs(3)
+def test_the_digest_of_each_source_file_of_the_stacks_is_recorded(record, module):
+    recorded = record(module.sync)
+    content = Path(module.__file__).read_bytes()
+    assert recorded.sources == {module.__file__: hashlib.sha256(content).hexdigest()}
+
+
+@pytest.mark.procs(3)
+def test_a_source_file_that_is_edited_during_the_run_has_no_digest(record, module):
+    assert record(module.edit).sources == {}
+
+
+def test_each_source_file_is_read_once_for_a_run(tmp_path, monkeypatch):
+    path = tmp_path / "program.py"
+    path.write_text("pass\n")
+    read = []
+    monkeypatch.setattr(sources, "content", lambda path: read.append(path) or b"")
+    frames = [Frame(str(path), "main", 1, line) for line in range(1, 9)]
+    run = Run(1, (root_group(1),), tuple((frame,) for frame in frames), None, None)
+    assert set(sources.with_digests(run, path.stat().st_mtime).sources) == {str(path)}
+    assert read == [path]
 
 
 @pytest.mark.procs(1)

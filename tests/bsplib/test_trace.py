@@ -56,7 +56,8 @@ def run():
         GroupInfo(0, 0, 0, 1, range(1, 2)),
     )
     meta = {"program": "sort.py", "arguments": [1, 2.5, None, {"deep": ["er"]}], "host": "\x1b[0m"}
-    return Run(2, groups, ((MAIN,), (MAIN, SORT)), records, traffic, False, meta)
+    sources = {"sort.py": "0a" * 32}
+    return Run(2, groups, ((MAIN,), (MAIN, SORT)), records, traffic, False, meta, sources)
 
 
 @pytest.fixture
@@ -71,8 +72,8 @@ def path(tmp_path, run):
 def same(one, other):
     """Whether two traces say the same."""
     return len(one.runs) == len(other.runs) and all(
-        (a.nprocs, a.groups, a.stacks, a.complete, a.meta)
-        == (b.nprocs, b.groups, b.stacks, b.complete, b.meta)
+        (a.nprocs, a.groups, a.stacks, a.complete, a.meta, a.sources)
+        == (b.nprocs, b.groups, b.stacks, b.complete, b.meta, b.sources)
         and np.array_equal(a.records, b.records)
         and np.array_equal(a.traffic, b.traffic)
         for a, b in zip(one.runs, other.runs, strict=True)
@@ -327,12 +328,36 @@ def test_any_part_of_the_document_may_be_junk_and_what_is_read_is_sound(path):
 
 def test_any_part_of_the_document_left_out_is_refused(path):
     members = contents(path)
-    for key in json.loads(members["trace.json"])["runs"][0]:
+    for key in json.loads(members["trace.json"])["runs"][0].keys() - {"sources"}:
         document = json.loads(members["trace.json"])
         del document["runs"][0][key]
         rewrite(path, members | {"trace.json": json.dumps(document)})
         with pytest.raises(TraceError):
             read_trace(path)
+
+
+def test_a_trace_of_an_earlier_version_has_no_digests_of_source_files(path):
+    change_document(path, lambda document: document["runs"][0].pop("sources"))
+    assert read_trace(path).runs[0].sources == {}
+
+
+@pytest.mark.parametrize(
+    "sources",
+    [
+        None,
+        ["sort.py"],
+        {"sort.py": None},
+        {"sort.py": "3" * 63},
+        {"sort.py": "3" * 64 + "\n"},
+        {"sort.py": "g" * 64},
+        {"x" * (MAX_TEXT + 1): "3" * 64},
+    ],
+)
+def test_what_is_no_digest_of_a_source_file_is_refused(path, sources):
+    change_document(path, lambda document: document["runs"][0].update(sources=sources))
+    with pytest.raises(TraceError, match=r"run 0: source.*, no") as caught:
+        read_trace(path)
+    assert len(str(caught.value)) < 300
 
 
 @pytest.mark.parametrize("text", ["x" * MAX_TEXT, ""])

@@ -1,12 +1,13 @@
 """Source files beside the runs that were recorded from them."""
 
 import os
-import platform
-from datetime import UTC, datetime
+import shutil
+from pathlib import Path
 
 import pytest
 
 from bsplib.recording.records import Frame
+from bsplib.recording.sources import MAX_FILE_BYTES, digest
 from profiler import sources
 from profiler.callgraph import build
 from profiler.sources import read_sources
@@ -29,7 +30,9 @@ def main(bsp):
     inner()
     bsp.sync()
 """
-CHANGED = "The file has changed since the run, so its lines may have moved."
+CHANGED = "has changed since the run, so it is not shown."
+UNKNOWN = "is not shown: the trace does not have its digest"
+DOUBT = "The trace does not have the digest of this file: it may not be the one that ran."
 
 
 @pytest.fixture
@@ -41,26 +44,33 @@ def program(tmp_path):
 
 @pytest.fixture
 def read(script):
-    """The excerpt around a line of a file; ``meta`` is that of the run."""
+    """The excerpt around a line of a file; ``meta`` is that of the run.
 
-    def read(file, line, **meta):
+    ``ran`` is the file whose digest the trace has, None for none.
+    """
+
+    def read(file, line, ran="", sources=None, **meta):
         maker = script(1)
         frame = Frame(str(file), "main", 1, line)
         maker.stacks = {(frame,): 0}
         maker._parse = lambda _: (frame,)
         maker.step("", 1)
-        callgraph = build(maker.run(meta=meta))
-        found = read_sources(callgraph)
+        folder = meta.get("folder")
+        here = Path(folder if isinstance(folder, str) else "", file)
+        ran = None if ran is None else Path(ran or here)
+        there = ran is not None and "\0" not in str(ran) and ran.is_file()
+        small = there and ran.stat().st_size <= MAX_FILE_BYTES
+        digests = {str(file): digest(ran.read_bytes() if small else b"")} if ran else {}
+        callgraph = build(maker.run(meta=meta, sources=digests))
+        found = read_sources(callgraph, sources)
         _function, centre = callgraph.graph
         return found.excerpts[found.of[centre]]
 
     return read
 
 
-def started(path, after_s):
-    """When a run began that many seconds after a file was written."""
-    begun = datetime.fromtimestamp(path.stat().st_mtime + after_s, UTC)
-    return {"started": begun.isoformat(timespec="seconds"), "host": platform.node()}
+def digests(path):
+    return {str(path): digest(path.read_bytes())}
 
 
 def test_the_lines_of_a_cost_centre_are_the_innermost_function_around_it(program, read):
@@ -99,34 +109,63 @@ def test_nodes_of_one_function_share_an_excerpt(program, script):
     for line in (11, 15, 16):
         maker.step(f"{program}/main:{line}", 1)
     maker.step(f"{program}/main:11 {program}/relax:6", 1)
-    callgraph = build(maker.run())
+    callgraph = build(maker.run(sources=digests(program)))
     found = read_sources(callgraph)
     assert [excerpt.first for excerpt in found.excerpts] == [9, 4]
     assert set(found.of) == set(callgraph.graph)
 
 
-def test_a_file_that_changed_since_the_run_says_so(program, read):
-    assert read(program, 6, **started(program, after_s=-10)).note == CHANGED
-    assert read(program, 6, **started(program, after_s=10)).note == ""
+def test_a_file_that_changed_since_the_run_is_not_shown_and_says_so(program, read, tmp_path):
+    ran = shutil.copy(program, tmp_path / "before.py")
+    assert read(program, 6, ran).note == ""
+    program.write_text(PROGRAM.replace("3", "4"))
+    assert read(program, 6, ran)[2:] == ((), f"{program} {CHANGED}")
 
 
-def test_a_file_written_in_the_second_of_the_start_has_not_changed(program, read):
-    assert read(program, 6, **started(program, after_s=0)).note == ""
+def test_a_file_without_a_digest_in_the_trace_is_not_shown(program, read):
+    excerpt = read(program, 6, None)
+    assert excerpt.lines == ()
+    assert excerpt.note.startswith(f"{program} {UNKNOWN}")
 
 
-@pytest.mark.parametrize("value", [{}, {"started": 7}, {"started": "soon"}])
-def test_a_run_that_does_not_tell_its_start_is_not_doubted(program, read, value):
-    assert read(program, 6, **value).note == ""
+def test_a_trace_learns_nothing_of_a_file_whose_digest_it_does_not_have(tmp_path, read):
+    gone = tmp_path / "gone.py"
+    assert read(gone, 6, None).note.startswith(f"{gone} {UNKNOWN}")
 
 
-def test_a_run_of_another_computer_says_so(program, read):
-    assert read(program, 6, host="far\x1baway").note == (
-        r"The run was recorded on far\x1baway: this is the file of the same name on this computer."
-    )
+def test_the_same_file_is_shown_whichever_computer_the_run_was_on(program, read):
+    assert read(program, 6, host="far away").note == ""
+
+
+def test_a_folder_of_sources_has_the_files_of_another_computer(program, read, tmp_path):
+    folder = tmp_path / "copies"
+    (folder / "app").mkdir(parents=True)
+    shutil.copy(program, folder / "app" / "solve.py")
+    name = "/far/away/app/solve.py"
+    assert read(name, 6, program).note == f"{name} is not on this computer."
+    assert read(name, 6, program, folder)[1:] == (4, tuple(PROGRAM.split("\n")[3:6]), "")
+    (folder / "solve.py").write_text("another\n")  # its name is less similar
+    assert read(name, 6, None, folder)[1:] == (4, tuple(PROGRAM.split("\n")[3:6]), DOUBT)
+
+
+def test_in_a_folder_of_sources_a_file_that_ran_is_found_before_others(program, read, tmp_path):
+    folder = tmp_path / "copies"
+    (folder / "app").mkdir(parents=True)
+    (folder / "app" / "solve.py").write_text("another\n")
+    shutil.copy(program, folder / "solve.py")
+    assert read("/far/away/app/solve.py", 6, program, folder).first == 4
+
+
+@pytest.mark.parametrize("name", ["../solve.py", "/x/../solve.py", "link.py"])
+def test_nothing_outside_a_folder_of_sources_is_shown(program, read, tmp_path, name):
+    folder = tmp_path / "copies"
+    folder.mkdir()
+    (folder / "link.py").symlink_to(program)
+    assert read(name, 6, None, folder).lines == ()
 
 
 def test_a_relative_name_begins_at_the_folder_of_the_run(program, read, monkeypatch):
-    assert read("solve.py", 6).note == "solve.py is not on this computer."
+    assert read("solve.py", 6, program).note == "solve.py is not on this computer."
     assert read("solve.py", 6, folder=str(program.parent)).first == 4
     monkeypatch.chdir(program.parent)
     assert read("solve.py", 6).first == 4
@@ -195,7 +234,7 @@ def test_the_lines_of_a_run_are_limited(program, script, monkeypatch):
     maker = script(1)
     maker.first_lines |= {"main": 10, "relax": 4}
     maker.step(f"{program}/main:11 {program}/relax:6", 1)
-    found = read_sources(build(maker.run()))
+    found = read_sources(build(maker.run(sources=digests(program))))
     assert [len(excerpt.lines) for excerpt in found.excerpts] == [8, 0]
     assert found.excerpts[1].note == "The source is left out: only 8 lines of a run are shown."
 

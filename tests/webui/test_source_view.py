@@ -1,14 +1,13 @@
 """The view of the source: its data, and what a real browser shows of it."""
 
-import os
-import platform
-from datetime import UTC, datetime
+from dataclasses import replace
 
 import pytest
 from playwright.sync_api import expect
 
 import webui
 from bsplib.recording.records import Trace
+from bsplib.recording.sources import digest
 from bsplib.sync_kinds import Kind
 from profiler.callgraph import build
 from webui.source import describe_sources
@@ -60,8 +59,7 @@ def trace(run_maker, frame, file):
     step(14, "relax")
     step(15, "main")
     step(15, "main", 0, kind=Kind.END)
-    started = datetime.fromtimestamp(file.stat().st_mtime + 5, UTC).isoformat(timespec="seconds")
-    return Trace((maker.run(host=platform.node(), started=started),))
+    return Trace((replace(maker.run(), sources={str(file): digest(file.read_bytes())}),))
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +125,7 @@ def test_the_first_line_that_costs_is_scrolled_to(tab, run_maker, frame, served,
     path.write_text("def main(bsp):\n" + "    pass\n" * 200 + "    bsp.sync()\n")
     maker = run_maker(2)
     maker.step((frame("main", 1, 202, str(path)),), 1e-3)
-    trace = Trace((maker.run(),))
+    trace = Trace((replace(maker.run(), sources={str(path): digest(path.read_bytes())}),))
     with served(trace) as url:
         for node in build(trace.runs[0]).graph:
             show(tab, url, f"view=source&node={node}")
@@ -139,22 +137,21 @@ def test_the_margin_is_priced_anew_with_the_machine(tab, url, show, ids):
     expect(tab.locator(".source [data-line='2']")).to_contain_text("20.0 ms")
 
 
-def test_a_file_that_changed_since_the_run_says_so(tab, url, show, file):
-    before = file.stat()
-    os.utime(file, (before.st_atime, before.st_mtime + 100))
+def test_a_file_that_changed_since_the_run_is_not_shown_and_says_so(tab, url, show, file):
+    file.write_text(f"{PROGRAM}# changed\n", encoding="utf-8")
     try:
         show(tab, url, "view=source&library=1")  # another answer than before
         expect(tab.locator(".source .gap")).to_have_text(
-            "The file has changed since the run, so its lines may have moved."
+            f"{file} has changed since the run, so it is not shown."
         )
-        expect(tab.locator(".source tbody tr")).to_have_count(2)
+        expect(tab.locator(".source tbody tr")).to_have_count(0)
     finally:
-        os.utime(file, (before.st_atime, before.st_mtime))
+        file.write_text(PROGRAM, encoding="utf-8")
 
 
-def test_a_file_that_is_gone_says_so(tab, broadcast_url, show):
+def test_a_file_without_a_digest_is_not_shown_and_says_so(tab, broadcast_url, show):
     show(tab, broadcast_url, "view=source")
-    expect(tab.locator(".source .gap")).to_have_text("/home/user/bcast.py is not on this computer.")
+    expect(tab.locator(".source .gap")).to_contain_text("/home/user/bcast.py is not shown")
     expect(tab.locator(".source table")).to_have_count(0)
 
 
@@ -164,3 +161,13 @@ def test_a_saved_page_contains_the_source(tab, trace, tmp_path, show):
     tab.context.set_offline(True)
     show(tab, out.as_uri(), "view=source")
     expect(tab.locator(".source [aria-current] .code")).to_contain_text("<script>alert")
+
+
+def test_a_trace_of_a_stranger_puts_no_file_of_the_reader_into_a_saved_page(trace, file, tmp_path):
+    (run,) = trace.runs
+    for sources in ({}, {str(file): digest(b"another file")}):
+        out = tmp_path / "page.html"
+        webui.write_html(Trace((replace(run, sources=sources),)), out)
+        assert "alert(" not in out.read_text(encoding="utf-8")
+    webui.write_html(Trace((replace(run, sources={}),)), out, sources=file.parent)
+    assert "alert(" in out.read_text(encoding="utf-8")
