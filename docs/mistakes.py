@@ -198,7 +198,8 @@ def main(bsp):
     return total
 """,
         "The values are there after the sync. Without `check=True` (or `bsp run --check`) nothing "
-        "is raised, and the sum is that of whatever was in the memory.",
+        "is raised, but the sum is NaN: until the sync the first and the last elements of a new "
+        "array are NaN, or the least integer.",
         ["destination of get", "before the sync", "read it after the sync", "[process 0,"],
         "bsplib.run(main, nprocs=2, check=True)",
     ),

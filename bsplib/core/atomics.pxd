@@ -52,8 +52,19 @@ cdef extern from *:
         if (rest < -0.5 || (rest == -0.5 && n & 1)) return n - 1;
         return n;
     }
+    /* What threading.get_ident() returns; there it begins the memory of the thread itself. */
+    static inline bsp_word bsp_thread(void) {
+    #if defined(__x86_64__) && defined(__linux__)
+        bsp_word thread;
+        __asm__("movq %%fs:0, %0" : "=r"(thread));
+        return thread;
+    #else
+        return (bsp_word) PyThread_get_thread_ident();
+    #endif
+    }
     #define bsp_now() bsp_clock(CLOCK_MONOTONIC)
     #define bsp_cpu() bsp_clock(CLOCK_THREAD_CPUTIME_ID)
+
 
     /* The lower half of a word, which a futex compares. */
     #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -81,6 +92,7 @@ cdef extern from *:
     int bsp_bits(word v) noexcept nogil
     long long bsp_rounded(double v) noexcept nogil
     void bsp_relax() noexcept nogil
+    word bsp_thread() noexcept nogil
     long long bsp_now() noexcept nogil
     long long bsp_cpu() noexcept nogil
     void bsp_sleep(word a, word value, long long ns) noexcept nogil
@@ -95,10 +107,42 @@ cdef extern from *:
     #define bsp_new_array(dtype, ndim, dims) \\
         (Py_INCREF(dtype), PyArray_NewFromDescr( \\
             &PyArray_Type, (PyArray_Descr *) (dtype), (ndim), (dims), NULL, NULL, 0, NULL))
+    #ifndef BSPLIB_FILLING
+    #define BSPLIB_FILLING
+    /* The elements of filler() in atomics.py, as often as they fit into a word. */
+    static inline bsp_word bsp_pattern(char kind, bsp_word itemsize, int native) {
+        if (kind == 'b') return 0x0101010101010101ULL;
+        if (kind == 'U') return native ? 0x0000FFFD0000FFFDULL : 0xFDFF0000FDFF0000ULL;
+        if (native && (kind == 'i' || kind == 'm' || kind == 'M')) {
+            if (itemsize == 8) return 0x8000000000000000ULL;
+            if (itemsize == 4) return 0x8000000080000000ULL;
+            if (itemsize == 2) return 0x8000800080008000ULL;
+            if (itemsize == 1) return 0x8080808080808080ULL;
+        }
+        return ~0ULL;
+    }
+    static inline void bsp_fill(char *data, bsp_word nbytes, bsp_word pattern) {
+        bsp_word *words = (bsp_word *) data, count = nbytes / 8, n;
+        for (n = 0; n < count; n++) words[n] = pattern;
+        memcpy(words + count, &pattern, nbytes % 8);
+    }
+    static inline void bsp_fill_ends(char *data, bsp_word nbytes, bsp_word pattern) {
+        bsp_word last = (nbytes - 64) & ~7ULL;
+        if (nbytes <= 128) {
+            bsp_fill(data, nbytes, pattern);
+        } else {
+            bsp_fill(data, 64, pattern);
+            bsp_fill(data + last, nbytes - last, pattern);
+        }
+    }
+    #endif
+    #define bsp_fill_new(a) bsp_fill_ends(PyArray_BYTES(a), (bsp_word) PyArray_NBYTES(a), \\
+        bsp_pattern(PyArray_DESCR(a)->kind, (bsp_word) PyArray_ITEMSIZE(a), PyArray_ISNOTSWAPPED(a)))
     """
     bint bsp_is_float64(object value) noexcept
     bint bsp_is_int64(object value) noexcept
     object bsp_new_array(object dtype, int ndim, cnp.npy_intp *dims)
+    void bsp_fill_new(cnp.ndarray array) noexcept
 
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object value, int *overflow) noexcept
@@ -127,6 +171,8 @@ cdef inline void give_way() noexcept:
     sched_yield()
 cdef inline long long now_ns() noexcept:
     return bsp_now()
+cdef inline word this_thread() noexcept:
+    return bsp_thread()
 cdef inline long long cpu_ns() noexcept:
     return bsp_cpu()
 cdef inline long long rounded(double value) noexcept:
@@ -182,6 +228,8 @@ cdef inline object new_like(cnp.ndarray array):
     return bsp_new_array(
         <object> <void *> cnp.PyArray_DESCR(array), cnp.PyArray_NDIM(array),
         cnp.PyArray_DIMS(array))
+cdef inline void fill_new(cnp.ndarray array) noexcept:
+    bsp_fill_new(array)
 
 # -- numbers and bytes
 

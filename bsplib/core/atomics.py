@@ -17,6 +17,7 @@ import platform
 import struct
 import threading
 import time
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -26,6 +27,9 @@ STORES_IN_ORDER = platform.machine().lower() in {"x86_64", "amd64", "i386", "i68
 
 FLOAT, INTEGER = 1, 2
 """Kinds of dtypes whose single elements can be given as Python numbers."""
+
+_BOTH_ENDS = 128
+"""Bytes of the new destination of a get that are filled."""
 
 _MASK = (1 << 64) - 1
 _SYS_FUTEX = {"x86_64": 202, "aarch64": 98, "riscv64": 98}.get(platform.machine())
@@ -98,6 +102,11 @@ def relax() -> None:
 def give_way() -> None:
     """Let another process run on this core."""
     os.sched_yield()
+
+
+def this_thread() -> int:
+    """Return the number of the present thread, as ``threading.get_ident`` does."""
+    return threading.get_ident()
 
 
 def now_ns() -> int:
@@ -236,6 +245,39 @@ def packed(array: Any) -> Any:
 def new_like(array: Any) -> Any:
     """Return a new array of the shape and dtype of another one, in C order."""
     return np.empty(array.shape, array.dtype)
+
+
+@lru_cache(maxsize=256)
+def filler(dtype: Any) -> Any:
+    """Return an element that a get has not written yet.
+
+    It is not a number, the least integer, the greatest one without a sign, True, or U+FFFD in a
+    string; otherwise all its bits are set.
+    """
+    if dtype.kind in "imM" and dtype.isnative:
+        return np.array(-1 << 8 * dtype.itemsize - 1, f"i{dtype.itemsize}").view(dtype)
+    if dtype.kind == "U":
+        return np.array("\ufffd" * (dtype.itemsize // 4), dtype)
+    if dtype.kind == "b":
+        return np.array(True)
+    return np.full(dtype.itemsize, 0xFF, np.uint8).view(dtype)[0]
+
+
+def fill_new(array: Any) -> None:
+    """Fill both ends of the new destination of a get, so that early reads are seen.
+
+    An array of up to 128 bytes is filled as a whole; of a larger one the first 64 bytes and some
+    64 at the end, since more would make gets slower.
+    """
+    nbytes, itemsize = array.nbytes, array.itemsize
+    if nbytes == 0:
+        return
+    values = array.reshape(-1)
+    if nbytes <= _BOTH_ENDS:
+        values[:] = filler(array.dtype)
+        return
+    count = max(_BOTH_ENDS // 2 // itemsize, 1)
+    values[:count] = values[-count:] = filler(array.dtype)
 
 
 # -- numbers and bytes --------------------------------------------------------------------------

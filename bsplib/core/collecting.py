@@ -35,6 +35,7 @@ if not cython.compiled:
         prepare,
         same_shape,
         small_integer,
+        this_thread,
         write_bytes,
         write_number,
     )
@@ -88,7 +89,7 @@ class Collecting(QuickState):
             offset: of the first element, or None.
         """
         to = small_integer(pid)
-        if to < 0 or to >= self._nprocs:
+        if to < 0 or to >= self._nprocs or this_thread() != self._thread:
             return -1
         if not self._lane_of(array):
             first = self._first_of_view(array, values, offset)
@@ -255,7 +256,7 @@ class Collecting(QuickState):
         if self._unusable is not None or self._tag_size is not None or self._long:
             return False
         to = small_integer(pid)
-        if to < 0 or to >= self._nprocs:
+        if to < 0 or to >= self._nprocs or this_thread() != self._thread:
             return False
         if not (tag is None or type(tag) is int or type(tag) is str or type(tag) is CollectiveTag):
             return False

@@ -37,7 +37,7 @@ from bsplib.errors import BspError
 from bsplib.sync_kinds import HAS_GET, HAS_MESSAGES, Kind
 
 if not cython.compiled:
-    from bsplib.core.atomics import is_array, new_like, prepare
+    from bsplib.core.atomics import fill_new, is_array, new_like, prepare, this_thread
 prepare()
 
 _SYNC = Kind.SYNC
@@ -162,7 +162,8 @@ class Core(Delivering):
             count: number of elements from ``offset`` on, for a new array.
 
         Returns:
-            ``dst``, whose content is valid after the sync.
+            ``dst``, whose content is valid after the sync. Until then a new array has NaN, or
+            the least integer, at both ends.
 
         Raises:
             ProcessRangeError: ``pid`` is no process of this group.
@@ -187,6 +188,7 @@ class Core(Delivering):
                 into = dst
                 if dst is None and offset is None and is_array(src):
                     into = new_like(src)
+                    fill_new(into)
                 if into is not None and self._get_quickly(pid, src, into, offset):
                     return into
             return self._get_slowly("get", pid, src, dst, offset, at, count)
@@ -240,10 +242,10 @@ class Core(Delivering):
         Cost: nothing beyond what sending cost; one copy of each payload.
         Source: Hill et al. 1998, bsp_get_tag and bsp_move.
         """
+        if self._unusable is not None or this_thread() != self._thread:
+            self._check_usable("messages")
         began = self._begin_call() if self._clock is not None else 0
         try:
-            if self._unusable is not None:
-                self._check_usable("messages")
             return Reading(self, self._queue)
         finally:
             if began:
@@ -272,13 +274,13 @@ class Core(Delivering):
         Cost: g h + l, where h is the greatest of h_in and h_out of all processes.
         Source: Hill et al. 1998, bsp_sync.
         """
+        if self._unusable is not None or this_thread() != self._thread:
+            self._check_usable("sync")
         clock = self._clock
         if clock is not None:
             clock.enter()
             clock.settle()  # others wait for this process
         try:
-            if self._unusable is not None:
-                self._check_usable("sync")
             if self._recorded:
                 self._sync_recorded()
             elif not self._sync_quickly(0):

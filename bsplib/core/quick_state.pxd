@@ -1,5 +1,5 @@
 cimport cython
-from bsplib.core.atomics cimport now_ns, word
+from bsplib.core.atomics cimport now_ns, this_thread, word
 from bsplib.core.box cimport Box
 from bsplib.core.clock cimport Clock
 from bsplib.core.lanes cimport Lane
@@ -57,6 +57,7 @@ cdef class QuickState:
     cdef word[::1] _first
     cdef word[::1] _stop
     cdef object _cards
+    cdef public word _thread
 
     cdef void _declare_time(self) except *
     cdef void _declare_transfers(self) except *

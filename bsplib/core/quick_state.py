@@ -18,7 +18,7 @@ from bsplib.core.queue import Queue
 from bsplib.errors import BspError
 
 if not cython.compiled:
-    from bsplib.core.atomics import now_ns
+    from bsplib.core.atomics import now_ns, this_thread
 
 _MOST_SHARED, _MOST_PRIVATE = 8192, 1024
 """Bytes up to which values are copied into the box, where processes share memory and where
@@ -44,6 +44,8 @@ class QuickState:
         self._superstep = 0
         self._unusable: str | None = None
         """Why the program cannot use the group now; None if it can."""
+        self._thread = this_thread()
+        """The thread that runs ``main``: no other may use the group."""
         self._long = False
         """Every superstep ends by the long way."""
         # What the long way has collected in this superstep; GroupState says what they are. The

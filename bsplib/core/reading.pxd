@@ -1,4 +1,4 @@
-from bsplib.core.atomics cimport new_array, prepare
+from bsplib.core.atomics cimport new_array, prepare, this_thread
 from bsplib.core.queue cimport Queue
 from bsplib.core.quick_state cimport QuickState
 

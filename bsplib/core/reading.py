@@ -12,7 +12,7 @@ from bsplib.core.queue import Queue
 from bsplib.core.quick_state import QuickState
 
 if not cython.compiled:
-    from bsplib.core.atomics import new_array, prepare
+    from bsplib.core.atomics import new_array, prepare, this_thread
 prepare()
 
 
@@ -37,6 +37,8 @@ class Reading:
         if queue.next >= len(queue.messages):
             raise StopIteration
         group = self._group
+        if this_thread() != group._thread:
+            group._check_usable("messages")
         began = group._begin_call() if group._timed else 0
         try:
             message: tuple[int, Any, Any] = self._decoded(queue.take())

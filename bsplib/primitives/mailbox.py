@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import marshal
 import operator
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,7 @@ class Mailbox(RemoteAccess):
 
     def _send_slowly(self, pid: Any, payload: Any, tag: Any) -> None:
         """Send any message, with every check there is."""
-        if self._unusable is not None:
-            self._check_usable("send")
+        self._check_usable("send")
         to = self._check_pid(pid, "send")
         if self._tag_size is not None:
             tag = self._check_tag(tag)
@@ -66,7 +66,7 @@ class Mailbox(RemoteAccess):
         Cost: nothing.
         Source: Hill et al. 1998, bsp_qsize.
         """
-        if self._unusable is not None:
+        if self._unusable is not None or get_ident() != self._thread:
             self._check_usable()
         return len(self._queue), self._queue.nbytes()
 
@@ -82,7 +82,7 @@ class Mailbox(RemoteAccess):
         Cost: nothing.
         Source: Hill et al. 1998, bsp_get_tag.
         """
-        if self._unusable is not None:
+        if self._unusable is not None or get_ident() != self._thread:
             self._check_usable()
         message = self._queue.peek()
         return None if message is None else messages.decode_tag(message[1])
@@ -97,7 +97,7 @@ class Mailbox(RemoteAccess):
         Cost: nothing beyond what sending cost; one copy of the payload.
         Source: Hill et al. 1998, bsp_move.
         """
-        if self._unusable is not None:
+        if self._unusable is not None or get_ident() != self._thread:
             self._check_usable()
         if not len(self._queue):
             raise self._error(MessageError, "move: there is no message left; ask qsize() first")
@@ -119,7 +119,7 @@ class Mailbox(RemoteAccess):
         Cost: nothing.
         Source: Hill et al. 1998, bsp_hpmove.
         """
-        if self._unusable is not None:
+        if self._unusable is not None or get_ident() != self._thread:
             self._check_usable()
         if not len(self._queue):
             return None

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bsplib.backends.parcels import Payload, StretchPut, WordsGet, WordsPut
+from bsplib.core.atomics import fill_new
 from bsplib.core.lanes import Lane
 from bsplib.errors import (
     BspError,
@@ -182,6 +183,8 @@ class RemoteAccess(Arrays):
                 early.gets += 1
                 early.bytes_read += get.nbytes
                 return destination
+        if dst is None:
+            fill_new(destination)
         if at is None and self._try_get(sender, src, destination, offset):
             return destination
         outgoing = self._outgoing_of_get(sender)
@@ -344,6 +347,8 @@ class RemoteAccess(Arrays):
             named = elements("get_at", registration, pids, indices, self.nprocs)
             of, at = broadcast("get_at", *named[:2])
             destination = check_out("get_at", out, at.shape, dtype)
+            if out is None:
+                fill_new(destination)
             words = self._words("get_at", registration, of, at, named.inner)
             for pid, where, positions in words.deal_positions(self._port.stage):
                 nbytes = words.numbers[pid] * dtype.itemsize

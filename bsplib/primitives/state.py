@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import marshal
 import operator
-import threading
 import weakref
 from collections import defaultdict
 from dataclasses import dataclass
+from threading import get_ident
 from typing import Any, NoReturn
 
 import numpy as np
@@ -70,8 +70,6 @@ class GroupState(Core):
         """What holds for the whole run."""
         self._parent = parent
         """The group that was partitioned or split into this one; None for the whole run."""
-        self._thread = threading.get_ident()
-        """The thread that runs ``main``: no other may use the group."""
         self._watch = self._new_watch() if terms.check else None
         """What ``check=True`` observes; None without it. Changed by every transfer."""
         self._long = terms.check
@@ -170,7 +168,7 @@ class GroupState(Core):
         Args:
             operation: the primitive that the program has called, if the caller knows it.
         """
-        if self._unusable is None and threading.get_ident() == self._thread:
+        if self._unusable is None and get_ident() == self._thread:
             return
         operation = operation or call_site.operation()
         if self._unusable is not None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bsplib import call_site
+from bsplib.core.atomics import filler
 from bsplib.errors import BspError, CheckWarning, OverlapError, RegistrationError
 from bsplib.transfers.guard import Lease, guarded, lease_of, plain, readable
 from bsplib.transfers.place import Array
@@ -19,7 +20,6 @@ from bsplib.transfers.registry import Registration, Registry
 _QUARANTINE_BYTES = 64 * 2**20
 """Bytes of freed memory that is not given back but filled with 0xFF, so that a program which
 still reads it gets wrong values at once."""
-_FILLER = 0xFF
 
 
 class Site(NamedTuple):
@@ -36,7 +36,7 @@ class _Watched(NamedTuple):
     checksum: int
     site: Site
     content: Array | None
-    """Values of the destination of a get, which is filled with 0xFF until the sync; else None."""
+    """Values of the destination of a get, which is filled with others until the sync; else None."""
 
 
 def here(operation: str) -> tuple[str, str]:
@@ -106,8 +106,8 @@ class Watch:
     def destination(self, given: Array, operation: str, *, new: bool) -> Array:
         """Watch the destination of a get; return the array that the program is given.
 
-        To read an array of the runtime before the sync is an error; another array is filled
-        with 0xFF until then.
+        To read a new array, or one of the runtime, before the sync is an error. What numpy does
+        not see reads :func:`filler` there, as in an array that belongs to the program.
 
         Args:
             given: where the values are written.
@@ -117,13 +117,12 @@ class Watch:
         site, array = Site(*here(operation)), plain(given)
         if new:
             given = guarded(array, Lease(array, self._report))
-        lease, content = lease_of(given), None
+        lease = lease_of(given)
         if lease is not None:
             lease.expect(array, not_there_yet(*site))
             self._expecting.append(lease)
-        else:
-            content = array.copy()
-            _fill(array)
+        content = array.copy()
+        _fill(array)
         self._watched.append(_Watched(array, _checksum(array), site, content))
         return given
 
@@ -220,5 +219,4 @@ def _checksum(array: Array) -> int:
 
 def _fill(array: Array) -> None:
     if array.itemsize:
-        filler = np.full(array.itemsize, _FILLER, np.uint8).view(array.dtype)
-        array[...] = True if array.dtype.kind == "b" else filler[0]
+        array[...] = filler(array.dtype)

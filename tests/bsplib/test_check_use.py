@@ -209,6 +209,23 @@ def test_the_rest_of_an_array_may_be_read_before_the_sync(run):
         assert after == [0, 1, 0, 0, 4, 5, 6, 7]
 
 
+@pytest.mark.parametrize("operation", ["get", "hpget", "get_at"])
+def test_what_numpy_does_not_see_finds_no_old_values_before_the_sync(run, operation):
+    def main(bsp):
+        x = bsp.full(3, 7)
+        bsp.sync()
+        where = ([0], range(3), x) if operation == "get_at" else (0, x)
+        got = getattr(bsp, operation)(*where)
+        early = list(memoryview(np.asarray(got)))
+        with pytest.raises(OverlapError, match="is read before the sync"):
+            bsp.send(0, np.asarray(got))
+        bsp.sync()
+        return early, got.tolist()
+
+    least = np.iinfo(int).min
+    assert all(found == ([least] * 3, [7] * 3) for found in run(main, check=True))
+
+
 def test_an_array_of_the_program_holds_rubbish_until_its_get_arrives(run):
     def main(bsp):
         x = bsp.zeros(3)

@@ -41,6 +41,13 @@ PRIMITIVES = {
     "done": lambda bsp, x: bsp.done(),
 }
 
+QUICK = (
+    *("put", "hpput", "get", "send", "sync", "messages", "move", "hpmove", "qsize"),
+    "get_tag",
+)
+"""Those that have a quick way, and those that only look at the messages of this process."""
+OTHERS = ("oblsync", "hpget", "put_at", "get_at", "allreduce", "zeros", "partition")
+
 
 def keep(bsp):
     x = bsp.zeros(3)
@@ -110,33 +117,69 @@ def test_a_sub_group_that_an_exception_left_open_ends_with_the_run():
     use("sync", kept[0])
 
 
-def said_in_another_thread(bsp, name):
-    """Raise what a primitive says in a thread that does not run main."""
-    errors = []
+def error_in_another_thread(function):
+    """Return what a function raises in a thread that does not run main; None if nothing."""
+    errors = [None]
 
     def other():
         try:
-            PRIMITIVES[name](bsp, np.zeros(3))
+            function()
         except bsplib.BspError as error:
             errors.append(error)
 
     thread = threading.Thread(target=other)
     thread.start()
     thread.join()
-    raise RuntimeError(type(errors[0]).__name__, str(errors[0]))
+    return errors[-1]
+
+
+def said_in_another_thread(bsp, name):
+    """Raise what a primitive says in a thread that does not run main."""
+    error = error_in_another_thread(lambda: PRIMITIVES[name](bsp, np.zeros(3)))
+    raise RuntimeError(type(error).__name__, str(error))
 
 
 @pytest.mark.procs(2)
-@pytest.mark.parametrize("name", ["oblsync", "allreduce", "put", "zeros", "partition"])
+@pytest.mark.parametrize("name", [*OTHERS, *QUICK])
 def test_another_thread_than_that_of_main_cannot_use_a_group(run, name):
     with pytest.raises(RuntimeError, match=rf"{name}: this is not the thread that runs main"):
         run(said_in_another_thread, name)
 
 
-@pytest.mark.procs(2)
-def test_another_thread_cannot_sync_in_the_simulator():
-    with pytest.raises(RuntimeError, match=r"sync: the group of process \d is used by another"):
-        bsplib.run(said_in_another_thread, "sync", nprocs=2, backend="sim")
+@pytest.mark.procs(1, 2)
+@pytest.mark.parametrize("name", QUICK)
+def test_another_thread_cannot_use_the_quick_way_either(run, name):
+    def main(bsp):
+        x = bsp.zeros(3)
+        bsp.sync()
+        for _ in range(2):  # the first transfers open the quick way
+            bsp.put(0, np.zeros(3), x)
+            bsp.hpput(0, np.zeros(3), x)
+            bsp.get(0, x)
+            bsp.send(0, 1)
+            bsp.sync()
+        said = error_in_another_thread(lambda: PRIMITIVES[name](bsp, x))
+        unread = bsp.qsize()[0]
+        bsp.sync()
+        return type(said), str(said), unread, bsp.qsize()[0]
+
+    for kind, text, unread, after in run(main):
+        assert (kind, after) == (bsplib.UsageError, 0)
+        assert text.startswith(f"{name}: this is not the thread that runs main")
+        assert unread in (0, len(run(main)))  # process 0 has messages, and keeps them
+
+
+def test_an_iterator_of_messages_belongs_to_its_thread(run):
+    def main(bsp):
+        bsp.send(bsp.pid, 7)
+        bsp.sync()
+        found = bsp.messages()
+        said = error_in_another_thread(lambda: next(found))
+        return str(said), next(found)[2]
+
+    for text, payload in run(main):
+        assert text.startswith("messages: this is not the thread that runs main")
+        assert payload == 7
 
 
 def test_another_virtual_processor_cannot_use_a_group():

@@ -375,3 +375,82 @@ def test_a_wrong_count_is_an_error(run, primitive, arguments, kind, words):
 
     with pytest.raises(kind, match=f"^{primitive}: .*{words}"):
         run(main)
+
+
+NEW = {
+    "an array": lambda bsp, x: bsp.get(0, x),
+    "a view": lambda bsp, x: bsp.get(0, x[1:]),
+    "every other element": lambda bsp, x: bsp.get(0, x[::2]),
+    "a count": lambda bsp, x: bsp.get(0, x, offset=0, count=x.size),
+    "an index": lambda bsp, x: bsp.get(0, x, at=np.s_[:]),
+    "by on": lambda bsp, x: bsp.on(0, x)[:],
+    "words": lambda bsp, x: bsp.get_at(0, range(x.size), x),
+}
+
+
+@pytest.mark.parametrize("size", [2, 1000])
+@pytest.mark.parametrize("get", NEW)
+def test_a_new_destination_has_no_plausible_values_before_the_sync(run, get, size):
+    def main(bsp):
+        x = bsp.full(size, 3.5)
+        bsp.sync()
+        found = []
+        for _ in range(3):  # the first goes the long way
+            got = NEW[get](bsp, x)
+            early = got[[0, -1]].tolist(), float(got.sum())
+            bsp.sync()
+            found.append((early, got.min(), got.max()))
+        return found
+
+    for found in run(main):
+        for (ends, total), low, high in found:
+            assert np.isnan([*ends, total]).all()
+            assert (low, high) == (3.5, 3.5)
+
+
+UNREAD = {
+    "i1": -128,
+    "<i4": -(1 << 31),
+    "i8": -(1 << 63),
+    ">i8": -1,
+    "u2": 65535,
+    "?": True,
+    "U3": "\ufffd" * 3,
+    ">U3": "\ufffd" * 3,
+    "S2": b"\xff\xff",
+    "m8[s]": None,
+}
+
+
+@pytest.mark.procs(1, 2)
+@pytest.mark.parametrize("dtype", UNREAD)
+def test_a_new_destination_has_the_same_first_values_on_both_ways(run, dtype):
+    def main(bsp):
+        x = bsp.zeros(50, dtype)
+        bsp.sync()
+        found = []
+        for _ in range(2):
+            got = bsp.get(0, x)
+            found += got[[0, -1]].tolist()
+            bsp.sync()
+        return found
+
+    assert all(found == [UNREAD[dtype]] * 4 for found in run(main))
+
+
+@pytest.mark.procs(1, 2)
+def test_a_destination_that_the_program_passes_is_not_touched_before_the_sync(run):
+    def main(bsp):
+        x, mine = bsp.zeros(3), np.ones(3)
+        bsp.sync()
+        found = []
+        for _ in range(2):
+            mine[:] = 1.0
+            bsp.get(0, x, mine)
+            found += mine.tolist()
+            bsp.sync()
+        words = bsp.get_at(0, [0], x, np.ones(1)).tolist()
+        bsp.sync()
+        return found + words
+
+    assert all(found == [1.0] * 7 for found in run(main))
