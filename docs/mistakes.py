@@ -176,6 +176,37 @@ def main(bsp):
         ["dtype float64 cannot be cast to dtype int64", "convert them first", "[process 0,"],
     ),
     Mistake(
+        "Numbers that do not fit",
+        """
+import numpy as np
+
+def main(bsp):
+    x = bsp.zeros(2, np.int8)
+    bsp.put(0, np.array([7, 300]), x)  # here
+    bsp.sync()
+    return x.tolist()
+""",
+        "Without `check=True` (or `bsp run --check`) an array of integers is cast as by numpy's "
+        "`astype`, and 44 arrives where 300 was sent. Python's own numbers raise always.",
+        ["put: 1 of 2 values of dtype int64", "300 would become 44", "[process 0,"],
+        "bsplib.run(main, nprocs=1, check=True)",
+    ),
+    Mistake(
+        "A masked array",
+        """
+import numpy as np
+
+def main(bsp):
+    x = bsp.zeros(2)
+    bsp.put(0, np.ma.array([1.0, 2.0], mask=[0, 1]), x)  # here
+    bsp.sync()
+""",
+        "The array on the other process has no mask. Fill what is masked, or send the array as a "
+        "message, which keeps its mask.",
+        ["put: a masked array would lose its mask", "numpy.ma.filled", "[process 0,"],
+        "bsplib.run(main, nprocs=1)",
+    ),
+    Mistake(
         "Strings that would be cut",
         """
 def main(bsp):

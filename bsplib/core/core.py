@@ -73,7 +73,8 @@ class Core(Delivering):
                 ``offset`` and ``at`` are given.
             BoundsError: the write would leave the array on ``pid``; raised at the
                 sync where that array was made in this superstep.
-            DtypeError: ``src`` cannot be cast, or the array has another dtype on ``pid``.
+            DtypeError: ``src`` cannot be cast or is a masked array, or the array has another
+                dtype on ``pid``; with ``check=True``, a value does not fit into its dtype.
             OverlapError: with ``check=True``, ``src`` is read before a get has filled it.
             OutOfSharedMemoryError: there is no room for the copy of ``src``.
             PartitionError: the group cannot be used now.
@@ -116,7 +117,8 @@ class Core(Delivering):
                 ``offset`` and ``at`` are given.
             BoundsError: the write would leave the array on ``pid``; raised at the
                 sync where that array was made in this superstep.
-            DtypeError: ``src`` cannot be cast, or the array has another dtype on ``pid``.
+            DtypeError: ``src`` cannot be cast or is a masked array, or the array has another
+                dtype on ``pid``; with ``check=True``, a value does not fit into its dtype.
             OverlapError: with ``check=True``, ``src`` is read before a get has filled it;
                 the sync raises it where ``src`` was changed or another transfer overlaps.
             OutOfSharedMemoryError: ``src`` has to be copied, and there is no room for it.

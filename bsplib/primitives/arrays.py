@@ -68,7 +68,7 @@ class Arrays(Supersteps):
 
         Raises:
             RegistrationError: ``array`` is no writable array.
-            DtypeError: its dtype holds Python objects.
+            DtypeError: its dtype holds Python objects, or it is a masked array.
             PartitionError: the group cannot be used now.
 
         Cost: nothing here; an announcement to all at the next sync, which counts for no h.
@@ -78,6 +78,7 @@ class Arrays(Supersteps):
         if array is not None:
             if not isinstance(array, np.ndarray) or not array.flags.writeable:
                 raise self._error(RegistrationError, f"push_reg: {_unsuitable(array)}")
+            self._as_array("push_reg", array)
             self._check_dtype(array.dtype, "push_reg")
         shared_address = None if array is None else self._port.shared_address_of(array)
         return self._registry.push(array, shared_address).handle
@@ -291,13 +292,13 @@ class Arrays(Supersteps):
             The array, until ``pop_reg`` frees it at a sync or the group ends.
 
         Raises:
-            DtypeError: the dtype holds Python objects.
+            DtypeError: the dtype holds Python objects, or the data are a masked array.
             OutOfSharedMemoryError: it does not fit into /dev/shm.
             PartitionError: the group cannot be used now.
 
         Cost: nothing here; an announcement to all at the next sync, which counts for no h.
         """
-        values = np.asarray(data, dtype)
+        values = np.asarray(self._as_array("array", data), dtype)
         made = self._allocate("array", values.shape, values.dtype)
         made[...] = values
         return made

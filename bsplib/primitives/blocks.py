@@ -11,6 +11,7 @@ import numpy as np
 
 from bsplib.backends.members import named
 from bsplib.errors import DtypeError, ShapeError, UsageError
+from bsplib.transfers.casting import as_array
 from bsplib.transfers.place import Array
 
 _ROOT = defaultdict(str, scatter="; the root gives it, which is process 0 unless root= names one")
@@ -28,9 +29,9 @@ def block(operation: str, x: Any, axis: Any) -> Array:
     Raises:
         UsageError: ``axis`` is no integer, or ``x`` is None.
         ShapeError: the array has no such axis.
-        DtypeError: the array holds Python objects.
+        DtypeError: the array holds Python objects, or is a masked one.
     """
-    values = np.asarray(x)
+    values = as_array(operation, x)
     try:
         number = operator.index(axis)
     except TypeError:

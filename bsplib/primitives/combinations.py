@@ -260,7 +260,7 @@ class Combinations(Exchanges):
         if scalar is not None:
             combine, payload = operations.on_scalars(op), operations.to_wire(scalar)
             return _Scalars(operation, combine, scalar, payload, "()", op)
-        values = np.asarray(x)
+        values = self._as_array(operation, x)
         job = _Combination(operation, op, values, values, str(values.shape), op, elementwise=True)
         job.cut = self.machine.two_stages_pay(values.size * _WORD, self._nprocs)
         return job

@@ -60,7 +60,7 @@ class RemoteAccess(Arrays):
         target = target_of(operation, self._registry, to, dst, offset, at, src)
         if self._watch is not None:
             src = self._watch.source(src, operation)
-        values = cast_values(operation, src, target.dtype)
+        values = cast_values(operation, src, target.dtype, exact=self._watch is not None)
         if values.size == 0:
             return
         put, arranged = target.for_put(values)
@@ -278,7 +278,8 @@ class RemoteAccess(Arrays):
                 ``dst`` is a view.
             BoundsError: an index lies outside the array there; raised at the sync where
                 that array was made in this superstep.
-            DtypeError: values cannot be cast, or ``op`` cannot combine them.
+            DtypeError: values cannot be cast or are a masked array, or ``op`` cannot combine
+                them; with ``check=True``, a value does not fit into the dtype.
             OverlapError: with ``check=True``, ``values`` is read before a get has filled it.
             OutOfSharedMemoryError: there is no room for the copy of the words.
             PartitionError: the group cannot be used now.
@@ -295,7 +296,8 @@ class RemoteAccess(Arrays):
                 values = self._watch.source(values, "put_at")
             check_axes("put_at", registration, pids, indices, values)
             named = elements("put_at", registration, pids, indices, self.nprocs)
-            to, at, what = broadcast("put_at", *named[:2], cast_values("put_at", values, dtype))
+            what = cast_values("put_at", values, dtype, exact=self._watch is not None)
+            to, at, what = broadcast("put_at", *named[:2], what)
             words = self._words("put_at", registration, to, at, named.inner)
             for pid, where, payload in words.deal(what.reshape(-1), self._port.stage):
                 outgoing = self._outgoing(pid)

@@ -27,6 +27,7 @@ from bsplib.errors import BspError, PartitionError, ProcessRangeError, UsageErro
 from bsplib.experiments.blocks import Samples
 from bsplib.machine import Machine
 from bsplib.transfers import messages
+from bsplib.transfers.casting import as_array
 from bsplib.transfers.delivery import PendingGet
 from bsplib.transfers.irregular import UncheckedWords
 from bsplib.transfers.order import no_process
@@ -335,6 +336,13 @@ class GroupState(Core):
             return values
         try:
             return self._watch.source(values, operation)
+        except BspError as error:
+            self._fail(error)
+
+    def _as_array(self, operation: str, values: Any) -> Array:
+        """Return values as an array; raise if it is a masked one."""
+        try:
+            return as_array(operation, values)
         except BspError as error:
             self._fail(error)
 

@@ -109,3 +109,105 @@ def test_no_tag_is_no_tag_of_another_size(run):
 
     with pytest.raises(MessageError, match="tags are bytes of length 2, not None"):
         run(main)
+
+
+# -- values that are lost without a word ---------------------------------------------------------
+
+MASKED = {
+    "put": lambda bsp, x, m: bsp.put(0, m, x),
+    "hpput": lambda bsp, x, m: bsp.hpput(0, m, x),
+    "put_at": lambda bsp, x, m: bsp.put_at(0, [0, 1, 2], m, x),
+    "get": lambda bsp, x, m: bsp.get(0, x, m),
+    "hpget": lambda bsp, x, m: bsp.hpget(0, x, m),
+    "get_at": lambda bsp, x, m: bsp.get_at(0, [0, 1, 2], x, m),
+    "push_reg": lambda bsp, x, m: bsp.push_reg(m),
+    "array": lambda bsp, x, m: bsp.array(m),
+    "full": lambda bsp, x, m: bsp.full(3, m),
+    "allreduce": lambda bsp, x, m: bsp.allreduce(m),
+    "scan": lambda bsp, x, m: bsp.scan(m),
+    "gather": lambda bsp, x, m: bsp.gather(m, axis=0),
+}
+
+
+@pytest.mark.procs(1, 2)
+@pytest.mark.parametrize("name", MASKED)
+def test_a_masked_array_raises_and_the_error_names_the_way_out(run, name):
+    def main(bsp):
+        x = bsp.zeros(3)
+        bsp.sync()
+        bsp.put(0, np.ones(3), x)  # the quick way is open
+        masked = np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0])
+        with pytest.raises(DtypeError) as caught:
+            MASKED[name](bsp, x, masked)
+        bsp.sync()
+        return str(caught.value)
+
+    for text in run(main):
+        assert text.startswith(f"{name}: a masked array would lose its mask; fill it by")
+        assert text.count("[process ") == 1
+
+
+@pytest.mark.procs(2)
+def test_a_masked_array_keeps_its_mask_as_a_message(run):
+    def main(bsp):
+        bsp.send(0, np.ma.array([1.0, 2.0], mask=[0, 1]))
+        bsp.sync()
+        return [payload.mask.tolist() for _, _, payload in bsp.messages()]
+
+    assert run(main) == [[[False, True]] * 2, []]
+
+
+LOST = [
+    (np.array([300]), "i1", "300 would become 44"),
+    (np.int64(300), "i1", "300 would become 44"),
+    (np.array([5, 1 << 40]), "i4", "1099511627776 would become 0"),
+    (np.array([16777217]), "f4", "16777217 would become 16777216.0"),
+    (np.array([(1 << 53) + 1]), "f8", "9007199254740993 would become 9007199254740992.0"),
+    (np.array([1.0, 1e300]), "f4", "1e+300 would become inf"),
+    (np.array([1e300 + 1j]), "c8", "(1e+300+1j) would become (inf+1j)"),
+]
+KEPT = [
+    (np.array([-128, 127]), "i1"),
+    (np.array([1 << 24]), "f4"),
+    (np.array([0.1, np.inf, np.nan, 1e-300]), "f4"),
+    (np.array([True]), "i1"),
+    (np.array([1], "M8[s]"), "M8[ms]"),
+]
+WAYS = {
+    "put": lambda bsp, values, x: bsp.put(0, values, x),
+    "hpput": lambda bsp, values, x: bsp.hpput(0, values, x),
+    "put_at": lambda bsp, values, x: bsp.put_at(0, range(x.size), values, x),
+}
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize(("values", "dtype", "words"), LOST)
+def test_under_check_a_value_that_does_not_survive_its_cast_is_an_error(
+    run, name, values, dtype, words
+):
+    def main(bsp):
+        x = bsp.zeros(values.size, dtype)
+        with pytest.raises(DtypeError) as caught:
+            WAYS[name](bsp, values, x)
+        bsp.sync()
+        return str(caught.value)
+
+    for text in run(main, check=True):
+        assert text.startswith(f"{name}: 1 of {values.size} values of dtype ")
+        assert words in text
+        assert text.count("[process ") == 1
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize(("values", "dtype"), KEPT)
+def test_under_check_values_that_survive_their_cast_are_transferred(run, name, values, dtype):
+    def main(bsp):
+        x = bsp.zeros(values.size, dtype)
+        if bsp.pid == 1:
+            WAYS[name](bsp, values, x)
+        bsp.sync()
+        return x.tobytes()
+
+    assert run(main, check=True)[0] == values.astype(dtype).tobytes()
