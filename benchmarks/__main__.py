@@ -2,6 +2,7 @@
 
 from benchmarks import (
     bench_faults,
+    bench_map,
     bench_mpi,
     bench_pages,
     bench_primitives,
@@ -22,6 +23,7 @@ if __name__ == "__main__":
             bench_recording.BENCHMARK,
             bench_registration.BENCHMARK,
             bench_start.BENCHMARK,
+            bench_map.BENCHMARK,
             bench_programs.BENCHMARK,
             bench_profiler.BENCHMARK,
             bench_pages.BENCHMARK,

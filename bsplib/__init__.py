@@ -38,6 +38,7 @@ from bsplib.errors import (
 from bsplib.group import Group
 from bsplib.machine import Machine
 from bsplib.running.launch import run
+from bsplib.running.mapping import map  # noqa: A004  # it does what the builtin does
 from bsplib.running.pool import Pool
 from bsplib.running.shared import shared
 from bsplib.version import __version__
@@ -70,6 +71,7 @@ __all__ = [
     "TraceWarning",
     "UsageError",
     "__version__",
+    "map",
     "run",
     "shared",
 ]

@@ -135,6 +135,9 @@ class Port(ABC):
     def charge(self, seconds: float) -> None:  # noqa: B027  # not abstract: it does nothing in real time
         """Advance virtual time by computation that is only simulated; real time does not change."""
 
+    def in_turn(self) -> None:  # noqa: B027  # not abstract: real processes come when they come
+        """Wait, in virtual time, until no other process can do anything at an earlier time."""
+
     def meeting(self) -> Meeting:
         """Return the meetings of the group for its quick supersteps; here there are none.
 

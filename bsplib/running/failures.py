@@ -132,6 +132,8 @@ def _portable(error: BaseException) -> BaseException:
         f"{type(error).__qualname__}: {text_of(error)} (the error itself {problem})"
     )
     portable.__cause__ = error
+    for note in getattr(error, "__notes__", ()):
+        portable.add_note(note)
     return portable
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from multiprocessing.util import Finalize
 from pathlib import Path
 from types import TracebackType
@@ -27,6 +28,7 @@ from bsplib.running.launch import (
     run_perhaps_recorded,
     setting_of,
 )
+from bsplib.running.mapping import mapped
 from bsplib.running.messages import logged
 from bsplib.running.options import BackendName, StartMethod, Wait
 from bsplib.running.program import check_program
@@ -36,6 +38,7 @@ from bsplib.running.task import Conditions, Task
 from bsplib.running.work import TaskWork
 
 _Arguments = TypeVarTuple("_Arguments")
+_Item = TypeVar("_Item")
 _First = TypeVar("_First")
 _Second = TypeVar("_Second")
 _Third = TypeVar("_Third")
@@ -224,6 +227,35 @@ class Pool:
                 raise
             finally:
                 self._thread = 0
+
+    def map(
+        self,
+        function: Callable[[_Item], _Result],
+        items: Iterable[_Item],
+        *,
+        chunk: int | None = None,
+        progress: bool = False,
+        timeout: float | None = None,
+    ) -> list[_Result]:
+        """Call a function for each item in the processes of the pool; see :func:`bsplib.map`.
+
+        Args:
+            function: is called with one item.
+            items: anything that can be iterated over; rows of an array are items.
+            chunk: how many items a process takes at a time; see :func:`bsplib.map`.
+            progress: draw a bar, if standard error is a terminal.
+            timeout: as for :meth:`run`.
+
+        Returns:
+            What ``function`` returned, in the order of the items.
+
+        Raises:
+            ArgumentError: as :func:`bsplib.map`.
+            Exception: what ``function`` raised, with a note that names the item.
+            BspError: as :meth:`run`.
+        """
+        run = partial(self.run, timeout=timeout)
+        return mapped(run, function, items, chunk=chunk, progress=progress)
 
     def _do(self, task: Task, processes: KeptProcesses, seconds: float | None) -> list[Any]:
         """Do a task, with records if they are wanted; return what ``main`` returned."""

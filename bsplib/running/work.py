@@ -115,12 +115,12 @@ class TaskRunner:
     def _task(self, job: bytes) -> Task:
         """Return the task of a job; functions and classes of the script were pickled by value."""
         task_main, args, kwargs, seeds = pickle.loads(job)
-        main = task_main
-        while isinstance(main, functools.partial):
-            main = main.func
-        if getattr(main, "__module__", None) == "__main__":
-            # Let instances of the classes of the script be pickled by name, as in the script.
-            vars(sys.modules["__main__"]).update(getattr(main, "__globals__", {}))
+        for function in (task_main, *args):
+            while isinstance(function, functools.partial):
+                function = function.func  # noqa: PLW2901
+            if getattr(function, "__module__", None) == "__main__":
+                # Let instances of the classes of the script be pickled by name, as in the script.
+                vars(sys.modules["__main__"]).update(getattr(function, "__globals__", {}))
         return Task(task_main, args, kwargs, seeds, self.conditions)
 
 

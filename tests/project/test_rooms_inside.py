@@ -28,6 +28,7 @@ SHARED = PORTS | {
     "backends.outcomes",
     "backends.mismatch",
     "backends.oblivious",
+    "backends.system",
 }
 """What the backends have in common."""
 

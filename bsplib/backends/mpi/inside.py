@@ -26,8 +26,8 @@ from bsplib.backends.shm.joining import (
     Outside,
     Place,
     Store,
-    same_system,
 )
+from bsplib.backends.system import same_system
 from bsplib.errors import OutOfSharedMemoryError
 
 _TAG = 31989

@@ -8,10 +8,8 @@ last process.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import platform
-from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -28,7 +26,7 @@ from bsplib.backends.shm.segment import Segment, populate
 from bsplib.backends.shm.waiting import Outside
 from bsplib.errors import OutOfSharedMemoryError
 
-__all__ = ["MOST_PROCESSES", "JoinedPort", "Memory", "Outside", "Place", "Store", "same_system"]
+__all__ = ["MOST_PROCESSES", "JoinedPort", "Memory", "Outside", "Place", "Store"]
 
 MOST_PROCESSES = 256
 """Processes that may share memory: each looks at the words of all others."""
@@ -67,21 +65,6 @@ def _identity(stat: os.stat_result) -> dict[str, int]:
 def _place_of(segment: Segment) -> Place:
     descriptor = segment.descriptor
     return Place(os.getpid(), descriptor, **_identity(os.fstat(descriptor)))
-
-
-def same_system() -> bytes:
-    """Return bytes that are equal in processes that can find each other in ``/proc``.
-
-    They run in one system since the same start, and number processes alike. The bytes are empty
-    where the system cannot share memory in this way.
-    """
-    if not hasattr(os, "memfd_create"):
-        return b""
-    with contextlib.suppress(OSError):
-        space = os.stat("/proc/self/ns/pid")
-        boot = Path("/proc/sys/kernel/random/boot_id").read_bytes()
-        return b"%b %d %d %d" % (boot.strip(), space.st_dev, space.st_ino, os.getuid())
-    return b""
 
 
 class Memory:

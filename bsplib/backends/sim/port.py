@@ -185,6 +185,14 @@ class SimPort(Port):
         """See :meth:`Port.charge`."""
         self.clock.charge(seconds)
 
+    def in_turn(self) -> None:
+        """See :meth:`Port.in_turn`."""
+        self.check_current()
+        self.clock.pause()
+        self.clock.settle()
+        self._world.wait_for_turn(self._process)
+        self.clock.resume()
+
     # -- memory -----------------------------------------------------------------------
 
     def allocate(self, nbytes: int, *, zero: bool) -> memoryview:  # noqa: ARG002  # always zeroed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable
 from typing import Any
 
@@ -51,6 +52,8 @@ class World:
         """The order in which they run."""
         self.processes: list[Process] = []
         """By pid."""
+        self._turns: list[tuple[int, int, Process]] = []
+        """Processes that wait until no other one is earlier: a heap by their times and pids."""
 
     @property
     def current(self) -> Process | None:
@@ -75,14 +78,28 @@ class World:
 
     def run(self) -> None:
         """Run until all have ended; processes that wait for each other get an error."""
-        self.rounds.run()
+        self._run_in_turn()
         while self._unwind():
-            self.rounds.run()
+            self._run_in_turn()
 
     def stop(self) -> None:
         """End the run: processes run again only to unwind."""
         self.fail()
         self.rounds.clear()
+
+    def wait_for_turn(self, process: Process) -> None:
+        """Let the current process wait until all others wait, too, or have ended.
+
+        Of several that wait for this, the earliest one continues.
+        """
+        heapq.heappush(self._turns, (process.clock.now(), process.pid, process))
+        self.rounds.wait(process, "waits for its turn")
+
+    def _run_in_turn(self) -> None:
+        self.rounds.run()
+        while self._turns and not self.failed:
+            self.rounds.wake([heapq.heappop(self._turns)[-1]])
+            self.rounds.run()
 
     def _unwind(self) -> bool:
         """End a waiting process when none can continue; return whether there was one."""

@@ -1,0 +1,289 @@
+"""A loop in parallel: who does which item, the results in order, and errors with their item."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+import numpy as np
+import pytest
+
+import bsplib
+from bsplib.backends.sim import world
+from bsplib.core.clock import Clock
+from bsplib.recording.trace import read_trace
+from bsplib.running import mapping, tickets, virtual_group
+
+MS = 10**6
+
+
+@pytest.fixture
+def mapped(backend, nprocs):
+    """Map a function as ``bsplib.map`` does, on the backend and the number of processes at hand."""
+    return partial(bsplib.map, nprocs=nprocs, backend=backend)
+
+
+def square(item):
+    return item * item
+
+
+def test_results_come_in_the_order_of_the_items(mapped):
+    assert mapped(square, range(100)) == [item * item for item in range(100)]
+
+
+@pytest.mark.procs(3)
+def test_any_iterable_gives_the_items(mapped):
+    assert mapped(str.upper, (letter for letter in "bsp")) == ["B", "S", "P"]
+
+
+@pytest.mark.procs(3)
+def test_rows_of_an_array_are_items(mapped):
+    assert mapped(np.sum, np.arange(12).reshape(4, 3)) == [3, 12, 21, 30]
+
+
+@pytest.mark.procs(1, 3)
+def test_without_items_there_are_no_results(mapped):
+    assert mapped(square, []) == []
+
+
+@pytest.mark.procs(3)
+def test_the_function_may_be_a_closure(mapped):
+    factor = 3
+    assert mapped(lambda item: factor * item, range(5)) == [0, 3, 6, 9, 12]
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 7, 1000])
+@pytest.mark.procs(3)
+def test_a_chunk_does_not_change_the_results(mapped, chunk):
+    assert mapped(square, range(50), chunk=chunk) == [item * item for item in range(50)]
+
+
+@pytest.mark.parametrize("chunk", [None, 1, 3])
+@pytest.mark.procs(1, 3)
+def test_many_items_are_given_out_several_at_a_time(mapped, chunk):
+    count = 3 * mapping.MOST_SHARES + 1
+    assert mapped(square, range(count), chunk=chunk) == [item * item for item in range(count)]
+
+
+@pytest.mark.procs(3)
+def test_each_item_is_done_once(mapped, tmp_path):
+    def do(item):
+        with open(tmp_path / str(item), "xb"):
+            return item
+
+    assert mapped(do, range(200)) == [*range(200)]
+
+
+# -- who does which item --------------------------------------------------------------------------
+
+
+@pytest.mark.real_processes
+@pytest.mark.procs(3)
+def test_while_one_process_is_busy_the_others_do_all_else(mapped, tmp_path):
+    done = tmp_path / "done"
+    done.touch()
+
+    def do(item):
+        if item == 0:
+            while done.stat().st_size < 99:
+                os.sched_yield()
+        else:
+            with open(done, "ab") as file:
+                file.write(b".")
+        return item
+
+    assert mapped(do, range(100), chunk=1, timeout=30) == [*range(100)]
+
+
+@pytest.mark.real_processes
+@pytest.mark.procs(3)
+@pytest.mark.parametrize("hosts", [2, 3])
+def test_processes_that_do_not_find_each_other_share_the_items(mapped, monkeypatch, hosts):
+    monkeypatch.setattr(tickets, "same_system", lambda: b"%d" % (os.getpid() % hosts))
+    assert mapped(square, range(100)) == [item * item for item in range(100)]
+
+
+@pytest.mark.procs(3)
+def test_processes_that_cannot_open_the_pipe_share_the_items(mapped, monkeypatch):
+    monkeypatch.setattr(tickets, "_opened", lambda *_: None)
+    assert mapped(square, range(100)) == [item * item for item in range(100)]
+
+
+class Thread:
+    """The CPU time of the thread of virtual processors, which passes only where a test says so."""
+
+    now_ns = 0
+
+
+def compute(ms):
+    Thread.now_ns += ms * MS
+    return ms
+
+
+@pytest.fixture
+def waited(monkeypatch, tmp_path):
+    """Map items that are times on virtual processors; return for how many ms each one waited."""
+    monkeypatch.setattr(world, "Clock", partial(Clock, read=lambda: Thread.now_ns))
+    monkeypatch.setattr(virtual_group, "_empty_stretches_ns", lambda: (0, 0))
+
+    def map_it(items, nprocs, **options):
+        path = tmp_path / "mapped.bsp"
+        bsplib.map(compute, items, nprocs=nprocs, backend="sim", profile=path, **options)
+        run = read_trace(path).runs[-1]
+        last = run.records[run.records["superstep"] == run.records["superstep"].max() - 1]
+        return [*((last["released"] - last["arrive"]) // MS)]
+
+    return map_it
+
+
+def test_in_virtual_time_the_earliest_process_takes_the_next_item(waited):
+    assert waited([10, *[1] * 10], 2) == [0, 0]
+    assert waited([10, 2, 3, 4], 2) == [0, 1]
+    assert waited([5, 4, 3, 2, 1, 6], 3) == [0, 6, 6]
+
+
+def test_a_trace_shows_who_waited(waited):
+    assert waited([1, 9, 1], 3) == [8, 0, 8]
+    assert waited([1, 9, 1], 3, chunk=2) == [0, 9, 10]
+
+
+# -- errors ---------------------------------------------------------------------------------------
+
+
+def test_an_error_of_the_function_names_the_item(mapped):
+    def fail(item):
+        raise ValueError(f"{item} is wrong")
+
+    with pytest.raises(ValueError, match="is wrong") as caught:
+        mapped(fail, ["one"])
+    assert "[map: item 0, 'one']" in caught.value.__notes__
+
+
+@pytest.mark.procs(3)
+def test_the_number_of_the_item_is_right_in_the_middle(mapped):
+    def fail(item):
+        if item == "x37":
+            raise KeyError(item)
+
+    with pytest.raises(KeyError) as caught:
+        mapped(fail, [f"x{number}" for number in range(50)], chunk=5)
+    assert "[map: item 37, 'x37']" in caught.value.__notes__
+
+
+@pytest.mark.procs(3)
+def test_an_error_that_cannot_be_pickled_still_names_the_item(mapped):
+    def fail(item):
+        class OwnError(Exception):
+            def __reduce__(self):
+                raise TypeError("not this one")
+
+        raise OwnError("wrong")
+
+    with pytest.raises(bsplib.BspError, match="wrong") as caught:
+        mapped(fail, [1])
+    assert "[map: item 0, 1]" in caught.value.__notes__
+
+
+def test_a_function_that_raises_stop_iteration_does_not_end_the_loop_in_silence():
+    with pytest.raises(RuntimeError, match="the function raised StopIteration") as caught:
+        bsplib.map(next, [iter("a"), iter("")], nprocs=1)
+    assert caught.value.__notes__[0].startswith("[map: item 1, ")
+
+
+@pytest.mark.parametrize("chunk", [0, -1, 1.5, "2"])
+def test_a_chunk_has_at_least_one_item(chunk):
+    with pytest.raises(bsplib.ArgumentError, match=f"chunk is {chunk!r}; it is an integer"):
+        bsplib.map(square, [1], chunk=chunk)
+
+
+def test_what_cannot_be_called_is_no_function():
+    with pytest.raises(bsplib.ArgumentError, match="3 is no function; write map"):
+        bsplib.map(3, [1])
+
+
+@pytest.mark.parametrize("items", [5, np.array(5)])
+def test_items_can_be_iterated_over(items):
+    with pytest.raises(bsplib.ArgumentError, match="over which nobody can iterate; give a list"):
+        bsplib.map(square, items)
+
+
+def test_an_error_of_the_iterable_is_not_hidden():
+    def items():
+        yield 1
+        raise TypeError("mine")
+
+    with pytest.raises(TypeError, match="mine"):
+        bsplib.map(square, items())
+
+
+# -- pools, options, the progress bar -----------------------------------------------------------
+
+
+@pytest.mark.fresh
+@pytest.mark.parametrize("kind", ["shm", "sim"])
+def test_a_pool_maps_again_and_again(kind):
+    with bsplib.Pool(2, backend=kind) as pool:
+        for count in (10, 0, 1000):
+            assert pool.map(square, range(count)) == [item * item for item in range(count)]
+        assert pool.run(lambda bsp: bsp.pid) == [0, 1]
+
+
+def test_a_pool_can_be_used_after_an_error():
+    def invert(item):
+        return 1 / item
+
+    with bsplib.Pool(2) as pool:
+        with pytest.raises(ZeroDivisionError):
+            pool.map(invert, [1, 0])
+        assert pool.map(invert, [1, 2]) == [1, 0.5]
+
+
+@pytest.mark.fresh
+def test_nothing_stays_open(nothing_is_left):
+    for backend in ("shm", "sim"):
+        assert bsplib.map(square, range(10), nprocs=2, backend=backend)[-1] == 81
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_classes_and_functions_of_a_script_reach_the_processes(execute, method):
+    done = execute(
+        f"""
+        import bsplib
+
+        class Point:
+            def __init__(self, x):
+                self.x = x
+
+        def point(x):
+            return Point(x)
+
+        if __name__ == "__main__":
+            points = bsplib.map(point, range(3), nprocs=2, start_method={method!r})
+            print([each.x for each in points], isinstance(points[0], Point))
+        """
+    )
+    assert done.stdout == "[0, 1, 2] True\n", done.stderr
+
+
+@pytest.fixture
+def terminal():
+    """Both ends of a terminal: what is written to the second can be read from the first."""
+    ends = os.openpty()
+    yield ends
+    for end in ends:
+        os.close(end)
+
+
+def test_a_progress_bar_is_drawn_on_a_terminal_and_removed(terminal, monkeypatch):
+    reading, writing = terminal
+    with open(writing, "w", encoding="utf-8", closefd=False) as stream:
+        monkeypatch.setattr("sys.stderr", stream)
+        assert bsplib.map(square, range(4), nprocs=2, chunk=4, progress=True) == [0, 1, 4, 9]
+    shown = os.read(reading, 10_000).decode()
+    assert f"\r[{'#' * 40}] 100%" in shown
+    assert shown.endswith("\r\x1b[K")
+
+
+def test_no_progress_bar_is_drawn_elsewhere(capfd):
+    bsplib.map(square, range(4), nprocs=2, progress=True)
+    assert capfd.readouterr().err == ""
