@@ -6,6 +6,7 @@ import ast
 import re
 import shlex
 from contextlib import suppress
+from itertools import chain
 
 import click
 import pytest
@@ -74,6 +75,33 @@ def test_every_program_of_a_page_is_a_file_with_a_command_or_a_part_of_one(page)
         name for name in files if name not in run and f"import {name[:-3]}" not in imported + run
     ]
     assert unused == [] or not run
+
+
+CITED = re.compile(r"(?:(\w+)\.py|…\w*\.?py)(?: line |:)(\d+)(?: · (\w+))?")
+"""A line of a program: file, number, and the primitive that is called there."""
+ENDS = re.compile(r"bsp\.\w+\(|^def |#cll|^\w.*\(|@\w")
+
+
+def lines_cited(page):
+    """(file, line, primitive, programs of that name) for each line of a program that is cited."""
+    programs = {}
+    for step in steps(page):
+        if isinstance(step, Program):
+            programs.setdefault(step.name, []).append(step.text.splitlines())
+    for name, number, primitive in CITED.findall(page.read_text(encoding="utf-8")):
+        shown = programs.get(f"{name}.py", []) if name else [*chain(*programs.values())]
+        if shown:
+            yield name, int(number), primitive, shown
+
+
+@pytest.mark.parametrize("page", pages(".", "tutorial", "howto", "explanation"), ids=name_of)
+def test_a_program_that_is_copied_whole_has_the_lines_that_are_cited(page):
+    for name, number, primitive, shown in lines_cited(page):
+        found = [lines[number - 1].strip() for lines in shown if number <= len(lines)]
+        assert any(primitive in line if primitive else ENDS.search(line) for line in found), (
+            f"{name}.py line {number} {primitive}",
+            found,
+        )
 
 
 def commands(page):

@@ -25,8 +25,7 @@ def steps(text):
     """(file, its content) and (command, what it prints) of a page, in order."""
     for language, block in BLOCK.findall(text):
         if language == "python":
-            first, _, content = block.partition("\n")
-            yield first.removeprefix("# "), content
+            yield block.partition("\n")[0].removeprefix("# "), block
         else:
             for command in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
                 line, _, output = command.partition("\n")

@@ -35,8 +35,8 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
     for language, text in BLOCKS:
         if language == "python" and text.startswith("# "):
-            head, _, program = text.partition("\n")
-            (folder / head.removeprefix("# ")).write_text(program, encoding="utf-8")
+            name = text.partition("\n")[0].removeprefix("# ")
+            (folder / name).write_text(text, encoding="utf-8")
     for line, _ in COMMANDS:
         if line.startswith("bsp run"):
             command = [sys.executable, "-m", "bsplib", *shlex.split(line)[1:]]
