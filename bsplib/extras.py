@@ -47,8 +47,8 @@ def need(name: str) -> ModuleType:
         missing = isinstance(error, ModuleNotFoundError) and error.name == package
         state = "is not installed" if missing else f"cannot be imported ({error})"
         raise MissingExtraError(
-            f"this needs {package}, which {state}; the extra {EXTRAS[package]!r} installs it: "
-            f"pip install 'bsplib[{EXTRAS[package]}]'"
+            f"this needs {package}, which {state}; it is in the extra {EXTRAS[package]!r}: "
+            f"pip install {package}"
         ) from None
 
 

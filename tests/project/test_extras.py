@@ -127,6 +127,18 @@ def test_packages_of_extras_are_imported_by_the_one_helper_only(room):
     assert wrong == []
 
 
+def test_no_text_says_to_install_bsplib_from_an_index_which_does_not_have_it():
+    wrong = re.compile(r"pip install [^\n`]*\bbsplib\b(?!\.)")
+    found = [
+        str(path.relative_to(ROOT))
+        for room in ("bsplib", "profiler", "webui", "apps", "docs", "benchmarks", ".")
+        for end in ("py", "md", "js", "html")
+        for path in sorted((ROOT / room).glob(f"*.{end}" if room == "." else f"**/*.{end}"))
+        if wrong.search(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
 # -- commands where an extra is missing --------------------------------------------------------
 
 SQL = ("-m", "apps.sql")
@@ -151,8 +163,8 @@ def test_a_command_names_the_extra_that_it_lacks(without, tmp_path, package, lin
     assert (done.returncode, done.stdout, done.stderr) == (
         2,
         "",
-        f"Error: this needs {package}, which is not installed; the extra {extra!r} installs it: "
-        f"pip install 'bsplib[{extra}]'\n",
+        f"Error: this needs {package}, which is not installed; it is in the extra {extra!r}: "
+        f"pip install {package}\n",
     )
     assert [path.name for path in tmp_path.iterdir()] == ["hiding"]
 

@@ -28,6 +28,10 @@ _KEPT_LINES = 40
 _LAST_LINES = 10
 _RULE = re.compile(r"\W*")
 """A line without a word."""
+_AS_ROOT = (
+    "Open MPI does not start as root, as in a container: set OMPI_ALLOW_RUN_AS_ROOT=1 and "
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 in the environment"
+)
 _TERM_S = 0.5
 """Seconds for mpiexec to end after SIGTERM."""
 _KILLED_S = 10.0
@@ -123,9 +127,10 @@ class Launcher:
         self._held = []
 
     def last_words(self) -> tuple[str, str]:
-        """Return the first sentence of a rank, if any, and the last lines that have words."""
+        """Return the first sentence of a rank or about root, if any, and the last words."""
         lines = [line.strip() for line in self._lines if not _RULE.fullmatch(line)]
         sentences = [line.partition(SENTENCE)[2] for line in lines if SENTENCE in line]
+        sentences += [_AS_ROOT for line in lines if "attempt to run as root" in line]
         return sentences[0] if sentences else "", " ".join(lines[-_LAST_LINES:])
 
     # -- the end ----------------------------------------------------------------------------

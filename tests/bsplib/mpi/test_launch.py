@@ -256,6 +256,32 @@ def test_the_last_words_of_a_command_that_fails_are_shown(mpi, monkeypatch, tmp_
     assert capfd.readouterr() == ("", "")
 
 
+REFUSES_ROOT = """#!/bin/sh
+cat >&2 <<END
+--------------------------------------------------------------------------
+prterun has detected an attempt to run as root.
+
+Running as root is *strongly* discouraged as any mistake (e.g., in
+defining TMPDIR) or bug can result in catastrophic damage to the OS
+file system, leaving your system in an unusable state.
+END
+exit 1
+"""
+
+
+def test_open_mpi_that_refuses_root_is_told_the_two_variables(mpi, monkeypatch, tmp_path):
+    command = tmp_path / "mpiexec"
+    command.write_text(REFUSES_ROOT)
+    command.chmod(0o755)
+    monkeypatch.setenv("BSP_MPIEXEC", str(command))
+    with pytest.raises(StartError) as caught:
+        bsplib.run(shift, 1, nprocs=2, backend="mpi")
+    assert str(caught.value) == (
+        "run: Open MPI does not start as root, as in a container: set OMPI_ALLOW_RUN_AS_ROOT=1 "
+        "and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 in the environment"
+    )
+
+
 @pytest.mark.slow
 def test_a_command_that_does_nothing_is_given_up(mpi, monkeypatch, tmp_path, nothing_left):
     command = tmp_path / "mpiexec"
