@@ -8,6 +8,7 @@ outside these, too.
 from __future__ import annotations
 
 import contextlib
+import dis
 import os
 import sys
 import sysconfig
@@ -224,6 +225,19 @@ def _lines(traceback: TracebackType | None) -> Iterator[tuple[str, int, str]]:
 
 def _words(file: str, line: int) -> str:
     return f"{os.path.basename(file)}:{line}"
+
+
+def assigned_name() -> str | None:
+    """Return the variable to which the caller assigns the result of its present call, if any."""
+    frame = caller()
+    if frame is None:
+        return None
+    following = (each for each in dis.get_instructions(frame.f_code) if each.offset > frame.f_lasti)
+    store = next(following, None)
+    if store is None or not store.opname.startswith("STORE_") or "ATTR" in store.opname:
+        return None
+    name = store.argval[0] if isinstance(store.argval, tuple) else store.argval
+    return name if isinstance(name, str) else None
 
 
 def name_of(value: Any) -> str | None:

@@ -235,6 +235,40 @@ def main(bsp):
         "bsplib.run(main, nprocs=2, check=True)",
     ),
     Mistake(
+        "An array that is replaced by another one",
+        """
+def main(bsp):
+    x = bsp.zeros(2)
+    bsp.sync()
+    bsp.put(0, [1.0, 2.0], x)
+    x = x + 1
+    bsp.sync()  # here
+    return x.tolist()
+""",
+        "After `x = x + 1` the name `x` is that of a new array, which is not registered: what is "
+        "put arrives in the old one. `x += 1` and `x[...] = x + 1` change the registered array. Only "
+        "`check=True` (or `bsp run --check`) warns of it.",
+        ["the array 'x' of process 0", "is reached by put", "write x[...] = x + 1"],
+        "bsplib.run(main, nprocs=1, check=True)",
+    ),
+    Mistake(
+        "Arrays that are registered in another order",
+        """
+def main(bsp):
+    if bsp.pid == 0:
+        low = bsp.zeros(2)
+        high = bsp.zeros(2)
+    else:
+        high = bsp.zeros(2)
+        low = bsp.zeros(2)
+    bsp.sync()  # here
+""",
+        "Registrations belong together by their order: what is put into `low` would arrive in "
+        "`high`. Only `check=True` (or `bsp run --check`) compares the names of the variables.",
+        ["where this process registered", "in the same order", "[process 0,"],
+        "bsplib.run(main, nprocs=2, check=True)",
+    ),
+    Mistake(
         "Messages that nobody reads",
         """
 def main(bsp):

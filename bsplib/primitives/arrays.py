@@ -22,6 +22,7 @@ from bsplib.errors import (
 from bsplib.primitives.contracts import shares
 from bsplib.primitives.superstep import Supersteps
 from bsplib.transfers.casting import cast_values
+from bsplib.transfers.holding import origin, references
 from bsplib.transfers.place import Array
 
 Shape = SupportsIndex | Sequence[SupportsIndex]
@@ -81,7 +82,11 @@ class Arrays(Supersteps):
             self._as_array("push_reg", array)
             self._check_dtype(array.dtype, "push_reg")
         shared_address = None if array is None else self._port.shared_address_of(array)
-        return self._registry.push(array, shared_address).handle
+        before = self._references(array)
+        registration = self._registry.push(array, shared_address)
+        if array is not None and self._watch is not None:
+            registration.origin = origin("push_reg", array, before)
+        return registration.handle
 
     def pop_reg(self, array: Array) -> None:
         """End the latest registration of an array with the superstep.
@@ -107,6 +112,10 @@ class Arrays(Supersteps):
             self._fail(error)
         if self._watch is not None:
             registration.freed_by = f"pop_reg at {call_site.line()}"
+
+    def _references(self, array: Array | None) -> tuple[int, ...]:
+        """Return the references to an array under ``check=True``; nothing without it."""
+        return () if self._watch is None else references(array)
 
     @overload
     def zeros(self, shape: Shape) -> NDArray[np.float64]: ...
@@ -163,7 +172,10 @@ class Arrays(Supersteps):
         made: Array = np.ndarray(size, dtype, buffer=memory)
         if self._watch is not None:
             made = self._watch.allocated(made)
-        self._registry.allocate(made, memory, self._port.shared_address_of(made))
+        before = self._references(made)
+        registration = self._registry.allocate(made, memory, self._port.shared_address_of(made))
+        if self._watch is not None:
+            registration.origin = origin(operation, made, before)
         return made
 
     @overload

@@ -6,6 +6,8 @@
   writes: an hp-transfer takes effect at any time in the superstep.
 * A source of hpput, or a destination of get, that is changed before the sync, and a
   destination of get that is read before it (:mod:`bsplib.transfers.watch`).
+* A transfer to an array that the program does not hold any more, which is a warning
+  (:mod:`bsplib.transfers.holding`).
 * A source of another process's hpget, or a destination of its hpput, that this process
   changes in the same superstep.
 
@@ -41,6 +43,7 @@ from bsplib.backends.parcels import (
 )
 from bsplib.errors import OverlapError
 from bsplib.transfers.arrivals import check_arrivals
+from bsplib.transfers.holding import refresh_variables
 from bsplib.transfers.messages import Fetch, unpack
 from bsplib.transfers.place import Array, address, extent, from_wire
 from bsplib.transfers.registry import Registry
@@ -125,6 +128,10 @@ def check_overlaps(
     transfers = [
         transfer for source, parcel in incoming for transfer in named.of(parcel, members[source])
     ]
+    if transfers:
+        refresh_variables()
+    for transfer in transfers:
+        watch.warn_if_lost(registry.at(transfer.what.slot), members[pid], transfer.words())
     transfers.sort(key=lambda transfer: transfer.is_get)  # puts are named first in a report
     calls = [named.call(transfer) for transfer in transfers]
     for array, (operation, line) in watch.take():

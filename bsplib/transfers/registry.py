@@ -17,6 +17,7 @@ import numpy as np
 
 from bsplib.errors import RegistrationError, SyncMismatchError
 from bsplib.transfers.guard import plain
+from bsplib.transfers.holding import Origin
 from bsplib.transfers.identities import Identities
 from bsplib.transfers.place import Array, Region, address, extent, region_of
 
@@ -80,6 +81,8 @@ class Registration:
         """Shared memory that the runtime allocated for it."""
         self.freed_by: str | None = None
         """Under ``check=True``: the call that popped it, as text for errors."""
+        self.origin: Origin | None = None
+        """Under ``check=True``: where it comes from."""
         self.extents: list[Extent | None] | None = None
         """By pid, once announced: None where a process registered None."""
         self.alike = False
@@ -98,6 +101,10 @@ class Registration:
         if self.array is None:
             return None
         return Extent(self.array.shape, encode_dtype(self.array.dtype), self._shared_address)
+
+    def name(self) -> str | None:
+        """Return the variable that has the array, where ``check=True`` has seen it."""
+        return None if self.origin is None else self.origin.name
 
     def extent_on(self, pid: int) -> Extent | None:
         """Return what a process announced; None where it registered None, or nothing yet."""
@@ -272,7 +279,7 @@ class Registry:
             return None
         made = self._unannounced
         return tuple(
-            (*operation, _plain(made[operation[1]].announcement()))
+            (*operation, _plain(made[operation[1]].announcement()), made[operation[1]].name())
             if operation[0] in ("push_reg", "allocation")
             else operation
             for operation in self.changes
@@ -372,11 +379,38 @@ def _compare(mine: tuple[Any, ...], theirs: tuple[Any, ...], pid: int) -> None:
             raise SyncMismatchError(
                 f"process {pid} called {_words(there)} where this process called {_words(here)}"
             )
-    if len(mine) != len(theirs):
+    missing = (*mine[len(theirs) :], *theirs[len(mine) :])
+    if missing and missing[0][0] == "set_tagsize":
+        called, other = f"process {pid}", "this process"
+        if len(mine) > len(theirs):
+            called, other = other, called
+        raise SyncMismatchError(
+            f"{called} called {_words(missing[0])} in this superstep, and {other} did not; all "
+            f"processes call set_tagsize with the same size in the same superstep"
+        )
+    if missing:
         raise SyncMismatchError(
             f"process {pid} made {len(theirs)} registrations and removals in this superstep, "
             f"and this one made {len(mine)}; all processes make the same ones in the same order"
         )
+    _compare_names(mine, theirs, pid)
+
+
+def _compare_names(mine: tuple[Any, ...], theirs: tuple[Any, ...], pid: int) -> None:
+    """Raise if two processes registered arrays of the same names in another order."""
+    pairs = [
+        (here[3], there[3])
+        for here, there in zip(mine, theirs, strict=True)
+        if len(here) > 3 and here[3] and there[3]
+    ]
+    names_here, names_there = {here for here, _ in pairs}, {there for _, there in pairs}
+    for here, there in pairs:
+        if here != there and here in names_there and there in names_here:
+            raise SyncMismatchError(
+                f"process {pid} registered {there!r} where this process registered {here!r}, and "
+                f"both have arrays of these names; register them in the same order on all "
+                f"processes, or transfers reach the other array"
+            )
 
 
 def _words(operation: tuple[Any, ...]) -> str:

@@ -14,6 +14,7 @@ from bsplib import call_site
 from bsplib.core.atomics import filler
 from bsplib.errors import BspError, CheckWarning, OverlapError, RegistrationError
 from bsplib.transfers.guard import Lease, guarded, lease_of, plain, readable
+from bsplib.transfers.holding import is_held
 from bsplib.transfers.place import Array
 from bsplib.transfers.registry import Registration, Registry
 
@@ -162,6 +163,26 @@ class Watch:
         """Return a newly allocated array in the form that the program is given."""
         return guarded(array, Lease(array, self._report))
 
+    def warn_if_lost(self, registration: Registration, process: int, what: str) -> None:
+        """Warn, once, of a transfer to an array that the program does not hold any more.
+
+        Args:
+            registration: of the array, on this process.
+            process: this process.
+            what: the transfer, as text.
+        """
+        origin = registration.origin
+        popped = registration.freed_by is not None
+        if origin is None or popped or is_held(registration, origin.references):
+            return
+        registration.origin = None
+        name = f"the array {origin.name!r}" if origin.name else "the array"
+        _warn(
+            f"{name} of process {process}, from {origin.words}, is reached by {what}, but the "
+            f"program does not hold it any more; an assignment such as x = x + 1 makes another "
+            f"array: write x[...] = x + 1"
+        )
+
     def begin(self, registry: Registry) -> None:
         """Copy all registered arrays when a superstep begins."""
         self._before = {
@@ -192,14 +213,11 @@ class Watch:
             source: process that sent the first of them.
             process: this process.
         """
-        frame = call_site.caller()
-        text = (
+        _warn(
             f"{messages} messages to process {process}, the first from process {source}, were "
             f"not read before the superstep ended at {call_site.line()}, and are lost; read them "
             f"before, by bsp.messages()"
         )
-        file, line = (frame.f_code.co_filename, frame.f_lineno) if frame else ("end of main", 0)
-        warnings.warn_explicit(text, CheckWarning, file, line)
 
     def _report(self, freed: bool, text: str) -> Exception:
         return self._error(RegistrationError if freed else OverlapError, text)
@@ -215,6 +233,13 @@ def not_there_yet(operation: str, line: str) -> str:
 
 def _checksum(array: Array) -> int:
     return zlib.crc32(np.ascontiguousarray(array).view(np.uint8).reshape(-1).data)
+
+
+def _warn(text: str) -> None:
+    """Warn at the line of the program that ends the superstep."""
+    frame = call_site.caller()
+    file, line = (frame.f_code.co_filename, frame.f_lineno) if frame else ("end of main", 0)
+    warnings.warn_explicit(text, CheckWarning, file, line)
 
 
 def _fill(array: Array) -> None:
