@@ -116,9 +116,12 @@ wheels: $(READY)
 	  --plat manylinux_2_17_$$(uname -m) --wheel-dir dist dist/*-linux_*.whl
 	rm dist/*-linux_*.whl
 
-# Run thousands of random programs and a million supersteps; write the outcome as JSON.
+# Run thousands of random programs and a million supersteps, and write the outcome as JSON; kill
+# processes at random moments, and read damaged files.
 soak: core
 	$(BIN)/python tests/bsplib/soak.py
+	$(BIN)/python tests/bsplib/kills.py
+	$(BIN)/python -m tests.profiler.fuzz
 
 # The documentation as a site: open build/docs/index.html. The gallery is run and recorded first.
 DOCS := $(VENV)/.docs-installed
