@@ -45,7 +45,7 @@ def print_machines(
     run: Run,
     others: Sequence[Rates],
     *,
-    most: int = 20,
+    most: int | None = 20,
     library: bool = False,
     console: Console | None = None,
 ) -> None:
@@ -54,7 +54,7 @@ def print_machines(
     Args:
         run: the run.
         others: the rates of the Machines; those of the run itself come first.
-        most: number of nodes; those with the greatest costs are shown.
+        most: number of nodes, None for all; those with the greatest costs are shown.
         library: also show the functions of bsplib itself.
         console: where to print; default: standard output.
     """
@@ -74,7 +74,9 @@ _NAME_WIDTH = 34
 _COLUMN_WIDTH = 13
 
 
-def _table(callgraph: CallGraph, columns: Sequence[Column], shown: range, most: int) -> Table:
+def _table(
+    callgraph: CallGraph, columns: Sequence[Column], shown: range, most: int | None
+) -> Table:
     """Return a table with the figures of the Machines, and below them the costs of the nodes."""
     here = [column for number, column in enumerate(columns) if number in shown]
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
@@ -92,7 +94,7 @@ def _table(callgraph: CallGraph, columns: Sequence[Column], shown: range, most: 
             for column, leader in zip(here, leaders, strict=True)
         ]
         table.add_row(Text(fmt.label(callgraph.graph.nodes[node]["node"])), *cells)
-    if len(nodes) > most:
+    if most is not None and len(nodes) > most:
         table.add_row(f"({len(nodes) - most} more nodes cost less)")
     table.caption = f"{MARK} costs most of all cost centres there"
     return table

@@ -3,7 +3,7 @@
 ``main`` measures the Fourier transform of N complex values on P processes as an experiment,
 whose formula is that of the paper::
 
-    bsp experiment run --procs 1:2 --set N=1024:131072:x2 apps/fourier/experiment.py --once {N}
+    bsp experiment run --nprocs 1:2 --set N=1024:131072:x2 apps/fourier/experiment.py --once {N}
     bsp fit experiment.experiments.jsonl --at N=2^21,P=2
 
 ``python -m apps.fourier.experiment`` does both, and prints what it measures and predicts for

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from bsplib.cli.options import TRACE, Whole, library_option, speed_option
+from bsplib.cli.options import TRACE, MachineName, Whole, library_option, speed_option
 from bsplib.cli.traces import read, summing_up
 from bsplib.machine import load_machine
 from bsplib.visible import visible
@@ -22,7 +22,7 @@ _SORTS = ("time", "loss", "h", "supersteps", "balance", "cost", "comp", "comm", 
     "chosen",
     metavar="N[:M]",
     help="Number of the run in both traces, from 1, or of the run in each.  "
-    "[default: all in order, or the last of each where the traces have unequally many]",
+    "[default: all in order; the last of each where the traces have unequally many]",
 )
 @click.option(
     "--sort",
@@ -47,6 +47,7 @@ _SORTS = ("time", "loss", "h", "supersteps", "balance", "cost", "comp", "comm", 
 )
 @click.option(
     "--machine",
+    type=MachineName(),
     metavar="NAME",
     help="Machine by which the losses of both runs are priced.  [default: that of each run]",
 )

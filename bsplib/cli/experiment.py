@@ -17,7 +17,15 @@ from rich.text import Text
 
 from bsplib.backends import table as backends
 from bsplib.cli.listing import Listing
-from bsplib.cli.options import TRACE, Real, Whole, backend_option, machine_option
+from bsplib.cli.options import (
+    TRACE,
+    Option,
+    Real,
+    Whole,
+    backend_option,
+    complete_files,
+    machine_option,
+)
 from bsplib.cli.run import data_file_of, enter, put_first
 from bsplib.errors import BspError, UsageError
 from bsplib.experiments import datafile
@@ -53,9 +61,10 @@ def command() -> None:
 @command.command("run", context_settings={"allow_interspersed_args": False})
 @click.option(
     "-n",
-    "--procs",
     "--nprocs",
     "procs",
+    cls=Option,
+    old=("--procs",),
     default="",
     metavar="VALUES",
     help="Numbers of processes: 1,2,3 or a range such as 1:16:x2 or 2:8:+2.  [default: what "
@@ -84,6 +93,7 @@ def command() -> None:
     help="Number of seeds: --set seed=0, 1 and so on.",
 )
 @click.option(
+    "-o",
     "--out",
     type=OutputFile(DATA),
     help="Data file to add to.  [default: SCRIPT.experiments.jsonl]",
@@ -105,7 +115,7 @@ def command() -> None:
     help="End a run that takes longer.",
 )
 @click.argument("script", type=click.Path(exists=True, dir_okay=False))
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, shell_complete=complete_files)
 def run(  # noqa: PLR0913, PLR0917  # each is an option
     procs: str,
     settings: tuple[str, ...],
@@ -135,7 +145,7 @@ def run(  # noqa: PLR0913, PLR0917  # each is an option
       bsp experiment run -n 1:16:x2 --set N=1024:262144:x2 sort.py
       bsp experiment run --backend sim -n 4 --set n=100,200 sort.py --size '{n}'
     """
-    counts: tuple[int | None, ...] = read_counts("--procs", procs) if procs else (None,)
+    counts: tuple[int | None, ...] = read_counts("--nprocs", procs) if procs else (None,)
     known = dict(map(read_setting, settings))
     if seeds is not None:
         known[SEED] = tuple(range(seeds))
@@ -223,7 +233,7 @@ def _progress(total: int) -> Iterator[Callable[[str], None]]:
 
 
 @command.command("merge")
-@click.option("--out", type=OutputFile(), required=True, help="Data file to write.")
+@click.option("-o", "--out", type=OutputFile(), required=True, help="Data file to write.")
 @force_option
 @click.argument("files", type=TRACE, nargs=-1, required=True, metavar="FILE...")
 def merge(out: Path, force: bool, files: tuple[Path, ...]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from bsplib.cli.options import TRACE, Whole, speed_option
+from bsplib.cli.options import TRACE, MachineName, Metric, Whole, run_option, speed_option
 from bsplib.cli.traces import position_of, read
 from bsplib.output_file import PAGE, written_whole
 from bsplib.output_option import check_output, force_option
@@ -50,19 +50,25 @@ class _Export(click.Command):
 
 
 @click.command("export", cls=_Export)
-@click.option("--out", required=True, type=TRACE, help="File to write; - for standard output.")
+@click.option(
+    "-o", "--out", required=True, type=TRACE, help="File to write; - for standard output."
+)
 @force_option
 @click.option("--format", "name", metavar="NAME", help="Format.  [default: by the ending of --out]")
-@click.option(
-    "--run", "number", type=int, metavar="N", help="Number of the run in the trace.  [default: 1]"
-)
+@run_option
 @click.option(
     "--metric",
+    type=Metric(),
     metavar="METRIC",
     help="What the shades of a picture stand for: loss, or a critical path such as comp-imb.  "
     "[default: loss]",
 )
-@click.option("--top", type=Whole(1), metavar="N", help="Greatest number of nodes of a picture.")
+@click.option(
+    "--top",
+    type=Whole(0),
+    metavar="N",
+    help="Greatest number of nodes of a picture; 0: as many as can be drawn.",
+)
 @click.option(
     "--table",
     type=click.Choice(["nodes", "edges", "supersteps", "processes"]),
@@ -74,7 +80,12 @@ class _Export(click.Command):
     metavar="A:B",
     help="Only these supersteps, counted from 0.  [default: all]",
 )
-@click.option("--machine", metavar="NAME", help="Price losses and costs on this Machine.")
+@click.option(
+    "--machine",
+    type=MachineName(),
+    metavar="NAME",
+    help="Price losses and costs on this Machine.",
+)
 @speed_option
 @click.option("--library", is_flag=True, default=None, help="Show the functions of bsplib too.")
 @click.argument("file", type=TRACE)
@@ -132,16 +143,11 @@ def _page(request: Request, file: BinaryIO) -> None:
 
 def _request(trace: Trace, number: int | None = None, **options: Any) -> Request:
     """Return what to write of a trace."""
-    from profiler.critical import VIEWS  # noqa: PLC0415
     from profiler.export.request import Request  # noqa: PLC0415
 
     if not trace.runs:
         raise click.ClickException("the trace has no runs: there is nothing to write")
-    if options.get("metric", VIEWS[0]) not in VIEWS:
-        raise click.BadParameter(
-            f"{options['metric']!r} is no metric; choose one of {', '.join(VIEWS)}",
-            param_hint="--metric",
-        )
     if "speed" in options and "machine" not in options:
         raise click.BadParameter("it needs --machine", param_hint="--speed")
-    return Request(trace, position_of(trace, number) or 0, **options)
+    position = position_of(trace, number)
+    return Request(trace, len(trace.runs) - 1 if position is None else position, **options)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from bsplib.cli.options import TRACE, Real, Whole
+from bsplib.cli.options import TRACE, Option, Real, Whole
 from bsplib.experiments.datafile import is_data_file
 from bsplib.output_option import OutputFile, force_option
 
@@ -50,8 +50,10 @@ model_nprocs_option = click.option(
     help="With --fit: number of processes.",
 )
 model_values_option = click.option(
-    "--set",
+    "--at",
     "values",
+    cls=Option,
+    old=("--set",),
     multiple=True,
     callback=values_of,
     metavar="VALUES",
@@ -80,8 +82,13 @@ def _settings(
 )
 @click.option(
     "--by",
+    cls=Option,
+    old=("--size",),
+    multiple=True,
     metavar="NAMES",
-    help="Variables on which the time depends, separated by commas.  [default: all other columns]",
+    help="Variables on which the time depends, separated by commas; for traces also n=size where "
+    "the program calls it size.  [default: all other columns, or all numbers among the arguments "
+    "that vary]",
 )
 @click.option(
     "--region",
@@ -124,7 +131,10 @@ def _settings(
 )
 @click.option("--plot", type=OutputFile(), help="Plot times, formula and band into this file.")
 @click.option(
-    "--json",
+    "-o",
+    "--out",
+    cls=Option,
+    old=("--json",),
     type=OutputFile(allow_dash=True),
     help="Write the result as JSON; - for standard output.",
 )
@@ -134,14 +144,6 @@ def _settings(
     help="Write the times for Extra-P: JSON Lines if the file ends in .jsonl, else text.",
 )
 @force_option
-@click.option(
-    "--size",
-    "sizes",
-    multiple=True,
-    metavar="NAME",
-    help="For traces: a variable, as in n, or n=size where the program calls it size; may be given "
-    "several times.  [default: all numbers among the arguments that vary]",
-)
 @click.option(
     "--set",
     "settings",
@@ -155,9 +157,9 @@ def _settings(
 def command(
     files: tuple[Path, ...],
     formula: str | None,
-    by: str | None,
+    by: tuple[str, ...],
     plot: Path | None,
-    json: Path | None,
+    out: Path | None,
     export: Path | None,
     force: bool,
     **options: Any,
@@ -188,30 +190,31 @@ def command(
     Then each cost centre gets a closed form of its supersteps and of its h-relation, exact
     where it does not depend on the data, and a formula of its computation. Runs of the
     same size are repeats, and with another --seed other data. What the runs cannot tell is
-    refused, and the runs that would settle it are named. --json writes a model that
+    refused, and the runs that would settle it are named. --out writes a model that
     bsp predict --fit reads.
 
     \b
     Examples:
       bsp fit times.csv
       bsp fit times.csv --formula 'f[0] + f[1]*N/P' --at N=2^20,P=64
-      bsp fit --json sort.json sort-*.bsp
+      bsp fit --out sort.json sort-*.bsp
     """
-    sizes, settings = options.pop("sizes"), options.pop("settings")
+    settings = options.pop("settings")
+    variables = [name.strip() for text in by for name in text.split(",")]
     if _are_traces(files):
-        others = {"formula": formula, "by": by, "plot": plot, "export": export}
-        _learn(files, sizes, settings, options["at"], json, others, force=force)
+        others = {"formula": formula, "plot": plot, "export": export}
+        _learn(files, variables, settings, options["at"], out, others, force=force)
         return
     _refuse_models(files)
-    options["by"] = None if by is None else [name.strip() for name in by.split(",")]
+    options["by"] = variables or None
     from profiler.timings.session import Outputs, fit_and_print  # noqa: PLC0415  # imported late
 
-    outputs = Outputs(plot, json, export, force)
-    if is_data_file(files[0]) and not (sizes or settings):
+    outputs = Outputs(plot, out, export, force)
+    if is_data_file(files[0]) and not settings:
         _fit_experiments(files, formula, outputs, options)
         return
-    if len(files) > 1 or sizes or settings:
-        raise click.UsageError("several files, --size and --set are for traces")
+    if len(files) > 1 or settings:
+        raise click.UsageError("several files and --set are for traces")
     (file,) = files
     fit_and_print(file, formula, outputs, **options)
 
@@ -251,10 +254,10 @@ def _are_traces(files: tuple[Path, ...]) -> bool:
 
 def _learn(
     files: tuple[Path, ...],
-    sizes: tuple[str, ...],
+    variables: list[str],
     settings: list[tuple[str, dict[str, float]]],
     at: list[dict[str, float]],
-    json: Path | None,
+    out: Path | None,
     others: Mapping[str, object],
     *,
     force: bool,
@@ -264,5 +267,4 @@ def _learn(
     for name, value in others.items():
         if value is not None:
             raise click.UsageError(f"--{name} is for tables of times, not for traces")
-    names = [name.strip() for text in sizes for name in text.split(",")]
-    fit_and_print(files, sizes=names, settings=settings, json=json, at=at, force=force)
+    fit_and_print(files, sizes=variables, settings=settings, json=out, at=at, force=force)

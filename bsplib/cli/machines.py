@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bsplib.cli.options import TRACE, Whole, library_option, run_option, speed_option
+from bsplib.cli.options import TRACE, MachineName, Whole, library_option, run_option, speed_option
 from bsplib.cli.traces import position_of, read
 from bsplib.errors import UsageError
 from bsplib.machine import known_machines, load_machine
+from bsplib.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 @click.option(
     "--machine",
     "names",
+    type=MachineName(),
     metavar="NAME",
     multiple=True,
     help="Machine to price for; may be given several times.  [default: all that come with "
@@ -32,44 +34,51 @@ if TYPE_CHECKING:
     "--top",
     default=20,
     show_default=True,
-    type=Whole(1),
+    type=Whole(0),
     metavar="N",
-    help="Number of functions and cost centres to show.",
+    help="Number of functions and cost centres to show; 0: all.",
 )
 @run_option
 @library_option
-@click.argument("file", type=TRACE)
+@click.argument("file", type=TRACE, required=False)
 def command(
     names: tuple[str, ...],
     speed: str | None,
     top: int,
     number: int | None,
     library: bool,
-    file: Path,
+    file: Path | None,
 ) -> None:
-    r"""Print what the functions of a trace cost on several Machines, side by side.
+    r"""List the Machines, or price the functions of a trace on them, side by side.
 
-    FILE is a trace. A superstep costs max w + h g + l with the g, l and speed of each
-    Machine; the program does not run again. The first column has the rates of the run
-    itself: those of the Machine that was given to the run, or those that fit its
-    communication times best. The sentences below the table say at which g, l or speed
-    another place in the program costs most, or another loss is the greatest.
+    Without FILE the Machines that come with bsplib are listed. FILE is a trace. A
+    superstep costs max w + h g + l with the g, l and speed of each Machine; the program
+    does not run again. The first column has the rates of the run itself: those of the
+    Machine that was given to the run, or those that fit its communication times best. The
+    sentences below the table say at which g, l or speed another place in the program costs
+    most, or another loss is the greatest.
 
     NAME is a Machine that comes with bsplib, or a .toml file as bsp probe writes it.
     Figures that it lacks can follow its name, as in cray-t3e-mpi:l=1e-5,speed=3e8.
 
     \b
     Examples:
+      bsp machines
       bsp machines sort.bsp
       bsp machines --machine here.toml --machine ideal --speed 1x sort.bsp
     """
+    chosen = [(name, load_machine(name)) for name in names or known_machines()]
+    if file is None:
+        if speed is not None or number is not None or library:
+            raise click.UsageError("--speed, --run and --library need a FILE")
+        _list(chosen)
+        return
     from profiler.machines_report import print_machines  # noqa: PLC0415  # imported late
     from profiler.rates import rates_on  # noqa: PLC0415
 
     trace = read(file)
     position = position_of(trace, number)
     runs = trace.runs if position is None else trace.runs[position : position + 1]
-    chosen = [(name, load_machine(name)) for name in names or known_machines()]
     for run in runs:
         rates, gaps = [], []
         for name, machine in chosen:
@@ -79,9 +88,29 @@ def command(
                 if names:
                     raise
                 gaps.append((name, machine))
-        print_machines(run, rates, most=top, library=library)
+        print_machines(run, rates, most=top or None, library=library)
         for sentence in _left_out(gaps):
             click.echo(sentence)
+
+
+def _list(machines: Sequence[tuple[str, Machine]]) -> None:
+    """Print a table of Machines; what is not known of one is left empty."""
+    from rich.box import SIMPLE_HEAD  # noqa: PLC0415  # imported late
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("NAME", no_wrap=True)
+    for title in ("p", "flop/s", "g in s/byte", "l in s"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("source", overflow="fold")
+    for name, machine in machines:
+        l_s = machine.l if machine.l is not None and machine.l >= 0 else None
+        figures = (machine.p, machine.speed, machine.g, l_s)
+        cells = ("" if figure is None else f"{figure:.3g}" for figure in figures)
+        table.add_row(*(Text(visible(cell)) for cell in (name, *cells, machine.source)))
+    Console().print(table)
 
 
 def _left_out(gaps: Sequence[tuple[str, Machine]]) -> Iterator[str]:

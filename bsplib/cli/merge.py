@@ -14,7 +14,7 @@ from bsplib.recording.recovery import merge
 
 
 @click.command("merge")
-@click.option("--out", type=OutputFile(TRACE), required=True, help="Trace file to write.")
+@click.option("-o", "--out", type=OutputFile(TRACE), required=True, help="Trace file to write.")
 @click.argument("parts", type=FOLDER, nargs=-1, required=True, metavar="PART...")
 def command(out: Path, parts: tuple[Path, ...]) -> None:
     r"""Save the trace of a killed run from the parts that several hosts have.

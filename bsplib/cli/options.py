@@ -1,12 +1,39 @@
-"""Arguments and options that several commands have."""
+"""Arguments and options that several commands have: one word for one idea.
+
+An option that had another word before still takes it; helps and completion do not show it.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from bsplib.backends import table as backends
+from bsplib.machine import known_machines
+
+
+class Option(click.Option):
+    """An option with former names.
+
+    Args:
+        *args: as for ``click.Option``.
+        old: names that the option had before.
+        **more: as for ``click.Option``.
+    """
+
+    def __init__(self, *args: Any, old: tuple[str, ...] = (), **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.old = old
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        """Let the parser take the former names, too."""
+        shown = self.opts
+        self.opts = [*shown, *self.old]
+        super().add_to_parser(parser, ctx)
+        self.opts = shown
 
 
 class Whole(click.IntRange):
@@ -19,6 +46,59 @@ class Real(click.FloatRange):
     """Type of an option that is a number; errors call it so."""
 
     name = "number"
+
+
+class MachineName(click.types.StringParamType):
+    """Type of an option that names a Machine: one that comes with bsplib, or a file."""
+
+    name = "machine"
+
+    def shell_complete(
+        self, _context: click.Context, _option: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return the Machines that begin so, then files."""
+        names = [name for name in known_machines() if name.startswith(incomplete)]
+        here = Path(incomplete)
+        folder = here if incomplete.endswith("/") else here.parent
+        files = [
+            str(path) + "/" * path.is_dir()
+            for path in sorted(folder.glob("*"))
+            if path.suffix == ".toml" or path.is_dir()
+        ]
+        return [
+            CompletionItem(each)
+            for each in (*names, *files)
+            if each.startswith(incomplete) and not Path(each).name.startswith(".")
+        ]
+
+
+class Metric(click.types.StringParamType):
+    """Type of an option that names a view of costs: loss, or a critical path."""
+
+    name = "metric"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the name, if there is such a view."""
+        from profiler.critical import VIEWS  # noqa: PLC0415  # imported late
+
+        if value not in VIEWS:
+            self.fail(f"{value!r} is no metric; choose one of {', '.join(VIEWS)}", param, ctx)
+        return value
+
+    def shell_complete(
+        self, _context: click.Context, _option: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return the views that begin so."""
+        from profiler.critical import VIEWS  # noqa: PLC0415  # imported late
+
+        return [CompletionItem(view) for view in VIEWS if view.startswith(incomplete)]
+
+
+def complete_files(
+    _context: click.Context, _argument: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Let the shell complete names of files."""
+    return [CompletionItem(incomplete, type="file")]
 
 
 TRACE = click.Path(dir_okay=False, path_type=Path)
@@ -36,6 +116,7 @@ backend_option = click.option(
 )
 machine_option = click.option(
     "--machine",
+    type=MachineName(),
     metavar="NAME",
     envvar="BSP_MACHINE",
     show_envvar=True,
@@ -47,7 +128,7 @@ run_option = click.option(
     "number",
     type=int,
     metavar="N",
-    help="Number of the run in the trace, from 1.  [default: all runs]",
+    help="Number of the run in the trace, from 1.  [default: all; the last where one is shown]",
 )
 speed_option = click.option(
     "--speed",

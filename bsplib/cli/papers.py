@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from bsplib.cli.options import Option
 from bsplib.output_file import PAGE
 from bsplib.output_option import OutputFile, force_option
 from bsplib.own_packages import prefer_own
@@ -14,7 +15,15 @@ from bsplib.own_packages import prefer_own
 @click.command("papers")
 @click.option("--full", "everything", is_flag=True, help="Also measure this computer: minutes.")
 @click.option("--html", type=OutputFile(PAGE), help="Write one page that needs no other file.")
-@click.option("--json", "as_json", type=OutputFile(), help="Write a JSON document.")
+@click.option(
+    "-o",
+    "--out",
+    "as_json",
+    cls=Option,
+    old=("--json",),
+    type=OutputFile(),
+    help="Write a JSON document.",
+)
 @click.option("--markdown", type=OutputFile(), help="Write the page of the documentation.")
 @click.option("--measured", type=OutputFile(), help="With --full: write what was measured, as CSV.")
 @force_option

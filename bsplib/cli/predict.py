@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bsplib.cli.fit import model_nprocs_option, model_values_option
-from bsplib.cli.options import TRACE, Real, run_option, speed_option
+from bsplib.cli.options import TRACE, MachineName, Real, run_option, speed_option
 from bsplib.cli.traces import position_of, read
 from bsplib.machine import load_machine
 from bsplib.output_option import OutputFile, force_option
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 @click.command("predict")
 @click.option(
-    "--machine", metavar="NAME", help="Machine to predict for.  [default: that of the run]"
+    "--machine",
+    type=MachineName(),
+    metavar="NAME",
+    help="Machine to predict for.  [default: that of the run]",
 )
 @speed_option
 @click.option(
@@ -85,7 +88,7 @@ def command(
     Examples:
       bsp predict --machine here.toml sort.bsp
       bsp predict --machine ibm-sp2-pvm --speed 0.01x sort.bsp
-      bsp predict --fit sort.json --set n=2^30 -n 256 --machine here.toml
+      bsp predict --fit sort.json --at n=2^30 -n 256 --machine here.toml
     """
     there = None if machine is None else load_machine(machine)
     if model is not None:
@@ -96,7 +99,7 @@ def command(
     if file is None:
         raise click.UsageError("name a trace, or a model by --fit")
     if any(of_model.values()):
-        raise click.UsageError("--nprocs, --set, --plot and --force need --fit")
+        raise click.UsageError("--nprocs, --at, --plot and --force need --fit")
     from profiler.models.prices import choose_prices  # noqa: PLC0415  # imported late
     from profiler.models.replay import MODELS  # noqa: PLC0415
     from profiler.models.report import predict_all, print_predictions  # noqa: PLC0415

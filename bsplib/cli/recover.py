@@ -16,6 +16,7 @@ from bsplib.visible import visible
 
 @click.command("recover")
 @click.option(
+    "-o",
     "--out",
     type=OutputFile(TRACE),
     help="Trace file to write.  [default: the file given for the run]",

@@ -8,7 +8,16 @@ from typing import Any
 
 import click
 
-from bsplib.cli.options import TRACE, Whole, library_option, run_option, speed_option
+from bsplib.cli.options import (
+    TRACE,
+    MachineName,
+    Metric,
+    Option,
+    Whole,
+    library_option,
+    run_option,
+    speed_option,
+)
 from bsplib.cli.traces import position_of, read, summing_up
 
 _SORTS = ("loss", "cost", "comp", "comm", "idle", "h", "supersteps", "name", "tree")
@@ -28,9 +37,21 @@ _ROWS = 40
 @click.option("--depth", type=Whole(0), metavar="N", help="Show nodes up to N calls below main.")
 @click.option("--node", metavar="NAME", help="Show this node with its callers and callees.")
 @click.option(
-    "--path", default="loss", show_default=True, metavar="NAME", help="Critical path to mark."
+    "--metric",
+    cls=Option,
+    old=("--path",),
+    type=Metric(),
+    default="loss",
+    show_default=True,
+    metavar="METRIC",
+    help="Loss, or another critical path to mark.",
 )
-@click.option("--machine", metavar="NAME", help="Price costs and losses on this Machine.")
+@click.option(
+    "--machine",
+    type=MachineName(),
+    metavar="NAME",
+    help="Price costs and losses on this Machine.",
+)
 @speed_option
 @run_option
 @library_option
@@ -41,7 +62,7 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     top: int | None,
     depth: int | None,
     node: str | None,
-    path: str,
+    metric: str,
     machine: str | None,
     speed: str | None,
     number: int | None,
@@ -74,19 +95,14 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     \b
     Examples:
       bsp report sort.bsp
-      bsp report --path comp-imb --top 10 sort.bsp
+      bsp report --metric comp-imb --top 10 sort.bsp
       bsp report --node merge sort.bsp
       bsp report --machine ibm-sp2-pvm --speed 0.01x sort.bsp
     """
-    from profiler.critical import VIEWS  # noqa: PLC0415  # imported late
-    from profiler.profile import Profile  # noqa: PLC0415
+    from profiler.profile import Profile  # noqa: PLC0415  # imported late
     from profiler.report import Choice, print_report  # noqa: PLC0415
     from profiler.report.document import document  # noqa: PLC0415
 
-    if path not in VIEWS:
-        raise click.BadParameter(
-            f"{path!r} is no critical path; choose one of {', '.join(VIEWS)}", param_hint="--path"
-        )
     trace = read(file)
     position = position_of(trace, number)
     runs = Profile(trace, file.name, library=library).runs
@@ -99,7 +115,7 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
         for run in runs:
             run.ledger()
     rows = (None if as_json else _ROWS) if top is None else top or None
-    asked: dict[str, Any] = {"path": path, "choice": Choice(sort, rows, depth), "node": node}
+    asked: dict[str, Any] = {"path": metric, "choice": Choice(sort, rows, depth), "node": node}
     if as_json:
         click.echo(json.dumps(document(runs, **asked), indent=1))
     else:

@@ -15,7 +15,13 @@ import click
 from bsplib.backends import table as backends
 from bsplib.backends.launching import Times
 from bsplib.cli.misplaced import misplaced
-from bsplib.cli.options import Real, Whole, backend_option, machine_option
+from bsplib.cli.options import (
+    Real,
+    Whole,
+    backend_option,
+    complete_files,
+    machine_option,
+)
 from bsplib.errors import BspError
 from bsplib.experiments.comments import run_file
 from bsplib.experiments.datafile import DATA
@@ -111,8 +117,8 @@ def _existing(context: click.Context, parameter: click.Parameter, script: str) -
     is_flag=True,
     help="SCRIPT is the name of a module, such as apps.broadcast, as for python -m.",
 )
-@click.argument("script", callback=_existing)
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.argument("script", callback=_existing, shell_complete=complete_files)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, shell_complete=complete_files)
 def command(  # noqa: PLR0913, PLR0917  # each is an option
     nprocs: int | None,
     backend: str | None,

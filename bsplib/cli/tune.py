@@ -7,14 +7,23 @@ from typing import Any
 
 import click
 
-from bsplib.cli.options import FOLDER, Whole, backend_option, machine_option
+from bsplib.cli.options import (
+    FOLDER,
+    Option,
+    Whole,
+    backend_option,
+    complete_files,
+    machine_option,
+)
 from bsplib.output_option import OutputFile, force_option
 
 
 @click.command("tune")
 @click.option(
-    "--parameter",
+    "--set",
     "sweep",
+    cls=Option,
+    old=("--parameter",),
     required=True,
     metavar="NAME=A:B:xK",
     help="Integer option of APP and its values from A to B: all (A:B), with step K "
@@ -45,8 +54,8 @@ from bsplib.output_option import OutputFile, force_option
 @click.option("--keep", type=FOLDER, metavar="FOLDER", help="Keep the traces in this folder.")
 @click.option("--plot", type=OutputFile(), help="Plot the costs over the values into this file.")
 @force_option
-@click.argument("app")
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.argument("app", shell_complete=complete_files)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, shell_complete=complete_files)
 def command(sweep: str, plot: Path | None, app: str, **options: Any) -> None:
     r"""Find the best value of a parameter of a program.
 
@@ -62,8 +71,8 @@ def command(sweep: str, plot: Path | None, app: str, **options: Any) -> None:
 
     \b
     Examples:
-      bsp tune --parameter oversampling=4:4096:x2 apps.sorting.sample_sort
-      bsp tune --parameter block=1:64:x2 --backend sim -n 16 steps.py -- --seed 3
+      bsp tune --set oversampling=4:4096:x2 apps.sorting.sample_sort
+      bsp tune --set block=1:64:x2 --backend sim -n 16 steps.py -- --seed 3
     """
     from profiler.tune.session import tune_and_print  # noqa: PLC0415  # imported late
 

@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 import click
 
 from bsplib.cli.fit import model_nprocs_option, model_values_option
-from bsplib.cli.options import FOLDER, TRACE, Whole, library_option
+from bsplib.cli.options import FOLDER, TRACE, MachineName, Whole, library_option
 from bsplib.cli.traces import read, summing_up
 from bsplib.machine import load_machine
 from bsplib.output_file import PAGE
@@ -62,7 +62,12 @@ class Shown(TypedDict):
     metavar="MODEL",
     help="Show the call graph that a model predicts, which bsp fit wrote.",
 )
-@click.option("--machine", metavar="NAME", help="With --fit: Machine to predict for.")
+@click.option(
+    "--machine",
+    type=MachineName(),
+    metavar="NAME",
+    help="With --fit: Machine to predict for.",
+)
 @model_nprocs_option
 @model_values_option
 @click.argument("files", metavar="FILE...", nargs=-1, type=click.Path(path_type=Path))
@@ -91,7 +96,7 @@ def command(
       bsp view sort.bsp
       bsp view --html sort.html sort.bsp
       bsp view --compare before.bsp after.bsp
-      bsp view --fit sort.json --set n=2^30 -n 256
+      bsp view --fit sort.json --at n=2^30 -n 256
     """
     shown = Shown(library=others.pop("library"), sources=others.pop("sources"))
     if model is not None:
@@ -100,7 +105,7 @@ def command(
         _view_model(model, html, port, force=force, browser=browser, **others)
         return
     if any(others.values()):
-        raise click.UsageError("--machine, --nprocs and --set need --fit")
+        raise click.UsageError("--machine, --nprocs and --at need --fit")
     if not files:
         raise click.UsageError("name a trace or a folder, or a model by --fit")
     _view_traces(files, html, port, force=force, browser=browser, shown=shown, before=before)

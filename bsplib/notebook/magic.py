@@ -11,7 +11,7 @@ import tempfile
 import termios
 import time
 import traceback
-from argparse import Namespace
+from argparse import SUPPRESS, Namespace
 from array import array
 from functools import partial
 from pathlib import Path
@@ -126,7 +126,7 @@ class BspMagic:
             finally:
                 _await_lines()
             if pool.profile is not None:
-                _show(pool.profile, options.path)
+                _show(pool.profile, options.metric)
         return results
 
     def _ready(self, options: Namespace) -> Pool:
@@ -147,9 +147,9 @@ def _check(options: Namespace) -> None:
     if options.profile is not None:
         from profiler.critical import VIEWS  # noqa: PLC0415  # only where a cell is recorded
 
-        if options.path not in VIEWS:
+        if options.metric not in VIEWS:
             raise UsageError(
-                f"%%bsp: no critical path is called {options.path!r}; they are {', '.join(VIEWS)}"
+                f"%%bsp: no critical path is called {options.metric!r}; they are {', '.join(VIEWS)}"
             )
 
 
@@ -172,10 +172,11 @@ def _parser() -> Any:
         help=("record the cell, and show its call graph; the trace is kept if FILE is given"),
     )
     add(
-        "--path",
+        "--metric",
         default="loss",
         help=("what shades the call graph: loss (default), or a critical path such as comp-abs"),
     )
+    add("--path", dest="metric", default=SUPPRESS, help=SUPPRESS)  # the former word
     add("-o", "--out", metavar="NAME", help="also bind the list of results to this name")
     return parser
 

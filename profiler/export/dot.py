@@ -18,5 +18,5 @@ def write(request: Request, file: BinaryIO) -> None:
     attributes.
     """
     callgraph = request.callgraph
-    picture = request.drawing if request.top else uncut(callgraph, request.view)
+    picture = request.drawing if request.top is not None else uncut(callgraph, request.view)
     file.write(to_dot(picture, numbers=plain_graph(callgraph, request.ledger)).encode())

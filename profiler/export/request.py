@@ -86,4 +86,8 @@ class Request:
     @cached_property
     def drawing(self) -> Drawing:
         """The picture of the call graph."""
-        return drawing(self.callgraph, self.view, min(self.top or MOST_SHOWN, MOST_DRAWN))
+        return drawing(
+            self.callgraph,
+            self.view,
+            min(MOST_SHOWN if self.top is None else self.top or MOST_DRAWN, MOST_DRAWN),
+        )

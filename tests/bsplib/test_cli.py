@@ -306,7 +306,7 @@ def test_report_marks_the_path_asked_for(ask, trace, path):
 def test_report_refuses_a_path_that_is_none(ask, trace):
     result = ask("report", "--path", "nonsense", trace)
     assert result.exit_code == 2
-    assert "'nonsense' is no critical path; choose one of loss, sync, " in one_sentence(result)
+    assert "'nonsense' is no metric; choose one of loss, sync, " in one_sentence(result)
 
 
 def test_a_trace_that_is_not_there_is_one_sentence(ask, tmp_path):

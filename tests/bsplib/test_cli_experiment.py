@@ -124,9 +124,9 @@ SENTENCES = {
     ),
     "no values": (["--set", "N"], "--set 'N' is no name with values; write --set N=1024:262144:x2"),
     "a falling range": (["--set", "N=9:1"], "--set N '9:1' is no rising range; write A:B"),
-    "negative processes": (["--procs", "-3"], "--procs '-3' has to have positive integers only"),
-    "half a process": (["--procs", "1.5"], "--procs '1.5' has to have positive integers only"),
-    "a word": (["--procs", "many"], "--procs 'many': 'many' is no number"),
+    "negative processes": (["--procs", "-3"], "--nprocs '-3' has to have positive integers only"),
+    "half a process": (["--procs", "1.5"], "--nprocs '1.5' has to have positive integers only"),
+    "a word": (["--procs", "many"], "--nprocs 'many': 'many' is no number"),
     "too many processes": (
         ["--backend", "shm", "--procs", "999"],
         "nprocs is 999; it may be 1 to 256 on shm",

@@ -603,7 +603,7 @@ def test_a_machine_without_a_figure_asks_for_it(record):
     machine = Machine("made up", "by hand", g=1e-9, l=None)
     with pytest.raises(UsageError, match="made up has no l"):
         predict_nodes(model, 64, {"n": 64}, machine, speed="1x")
-    with pytest.raises(UsageError, match="n has no value; give one as in --set n="):
+    with pytest.raises(UsageError, match="n has no value; give one as in --at n="):
         predict_nodes(model, 64)
     with pytest.raises(UsageError, match="there is no variable m; the variables are: n"):
         predict_nodes(model, 64, {"m": 3})
@@ -765,9 +765,9 @@ def test_files_of_the_wrong_kind_are_named_with_the_command_for_them(tmp_path):
     ("options", "text"),
     [
         (["fit", "one.bsp", "--formula", "f[0]"], "--formula is for tables of times"),
-        (["fit", "one.csv", "two.csv"], "several files, --size and --set are for traces"),
+        (["fit", "one.csv", "two.csv"], "several files and --set are for traces"),
         (["predict"], "name a trace, or a model by --fit"),
-        (["predict", "one.bsp", "-n", "4"], "--nprocs, --set, --plot and --force need --fit"),
+        (["predict", "one.bsp", "-n", "4"], "--nprocs, --at, --plot and --force need --fit"),
         (["predict", "--fit", "m.json"], "--fit needs the number of processes"),
         (["predict", "one.bsp", "--fit", "m.json", "-n", "4"], "--fit takes no trace"),
         (["predict", "--fit", "m.json", "-n", "4"], "m.json cannot be read: No such file"),

@@ -101,7 +101,7 @@ def test_choices_of_rows_hold_for_the_document_too(ask):
     assert [node["name"] for node in nodes] == ["body"]
     nodes = ask("--sort", "name", "--top", 1)["runs"][1]["nodes"]
     assert [node["name"] for node in nodes] == ["body"]
-    run = ask("--path", "comp-imb", "--top", 1)["runs"][1]
+    run = ask("--metric", "comp-imb", "--top", 1)["runs"][1]
     assert run["path"]["name"] == "comp-imb"
     assert len(run["path"]["nodes"]) == 2
     assert run["edges"] == []
@@ -143,7 +143,7 @@ def test_texts_from_a_trace_are_made_safe(script):
         (["--node", "nothing"], "no node is called 'nothing'"),
         (["--sort", "size"], "'size' is not one of 'loss', 'cost', "),
         (["--top", "-1"], "-1 is not in the range x>=0"),
-        (["--path", "red"], "'red' is no critical path; choose one of loss, sync, "),
+        (["--metric", "red"], "'red' is no metric; choose one of loss, sync, "),
     ],
 )
 @pytest.mark.parametrize("form", [[], ["--json"]])

@@ -46,6 +46,7 @@ READ = {
     "bsp view before",
     "bsp view files",
     "bsp view model",
+    "bsp view sources",
     "external_sort source",
 }
 """Parameters that name what a command reads."""

@@ -179,7 +179,7 @@ def _instead(path: Path) -> str:
         is_archive = file.read(4) == b"PK\x03\x04"
     if not is_archive:
         return "it is no JSON"
-    return f"it is a trace; make a model of traces first, as in bsp fit --json model.json {path}"
+    return f"it is a trace; make a model of traces first, as in bsp fit --out model.json {path}"
 
 
 def model_of(found: Any) -> NodeModel:

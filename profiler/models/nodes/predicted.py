@@ -185,7 +185,7 @@ def point_of(model: NodeModel, nprocs: int, values: Mapping[str, float]) -> Poin
         elif len(set(measured)) == 1:
             point[name] = measured[0]
         else:
-            raise UsageError(f"predict: {name} has no value; give one as in --set {name}=2^20")
+            raise UsageError(f"predict: {name} has no value; give one as in --at {name}=2^20")
     return {**point, PROCESSES: float(nprocs)}
 
 

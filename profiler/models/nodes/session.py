@@ -142,7 +142,7 @@ def _chosen(
             if origin not in common:
                 found[name] = _other_name(name, origin, varied, columns, set(found.values()))
     if PROCESSES in found:
-        raise UsageError("fit: p is the number of processes; name the variable, as in --size n=p")
+        raise UsageError("fit: p is the number of processes; name the variable, as in --by n=p")
     for name in found:
         if not name.isidentifier():
             raise UsageError(f"fit: {name!r} is no name of a variable")
@@ -163,7 +163,7 @@ def _other_name(
     there = ", ".join(sorted(columns)) or "none"
     raise UsageError(
         f"fit: not every trace has a number {origin} among its arguments; the numbers that all "
-        f"have are: {there}. Name one of them, as in --size {name}=NAME, or give the value, as in "
+        f"have are: {there}. Name one of them, as in --by {name}=NAME, or give the value, as in "
         f"--set {name}=2^20 or --set 'run-1024-*:{name}=1024'"
     )
 

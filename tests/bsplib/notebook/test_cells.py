@@ -252,5 +252,5 @@ def test_unloading_ends_the_processes_and_takes_the_magic_away(shell):
 
 def test_the_help_names_every_option(loaded):
     text = loaded.magics_manager.magics["cell"]["bsp"].__doc__
-    for option in ("nprocs", "backend", "machine", "check", "timeout", "profile", "path", "out"):
+    for option in ("nprocs", "backend", "machine", "check", "timeout", "profile", "metric", "out"):
         assert f"--{option}" in text

@@ -1,0 +1,248 @@
+"""Options have one word for one idea in all commands; TAB completes files, Machines and words."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import click
+import pytest
+from click.shell_completion import ShellComplete
+from click.testing import CliRunner
+
+import bsplib
+from bsplib.cli import main
+from bsplib.cli.options import Option
+from bsplib.machine import known_machines
+
+
+def walk(command, words=()):
+    """Yield each command that is no group, with the words that call it."""
+    if isinstance(command, click.Group):
+        for name, inner in command.commands.items():
+            yield from walk(inner, (*words, name))
+    else:
+        yield " ".join(words), command
+
+
+COMMANDS = dict(walk(main))
+
+IDEAS = {
+    "--nprocs": "number of processes",
+    "--backend": "what the processes are",
+    "--machine": "Machine by name or file",
+    "--speed": "its speed",
+    "--timeout": "limit of a run",
+    "--mpiexec": "command that starts ranks",
+    "--cll": "comments are blocks",
+    "--set": "values of parameters in the runs",
+    "--at": "point to predict",
+    "--by": "variables on which the time depends",
+    "--repeats": "runs of each combination",
+    "--seeds": "number of seeds",
+    "--run": "number of a run",
+    "--metric": "view of costs",
+    "--sort": "order of rows",
+    "--top": "greatest number of rows, 0 for all",
+    "--library": "functions of bsplib, too",
+    "--json": "print JSON",
+    "--out": "file to write",
+    "--html": "page to write",
+    "--plot": "figure to write",
+    "--force": "replace a file",
+    "--fit": "model to predict by",
+    "--profile": "trace to record in",
+}
+"""Words that stand for one idea wherever they are used."""
+
+OWN = {
+    "run": {"--check", "--debug", "--speedup", "--experiments", "--module"},
+    "report": {"--depth", "--node"},
+    "compare": {"--fail-on"},
+    "view": {"--sources", "--port", "--browser", "--compare"},
+    "export": {"--format", "--table", "--supersteps"},
+    "probe": {"--name"},
+    "predict": {"--l", "--pattern", "--model"},
+    "experiment run": {"--counters"},
+    "fit": {"--time", "--region", "--processes", "--formula", "--signed"}
+    | {"--confidence", "--of-repeats", "--export"},
+    "papers": {"--full", "--markdown", "--measured"},
+    "tune": {"--keep"},
+}
+"""Words of one command for an idea that no other command has."""
+
+FORMER = {
+    "report": ["--path"],
+    "predict": ["--set"],
+    "view": ["--set"],
+    "experiment run": ["--procs"],
+    "fit": ["--json", "--size"],
+    "papers": ["--json"],
+    "tune": ["--parameter"],
+}
+
+
+def options_of(command):
+    return [option for option in command.params if isinstance(option, click.Option)]
+
+
+def word(option):
+    return max(option.opts, key=len)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_option_is_a_word_of_all_commands_or_of_this_one_alone(name):
+    words = {word(option) for option in options_of(COMMANDS[name])}
+    assert words - IDEAS.keys() == OWN.get(name, set())
+
+
+def test_a_word_of_one_command_is_used_by_no_other():
+    users = defaultdict(set)
+    for name, words in OWN.items():
+        for each in words:
+            users[each].add(name)
+    assert {each: names for each, names in users.items() if len(names) > 1} == {}
+
+
+def test_a_word_takes_a_value_in_all_commands_or_in_none():
+    flags = defaultdict(set)
+    short = defaultdict(set)
+    for command in COMMANDS.values():
+        for option in options_of(command):
+            flags[word(option)].add(option.is_flag)
+            short[word(option)].add(min(option.opts, key=len))
+    assert [each for each, kinds in flags.items() if len(kinds) > 1] == []
+    assert short["--nprocs"] == {"-n"}
+    assert short["--out"] == {"-o"}
+
+
+def test_the_former_words_are_taken_and_not_shown():
+    found = {}
+    for name, command in COMMANDS.items():
+        old = [each for option in options_of(command) for each in getattr(option, "old", ())]
+        if old:
+            found[name] = sorted(old)
+            text = CliRunner().invoke(command, ["--help"]).output
+            assert not any(f"  {each} " in text for each in old)
+    assert found == FORMER
+
+
+@pytest.mark.parametrize("name", FORMER)
+def test_a_former_word_means_what_the_new_one_does(name):
+    command = COMMANDS[name]
+    for option in options_of(command):
+        for old in getattr(option, "old", ()):
+            value = {"report": "loss", "view": "n=4", "predict": "n=4"}.get(name, "x")
+            got = []
+            for each in (old, word(option)):
+                context = click.Context(command)
+                parser = command.make_parser(context)
+                parsed, _, _ = parser.parse_args([each, value])
+                got.append(parsed[option.name])
+            assert got[0] == got[1]
+            assert isinstance(option, Option)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with a trace, a script and the file of a Machine."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("sort.py", "here.toml"):
+        (tmp_path / name).write_text("")
+    bsplib.run(lambda bsp: bsp.sync(), nprocs=2, backend="sim", profile="sort.bsp")
+
+
+def complete(*words):
+    """Return what TAB offers after words, of which the last is not complete."""
+    *before, last = words
+    found = ShellComplete(main, {}, "bsp", "_BSP_COMPLETE").get_completions(before, last)
+    return [(each.type, each.value) for each in found]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_tab_completes_the_commands_options_and_files(name):
+    words = name.split()
+    assert ("plain", words[-1]) in complete(*words[:-1], words[-1][:2])
+    offered = [value for _, value in complete(*words, "--")]
+    assert {word(option) for option in options_of(COMMANDS[name])} <= {*offered}
+    arguments = [each for each in COMMANDS[name].params if isinstance(each, click.Argument)]
+    if arguments:
+        assert complete(*words, "so")[0][0] in ("file", "dir")
+
+
+FILES = [
+    (name, option)
+    for name, command in COMMANDS.items()
+    for option in options_of(command)
+    if isinstance(option.type, click.Path)
+]
+
+
+@pytest.mark.parametrize(("name", "option"), FILES, ids=lambda each: getattr(each, "name", each))
+def test_tab_completes_files_after_each_option_that_names_one(name, option):
+    kind = "dir" if not option.type.file_okay else "file"
+    assert complete(*name.split(), word(option), "so") == [(kind, "so")]
+
+
+WITH_MACHINES = [
+    name for name, command in COMMANDS.items() if "--machine" in map(word, options_of(command))
+]
+
+
+@pytest.mark.parametrize("name", WITH_MACHINES)
+def test_tab_completes_machines(name, here):
+    offered = [value for _, value in complete(*name.split(), "--machine", "")]
+    assert offered == [*known_machines(), "here.toml"]
+    assert complete(*name.split(), "--machine", "cra") == [("plain", "cray-t3e-mpi")]
+
+
+@pytest.mark.parametrize("name", ["report", "export"])
+def test_tab_completes_metrics(name):
+    assert ("plain", "comp-imb") in complete(name, "--metric", "comp")
+
+
+def test_tab_completes_the_script_and_what_follows_it(here):
+    assert complete("run", "-n", "4", "so") == [("file", "so")]
+    assert complete("run", "sort.py", "da") == [("file", "da")]
+
+
+def test_machines_without_a_trace_are_listed():
+    done = CliRunner().invoke(main, ["machines"])
+    assert done.exit_code == 0
+    for name in known_machines():
+        assert name in done.output
+
+
+def test_options_for_a_trace_need_one():
+    done = CliRunner().invoke(main, ["machines", "--speed", "1x"])
+    assert done.exit_code == 2
+    assert "--speed, --run and --library need a FILE" in done.output
+
+
+def test_without_a_number_the_last_run_is_the_one_that_is_shown(here):
+    bsplib.run(lambda bsp: bsp.sync(), nprocs=2, backend="sim", profile="sort.bsp")
+    done = CliRunner().invoke(main, ["export", "--out", "x.csv", "sort.bsp"])
+    assert done.output.startswith("wrote x.csv, run 2 of 2")
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="it is about bash")
+def test_bash_completes_what_the_page_says():
+    program = (
+        'eval "$(_BSP_COMPLETE=bash_source bsp)"\n'
+        "COMP_WORDS=(bsp report --machine cra)\nCOMP_CWORD=3\n_bsp_completion bsp\n"
+        'echo "${COMPREPLY[@]}"\n'
+    )
+    folder = Path(sys.executable).parent
+    done = subprocess.run(
+        ["bash", "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"},
+    )
+    assert done.stdout == "cray-t3e-mpi\n"
