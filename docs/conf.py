@@ -7,7 +7,6 @@ Pages are Markdown (MyST). The pages of the repository link to files of the repo
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING
 import click
 from pygments.lexers import PythonLexer
 
-from bsplib import errors
 from bsplib.cli import main as cli
 from bsplib.version import __version__
 
@@ -31,10 +29,7 @@ version = release = __version__
 
 extensions = [
     "myst_parser",
-    "sphinx.ext.autodoc",
-    "sphinx.ext.napoleon",
     "sphinx_copybutton",
-    "sphinx_design",
 ]
 
 # -- Markdown -----------------------------------------------------------------------------------
@@ -87,24 +82,38 @@ def rewrite_links(page: Path, text: str) -> str:
 
 
 def filled(text: str) -> str:
-    """Return a page with what its comments stand for: errors and commands."""
-    for mark, content in PARTS.items():
-        if mark in text:
-            text = text.replace(mark, content())
+    """Return a page with what only the site has, in place of its parts."""
+    for name, content in PARTS.items():
+        if (new := content()) is not None:
+            part = re.compile(rf"<!-- {name} -->\n.*?<!-- end -->", re.DOTALL)
+            text = part.sub(lambda _, new=new: new, text)
     return text
 
 
-def _tree_of_errors() -> str:
-    """Return the tree of errors, as their module draws it."""
-    assert errors.__doc__ is not None
-    tree = errors.__doc__.partition("::\n\n")[2].partition("The constructor")[0]
-    return f"```text\n{textwrap.dedent(tree).rstrip()}\n```"
+def contents(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the tables of contents of an index: a heading, and the pages listed below it.
+
+    Args:
+        text: the index, whose links are those of the site.
+    """
+    seen: set[str] = set()
+    for section in re.split(r"^(?=## )", text, flags=re.MULTILINE):
+        heading = re.match(r"## (.*)", section)
+        listed = "\n".join(re.findall(r"^(?:- \[|\| ).*", section, re.MULTILINE))
+        links = dict.fromkeys(re.findall(r"\]\((/[\w/]+)\.md(?:#[\w-]*)?\)", listed))
+        names = [name for name in links if name not in seen]
+        seen.update(names)
+        if names:
+            yield heading[1] if heading else "", names
 
 
-def _all_errors() -> str:
-    names = [name for name, kind in vars(errors).items() if isinstance(kind, type)]
-    entries = "".join(f".. autoexception:: bsplib.{name}\n" for name in names)
-    return f"```{{eval-rst}}\n{entries}```"
+def with_contents(text: str) -> str:
+    """Return an index with its tables of contents, which the site shows at the side."""
+    for heading, names in contents(text):
+        caption = f":caption: {heading}\n" if heading else ""
+        entries = "\n".join(names)
+        text += f"\n```{{toctree}}\n:hidden:\n{caption}\n{entries}\n```\n"
+    return text
 
 
 def _all_commands() -> str:
@@ -122,19 +131,17 @@ def _helps(context: click.Context) -> Iterator[str]:
             yield from _helps(click.Context(command, parent=context, info_name=name))
 
 
-def _gallery() -> str:
+def _gallery() -> str | None:
     """Return the pictures of the programs, which docs/gallery_pages.py has listed, if it has."""
     overview = ROOT / "docs/gallery/pages/overview.txt"
-    return overview.read_text(encoding="utf-8") if overview.exists() else ""
+    if not overview.exists():
+        return None
+    listed = "```{toctree}\n:glob:\n:hidden:\n\npages/*\n```\n"
+    return f"{overview.read_text(encoding='utf-8')}\n{listed}"
 
 
-PARTS = {
-    "<!-- all programs of the gallery -->": _gallery,
-    "<!-- the tree of errors -->": _tree_of_errors,
-    "<!-- all errors -->": _all_errors,
-    "<!-- all commands -->": _all_commands,
-}
-"""What the comments in pages stand for."""
+PARTS = {"all programs": _gallery, "all commands": _all_commands}
+"""What makes the parts of pages that differ on the site; None: they do not."""
 
 
 def _source_of(docname: str) -> Path:
@@ -145,67 +152,23 @@ def _source_of(docname: str) -> Path:
     return ROOT / "docs" / f"{docname}.md"
 
 
-def read_page(_: Sphinx, docname: str, content: list[str]) -> None:
-    """Replace the text of a page by that of the file which it includes, and mend its links."""
+def page_of(docname: str) -> str:
+    """Return the text of a page of the site."""
     source = _source_of(docname)
-    if source.suffix == ".md" and source.exists():
-        content[0] = rewrite_links(source, filled(source.read_text(encoding="utf-8")))
-    if docname == "gallery/index" and not any((ROOT / "docs/gallery/pages").glob("*.md")):
-        content[0] = re.sub(r"```{toctree}\n:glob:.*?```", "", content[0], flags=re.DOTALL)
+    text = rewrite_links(source, filled(source.read_text(encoding="utf-8")))
+    return with_contents(text) if docname.endswith("index") else text
 
 
-# -- docstrings ---------------------------------------------------------------------------------
-
-autodoc_typehints = "none"
-autodoc_member_order = "bysource"
-python_use_unqualified_type_names = True
-add_module_names = False
-napoleon_numpy_docstring = False
-napoleon_use_rtype = False
-
-SECTION = re.compile(r"^(Supersteps|Cost|Source): ")
-
-
-def separate_sections(
-    _: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
-) -> None:
-    """Show the sections that bsplib adds to those of Google: each as a paragraph of its own."""
-    del what, name, obj, options
-    for number in reversed(range(len(lines))):
-        if match := SECTION.match(lines[number]):
-            lines[number] = f"**{match[1]}:** {lines[number][match.end() :]}"
-            lines.insert(number, "")
-
-
-_written: dict[str, list[str]] = {}
-"""Docstrings of attributes, by name."""
-
-
-def remember_attribute(
-    _: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
-) -> None:
-    """Keep the docstring of an attribute: napoleon takes what precedes a colon for a type."""
-    del obj, options
-    if what == "attribute":
-        _written[name] = list(lines)
-
-
-def restore_attribute(
-    _: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
-) -> None:
-    """Show the docstring of an attribute as it is written."""
-    del what, obj, options
-    if name in _written:
-        lines[:] = _written.pop(name)
+def read_page(_: Sphinx, docname: str, content: list[str]) -> None:
+    """Replace the text of a page of the repository by that of the site."""
+    if _source_of(docname).exists():
+        content[0] = page_of(docname)
 
 
 def setup(app: Sphinx) -> None:
     """Connect the functions of this file."""
     app.add_lexer("ipython", PythonLexer)  # of cells of notebooks, where IPython is not installed
     app.connect("source-read", read_page)
-    app.connect("autodoc-process-docstring", separate_sections, priority=400)
-    app.connect("autodoc-process-docstring", remember_attribute, priority=400)
-    app.connect("autodoc-process-docstring", restore_attribute, priority=600)
 
 
 # -- the site -----------------------------------------------------------------------------------

@@ -45,6 +45,12 @@ def test_the_index_shows_a_picture_of_every_program():
         assert f"```{{image}} pages/{name}.svg" in text
 
 
+def test_the_index_of_the_repository_lists_every_program():
+    index = (ROOT / "docs" / "gallery" / "index.md").read_text(encoding="utf-8")
+    for name, title in MADE["TITLES"].items():
+        assert f"\n- [{title}](../../apps/gallery/{name}.py)" in index
+
+
 @pytest.mark.slow
 def test_a_page_has_the_call_graph_of_a_run_at_the_size_that_it_names(tmp_path):
     MADE["main"](tmp_path, ["monte_carlo"])
