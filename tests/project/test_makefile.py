@@ -1,0 +1,47 @@
+"""What the targets of the Makefile install on a new machine."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def commands(tmp_path):
+    """Return the commands of a target in a copy without a virtual environment."""
+    for name in ("Makefile", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+
+    def commands(target):
+        done = subprocess.run(
+            ["make", "--dry-run", "--directory", tmp_path, target],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        )
+        return done.stdout
+
+    return commands
+
+
+def test_the_demo_installs_no_extras(commands):
+    demo = commands("demo")
+    assert "--no-deps --editable ." in demo
+    assert "[dev" not in demo
+
+
+def test_tests_install_their_tools_after_bsplib(commands):
+    before, _, after = commands("test-quick").partition("--no-deps --editable .")
+    assert "[dev" not in before
+    assert "--editable '.[dev,predict,sql,notebook]'" in after
+
+
+def test_the_core_is_compiled_once(commands):
+    assert commands("demo").count("--no-build-isolation") == 1
+    assert "--quiet --editable" not in commands("demo")
