@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
 from profiler.costs import h_relation
 
+from .cells import Cell, tracing_main
 from .interpreter import Interpreter
 from .program import main
 from .steps import Program
@@ -90,15 +91,36 @@ def check(program: Program, backend: str, seed: int) -> None:
     }
 
 
+def check_in_pool(pool: bsplib.Pool, program: Program) -> set[Cell]:
+    """Compare a run of a pool to what the interpreter says; return the cells it has entered."""
+    expected = Interpreter(program.nprocs).run(program)
+    with within(START_S + LIMIT_S):
+        results = pool.run(tracing_main, program)
+    assert [log for log, _ in results] == expected
+    return set[Cell]().union(*(cells for _, cells in results))
+
+
+def fail_in_pool(pool: bsplib.Pool, program: Program) -> None:
+    """Run a wrong program to its error; the pool begins the next run afresh."""
+    with within(START_S + LIMIT_S):
+        error_of(program, lambda: pool.run(main, program))
+
+
 def check_fault(program: Program, backend: str, seed: int) -> None:
     """Run a wrong program to its error."""
+    caught = error_of(program, lambda: run(program, backend, sim_seed=seed))
+    if program.where is not None and isinstance(caught, bsplib.BspError):
+        assert (caught.superstep, caught.pid) == program.where
+
+
+def error_of(program: Program, start: Callable[[], Any]) -> Exception | None:
+    """Return the error of a wrong program, which is the one that it has to raise."""
     caught: Exception | None = None
     try:
-        run(program, backend, sim_seed=seed)
+        start()
     except HangError:
         raise
     except Exception as error:  # noqa: BLE001  # any error is what is looked for
         caught = error
     assert type(caught).__name__ == program.fault
-    if program.where is not None and isinstance(caught, bsplib.BspError):
-        assert (caught.superstep, caught.pid) == program.where
+    return caught

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from .interpreter import Group, Interpreter, Registration, WrongError
 from .steps import (
     Allocate,
+    Array,
     Blob,
     Change,
     Get,
@@ -49,7 +50,9 @@ from .steps import (
 DTYPES = ("f8", "f4", "i8", "i4", "u1")
 TAGS = (None, 0, 7, "tag", b"\x00b", 2.5, (1, "t"), ["list"])
 READS = ("qsize", "get_tag", "move", "hpmove", "hold", "first", "rest", "rest")
-MOST_DEPTH = 2
+OPERATIONS = ("add", "maximum", "minimum")
+MEBIBYTE = 1 << 20
+DUTIES = ("put", "put at", "get", "get at", "get_at", "put_at", "message", "object", "nothing")
 SHAPES: tuple[Shape, ...] = ((1,), (2,), (3,), (5,), (8,), (0,), (2, 3), (3, 2), (4, 4), (2, 2, 3))
 
 
@@ -72,6 +75,9 @@ class _Marks:
 
 class Builder:
     """Draws one program."""
+
+    MOST_DEPTH = 3
+    IS_NARROW = False
 
     def __init__(self, draw: Callable[[st.SearchStrategy[Any]], Any]) -> None:
         self._draw = draw
@@ -107,6 +113,10 @@ class Builder:
     def chance(self, percent: int) -> bool:
         return self.number(1, 100) > 100 - percent
 
+    def may_add(self, percent: int) -> bool:
+        """Draw whether to add what narrow programs never have."""
+        return not self.IS_NARROW and self._fault is None and self.chance(percent)
+
     def name(self, letter: str) -> str:
         self._names += 1
         return f"{letter}{self._names}"
@@ -115,13 +125,17 @@ class Builder:
 
     def block(self, group: Group, block: list[Any], depth: int, supersteps: int) -> None:
         ended = False
-        for _ in range(self.number(0, 2)):
+        for _ in range(self.number(1 if depth and not self.IS_NARROW else 0, 2)):
             self.emit(group, block, self.allocation(group))
             if self.chance(50):
                 self.emit(group, block, self.push(group))
         for number in range(supersteps):
             kind = Oblsync if self.chance(80 if self._runs_ahead else 35) else Sync
-            if self._runs_ahead and self.chance(70):
+            if depth < self.MOST_DEPTH and self.may_add(20):
+                self.regroup(group, block, depth)
+            if self.may_add(50 if depth else 25):
+                self.duties(group, block, kind)
+            elif self._runs_ahead and self.chance(70):
                 self.lazy_superstep(group, block)
             else:
                 self.superstep(group, block, depth, kind)
@@ -145,7 +159,7 @@ class Builder:
             what = self.number(-3, 24)
             if what < 0:
                 self.emit(group, block, self.push(group))
-            elif what == 0 and depth < MOST_DEPTH:
+            elif what == 0 and depth < self.MOST_DEPTH:
                 self.choose(self.partition, self.split, self.scope)(group, block, depth)
             elif what <= 1:
                 self.emit(group, block, self.allocation(group))
@@ -178,6 +192,59 @@ class Builder:
             if self.chance(60):
                 actions = tuple(self.choose("move", "hold", "rest") for _ in range(2))
                 self.emit(group, block, Read(pid, actions))
+
+    def regroup(self, group: Group, block: list[Any], depth: int) -> None:
+        """Go from one sub-group to another, and allocate between: memory is used again."""
+        for _ in range(self.number(1, 2)):
+            if self._fault is None:
+                self.choose(self.partition, self.split)(group, block, depth)
+        if self.chance(50) and self._fault is None:
+            self.emit(group, block, self.allocation(group))
+
+    def duties(self, group: Group, block: list[Any], kind: type) -> None:
+        """Give each process one duty; often one process only serves what the others get."""
+        if self.chance(50):
+            server, duty = self.number(0, group.size - 1), self.choose("get_at", *DUTIES)
+            for pid in range(group.size):
+                if pid != server:
+                    self.emit(group, block, self.duty(group, pid, server, duty, kind))
+            return
+        for pid in range(group.size):
+            other = self.number(0, group.size - 1)
+            self.emit(group, block, self.duty(group, pid, other, self.choose(*DUTIES), kind))
+
+    def duty(self, group: Group, pid: int, other: int, duty: str, kind: type) -> Any:
+        """Draw a step for a process, by the quick way or by the long one."""
+        if duty in ("message", "object"):
+            tag = b"\0" * group.tag_size if group.tag_size is not None else None
+            payload = Thing(pid, 5) if duty == "object" else Literal((3,), "f8", pid)
+            return Send(pid, other, payload, tag)
+        chosen = self.choose(*group.registrations) if group.registrations else None
+        there = chosen and chosen.refs[other]
+        if there is None or duty == "nothing" or (kind is Oblsync and duty.startswith("get")):
+            return None
+        array = self._run.view(group, other, there)
+        return self.transfer(pid, other, duty, Handle(chosen.name), array) if array.size else None
+
+    def transfer(self, pid: int, other: int, duty: str, place: Place, there: Array) -> Any:
+        """Draw a transfer of one number, or of all of an array."""
+        dtype, index = there.dtype.str[1:], self.number(0, there.size - 1)
+        one, every = Literal((1,), dtype, pid), Literal(there.shape, dtype, pid)
+        made: dict[str, Callable[[], Any]] = {
+            "put": lambda: Put(pid, other, one, place, offset=index),
+            "put at": lambda: Put(pid, other, every, place, at=(Ellipsis,)),
+            "get": lambda: Get(pid, other, place, one, offset=index),
+            "get at": lambda: Get(pid, other, place, every, at=(Ellipsis,)),
+            "put_at": lambda: PutAt(pid, other, [index], one, place, self.operation()),
+            "get_at": lambda: GetAt(pid, other, [index], place),
+        }
+        return made[duty]()
+
+    def operation(self) -> str | None:
+        """Draw what a put_at does with values: it mostly writes them."""
+        if not self.chance(40):
+            return None
+        return "add" if self.IS_NARROW else self.choose(*OPERATIONS)
 
     def call(self, group: Group, what: int, kind: type) -> Any:
         """Draw what one process does."""
@@ -266,7 +333,7 @@ class Builder:
         for sub, inner in zip(groups, blocks, strict=True):
             if sub.size:
                 self.enter(sub)
-                self.block(sub, inner, depth + 1, self.number(0, 2))
+                self.block(sub, inner, depth + 1, self.number(0, 2 if self.IS_NARROW else 3))
                 self._open.pop()
                 if self._fault is None or not sub.pending():
                     self._run.close(sub)
@@ -312,6 +379,8 @@ class Builder:
                 registration = self._run.find(group, step.pid, step.place)
                 for pid, ref in enumerate(registration.refs):
                     add(how, pid, ref)
+                if isinstance(step, PutAt):
+                    add("read", step.pid, step.source)
             case Send():
                 add("read", step.pid, step.payload)
             case Change():
@@ -627,8 +696,11 @@ class Builder:
         pid, _, place = drawn
         dtype = self.dtype_of(group, pid, place)
         shape = np.broadcast_shapes(np.shape(words[0]), np.shape(words[1]))
-        source = Literal(self.choose(shape, shape, ()), dtype, self.number(0, 9))
-        return PutAt(pid, *words, source, place, add=self.chance(40))
+        source: Source = Literal(self.choose(shape, shape, ()), dtype, self.number(0, 9))
+        if self.may_add(30):
+            own = self.fitting(group, pid, shape, dtype, into=False)
+            source = self.choose(*own) if own else source
+        return PutAt(pid, *words, source, place, self.operation())
 
     def get_at(self, group: Group, kind: type) -> GetAt | None:
         drawn = self.whole(group)
@@ -682,6 +754,10 @@ class Builder:
     def payload(self, group: Group, pid: int) -> Payload:
         what = self.number(0, 5)
         size = self.choose(0, 1, 2, 5, 128, 129, 1500)
+        if self.may_add(3):
+            return self.choose(
+                Blob(size % 10, MEBIBYTE), Literal((MEBIBYTE // 8 + size,), "f8", size % 10)
+            )
         if what == 0:
             return Blob(self.number(0, 9), size)
         if what == 1:
@@ -695,3 +771,10 @@ class Builder:
     def reading(self, group: Group) -> Read:
         actions = tuple(self.choose(*READS) for _ in range(self.number(1, 4)))
         return Read(self.number(0, group.size - 1), actions)
+
+
+class Narrow(Builder):
+    """Draws the programs that seeds stood for before wider ones were drawn."""
+
+    MOST_DEPTH = 2
+    IS_NARROW = True

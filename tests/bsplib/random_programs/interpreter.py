@@ -81,7 +81,7 @@ class Written:
     registration: Registration
     positions: list[int]
     values: list[Any]
-    add: bool = False
+    op: str | None = None
 
 
 @dataclass
@@ -386,7 +386,8 @@ class Interpreter:
 
     def _putat(self, group: Group, step: PutAt) -> None:
         registration = self._whole(group, step.pid, step.place)
-        pids, indices, given = broadcast(step.pids, step.indices, step.source.make())
+        source = self._value(group, step.pid, step.source)
+        pids, indices, given = broadcast(step.pids, step.indices, source)
         receivers = []
         for to, index, value in zip(pids, indices, given, strict=True):
             check_pid(group, to)
@@ -397,7 +398,7 @@ class Interpreter:
                 raise WrongError("BoundsError")
             receivers.append((to, index, array.dtype.type(value), array.itemsize))
         for to, index, value, nbytes in receivers:
-            written = Written(registration, [int(index)], [value], step.add)
+            written = Written(registration, [int(index)], [value], step.op)
             group.puts[to].append((step.pid, written))
             charge(group, step.pid, to, nbytes)
         for to in set(pids.tolist()):
@@ -544,9 +545,10 @@ class Interpreter:
 
     def _write(self, group: Group, to: int, written: Written) -> None:
         array = self._there(group, written.registration, to)
+        combine = (lambda _, value: value) if written.op is None else getattr(np, written.op)
         with np.errstate(over="ignore"):  # whole numbers wrap around
             for position, value in zip(written.positions, written.values, strict=True):
-                array.flat[position] = array.flat[position] + value if written.add else value
+                array.flat[position] = combine(array.flat[position], value)
 
     def _account(self, group: Group, kind: str) -> None:
         for pid in range(group.size):

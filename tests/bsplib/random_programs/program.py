@@ -53,14 +53,10 @@ def charging_main(bsp: bsplib.Group, program: Program) -> list[Any]:
 
 
 def _run(bsp: bsplib.Group, program: Program) -> list[Any]:
-    actor = _Actor()
-    actor.block(bsp, program.block, "", [])
-    actor._let_go("")
-    actor.log.append(("kept", plain(actor.kept)))
-    return actor.log
+    return Actor().run(bsp, program)
 
 
-class _Actor:
+class Actor:
     """One process."""
 
     def __init__(self) -> None:
@@ -69,6 +65,13 @@ class _Actor:
         self.kept: list[Any] = []
         self.held: defaultdict[str, list[Any]] = defaultdict(list)
         self.log: list[Any] = []
+
+    def run(self, bsp: bsplib.Group, program: Program) -> list[Any]:
+        """Take all steps of a program; return the log."""
+        self.block(bsp, program.block, "", [])
+        self._let_go("")
+        self.log.append(("kept", plain(self.kept)))
+        return self.log
 
     def block(self, bsp: bsplib.Group, block: list[Any], path: str, fetched: list[Array]) -> bool:
         """Take the steps of a block; return False where this process is to leave the group.
@@ -206,9 +209,9 @@ class _Actor:
             case Put():
                 self._put(bsp, step)
             case PutAt():
-                op = np.add if step.add else None
-                place = self._place(step.place)
-                bsp.put_at(step.pids, step.indices, step.source.make(), place, op=op)
+                op = None if step.op is None else getattr(np, step.op)
+                place, source = self._place(step.place), self._value(step.source)
+                bsp.put_at(step.pids, step.indices, source, place, op=op)
             case Send():
                 bsp.send(step.to, self._value(step.payload), step.tag)
             case Pause():

@@ -6,6 +6,7 @@ taken by all processes of the group; what may differ between them is a tuple by 
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -179,9 +180,10 @@ class PutAt:
     pid: int
     pids: Any
     indices: Any
-    source: Literal
+    source: Source
     place: Place
-    add: bool = False
+    op: str | None = None
+    """Name of a ufunc that combines values."""
 
 
 @dataclass(frozen=True)
@@ -321,9 +323,16 @@ def _lines(block: Sequence[Any], depth: int) -> list[str]:
     return lines
 
 
+_MOST_LISTED = 1 << 12
+"""A larger array is compared by a digest: lists of a million numbers take too long."""
+
+
 def plain(value: Any) -> Any:
     """Return a value as what can be compared: arrays with shape and dtype."""
     if isinstance(value, np.ndarray):
+        if value.size > _MOST_LISTED:
+            digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+            return "large array", value.dtype.str, value.shape, digest
         return "array", value.dtype.str, value.shape, value.tolist()
     if isinstance(value, memoryview):
         return value.tobytes()
