@@ -41,6 +41,15 @@ class Kind:
     by_force: bool = False
     """Whether a user can ask to replace another file."""
 
+    def is_at(self, path: str | os.PathLike[str]) -> bool:
+        """Tell whether the file at a path begins as this kind does.
+
+        Raises:
+            OSError: there is no file, or it cannot be read.
+        """
+        with open(path, "rb") as file:
+            return self.begins(file.read(_HEAD_BYTES))
+
 
 def _begins_as_trace(head: bytes) -> bool:
     return head.startswith(b"PK\x03\x04") and head[30:40] == b"trace.json"
@@ -97,10 +106,8 @@ def _reason_to_keep(path: Path, replaces: Kind | None) -> str:
     try:
         if replaces is None:
             path.stat()
-        else:
-            with path.open("rb") as file:
-                if replaces.begins(file.read(_HEAD_BYTES)):
-                    return ""
+        elif replaces.is_at(path):
+            return ""
     except (FileNotFoundError, NotADirectoryError):
         return ""
     what = "exists already" if replaces is None else f"exists and is not {replaces.name}"

@@ -42,6 +42,10 @@ def _existing(context: click.Context, parameter: click.Parameter, script: str) -
     """Check that a script exists; the name of a module stays as it is."""
     if not context.params.get("is_module"):
         click.Path(exists=True, dir_okay=False).convert(script, parameter, context)
+        if TRACE.is_at(script):
+            raise click.UsageError(
+                f"{script} is a trace, not a script; show it by: bsp view {script}"
+            )
     return script
 
 

@@ -335,8 +335,12 @@ def _with_figures(machine: Machine, figures: str, where: str) -> Machine:
 def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"machine: {path}: {error}") from None
+    except UnicodeDecodeError:
+        raise UsageError(
+            f"machine: {path}: it is no text in UTF-8; bsp probe writes files of Machines"
+        ) from None
+    except OSError as error:
+        raise UsageError(f"machine: {path} cannot be read: {error.strerror or error}") from None
 
 
 def _parse(text: str, where: str) -> Machine:
@@ -344,5 +348,7 @@ def _parse(text: str, where: str) -> Machine:
         return Machine.of(machine_text.parse(text))
     except KeyError as error:
         raise UsageError(f"machine: {where} has no entry {error}") from None
-    except (tomllib.TOMLDecodeError, ValueError) as error:
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"machine: {where}: it is no file in TOML: {error}") from None
+    except ValueError as error:
         raise UsageError(f"machine: {where}: {error}") from None

@@ -208,7 +208,7 @@ def test_a_file_that_is_no_toml_is_one_sentence(write, text):
 def test_a_file_that_is_no_text_is_one_sentence(tmp_path):
     path = tmp_path / "machine.toml"
     path.write_bytes(b"name = '\xff\xfe'")
-    with pytest.raises(bsplib.UsageError, match=r"^machine: .*machine\.toml: .*utf-8"):
+    with pytest.raises(bsplib.UsageError, match=r"^machine: .*machine\.toml: .*UTF-8"):
         load_machine(str(path))
 
 

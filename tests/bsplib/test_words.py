@@ -9,8 +9,10 @@ import traceback
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import bsplib
+from bsplib.cli import main
 
 
 def idle(bsp):
@@ -153,3 +155,25 @@ def test_a_file_that_is_no_trace_is_said_in_words_of_the_program(tmp_path, conte
     )
     assert done.returncode == 1
     assert done.stderr == "Error: no.bsp: is no trace, or not a complete one.\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (b"a = [", "x.toml: it is no file in TOML: "),
+        (b"\xff\xfe", "x.toml: it is no text in UTF-8; bsp"),
+    ],
+)
+def test_a_file_that_is_no_machine_is_said_in_words_of_the_program(tmp_path, content, text):
+    (tmp_path / "x.toml").write_bytes(content)
+    with pytest.raises(bsplib.UsageError) as caught:
+        bsplib.run(idle, machine=str(tmp_path / "x.toml"))
+    assert text in str(caught.value)
+
+
+def test_a_trace_in_place_of_a_script_is_recognised(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    bsplib.run(idle, nprocs=2, backend="sim", profile="a.bsp")
+    done = CliRunner().invoke(main, ["run", "a.bsp"])
+    assert done.exit_code == 2
+    assert "a.bsp is a trace, not a script; show it by: bsp view a.bsp" in done.output
