@@ -1,6 +1,7 @@
 """Source files beside the runs that were recorded from them."""
 
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -243,3 +244,17 @@ def test_the_root_of_a_run_without_records_has_no_source(script):
     callgraph = build(script(1).run())
     (excerpt,) = read_sources(callgraph).excerpts
     assert excerpt.note == "The trace names no file for this function."
+
+
+def test_no_other_module_opens_the_files_that_a_trace_names():
+    root = Path(sources.__file__).parents[1]
+    reads = re.compile(
+        r"\blinecache\b|tokenize\.open|detect_encoding|getsource|from bsplib\.recording\.sources"
+    )
+    found = {
+        str(path.relative_to(root))
+        for room in ("profiler", "webui", "bsplib/cli", "bsplib/recording")
+        for path in (root / room).rglob("*.py")
+        if reads.search(path.read_text(encoding="utf-8"))
+    }
+    assert found == {"profiler/sources.py", "bsplib/recording/recording.py"}
