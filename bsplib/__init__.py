@@ -10,6 +10,9 @@
 [np.float64(6.0), np.float64(0.0), np.float64(0.0), np.float64(0.0)]
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from bsplib.errors import (
     AbortError,
     ArgumentError,
@@ -35,13 +38,15 @@ from bsplib.errors import (
     TraceWarning,
     UsageError,
 )
-from bsplib.group import Group
-from bsplib.machine import Machine
-from bsplib.running.launch import run
-from bsplib.running.mapping import map  # noqa: A004  # it does what the builtin does
-from bsplib.running.pool import Pool
-from bsplib.running.shared import shared
 from bsplib.version import __version__
+
+if TYPE_CHECKING:
+    from bsplib.group import Group
+    from bsplib.machine import Machine
+    from bsplib.running.launch import run
+    from bsplib.running.mapping import map  # noqa: A004  # it does what the builtin does
+    from bsplib.running.pool import Pool
+    from bsplib.running.shared import shared
 
 __all__ = [
     "AbortError",
@@ -75,6 +80,30 @@ __all__ = [
     "run",
     "shared",
 ]
+
+_MODULES = {
+    "Group": "group",
+    "Machine": "machine",
+    "Pool": "running.pool",
+    "map": "running.mapping",
+    "run": "running.launch",
+    "shared": "running.shared",
+}
+"""Where the names are defined that need numpy: what only installs bsplib does not load it."""
+
+
+if not TYPE_CHECKING:  # a type checker would believe that every name exists
+
+    def __getattr__(name: str) -> object:
+        """Import what is defined in another module when it is used first."""
+        if name not in _MODULES:
+            raise AttributeError(f"module 'bsplib' has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(f"bsplib.{_MODULES[name]}"), name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def load_ipython_extension(shell: object) -> None:

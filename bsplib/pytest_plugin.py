@@ -1,7 +1,7 @@
 """The pytest plugin: the fixture ``bsp_trace``, and baselines of h and supersteps.
 
-pytest loads it wherever bsplib is installed. It then imports bsplib, but the profiler only
-when a test uses the fixture::
+pytest loads it wherever bsplib is installed. It imports numpy, the runtime and the profiler only
+when a test uses the fixture, or an option asks for a comparison::
 
     def test_the_sort_is_balanced(bsp_trace):
         bsplib.run(sort, 1000, nprocs=4, backend="sim")
@@ -20,8 +20,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bsplib.output_file import write_text
-from bsplib.recording.trace import read_trace
-from bsplib.running import launch
 
 if TYPE_CHECKING:
     from bsplib.recording.records import Run
@@ -52,11 +50,15 @@ class BspTrace:
         Raises:
             Exception: as ``bsplib.run``.
         """
-        return launch.run(main, *args, **options)
+        from bsplib.running.launch import run  # noqa: PLC0415  # only where it is used
+
+        return run(main, *args, **options)
 
     @property
     def runs(self) -> tuple[Run, ...]:
         """The runs so far, in order."""
+        from bsplib.recording.trace import read_trace  # noqa: PLC0415  # only where it is used
+
         return read_trace(self.file).runs if self.file.exists() else ()
 
     def figures(self, name: str | None = None, *, run: int = -1) -> Any:
@@ -112,6 +114,8 @@ def bsp_trace(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[BspTrace]:
     """Record every bsplib.run of the test; see bsplib.pytest_plugin.BspTrace."""
+    from bsplib.running import launch  # noqa: PLC0415  # only where it is used
+
     trace = BspTrace(tmp_path_factory.mktemp("bsp_trace") / "trace.bsp")
     request.node.stash[_TRACE] = trace
     before, launch.overrides.profile_else = launch.overrides.profile_else, str(trace.file)

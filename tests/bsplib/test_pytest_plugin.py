@@ -292,13 +292,14 @@ def test_an_update_needs_a_file(suite):
 
 
 @pytest.mark.lengthy
-def test_a_suite_that_does_not_use_the_plugin_loads_nothing_but_bsplib(pytester):
+def test_a_suite_that_does_not_use_the_plugin_loads_neither_numpy_nor_the_runtime(pytester):
     pytester.makepyfile(
         """
         import sys
 
         def test_it():
-            heavy = {"profiler", "webui", "networkx", "click", "rich", "flask", "apps"}
+            heavy = {"numpy", "greenlet", "bsplib.core", "bsplib.running", "bsplib.recording",
+                     "profiler", "webui", "networkx", "click", "rich", "flask", "apps"}
             assert "bsplib.pytest_plugin" in sys.modules
             assert heavy & set(sys.modules) == set()
         """
