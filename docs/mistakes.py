@@ -246,8 +246,8 @@ def main(bsp):
     return x.tolist()
 """,
         "After `x = x + 1` the name `x` is that of a new array, which is not registered: what is "
-        "put arrives in the old one. `x += 1` and `x[...] = x + 1` change the registered array. Only "
-        "`check=True` (or `bsp run --check`) warns of it.",
+        "put arrives in the old one. `x += 1` and `x[...] = x + 1` change the registered array. "
+        "Only `check=True` (or `bsp run --check`) warns of it.",
         ["the array 'x' of process 0", "is reached by put", "write x[...] = x + 1"],
         "bsplib.run(main, nprocs=1, check=True)",
     ),

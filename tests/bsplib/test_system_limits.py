@@ -94,6 +94,19 @@ def test_a_run_that_may_not_open_enough_files_says_how_many_it_needs(execute, me
     assert re.fullmatch(2 * said + re.escape(WORKS), done.stdout), done.stdout
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("nbytes", [1 << 13, 1 << 22, 1 << 45])
+def test_a_run_whose_files_may_not_be_large_enough_names_the_limit(execute, nbytes, method):
+    done = execute(SCRIPT, f"RLIMIT_FSIZE={nbytes}", method)
+    assert done.stderr == ""
+    said = (
+        r"run: the shared memory of 3 processes is one large file with holes, and files may have "
+        rf"{nbytes} bytes only \(ulimit -f\); lift the limit by ulimit -f unlimited, or use "
+        r"virtual processors \(--backend sim\)\n"
+    )
+    assert re.fullmatch(2 * said + re.escape(WORKS), done.stdout), done.stdout
+
+
 @pytest.fixture
 def as_other_user(script):
     """Run a script as a user who has no processes; root may have as many as it likes."""

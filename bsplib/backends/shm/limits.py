@@ -35,6 +35,25 @@ def check_descriptors(nprocs: int) -> None:
             os.close(descriptor)
 
 
+def check_file_size(nprocs: int, area_bytes: int) -> None:
+    """Check, before any process starts, that files may be as large as that of shared memory.
+
+    Args:
+        nprocs: number of processes.
+        area_bytes: of the area that each process has in the file, which is almost all holes.
+
+    Raises:
+        StartError: the limit is too low.
+    """
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    if 0 <= limit < (nprocs + 1) * area_bytes:
+        raise StartError(
+            f"run: the shared memory of {nprocs} processes is one large file with holes, and files "
+            f"may have {limit} bytes only (ulimit -f); lift the limit by ulimit -f unlimited, or "
+            f"use virtual processors (--backend sim)"
+        )
+
+
 def _too_many_files(nprocs: int, needed: int, left: int) -> StartError:
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return StartError(

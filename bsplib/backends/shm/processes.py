@@ -31,9 +31,15 @@ from bsplib.backends.shm.doorbell import Doorbell, doorbells
 from bsplib.backends.shm.forking import CAN_FORK, Forked, Prepared, fork_all
 from bsplib.backends.shm.guard import PREFIX, STATUS, check_guard, missing_guard
 from bsplib.backends.shm.lifeline import Lifeline
-from bsplib.backends.shm.limits import check_descriptors, close_pipes, no_threads, not_started
+from bsplib.backends.shm.limits import (
+    check_descriptors,
+    check_file_size,
+    close_pipes,
+    no_threads,
+    not_started,
+)
 from bsplib.backends.shm.observer import Observer, end_of, received
-from bsplib.backends.shm.segment import Segment
+from bsplib.backends.shm.segment import AREA_BYTES, Segment
 from bsplib.backends.signals import let_through, without_interrupt
 
 _AT_A_TIME = 16
@@ -61,6 +67,7 @@ class Processes:
         """See :attr:`KeptProcesses.busy`."""
         with ExitStack() as given:
             check_descriptors(nprocs)
+            check_file_size(nprocs, AREA_BYTES)
             self._segment = Segment(nprocs)
             given.callback(self._segment.close)
             self._lifeline = Lifeline()

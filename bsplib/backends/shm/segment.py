@@ -46,6 +46,7 @@ _TRIES = 3
 find too few: where there is room afterwards, it tries again."""
 _AREA_SHIFT = 44
 """Binary logarithm of the bytes of an area; most of it is a hole in the file."""
+AREA_BYTES = 1 << _AREA_SHIFT
 _CHUNKS_SHIFT = _AREA_SHIFT - CHUNK_SHIFT
 _WINDOWS = _CHUNKS_SHIFT
 """Number of windows in an area; the last one has half of the area, 8 TiB."""
