@@ -241,6 +241,37 @@ def test_a_thread_that_the_program_leaves_behind_does_not_hold_the_run(run):
     assert run(main) == [0, 1]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["run", "pool", "spawn"])
+def test_a_thread_that_holds_the_end_of_a_run_is_named(execute, how):
+    done = execute(
+        """
+        import sys, threading, time
+        import bsplib
+
+        def main(bsp):
+            if bsp.pid == 1:
+                threading.Thread(target=time.sleep, args=(1.5,), name="collector").start()
+            threading.Thread(target=bsp.time, name="short").start()
+            return bsp.pid
+
+        if __name__ == "__main__":
+            if sys.argv[1] == "pool":
+                with bsplib.Pool(2) as pool:
+                    print(pool.run(main))
+            else:
+                method = None if sys.argv[1] == "run" else sys.argv[1]
+                print(bsplib.run(main, nprocs=2, start_method=method))
+        """,
+        how,
+    )
+    assert done.stdout == "[0, 1]\n"
+    assert done.stderr == (
+        "bsplib: the end of the run waits for process 1, in which main has ended and these threads "
+        "run on: 'collector'; join them in main, or make them with daemon=True\n"
+    )
+
+
 @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
 def test_a_caller_that_ignores_the_ends_of_its_children_can_run(execute, method):
     done = execute(

@@ -20,6 +20,7 @@ from bsplib.backends import stacks
 from bsplib.backends.base import Port
 from bsplib.backends.blas import one_thread_where_forked
 from bsplib.backends.launching import JobRunner
+from bsplib.backends.lingering import tell_of_threads
 from bsplib.backends.mpi import control, segments
 from bsplib.backends.mpi.lifetime import end_with_parent
 from bsplib.backends.mpi.messages import Message, Stream
@@ -94,6 +95,7 @@ def be_rank(size: int, seat: int | None = None) -> None:
         begin(up, link)
         serve(up, page, link)
         link.leave()
+        tell_of_threads(link.rank)
     except (EOFError, ConnectionError):  # the watcher has ended
         os._exit(1)
     except BaseException as error:  # noqa: BLE001  # nobody else would print it

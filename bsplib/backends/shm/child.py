@@ -9,6 +9,7 @@ from multiprocessing.connection import Connection
 
 from bsplib.backends import asking
 from bsplib.backends.launching import JobRunner, Work
+from bsplib.backends.lingering import tell_of_threads
 from bsplib.backends.shm import fork_warning, locate
 from bsplib.backends.shm.channel import Channel
 from bsplib.backends.shm.context import ProcessContext
@@ -65,6 +66,7 @@ def be_process(
     channel = Channel(pipe)
     if work is not None:
         channel.send(work.alone(context.pid, lambda: ShmPort.of_root(context)))
+        tell_of_threads(context.pid)
         return
     _spread(context)
     channel.send(READY)
@@ -91,6 +93,7 @@ def be_process(
         if context.runs % _RUNS_TO_SPREAD == 0:
             _spread(context)
         idling.until_it_comes(channel)
+    tell_of_threads(context.pid)
 
 
 class Idling:
