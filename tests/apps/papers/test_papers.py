@@ -41,7 +41,7 @@ PAGE = ROOT / "docs" / "papers.md"
 
 
 def test_the_page_of_the_documentation_has_what_is_computed_from_print(items):
-    """Else write it anew: bsp papers --markdown docs/papers.md."""
+    """Else write it anew: bsp papers --force --markdown docs/papers.md."""
     page = PAGE.read_text(encoding="utf-8").splitlines()
     missing = [line for line in show.as_markdown(items).splitlines() if line not in page]
     assert not missing
@@ -148,7 +148,7 @@ def test_a_file_that_cannot_be_written_is_one_sentence_before_anything_is_comput
     monkeypatch.setattr(session, "collected", lambda **_: pytest.fail("it was computed"))
     found = CliRunner().invoke(bsp, ["papers", "--json", "/proc/nowhere/a.json"])
     assert found.exit_code == 1
-    assert "papers: there is no folder /proc/nowhere" in found.output
+    assert "out: there is no folder /proc/nowhere" in found.output
     assert "Traceback" not in found.output
 
 
