@@ -89,9 +89,9 @@ class Lane:
             row *= length_of(view, axis)
             if length_of(view, axis) != length_of(array, axis + more):
                 return -1
-        if row == 0 or first % row:
-            return -1
         rows = length_of(array, more)
+        if row == 0 or rows == 0 or first % row:
+            return -1
         if first // row % rows + length_of(view, 0) > rows:
             return -1
         return first

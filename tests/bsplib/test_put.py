@@ -285,6 +285,21 @@ def test_a_put_of_no_elements_does_nothing(run, put):
 
 
 @pytest.mark.procs(2)
+@pytest.mark.core
+def test_a_put_into_a_view_of_an_array_that_is_empty_only_here_does_nothing(run):
+    def main(bsp):
+        x = bsp.zeros(bsp.pid)
+        bsp.sync()
+        if bsp.pid == 0:
+            bsp.put(1, [7.0], x, offset=0)  # from now on transfers of x are quick
+            bsp.put(0, np.zeros(0), x[...])
+        bsp.sync()
+        return x.tolist()
+
+    assert run(main) == [[], [7.0]]
+
+
+@pytest.mark.procs(2)
 @pytest.mark.parametrize(
     "put",
     [
