@@ -8,13 +8,19 @@ import bsplib
 
 from .random_programs.cells import CELLS, Cell
 from .random_programs.checks import check_in_pool, fail_in_pool
+from .random_programs.early import Early
 from .random_programs.faults import Breaker
 from .random_programs.found import CELL_SEEDS
+from .random_programs.interpreter import Interpreter
 from .random_programs.seeded import program_of
 from .random_programs.steps import Program
 
 FAILING = range(4)
 """Seeds of programs that fail; a right one follows each in the same pool."""
+
+
+EARLY = 60
+"""Programs whose hpputs are tried in other orders."""
 
 
 class _Pools:
@@ -73,3 +79,14 @@ def test_a_run_of_a_pool_after_one_that_failed_does_what_the_contract_says(pools
     check_in_pool(pool, first)
     fail_in_pool(pool, faulty)
     check_in_pool(pool, second)
+
+
+def test_no_program_can_see_when_an_hpput_takes_effect():
+    hpputs = 0
+    for seed in range(EARLY):
+        program = program_of(seed)
+        expected = Interpreter(program.nprocs).run(program)
+        hpputs += "hp=True" in repr(program)
+        for order in range(2):
+            assert Early(program.nprocs, order).run(program) == expected, f"seed {seed}"
+    assert hpputs > EARLY // 4
