@@ -7,10 +7,12 @@ import pytest
 from profiler.callgraph import build
 from profiler.losses import book
 from profiler.rates import Rates
+from profiler.verdict import MANY_STEPS
 
 NS = 1e-9
 FREE = Rates(g=0.0, l=0.0)
 PRICED = Rates(g=1e-9, l=10e-9)
+TOO_MANY = "too many supersteps"
 
 
 def booked(reading, place, rates=FREE):
@@ -182,5 +184,14 @@ def test_costs_and_losses_of_the_leaves_add_up_to_the_run(script, leaves):
     booked_leaves = [ledger.nodes[node] for node in leaves(callgraph)]
     assert sum(part.cost_s for part in booked_leaves) == pytest.approx(ledger.cost_s)
     assert sum(part.lost_s for part in booked_leaves) == pytest.approx(ledger.lost_s)
-    listed = sum(loss.seconds for loss in ledger.losses if loss.kind != "too many supersteps")
+    listed = sum(loss.seconds for loss in ledger.losses if loss.kind != TOO_MANY)
     assert listed == pytest.approx(ledger.lost_s)
+
+
+@pytest.mark.parametrize(("steps", "kinds"), [(MANY_STEPS - 1, []), (MANY_STEPS, [TOO_MANY])])
+def test_supersteps_are_too_many_from_a_number_on(script, steps, kinds):
+    program = script(2)
+    for _ in range(steps):
+        program.step("main", w=1)
+    ledger = book(program.reading().callgraph, PRICED)
+    assert [loss.kind for loss in ledger.losses] == kinds

@@ -135,3 +135,11 @@ def test_a_line_is_fitted_by_relative_errors():
     h = np.array([0.0, 1e3, 1e6])
     g, latency = fit_line(h, 2e-9 * h + 1e-6, np.ones(3))
     assert (g, latency) == (pytest.approx(2e-9), pytest.approx(1e-6))
+
+
+def test_a_pair_that_was_measured_four_times_counts_as_four_pairs():
+    h = np.array([0.0, 1e3, 1e6])
+    comm_s = np.array([1e-6, 5e-6, 2e-3])
+    counted = fit_line(h, comm_s, np.array([4.0, 1.0, 1.0]))
+    repeated = fit_line(np.repeat(h, [4, 1, 1]), np.repeat(comm_s, [4, 1, 1]), np.ones(6))
+    assert counted == pytest.approx(repeated)
