@@ -48,7 +48,7 @@ def group_by(
             leaves 64 bits, or a float to group by is NaN.
 
     Supersteps: 2 by owner; by sort 5, and those of the sample sort.
-    Cost: by owner w = O(n/p) where the keys are dense, else O(n/p log n/p); h = 4 or 8
+    Cost: by owner w = O(n/p), about twice as much where the keys are not dense; h = 4 or 8
         bytes for the key and 8 for each part of an aggregate, of each group that this
         process has a row of, (p - 1)/p of them. By sort that of the sample sort, with
         records of the key and the columns that are aggregated.

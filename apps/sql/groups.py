@@ -19,9 +19,9 @@ from apps.sql.aggregates import (
     slices_of,
 )
 from apps.sql.column import CHUNK, Column
-from apps.sql.keys import Encoding, Keys
+from apps.sql.keys import Encoding, Keys, numbered
 from apps.sql.relation import Relation
-from apps.work import charge_sort, charge_sums
+from apps.work import charge_sums
 
 _DENSE = 4
 """Groups are numbered by their key where there may be up to so many keys for each row."""
@@ -52,9 +52,9 @@ class Groups:
         return self.encoding.columns(keys, self._like)
 
     def of_rows(self, bsp: bsplib.Group, relation: Relation, parts: Sequence[Part]) -> Partial:
-        """Aggregate rows of this process: w = O(rows) where keys are dense."""
+        """Aggregate rows of this process: w = O(rows)."""
         columns = relation.among(self.names)
-        self._charge(bsp, relation.rows, parts, in_order=self._is_dense(relation.rows))
+        self._charge(bsp, relation.rows, parts, has_numbers=self._is_dense(relation.rows))
         if not self._is_dense(relation.rows):
             return self._of_keys(self.encoding.keys(columns), relation, parts)
 
@@ -68,7 +68,7 @@ class Groups:
         self, bsp: bsplib.Group, keys: Keys, relation: Relation, parts: Sequence[Part]
     ) -> Partial:
         """Aggregate rows of this process that are in the order of their keys."""
-        self._charge(bsp, len(keys), parts, in_order=True)
+        self._charge(bsp, len(keys), parts, has_numbers=True)
         first = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
         index = np.cumsum(first) - 1
         distinct = keys[first]
@@ -78,11 +78,11 @@ class Groups:
     def merged(self, bsp: bsplib.Group, partial: Partial) -> Partial:
         """Combine the parts of groups from several processes."""
         keys, parts = partial.keys, partial.made.parts
-        self._charge(bsp, len(keys), list(parts), in_order=self._is_dense(len(keys)))
+        self._charge(bsp, len(keys), list(parts), has_numbers=self._is_dense(len(keys)))
         if self._is_dense(len(keys)):
             return self._of_all(combine(keys.astype(np.int64), parts, self.encoding.span))
-        distinct, index = np.unique(keys, return_inverse=True)
-        return Partial(distinct, combine(index, parts, len(distinct)))
+        firsts, index = numbered(keys)
+        return Partial(keys[firsts], combine(index, parts, len(firsts)))
 
     def as_rows(self, partial: Partial) -> Relation:
         """Lay out groups as rows, to be sent."""
@@ -107,17 +107,15 @@ class Groups:
         return Relation({**common, **finish(aggregates, partial.made.parts)}, placed_by)
 
     def _charge(
-        self, bsp: bsplib.Group, rows: int, parts: Sequence[Part], *, in_order: bool
+        self, bsp: bsplib.Group, rows: int, parts: Sequence[Part], *, has_numbers: bool
     ) -> None:
-        """Charge for the aggregates of rows, and for sorting them if they are in no order."""
-        if not in_order:
-            charge_sort(bsp, rows)
-        charge_sums(bsp, rows * len(parts))
+        """Charge for the aggregates of rows, and for the numbers of their groups."""
+        charge_sums(bsp, rows * (len(parts) + (not has_numbers)))
 
     def _of_keys(self, keys: Keys, relation: Relation, parts: Sequence[Part]) -> Partial:
-        distinct, index = np.unique(keys, return_inverse=True)
-        made = accumulate(slices_of(index), len(keys), relation, parts, len(distinct))
-        return Partial(distinct, made)
+        firsts, index = numbered(keys)
+        made = accumulate(slices_of(index), len(keys), relation, parts, len(firsts))
+        return Partial(keys[firsts], made)
 
     def _of_all(self, made: Made) -> Partial:
         """Leave out the keys that no row has."""

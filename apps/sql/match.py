@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.sql.keys import Encoding, Keys
+from apps.sql.keys import Encoding, Keys, numbered
 
 Rows = NDArray[np.intp]
 
@@ -27,21 +27,20 @@ class Pairs(NamedTuple):
 def equal_pairs(encoding: Encoding, left: Keys, right: Keys) -> Pairs:
     """Return all pairs of equal keys, in the order of the left side.
 
-    Cost: w = O(left + right + pairs) where the keys are dense, with one random access
-        each; else a sort of the right side and a binary search for each of the left.
+    Cost: w = O(left + right + pairs), with one random access each where the keys are dense, and
+        two where they are not.
     """
-    if not encoding.packed or encoding.span > max(_DENSE * (len(left) + len(right)), _LEAST):
-        order = np.argsort(right, kind="stable")
-        ordered = right[order]
-        starts, stops = (ordered.searchsorted(left, side) for side in ("left", "right"))
-        return _spread(starts, stops - starts, order)
-    table = np.full(encoding.span, -1, np.intp)
+    span = encoding.span
+    if not encoding.packed or span > max(_DENSE * (len(left) + len(right)), _LEAST):
+        firsts, numbers = numbered(np.concatenate([right, left]))
+        right, left, span = numbers[: len(right)], numbers[len(right) :], len(firsts)
+    table = np.full(span, -1, np.intp)
     table[right] = np.arange(len(right))
     if np.array_equal(table[right], np.arange(len(right))):  # no key stands twice there
         found = table[left]
         hit = np.flatnonzero(found >= 0)
         return Pairs(hit, found[hit])
-    counts = np.bincount(right, minlength=encoding.span)
+    counts = np.bincount(right, minlength=span)
     starts = np.cumsum(counts) - counts
     return _spread(starts[left], counts[left], np.argsort(right, kind="stable"))
 
