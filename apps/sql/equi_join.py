@@ -38,9 +38,8 @@ def equi_join(bsp: bsplib.Group, left: Relation, right: Relation, names: Sequenc
 
     Supersteps: 2.
     Cost: h = the lesser of p times a process's rows of the smaller relation, and its
-        rows of both that are not placed; w = O(rows and pairs) where the values are
-        dense, else a sort of the right side. Where one value is in many rows of both
-        relations its owner has all their pairs.
+        rows of both that are not placed; w = O(rows and pairs). Where one value
+        is in many rows of both relations its owner has all their pairs.
     """
     left, right = without_nulls(left, names), without_nulls(right, names)
     left, right = comparable(left, right, names, "equi_join")

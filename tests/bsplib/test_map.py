@@ -244,6 +244,7 @@ def test_nothing_stays_open(nothing_is_left):
         assert bsplib.map(square, range(10), nprocs=2, backend=backend)[-1] == 81
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
 def test_classes_and_functions_of_a_script_reach_the_processes(execute, method):
     done = execute(
