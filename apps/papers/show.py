@@ -114,8 +114,8 @@ def as_markdown(items: Sequence[Item]) -> str:
         "`bsp papers --full --force --measured apps/papers/measured.csv`. Errors are 100 "
         "(measured - predicted) / measured. In another run, beside other work, those at p = 1 and "
         "2 were up to 15 points away (elimination +27%, matrices -22% at p = 1). What predicts "
-        "the programs of Roda et al. and Shi is measured with processes that keep their memory and, "
-        "where each has a core, spin while they wait; of each time the least of many counts.",
+        "the programs of Roda et al. and Shi is measured with processes that keep their memory "
+        "and, where each has a core, spin while they wait; of each time the least of many counts.",
         "",
         *_markdown(_MEASURED_TITLES, measured_before()),
         "",
