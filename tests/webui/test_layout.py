@@ -147,6 +147,11 @@ def test_where_dot_fails_the_page_is_left_to_lay_out_the_graph(callgraph, tmp_pa
 
 @pytest.mark.parametrize("limit", ["MOST_LAID_OUT", "MOST_LINES"])
 def test_a_graph_that_is_too_large_for_dot_is_left_to_the_page(callgraph, monkeypatch, limit):
-    monkeypatch.setattr(services, limit, 3)
-    monkeypatch.setattr(services, "layouts", lambda *_: pytest.fail("dot was run"))
-    assert services.lay_out(callgraph, list(callgraph.graph)) == {}
+    names = list(callgraph.graph)
+    links = shown.links(callgraph.graph, names)
+    size = {"MOST_LAID_OUT": len(names), "MOST_LINES": len(links)}[limit]
+    monkeypatch.setattr(services, "layouts", lambda *_: {"wide": []})
+    monkeypatch.setattr(services, limit, size)
+    assert services.lay_out(callgraph, names) == {"wide": []}
+    monkeypatch.setattr(services, limit, size - 1)
+    assert services.lay_out(callgraph, names) == {}
