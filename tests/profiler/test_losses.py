@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from profiler.callgraph import build
-from profiler.losses import book
+from profiler.losses import book, lost_by_record
 from profiler.rates import Rates
 from profiler.verdict import MANY_STEPS
 
@@ -195,3 +195,20 @@ def test_supersteps_are_too_many_from_a_number_on(script, steps, kinds):
         program.step("main", w=1)
     ledger = book(program.reading().callgraph, PRICED)
     assert [loss.kind for loss in ledger.losses] == kinds
+
+
+@pytest.mark.parametrize("lost", ["w", "h"])
+def test_records_of_a_sub_group_that_others_outlast_lose_nothing(script, lost):
+    program = script(4)
+    with program.partition(2, 2) as (quick, long):
+        if lost == "w":
+            program.step("main quick", w=[1, 5], group=quick)
+        else:
+            program.step("main quick", w=1, group=quick, puts=[(0, 0, 50)])
+        program.step("main long", w=1000, group=long)
+    program.step("main", w=1)
+    callgraph = program.reading().callgraph
+    records = callgraph.run.records
+    of_quick = records["group"] == records["group"][records["group"] > 0].min()
+    assert lost_by_record(callgraph, PRICED)[of_quick].sum() == 0
+    assert lost_by_record(callgraph, PRICED).sum() == pytest.approx(book(callgraph, PRICED).lost_s)
