@@ -6,8 +6,10 @@ from functools import partial
 import pytest
 from playwright.sync_api import expect
 
+import bsplib
 import webui
 from bsplib.recording.records import Trace
+from bsplib.recording.trace import read_trace
 from profiler import format as fmt
 from profiler.callgraph import build
 from profiler.losses import book
@@ -249,3 +251,21 @@ def test_callers_and_callees_are_listed_with_the_part_that_came_through(
     expect(tab.locator("#detail .through")).to_have_text("the part called by foo")
     callers.filter(has_text="foo").locator(".name").click()
     expect(tab.locator("#detail h2")).to_have_text("foo")
+
+
+def with_sub_groups(bsp):
+    bsp.charge(1e-3)
+    bsp.sync()
+    with bsp.partition([1, 2]) as sub:
+        for _ in range(3 - bsp.pid):
+            sub.sync()
+    bsp.sync()
+
+
+def test_the_header_counts_supersteps_as_main_does(tab, served, show, tmp_path):
+    path = tmp_path / "groups.bsp"
+    bsplib.run(with_sub_groups, nprocs=2, backend="sim", profile=path)
+    with served(read_trace(path)) as url:
+        show(tab, url)
+        expect(tab.locator(".facts")).to_contain_text("5 supersteps, 3 of them in sub-groups")
+        expect(tab.locator("#detail")).to_contain_text("5 supersteps")

@@ -3,7 +3,7 @@
 import { offline } from "./api.js";
 import { byId, html } from "./dom.js";
 import { createDrop } from "./drop.js";
-import { count, processes, seconds } from "./format.js";
+import { count, integer, processes, seconds } from "./format.js";
 import { pageButtons } from "./page-buttons.js";
 import { othersOf, runText } from "./runs.js";
 
@@ -63,7 +63,7 @@ export function createHeader(context) {
     pickers.replaceChildren(...chosen);
   }
 
-  function show({ run: { run } }) {
+  function show({ run: { run, nodes, root } }) {
     title.textContent = [run.program ?? "program unknown", ...run.arguments].join(" ");
     title.title = title.textContent;
     document.title = `${run.program ?? "no program"} - bsp profile`;
@@ -72,7 +72,7 @@ export function createHeader(context) {
       run.cores === null ? null : count(run.cores, "core"),
       run.backend, run.hosts === null ? run.host : count(run.hosts.names.length, "host"),
       run.started === null ? null : started(run.started),
-      count(run.supersteps, "superstep"), seconds(run.elapsed_s),
+      superstepsText(run.supersteps, nodes[root].count), seconds(run.elapsed_s),
     ];
     facts.replaceChildren(...parts.filter(Boolean).map((part) => html("span", {}, part)));
     error.hidden = run.complete;
@@ -80,6 +80,13 @@ export function createHeader(context) {
   }
 
   return { offer, show };
+}
+
+/* The supersteps as main counts them, and the report: with those of sub-groups. Of sub-groups side
+   by side, those with the most supersteps count. */
+function superstepsText(own, all) {
+  const text = count(all, "superstep");
+  return all === own ? text : `${text}, ${integer(all - own)} of them in sub-groups`;
 }
 
 /* Date and time of the start; the text itself where it is no date. */
