@@ -12,6 +12,7 @@ import dis
 import os
 import sys
 import sysconfig
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from types import CodeType, FrameType, TracebackType
 from typing import Any
@@ -126,6 +127,16 @@ def caller() -> FrameType | None:
             return None
         frame = frame.f_back
     return frame
+
+
+def warn(text: str, category: type[Warning]) -> None:
+    """Warn at the line of the program that calls a primitive, once for each such line."""
+    frame = caller()
+    if frame is None:
+        warnings.warn_explicit(text, category, END, 0)
+        return
+    known = frame.f_globals.setdefault("__warningregistry__", {})
+    warnings.warn_explicit(text, category, frame.f_code.co_filename, frame.f_lineno, registry=known)
 
 
 def operation() -> str:

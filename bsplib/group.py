@@ -45,6 +45,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, SupportsFloat, SupportsIndex, T
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bsplib import call_site
 from bsplib.errors import AbortError, ArgumentError, UsageError
 from bsplib.experiments.blocks import OFF, Block, check, values_of
 from bsplib.primitives import other_names
@@ -188,8 +189,9 @@ class Group(SubGroups):
         From the first call on the clock of the process advances by charges alone (and
         by what communication costs). What was measured before stays; only less than
         1 ms before a first call in the first superstep is dropped. A program that
-        charges from its first line on therefore takes the same time in every run. On
-        real processes this does nothing.
+        charges from its first line on therefore takes the same time in every run. A
+        warning says so where more than 1 ms was measured before. On real processes this
+        does nothing.
 
         Args:
             seconds: 0 or more, and finite.
@@ -208,9 +210,16 @@ class Group(SubGroups):
                 f"charge: {seconds!r} is no time; it is 0 or more seconds, and finite",
             )
         try:
-            self._port.charge(seconds)
+            is_late = self._port.charge(seconds)
         except OverflowError as error:
             raise self._error(ArgumentError, f"charge: {error}") from None
+        if is_late:
+            call_site.warn(
+                "charge: what was computed before the first charge took more than 1 ms and counts "
+                "as well, so that the virtual time differs from run to run; charge(0) in the first "
+                "line of main lets only charges count",
+                UserWarning,
+            )
 
     def experiment(
         self, name: str, formula: str, /, *, sync: bool = False, **values: SupportsFloat

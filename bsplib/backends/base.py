@@ -132,8 +132,13 @@ class Port(ABC):
         """
         return None
 
-    def charge(self, seconds: float) -> None:  # noqa: B027  # not abstract: it does nothing in real time
-        """Advance virtual time by computation that is only simulated; real time does not change."""
+    def charge(self, seconds: float) -> bool:  # noqa: ARG002  # real time does not change
+        """Advance virtual time by computation that is only simulated.
+
+        Returns:
+            Whether computation was measured before, beside which the charges now count.
+        """
+        return False
 
     def in_turn(self) -> None:  # noqa: B027  # not abstract: real processes come when they come
         """Wait, in virtual time, until no other process can do anything at an earlier time."""

@@ -28,7 +28,7 @@ cdef class Clock:
     cpdef void restart(self) noexcept
     cpdef long long computed_ns(self) noexcept
     @cython.locals(charged_ns=cython.double)
-    cpdef void charge(self, double seconds) except *
+    cpdef bint charge(self, double seconds) except -1
 
 cdef class EmptyPrimitive:
     cdef Clock _clock

@@ -127,7 +127,7 @@ class Clock:
         """Return for how long the process has computed."""
         return self._ns - self._skipped_ns
 
-    def charge(self, seconds: float) -> None:
+    def charge(self, seconds: float) -> bool:
         """Advance by a charge, and from now on by charges alone.
 
         What was measured before is kept, except for the microseconds before the first charge
@@ -136,15 +136,21 @@ class Clock:
         Args:
             seconds: 0 or more.
 
+        Returns:
+            Whether this is the first charge, and so much was measured before that the program
+            does not charge from its first line on.
+
         Raises:
             OverflowError: the clock would pass 2^62 ns, which is 146 years.
         """
         charged_ns = float(seconds) * 1e9
         if self._ns + charged_ns >= _LIMIT_NS:
             raise OverflowError("virtual time is limited to 2^62 ns, 146 years")
+        is_late = not self._charges and self.computed_ns() > _PRELUDE_NS
         self._charges = True
         self._is_prelude = False
         self._ns += rounded(charged_ns)
+        return is_late
 
 
 class EmptyPrimitive:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -177,10 +176,11 @@ class Watch:
             return
         registration.origin = None
         name = f"the array {origin.name!r}" if origin.name else "the array"
-        _warn(
+        call_site.warn(
             f"{name} of process {process}, from {origin.words}, is reached by {what}, but the "
             f"program does not hold it any more; an assignment such as x = x + 1 makes another "
-            f"array: write x[...] = x + 1"
+            f"array: write x[...] = x + 1",
+            CheckWarning,
         )
 
     def begin(self, registry: Registry) -> None:
@@ -213,10 +213,11 @@ class Watch:
             source: process that sent the first of them.
             process: this process.
         """
-        _warn(
+        call_site.warn(
             f"{messages} messages to process {process}, the first from process {source}, were "
             f"not read before the superstep ended at {call_site.line()}, and are lost; read them "
-            f"before, by bsp.messages()"
+            f"before, by bsp.messages()",
+            CheckWarning,
         )
 
     def _report(self, freed: bool, text: str) -> Exception:
@@ -233,13 +234,6 @@ def not_there_yet(operation: str, line: str) -> str:
 
 def _checksum(array: Array) -> int:
     return zlib.crc32(np.ascontiguousarray(array).view(np.uint8).reshape(-1).data)
-
-
-def _warn(text: str) -> None:
-    """Warn at the line of the program that ends the superstep."""
-    frame = call_site.caller()
-    file, line = (frame.f_code.co_filename, frame.f_lineno) if frame else ("end of main", 0)
-    warnings.warn_explicit(text, CheckWarning, file, line)
 
 
 def _fill(array: Array) -> None:

@@ -152,3 +152,10 @@ def test_a_time_of_more_than_146_years_is_refused():
         with pytest.raises(OverflowError, match="2\\^62 ns, 146 years"):
             clock.charge(seconds)
     assert clock.now() == 4 * 10**18
+
+
+@pytest.mark.parametrize(("before", "late"), [(MS // 2, False), (3 * MS, True)])
+def test_a_first_charge_after_a_long_computation_is_late(thread, before, late):
+    clock = Clock(read=thread)
+    computed(clock, thread, before)
+    assert [clock.charge(1.0), clock.charge(1.0)] == [late, False]

@@ -224,6 +224,10 @@ def test_the_speed_of_this_computer_is_measured_once():
 # -- charges --------------------------------------------------------------------------------------
 
 
+LATE = pytest.mark.filterwarnings("ignore:charge. what was computed before:UserWarning")
+
+
+@LATE
 def test_what_was_measured_before_the_first_charge_stays(simulate, thread):
     def main(bsp):
         thread.compute(3)
@@ -246,9 +250,14 @@ def test_a_long_computation_before_a_charge_in_the_first_superstep_stays(simulat
     def main(bsp):
         thread.compute(3)
         bsp.charge(0.020)
+        bsp.charge(0.0)
         return ms(bsp.time())
 
-    assert simulate(main).results == [23, 23]
+    with pytest.warns(
+        UserWarning, match=r"^charge: what was computed before .* charge\(0\)"
+    ) as found:
+        assert simulate(main).results == [23, 23]
+    assert {each.filename for each in found} == {__file__}
 
 
 def test_the_clock_never_goes_back(simulate, thread):

@@ -181,9 +181,9 @@ class SimPort(Port):
         """Return the superstep of the program, without the barrier before ``main``."""
         return max(self._meeting.superstep - 2, 0)
 
-    def charge(self, seconds: float) -> None:
+    def charge(self, seconds: float) -> bool:
         """See :meth:`Port.charge`."""
-        self.clock.charge(seconds)
+        return self.clock.charge(seconds)
 
     def in_turn(self) -> None:
         """See :meth:`Port.in_turn`."""
