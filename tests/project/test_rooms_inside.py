@@ -32,7 +32,7 @@ SHARED = PORTS | {
 }
 """What the backends have in common."""
 
-PROCESSES = {"backends.signals", "backends.blas", "backends.stacks"}
+PROCESSES = {"backends.signals", "backends.blas", "backends.hashes", "backends.stacks"}
 """What backends with real processes have in common."""
 
 BACKENDS = (

@@ -9,7 +9,7 @@ import pickle
 import sys
 import threading
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -21,6 +21,7 @@ from bsplib.backends.blas import (
     one_thread_where_loaded,
     threads_to_come,
 )
+from bsplib.backends.hashes import one_seed
 from bsplib.backends.launching import JobRunner, Report, Work
 from bsplib.backends.outcomes import Limit, await_outcomes
 from bsplib.backends.shm import fork_warning
@@ -168,7 +169,12 @@ class Processes:
 
     def _start(self, work: Work | None) -> None:
         at_a_time = _AT_A_TIME if self._forks_at_once() else 1
-        with one_thread_where_loaded(), fork_warning.hidden(), asking.ignored_by_children():
+        forked = self._context.get_start_method() == "fork"
+        with ExitStack() as needed:
+            needed.enter_context(one_thread_where_loaded())
+            needed.enter_context(nullcontext() if forked else one_seed())
+            needed.enter_context(fork_warning.hidden())
+            needed.enter_context(asking.ignored_by_children())
             if self._context.get_start_method() == "forkserver":
                 forkserver.ensure_running()  # SIGINT not blocked: it serves other code, too
             for first in range(0, self._nprocs, at_a_time):
