@@ -6,13 +6,18 @@
 from __future__ import annotations
 
 import os
-from typing import Final
+import sys
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from bsplib import call_site
 from bsplib.backends.launching import Backend, KeptProcesses, Options, Report, Work
+from bsplib.errors import ProcessRangeError, UsageError
 
 DEFAULT: Final = "shm"
 """The backend of a run whose caller names none."""
+
+_Value = TypeVar("_Value")
 
 _backends: dict[str, Backend] = {}
 
@@ -97,12 +102,13 @@ def _keep_mpi(options: Options) -> KeptProcesses:
 
 def _usual_mpi() -> int:
     """Return the number of ranks that mpiexec has started, or the cores of this computer."""
-    from bsplib.backends.mpi import foreign  # noqa: PLC0415
+    from bsplib.backends.mpi import foreign, together  # noqa: PLC0415
 
-    return own_cores() if foreign.current is None else foreign.current.size
+    job = foreign.current or together.current
+    return own_cores() if job is None else job.size
 
 
-def enter(name: str | None) -> str:
+def enter(name: str | None) -> None:
     """Where a launcher has started this process as one of many, serve as one of a run's.
 
     It returns in the process that runs the program, which is that of rank 0.
@@ -110,23 +116,81 @@ def enter(name: str | None) -> str:
     Args:
         name: the backend that the command line names; None where it names none.
 
-    Returns:
-        A sentence for the user, where each process runs a copy of the program; empty if not.
+    Raises:
+        UsageError: the processes of that backend are not those of a launcher.
+        BspError: the processes do not find each other.
     """
-    if name == "mpi":
-        from bsplib.backends.mpi import foreign  # noqa: PLC0415
+    from bsplib.backends.mpi.surroundings import own_seat  # noqa: PLC0415
 
-        foreign.enter()
-        return ""
+    if (seat := own_seat()) is None:
+        return
+    _check_of_launcher(name, seat.size)
+    from bsplib.backends.mpi import foreign  # noqa: PLC0415
+
+    foreign.enter(seat)
+
+
+def settled(name: str | None, nprocs: int | None) -> str:
+    """Return the backend of a run or a pool.
+
+    Where a launcher has started this process as one of many that all execute the program, these
+    are the processes of the run; the first call joins them.
+
+    Args:
+        name: the backend that the caller names; None where it names none.
+        nprocs: number of processes that the caller names.
+
+    Raises:
+        UsageError: the caller asks for other processes than those of the launcher.
+        BspError: the processes do not find each other.
+    """
     from bsplib.backends.mpi.surroundings import own_seat  # noqa: PLC0415
 
     seat = own_seat()
-    if seat is None or seat.rank:
-        return ""
-    return (
-        f"bsplib: {seat.size} copies of this program run, each by itself; to run it once on all "
-        f"these processes: bsp run --backend mpi"
-    )
+    if seat is not None:
+        _check_of_launcher(name, seat.size, nprocs)
+    elif "bsplib.backends.mpi.foreign" not in sys.modules:
+        return name or DEFAULT
+    from bsplib.backends.mpi import foreign, together  # noqa: PLC0415
+
+    if seat is not None:
+        together.join_program(seat)
+    if (member := together.current) is not None and not member.busy:
+        _check_of_launcher(name, member.size, nprocs)
+        return "mpi"
+    return name or ("mpi" if foreign.current is not None and member is None else DEFAULT)
+
+
+def _check_of_launcher(name: str | None, size: int, nprocs: int | None = None) -> None:
+    """Check that a run can be one of all processes that a launcher has started."""
+    if name not in (None, "mpi"):
+        raise UsageError(
+            f"run: backend is {name!r}, and mpiexec, or srun, has started {size} processes of "
+            f"this program, which run it together on mpi: leave the backend out, or start the "
+            f"program without it"
+        )
+    if nprocs not in (None, size):
+        raise ProcessRangeError(
+            f"run: nprocs is {nprocs}, and mpiexec, or srun, has started {size} processes, which "
+            f"are those of the run: leave nprocs out, or start as many"
+        )
+
+
+def together(run: Callable[[], _Value]) -> _Value:
+    """Do a run that :func:`settled` has allowed, with all processes that execute the program.
+
+    Args:
+        run: does it, in the process that leads the others.
+
+    Returns:
+        What ``run`` returns, in all of them.
+    """
+    found = sys.modules.get("bsplib.backends.mpi.together")
+    member = None if found is None else found.current
+    if member is None or member.busy:
+        return run()
+    value: _Value = member.share(run)
+    return value
 
 
 def _medium_of_mpi(hosts: int) -> str:

@@ -203,11 +203,9 @@ def enter(backend: str | None, mpiexec: str | None) -> None:
     if mpiexec:
         os.environ["BSP_MPIEXEC"] = mpiexec
     try:
-        sentence = backends.enter(backend)
+        backends.enter(backend)
     except BspError as error:
         raise as_sentence(error) from None
-    if sentence:
-        click.echo(sentence, err=True)
 
 
 def put_first(folder: Path) -> None:

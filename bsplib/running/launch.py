@@ -112,7 +112,7 @@ def run(
     _no_more: Never = ...,
     /,
     nprocs: int | None = ...,
-    backend: BackendName = ...,
+    backend: BackendName | None = ...,
     profile: str | os.PathLike[str] | None = ...,
     machine: Machine | str | None = ...,
     check: bool = ...,
@@ -130,7 +130,7 @@ def run(
     _no_more: Never = ...,
     /,
     nprocs: int | None = ...,
-    backend: BackendName = ...,
+    backend: BackendName | None = ...,
     profile: str | os.PathLike[str] | None = ...,
     machine: Machine | str | None = ...,
     check: bool = ...,
@@ -149,7 +149,7 @@ def run(
     _no_more: Never = ...,
     /,
     nprocs: int | None = ...,
-    backend: BackendName = ...,
+    backend: BackendName | None = ...,
     profile: str | os.PathLike[str] | None = ...,
     machine: Machine | str | None = ...,
     check: bool = ...,
@@ -169,7 +169,7 @@ def run(
     /,
     *args: Any,
     nprocs: int | None = ...,
-    backend: BackendName = ...,
+    backend: BackendName | None = ...,
     profile: str | os.PathLike[str] | None = ...,
     machine: Machine | str | None = ...,
     check: bool = ...,
@@ -183,7 +183,7 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
     main: Callable[..., Any],
     *args: Any,
     nprocs: int | None = None,
-    backend: str = backends.DEFAULT,
+    backend: str | None = None,
     profile: str | os.PathLike[str] | None = None,
     machine: Machine | str | None = None,
     check: bool = False,
@@ -203,7 +203,9 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
             ``"sim"``: virtual processors, any number of them inside this process.
             Arguments and results are copied as between real processes, globals of
             modules are shared. ``"mpi"``: ranks that ``mpiexec`` starts on one host or
-            many, and that stay for the next run; docs/mpi.md says how.
+            many, and that stay for the next run; docs/mpi.md says how. If None, ``"shm"``, and
+            ``"mpi"`` where ``mpiexec`` has started this program as several processes: then
+            they are those of the run, the arguments of process 0 count, and all return.
         profile: file to record the run in; a further run of the same program into
             the same file is added to it. It is written when the run ends, in place of
             a regular file of that name; if it is a symbolic link, the file that the link
@@ -263,8 +265,14 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
             timeout=timeout,
         )
         task = Task(main, args, kwargs, draw(), measuring(conditions_of(setting)))
-        with logged(task, setting):
-            return run_perhaps_recorded(task, setting, profile, lambda task: _launch(task, setting))
+
+        def do() -> list[Any]:
+            with logged(task, setting):
+                return run_perhaps_recorded(
+                    task, setting, profile, lambda task: _launch(task, setting)
+                )
+
+        return backends.together(do)
     except BaseException as error:
         trim(error)
         raise
@@ -272,7 +280,7 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
 
 def setting_of(
     *,
-    backend: str,
+    backend: str | None,
     nprocs: int | None,
     machine: Machine | str | None,
     check: bool,
@@ -292,10 +300,12 @@ def setting_of(
     Raises:
         ProcessRangeError: there cannot be so many processes.
         UsageError: there is no such backend, Machine, way to wait or start method.
+        BspError: this process is one of many that run the program, and cannot join them.
     """
+    nprocs = nprocs if overrides.nprocs is None else overrides.nprocs
     return choose(
-        backend=overrides.backend or backend,
-        nprocs=nprocs if overrides.nprocs is None else overrides.nprocs,
+        backend=backends.settled(overrides.backend or backend, nprocs),
+        nprocs=nprocs,
         machine=overrides.machine or machine,
         check=check or overrides.check,
         timeout=timeout if overrides.timeout is None else overrides.timeout,

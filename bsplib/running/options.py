@@ -19,7 +19,7 @@ class RunOptions(TypedDict, total=False):
     """The keywords of :func:`bsplib.run` that it does not give to ``main``."""
 
     nprocs: int | None
-    backend: BackendName
+    backend: BackendName | None
     profile: str | os.PathLike[str] | None
     machine: Machine | str | None
     check: bool

@@ -82,7 +82,7 @@ class Pool:
         self,
         nprocs: int | None = None,
         *,
-        backend: BackendName = "shm",
+        backend: BackendName | None = None,
         profile: str | os.PathLike[str] | None = None,
         machine: Machine | str | None = None,
         check: bool = False,
@@ -219,8 +219,7 @@ class Pool:
             self._thread = threading.get_ident()
             try:
                 processes = self._ready()
-                with logged(task, self._setting):
-                    return self._do(task, processes, seconds)
+                return backends.together(lambda: self._do(task, processes, seconds))
             except BaseException as error:
                 self._end()
                 trim(error)
@@ -264,7 +263,8 @@ class Pool:
             work = TaskWork(task)
             return results_of(lambda: processes.run(work, seconds), seconds)
 
-        return run_perhaps_recorded(task, self._setting, self._profile, launch)
+        with logged(task, self._setting):
+            return run_perhaps_recorded(task, self._setting, self._profile, launch)
 
     def close(self) -> None:
         """End the processes, after the runs that other threads are in.

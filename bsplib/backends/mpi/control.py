@@ -21,6 +21,8 @@ END = 3
 RENEW = 4
 """A run has failed: all ranks renew their link, and answer by RENEWED. Where the byte is 1, they
 take a new communicator, too."""
+RESULT = 5
+"""What a call of ``bsplib.run`` returns or raises in all ranks that have called it."""
 # To a watcher:
 PROOF = 8
 """The hub knows the key; sent once, first."""

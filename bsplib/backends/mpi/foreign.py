@@ -15,6 +15,7 @@ import socket
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,7 @@ from bsplib.backends.mpi.job import Job
 from bsplib.backends.mpi.messages import Message
 from bsplib.backends.mpi.page import Page
 from bsplib.backends.mpi.rank import Beginning, be_rank, join, pass_barrier
-from bsplib.backends.mpi.surroundings import own_seat
+from bsplib.backends.mpi.surroundings import Seat, take_seat
 from bsplib.backends.outcomes import GRACE_S, Limit, Outcomes, await_outcomes
 from bsplib.backends.signals import let_through
 from bsplib.backends.whereabouts import Whereabouts, from_stack
@@ -42,31 +43,48 @@ if TYPE_CHECKING:
 _AGAIN_S = 0.1
 """Seconds after which process 0 is interrupted again."""
 _LOOK_S = 0.2
+_ENDED = "a process has ended since the last run"
+_HASHES = (
+    "hash() of a text and the order of a set differ between the ranks; to make them equal, put "
+    "PYTHONHASHSEED=0 into the environment of mpiexec"
+)
 
 current: ForeignJob | None = None
 """The job of this process; None where no launcher has started it."""
 
 
-def enter() -> None:
+def enter(seat: Seat) -> None:
     """Return in rank 0, where runs have the other ranks from now on; serve in all others.
 
-    Where no launcher has started this process, nothing happens.
+    Args:
+        seat: the place of this process.
+
+    Raises:
+        BspError: the ranks do not find each other.
+    """
+    need("mpi4py")
+    take_seat()
+    if seat.rank:
+        be_rank(seat.size, seat.rank)
+        sys.exit()
+    lead(seat.size)
+
+
+def lead(size: int) -> ForeignJob:
+    """Be rank 0: let runs have the other ranks from now on.
+
+    Args:
+        size: number of ranks.
 
     Raises:
         BspError: the ranks do not find each other.
     """
     global current  # noqa: PLW0603  # a process is in one job
-    seat = own_seat()
-    if seat is None:
-        return
-    need("mpi4py")
-    if seat.rank:
-        be_rank(seat.size, seat.rank)
-        sys.exit()
     page = Page()
-    current = ForeignJob(seat.size, page, join(None, page, seat.size))
+    current = ForeignJob(size, page, join(None, page, size))
     current.start()
     atexit.register(current.close)
+    return current
 
 
 class ForeignJob(Job):
@@ -98,7 +116,10 @@ class ForeignJob(Job):
         """Let the other ranks connect."""
         beginning = Beginning(self._hub.address(), sys.path, sys.argv, os.getcwd())
         self._link.comm.bcast(pickle.dumps(beginning))
-        pass_barrier(self._link)
+        if not pass_barrier(self._link):
+            frame = call_site.caller()
+            where = (frame.f_code.co_filename, frame.f_lineno) if frame else ("bsplib", 0)
+            warnings.warn_explicit(_HASHES, RuntimeWarning, *where)
         ready = {0}
         while len(ready) < self.size:
             for news in self._wait(_LOOK_S):
@@ -164,7 +185,7 @@ class ForeignJob(Job):
                 f"or start more"
             )
         if not self.is_sound():
-            self._broken = "a process has ended since the last run"
+            self._broken = _ENDED
             self._check(nprocs)
 
     def _await(self, thread: threading.Thread) -> None:
@@ -223,6 +244,15 @@ class ForeignJob(Job):
             return {0: Whereabouts(0, superstep, "", "has ended")}
         return {0: from_stack(0, superstep, call_site.stack_of(frame))}
 
+    def tell_all(self, result: bytes) -> None:
+        """Tell all ranks what a call of ``bsplib.run`` returns or raises, if they are there."""
+        if self._broken:
+            return
+        self._hub.send_all(control.RESULT, result)
+        while self._hub.has_unsent():
+            if any(news.message is None for news in self._wait(_LOOK_S)):
+                self._broken = _ENDED
+
     # -- after a run that failed ------------------------------------------------------------
 
     def _recover(self, outcomes: Outcomes) -> None:
@@ -262,7 +292,7 @@ class ForeignJob(Job):
             return
         self._ended = True
         if not self.is_sound():
-            self._break_up("a process has ended since the last run")
+            self._break_up(_ENDED)
             return
         self._hub.send_all(control.END)
         self._link.leave()
@@ -279,13 +309,13 @@ class ForeignPool:
     """Some of the ranks of this job as a pool; see :class:`KeptProcesses`.
 
     Args:
-        job: the job.
+        job: the job; None in ranks other than 0, which run nothing by themselves.
         nprocs: number of ranks.
     """
 
     busy = False
 
-    def __init__(self, job: ForeignJob, nprocs: int) -> None:
+    def __init__(self, job: ForeignJob | None, nprocs: int) -> None:
         self._job = job
         self._nprocs = nprocs
 
@@ -294,6 +324,7 @@ class ForeignPool:
 
     def run(self, work: Work, timeout: float | None) -> Report:
         """See :meth:`KeptProcesses.run`."""
+        assert self._job is not None  # rank 0 runs it
         return self._job.run_on(self._nprocs, work, timeout)
 
     def stop(self) -> None:

@@ -108,6 +108,10 @@ class Hub:
         for rank in [*self._ranks]:
             self.send(rank, kind, *parts)
 
+    def has_unsent(self) -> bool:
+        """Tell whether a message to a rank has not been sent to its end yet."""
+        return any(guest.stream.unsent for guest in self._ranks.values())
+
     def connected(self) -> list[int]:
         """Return the ranks that are connected."""
         return sorted(self._ranks)

@@ -20,10 +20,9 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from bsplib.backends.mpi.surroundings import COMMAND
 from bsplib.errors import StartError
 
-COMMAND = "BSP_MPIEXEC"
-"""Environment variable with the command that starts ranks."""
 LIBRARY = "MPI4PY_LIBMPI"
 """Environment variable of mpi4py: the library that it loads."""
 

@@ -6,8 +6,8 @@ import atexit
 import os
 import threading
 
-from bsplib.backends.launching import Options, Report, Work
-from bsplib.backends.mpi import foreign
+from bsplib.backends.launching import KeptProcesses, Options, Report, Work
+from bsplib.backends.mpi import foreign, together
 from bsplib.backends.mpi.installations import Starter, chosen
 from bsplib.backends.mpi.job import Job
 from bsplib.backends.signals import held_back
@@ -38,10 +38,10 @@ def launch(work: Work, options: Options) -> Report:
         return report
 
 
-def keep(options: Options) -> Job | foreign.ForeignPool:
+def keep(options: Options) -> KeptProcesses:
     """Make processes that are kept; see :attr:`Backend.keep`."""
     need("mpi4py")
-    if foreign.current is not None:
+    if foreign.current is not None or together.current is not None:
         return foreign.ForeignPool(foreign.current, options.nprocs)
     return _new(options.nprocs)
 

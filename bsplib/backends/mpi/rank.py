@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from bsplib.backends import stacks
+from bsplib.backends import hashes, stacks
 from bsplib.backends.base import Port
 from bsplib.backends.blas import one_thread_where_forked
 from bsplib.backends.launching import JobRunner
@@ -26,6 +26,7 @@ from bsplib.backends.mpi.lifetime import end_with_parent
 from bsplib.backends.mpi.messages import Message, Stream
 from bsplib.backends.mpi.page import Page
 from bsplib.backends.mpi.streams import send_streams
+from bsplib.backends.mpi.surroundings import take_seat
 from bsplib.backends.mpi.watcher import Hub, Watcher, not_joined, tell
 from bsplib.errors import BspError, StartError
 from bsplib.extras import need
@@ -90,22 +91,35 @@ def be_rank(size: int, seat: int | None = None) -> None:
             ranks cannot join; where MPI has ended it, the watcher of rank 1 does.
     """
     up, page = fork_watched(speaks=seat in (None, 1))
-    try:
+    with ended_by_error(up, speaks=seat is None):
         link = join(up, page, size)
-        begin(up, link)
-        serve(up, page, link)
+        begin(up, link).take_over()
+        send_streams(up)
+        Service(up, page, link).until(control.END)
         link.leave()
         tell_of_threads(link.rank)
+    # The interpreter ends as usual: MPICH leaves its launcher only when the C library exits.
+
+
+@contextlib.contextmanager
+def ended_by_error(up: Stream, *, speaks: bool) -> Iterator[None]:
+    """End this rank where its watcher ends inside the block, or anything is raised.
+
+    Args:
+        up: connection to the watcher.
+        speaks: print what was raised; else the driver prints it.
+    """
+    try:
+        yield
     except (EOFError, ConnectionError):  # the watcher has ended
         os._exit(1)
     except BaseException as error:  # noqa: BLE001  # nobody else would print it
         sys.stderr = sys.__stderr__
-        if seat is None:
+        if speaks:
             tell_error(error)
         with contextlib.suppress(OSError):
             up.put(control.JOINS)  # the watcher has nothing to add
         os._exit(1)
-    # The interpreter ends as usual: MPICH leaves its launcher only when the C library exits.
 
 
 def join(up: Stream | None, page: Page, expected: int) -> Link:
@@ -160,7 +174,7 @@ def tell_error(error: BaseException) -> None:
         sys.stderr.flush()
 
 
-def begin(up: Stream, link: Link) -> None:
+def begin(up: Stream, link: Link) -> Beginning:
     """Learn from rank 0 how to begin, and let the watcher connect to the hub.
 
     What the driver has written for rank 0 is a line of hexadecimal digits.
@@ -168,38 +182,64 @@ def begin(up: Stream, link: Link) -> None:
     Args:
         up: connection to the watcher.
         link: connections of MPI.
+
+    Returns:
+        What the driver has told.
     """
     line = sys.stdin.readline() if link.rank == 0 else ""
     told = link.comm.bcast(bytes.fromhex(line) if link.rank == 0 else None)
     pass_barrier(link)
     beginning: Beginning = pickle.loads(told)  # from the driver, the parent of mpiexec
-    beginning.take_over()
     up.put(control.HUB, pickle.dumps((link.rank, beginning.hub)))
     up.put(control.READY, pickle.dumps((link.size, stacks.answer())))
-    send_streams(up)
+    return beginning
 
 
-def pass_barrier(link: Link) -> None:
-    """Wait until all ranks have joined; remove the names that nobody needs from then on."""
-    link.comm.Barrier()
+def pass_barrier(link: Link) -> bool:
+    """Wait until all ranks have joined; remove the names that nobody needs from then on.
+
+    Returns:
+        Whether a text has the same hash in all ranks.
+    """
+    hashes = link.comm.allgather(hash("bsplib"))
     segments.remove_mapped()
+    return len(set(hashes)) == 1
 
 
-def serve(up: Stream, page: Page, link: Link) -> None:
-    """Do the jobs that come, to the last one."""
-    runner: JobRunner | None = None
-    for message in _messages(up):
+class Service:
+    """What a rank does for its driver.
+
+    Args:
+        up: connection to the watcher.
+        page: memory shared with it.
+        link: connections of MPI.
+    """
+
+    def __init__(self, up: Stream, page: Page, link: Link) -> None:
+        self._up = up
+        self._page = page
+        self._link = link
+        self._runner: JobRunner | None = None
+        self._messages = _messages(up)
+
+    def until(self, *kinds: int) -> Message:
+        """Do what the driver says until a message of some kind comes; return it."""
+        for message in self._messages:
+            if message.kind in kinds:
+                return message
+            self._obey(message)
+        raise EOFError  # not reached: the messages have no end but this one
+
+    def _obey(self, message: Message) -> None:
         match message.kind:
             case control.RUNNER:
-                runner = pickle.loads(message.content)  # from the driver, as all that follows
+                self._runner = pickle.loads(message.content)  # from the driver, as all others
             case control.JOB:
-                assert runner is not None  # it comes before the first job
-                _do(message.content, runner, up, page, link)
+                assert self._runner is not None  # it comes before the first job
+                _do(message.content, self._runner, self._up, self._page, self._link)
             case control.RENEW:
-                link.renew(afresh=bool(message.content[0]))
-                up.put(control.RENEWED)
-            case control.END:
-                return
+                self._link.renew(afresh=bool(message.content[0]))
+                self._up.put(control.RENEWED)
 
 
 def _messages(up: Stream) -> Iterator[Message]:
@@ -232,4 +272,6 @@ def _do(job: bytes, runner: JobRunner, up: Stream, page: Page, link: Link) -> No
 
 
 if __name__ == "__main__":
+    hashes.begin_with(sys.argv[2])  # the launcher may not pass the environment on
+    take_seat()
     be_rank(int(sys.argv[1]))

@@ -49,8 +49,12 @@ class _Sent(io.RawIOBase):
 
 def send_streams(up: Stream) -> None:
     """Send what this process prints from now on to the driver."""
-    sys.stdout = _text(up, 1)
-    sys.stderr = _text(up, 2)
+    sys.stdout, sys.stderr = sent_streams(up)
+
+
+def sent_streams(up: Stream) -> tuple[TextIO, TextIO]:
+    """Return an output and an error stream whose text goes to the driver."""
+    return _text(up, 1), _text(up, 2)
 
 
 def _text(up: Stream, descriptor: int) -> TextIO:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from bsplib.backends.mpi.installations import COMMAND
-
+COMMAND = "BSP_MPIEXEC"
+"""Environment variable with the command that starts ranks."""
+TAKEN = "BSP_MPI_SEAT_TAKEN"
+"""Environment variable of a process that is a rank already, and of all that it starts."""
 _VARIABLES = (
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),  # Open MPI
     ("PMI_RANK", "PMI_SIZE"),  # MPICH, Intel MPI, Cray
@@ -47,11 +49,21 @@ class Seat(NamedTuple):
 
 
 def own_seat() -> Seat | None:
-    """Return the place of this process; None where it is alone, or is to start ranks itself."""
-    if os.environ.get(COMMAND):
+    """Return the place of this process; None where it is alone, or is a rank already.
+
+    The first process of a job of Slurm has ``SLURM_PROCID``, too; but only srun sets the number
+    of the processes of a step.
+    """
+    if TAKEN in os.environ:
         return None
     for rank, size in _VARIABLES:
-        if rank in os.environ and size in os.environ:
-            seat = Seat(int(os.environ[rank]), int(os.environ[size]))
+        texts = os.environ.get(rank, ""), os.environ.get(size, "")
+        if all(text.isdecimal() for text in texts):
+            seat = Seat(*map(int, texts))
             return seat if seat.size > 1 else None
     return None
+
+
+def take_seat() -> None:
+    """Note that this process is a rank, so that no process which it starts takes its place."""
+    os.environ[TAKEN] = "1"

@@ -146,10 +146,12 @@ def test_a_process_that_is_killed_is_named_and_ends_the_job(inside):
     ]
 
 
-def test_copies_of_a_script_are_pointed_out(inside):
-    status, out, err = inside("print('copy')", size=2)
-    assert (status, out.split()) == (0, ["copy", "copy"])
-    assert "bsplib: 2 copies of this program run, each by itself" in err
+def test_the_script_runs_once_where_no_backend_is_named_and_others_are_refused(inside):
+    status, out, _ = inside("print('once')\nattempt(who)", size=2)
+    assert (status, out.splitlines()) == (0, ["once", "[0, 1]"])
+    status, out, err = inside("print('no')", "--backend", "shm", size=2)
+    assert (status != 0, "no" in out.split()) == (True, False)
+    assert "mpiexec, or srun, has started 2 processes of this program, which run it toge" in err
 
 
 def test_the_library_of_one_mpi_in_the_processes_of_the_other_is_refused(inside, mpi):

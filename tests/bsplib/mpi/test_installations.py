@@ -6,7 +6,7 @@ import pytest
 
 from bsplib.backends.mpi import installations
 from bsplib.backends.mpi.installations import MPICH, OPEN_MPI, Mpi, chosen
-from bsplib.backends.mpi.surroundings import own_seat
+from bsplib.backends.mpi.surroundings import TAKEN, own_seat
 from bsplib.errors import StartError
 
 LAUNCHERS = ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE")
@@ -103,8 +103,21 @@ def test_a_process_that_is_alone_starts_ranks_itself(monkeypatch):
     assert own_seat() is None
 
 
-def test_a_process_with_a_command_starts_ranks_itself(monkeypatch):
+def test_a_rank_has_its_place_although_a_command_for_others_is_named(monkeypatch):
     monkeypatch.setenv("PMI_RANK", "0")
     monkeypatch.setenv("PMI_SIZE", "4")
     monkeypatch.setenv("BSP_MPIEXEC", "mpiexec")
+    assert own_seat() == (0, 4)
+
+
+def test_what_a_rank_starts_has_no_place(monkeypatch):
+    monkeypatch.setenv("PMI_RANK", "0")
+    monkeypatch.setenv("PMI_SIZE", "4")
+    monkeypatch.setenv(TAKEN, "1")
+    assert own_seat() is None
+
+
+def test_the_first_process_of_a_job_of_slurm_is_no_rank(monkeypatch):
+    for name, value in {"SLURM_PROCID": "0", "SLURM_NTASKS": "4", "SLURM_NPROCS": "4"}.items():
+        monkeypatch.setenv(name, value)
     assert own_seat() is None

@@ -1,0 +1,303 @@
+"""A program that a launcher starts as all its ranks: ``mpiexec -n 3 python prog.py``."""
+
+from __future__ import annotations
+
+import re
+import sys
+import textwrap
+
+import pytest
+
+from bsplib.recording.trace import read_trace
+
+from .conftest import DEADLINE_S
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(2 * DEADLINE_S)]
+
+SIZE = 3
+BEGINNING = """
+import os, sys
+import bsplib
+
+RANK = int(os.environ.get("OMPI_COMM_WORLD_RANK") or os.environ.get("PMI_RANK") or
+           os.environ["SLURM_PROCID"])
+
+def say(*words):
+    os.write(1, (" ".join(map(str, (RANK, *words))) + "\\n").encode())
+
+def who(bsp):
+    bsp.sync()
+    return bsp.pid
+
+def fail(bsp, how):
+    bsp.sync()
+    if bsp.pid == 1 and how == "raise":
+        raise KeyError("ill")
+    if bsp.pid == 1 and how == "kill":
+        os.kill(os.getpid(), 9)
+    while bsp.pid == 0 and how == "compute":
+        pass
+    bsp.sync()
+    bsp.sync()
+
+def attempt(*arguments, **options):
+    try:
+        say(bsplib.run(*arguments, **options))
+    except Exception as error:
+        say(type(error).__name__, str(error).splitlines()[0])
+"""
+SRUN = """#!{python}
+import os, subprocess, sys
+# As srun: it numbers the processes of a step, while the ranks find each other by their MPI.
+text = (
+    "import os, sys\\n"
+    "rank = os.environ.get('OMPI_COMM_WORLD_RANK') or os.environ['PMI_RANK']\\n"
+    "os.environ['SLURM_PROCID'] = rank\\n"
+    "os.environ['SLURM_STEP_NUM_TASKS'] = '3'\\n"
+    "os.execvp(sys.argv[1], sys.argv[1:])\\n"
+)
+sys.exit(subprocess.call([*{command!r}, "-n", "3", sys.executable, "-c", text, *sys.argv[1:]]))
+"""
+
+
+@pytest.fixture
+def start(program, mpi, tmp_path):
+    """Start a program in all processes of a launcher."""
+
+    def begin(text, *, size=SIZE, before=None, variables=(), **others):
+        values = mpi.variables(crowded=True) | {"PYTHONHASHSEED": "0"} | dict(variables) | others
+        values.pop("MPI4PY_LIBMPI")
+        launcher = before or (*mpi.command(), "-n", str(size))
+        settings = [f"{name}={value}" for name, value in values.items()]
+        command = ("env", *settings, *launcher, sys.executable)
+        return program(BEGINNING + textwrap.dedent(text), *command)
+
+    return begin
+
+
+@pytest.fixture
+def outcome(start, nothing_left):
+    """Run a program in all processes; return its status, sorted lines of output, and errors."""
+
+    def run(text, **options):
+        started = start(text, **options)
+        out, err = started.communicate(timeout=DEADLINE_S)
+        nothing_left(2)
+        return started.returncode, sorted(out.splitlines()), err
+
+    return run
+
+
+def in_all(*lines):
+    """Return the lines that all ranks print."""
+    return sorted(f"{rank} {line}" for rank in range(SIZE) for line in lines)
+
+
+def test_all_processes_are_those_of_one_run_and_get_its_results(outcome):
+    status, lines, err = outcome("attempt(who)")
+    assert (status, lines, err) == (0, in_all("[0, 1, 2]"), "")
+
+
+def test_several_runs_and_pools_work_one_after_the_other(outcome):
+    text = """
+    class Pair:
+        def __init__(self, number):
+            self.number = number
+
+    def pairs(bsp):
+        return Pair(bsp.pid)
+
+    attempt(who, nprocs=3)
+    found = bsplib.run(pairs)
+    say([pair.number for pair in found if isinstance(pair, Pair)])
+    with bsplib.Pool() as pool:
+        say(pool.nprocs, pool.run(who), pool.run(lambda bsp: bsp.nprocs))
+    attempt(who, backend="mpi")
+    """
+    status, lines, err = outcome(text)
+    expected = ["[0, 1, 2]", "[0, 1, 2]", "3 [0, 1, 2] [3, 3, 3]", "[0, 1, 2]"]
+    assert (status, lines, err) == (0, in_all(*expected), "")
+
+
+def test_large_results_reach_all_ranks(outcome):
+    text = """
+    def large(bsp):
+        return bytes(5_000_000)
+
+    say(sum(map(len, bsplib.run(large))))
+    """
+    status, lines, _ = outcome(text)
+    assert (status, lines) == (0, in_all("15000000"))
+
+
+def test_what_processes_and_the_lines_between_print_comes_whole(outcome):
+    text = """
+    def talk(bsp):
+        print("hello", bsp.pid)
+
+    print("before", RANK)
+    bsplib.run(talk)
+    print("after", RANK)
+    """
+    status, lines, _ = outcome(text)
+    words = ("after", "before", "hello")
+    assert (status, lines) == (0, [f"{word} {rank}" for word in words for rank in range(SIZE)])
+
+
+def test_all_ranks_raise_the_error_of_a_run_and_go_on(outcome):
+    text = """
+    attempt(fail, "raise")
+    attempt(who)
+    attempt(fail, "compute", timeout=1)
+    attempt(who, missing=2)
+    attempt(who)
+    """
+    status, lines, _ = outcome(text)
+    assert status == 0
+    assert [line for line in lines if "Timeout" not in line and "missing" not in line] == in_all(
+        "KeyError 'ill'", "[0, 1, 2]", "[0, 1, 2]"
+    )
+    assert len([line for line in lines if "RunTimeoutError run: the program took" in line]) == SIZE
+
+
+def test_an_error_that_nobody_handles_ends_all_ranks_and_is_printed_once(outcome):
+    status, lines, err = outcome("bsplib.run(fail, 'raise')\nsay('not here')")
+    assert (status != 0, lines) == (True, [])
+    assert len(re.findall("Traceback .most recent call last", err)) == 2  # the first is remote
+
+
+def test_a_process_that_is_killed_ends_the_job(outcome):
+    status, lines, _ = outcome("attempt(fail, 'kill')")
+    assert status != 0
+    said = [line for line in lines if re.match("[0-9] [A-Z[]", line)]  # launchers write, too
+    assert said in ([], ["0 ProcessDiedError process 1 was killed by SIGKILL in superstep 1"])
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_an_error_between_runs_in_one_rank_ends_all(outcome, rank):
+    text = f"""
+    attempt(who)
+    if RANK == {rank}:
+        raise ValueError("alone")
+    attempt(who)
+    """
+    status, _, err = outcome(text)
+    assert status != 0
+    assert "ValueError: alone" in err
+
+
+def test_a_rank_that_makes_one_call_less_or_more_is_told(outcome):
+    status, _, err = outcome("attempt(who)\nif RANK != 1:\n    attempt(who)")
+    assert status != 0
+    assert "the program of process 1 of mpiexec has ended, and process 0 calls bsplib.run" in err
+    status, lines, err = outcome("attempt(who)\nif RANK == 1:\n    attempt(who)")
+    assert status == 0
+    assert (
+        "1 StartError run: process 1 of mpiexec calls it once more than process 0, whose program "
+        "has ended; all of them have to make the same calls" in lines
+    )
+
+
+def test_what_cannot_be_one_run_of_all_is_refused_in_each_rank(outcome):
+    text = """
+    attempt(who, backend="shm")
+    attempt(who, backend="sim")
+    attempt(who, nprocs=2)
+    attempt(who)
+    attempt(who, nprocs=2)
+    """
+    status, lines, _ = outcome(text)
+    asked = (
+        "UsageError run: backend is '{}', and mpiexec, or srun, has started 3 processes of this "
+        "program, which run it together on mpi: leave the backend out, or start the program "
+        "without it"
+    )
+    count = (
+        "ProcessRangeError run: nprocs is 2, and mpiexec, or srun, has started 3 processes, which "
+        "are those of the run: leave nprocs out, or start as many"
+    )
+    expected = in_all(asked.format("shm"), asked.format("sim"), count, "[0, 1, 2]", count)
+    assert (status, lines) == (0, expected)
+
+
+def test_threads_and_an_mpi_that_has_started_are_refused(outcome):
+    text = """
+    import threading
+    over = threading.Event()
+    thread = threading.Thread(target=over.wait)
+    thread.start()
+    attempt(who)
+    over.set()
+    thread.join()
+    attempt(who)
+    """
+    status, lines, _ = outcome(text)
+    why = (
+        "StartError run: this program has 2 threads, and its first run in processes of mpiexec "
+        "forks it: call bsplib.run before other threads start"
+    )
+    assert (status, lines) == (0, in_all(why, "[0, 1, 2]"))
+    status, lines, _ = outcome("from mpi4py import MPI\nattempt(who)")
+    why = (
+        "StartError run: mpi4py has started MPI in this program before the first run did; import "
+        "mpi4py.MPI after that run"
+    )
+    assert (status, lines) == (0, in_all(why))
+
+
+def test_without_mpi4py_one_sentence_says_so(outcome):
+    status, lines, _ = outcome("sys.modules['mpi4py'] = None\nattempt(who)")
+    assert status == 0
+    assert [line.split()[1] for line in lines] == SIZE * ["MissingExtraError"]
+
+
+def test_one_rank_records_one_trace_of_all_runs(outcome, tmp_path):
+    path = tmp_path / "one.bsp"
+    text = f"""
+    attempt(who, profile={str(path)!r})
+    attempt(who, profile={str(path)!r})
+    """
+    status, lines, err = outcome(text)
+    assert (status, lines, err) == (0, in_all("[0, 1, 2]", "[0, 1, 2]"), "")
+    assert [(run.nprocs, run.complete) for run in read_trace(path).runs] == 2 * [(SIZE, True)]
+    assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".bsp")] == []
+
+
+def test_runs_inside_main_and_in_further_programs_are_their_own(outcome):
+    text = """
+    import subprocess
+
+    def nested(bsp):
+        return bsplib.run(who, nprocs=2, backend="sim"), bsplib.run(who, nprocs=2)
+
+    if __name__ != "__main__":
+        pass
+    elif "again" in sys.argv:
+        say(bsplib.run(who, nprocs=2))
+    else:
+        say(bsplib.run(nested) == 3 * [([0, 1], [0, 1])])
+        subprocess.run([sys.executable, __file__, "again"], check=True)
+    """
+    status, lines, err = outcome(text)
+    assert err == ""
+    assert (status, lines) == (0, in_all("True", "[0, 1]"))
+
+
+def test_processes_of_srun_are_those_of_one_run(outcome, mpi, tmp_path):
+    srun = tmp_path / "srun"
+    srun.write_text(SRUN.format(python=sys.executable, command=mpi.command()))
+    srun.chmod(0o700)
+    status, lines, _ = outcome("attempt(who)", before=(str(srun),))
+    assert (status, lines) == (0, in_all("[0, 1, 2]"))
+
+
+def test_the_batch_step_of_slurm_is_no_rank(outcome):
+    batch = {"SLURM_PROCID": "0", "SLURM_NTASKS": "4", "SLURM_JOB_ID": "1", "SLURM_NPROCS": "4"}
+    status, lines, _ = outcome("attempt(who, nprocs=2)", before=("env",), variables=batch)
+    assert (status, lines) == (0, ["0 [0, 1]"])
+
+
+def test_ranks_whose_texts_have_different_hashes_are_pointed_out_once(outcome):
+    status, lines, err = outcome("attempt(who)", PYTHONHASHSEED="random")
+    assert (status, lines) == (0, in_all("[0, 1, 2]"))
+    assert err.count("RuntimeWarning: hash() of a text and the order of a set differ") == 1
