@@ -23,8 +23,9 @@ def command(out: Path, parts: tuple[Path, ...]) -> None:
     named bsp-part-RUN-PID among the temporary files of its host until the run ends.
     If the run is killed, these folders remain. Copy them to one host and give them
     all as PART..., with the folder .bsp-records-... beside the trace file if records
-    are in it. The trace has the supersteps that all processes had recorded. The
-    folders are kept.
+    are in it. The trace has the supersteps that all processes had recorded. Where a
+    host is gone for good, it names the processes whose records are missing, and has
+    those of the others. The folders are kept.
 
     \b
     Example:

@@ -42,4 +42,6 @@ def say_written(target: Path, run: Run) -> None:
     """Say where the trace of a run is, and what it has."""
     number = len(set(run.records["superstep"][run.records["group"] == 0].tolist()))
     path = visible(str(target))
+    if run.absent:
+        click.echo(f"{run.meta['error']}; give further folders, if there are any", err=True)
     click.echo(f"wrote {path}: {run.nprocs} processes, {number} supersteps: bsp report {path}")

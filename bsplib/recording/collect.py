@@ -32,6 +32,9 @@ from bsplib.recording.records import (
 from bsplib.recording.spool import HEADER
 from bsplib.sync_kinds import Kind
 
+_NOWHERE = Path(os.devnull)
+"""A folder without files."""
+
 
 @dataclass(frozen=True)
 class Collected:
@@ -55,11 +58,11 @@ class Collected:
         )
 
 
-def collect(folders: Sequence[Path], *, complete: bool, meta: dict[str, Any]) -> Collected:
+def collect(folders: Sequence[Path | None], *, complete: bool, meta: dict[str, Any]) -> Collected:
     """Read the spools of all processes and combine them into one run.
 
     Args:
-        folders: where each process kept its spool, by pid.
+        folders: where each process kept its spool, by pid; None where that is lost.
         complete: whether the run ended without error.
         meta: metadata for the run, as in ``Run.meta``; the hosts are added to it.
 
@@ -71,9 +74,11 @@ def collect(folders: Sequence[Path], *, complete: bool, meta: dict[str, Any]) ->
     groups: dict[GroupInfo, int] = {root_group(nprocs): 0}
     stacks: dict[Stack, int] = {}
     parts, lost = [], {}
+    if absent := [pid for pid, folder in enumerate(folders) if folder is None]:
+        meta["absent"] = absent
     for pid, folder in enumerate(folders):
         try:
-            part = _read_part(folder, pid, groups, stacks)
+            part = _read_part(folder or _NOWHERE, pid, groups, stacks)
         except (ValueError, LookupError, TypeError, RecursionError) as error:
             raise TraceError(f"the records of process {pid} are damaged: {error}") from error
         parts.append(part)
@@ -239,10 +244,14 @@ def _without_empty_groups(run: Run) -> Run:
 
 
 def _keep_whole(run: Run) -> Run:
-    """Drop the records of supersteps that some process of the group has not ended."""
+    """Drop the records of supersteps that some process of the group has not ended.
+
+    Nothing is known of processes whose records are missing: those of the others stay.
+    """
     if run.complete:
         return run
-    sizes = np.array([group.size for group in run.groups], np.int64)
+    there = [group.size - sum(pid in group.members for pid in run.absent) for group in run.groups]
+    sizes = np.array(there, np.int64)
     keys = np.stack([run.records["group"].astype(np.int64), run.records["superstep"]], axis=1)
     _, inverse, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
     return _keep(run, counts[inverse.reshape(-1)] == sizes[run.records["group"]])

@@ -181,14 +181,20 @@ class Run:
     those that are numbers, and of arrays the number of elements), folder (the working
     directory), backend, host, cores, versions, core (``bsplib.core.BUILD``), started
     (ISO 8601), error, machine; machine_given: whether the program named the machine;
-    cpu_measured: whether records have CPU time. Where the processes may be on several hosts:
-    hosts (names by pid), cores (of all hosts together) and clock_bounds_s (by host: the
-    greatest possible error of its times against those of process 0, in seconds)."""
+    cpu_measured: whether records have CPU time; absent: see :attr:`absent`.
+    Where the processes may be on several hosts: hosts (names by pid), cores (of all hosts
+    together) and clock_bounds_s (by host: the greatest possible error of its times against
+    those of process 0, in seconds)."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """The digests of source files, by their names in the stacks (``bsplib.recording.sources``);
     traces of earlier versions have none."""
     derived: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What the profiler computed from the records, by name; only if they are read-only."""
+
+    @property
+    def absent(self) -> tuple[int, ...]:
+        """Pids of processes whose records are missing: their host was lost with them."""
+        return tuple(self.meta.get("absent", ()))
 
 
 @dataclass(frozen=True)

@@ -61,15 +61,16 @@ def merge(parts: Sequence[Path], out: Path) -> Run:
     """Make the trace of a run whose processes wrote into several folders; these are kept.
 
     Args:
-        parts: the folders; together they have the records of all processes of one run.
+        parts: the folders; together they have the records of the processes of one run.
         out: file for the trace.
 
     Returns:
-        The run as far as all its processes recorded it.
+        The run as far as all its processes recorded it; ``absent`` names those of whose records
+        none are there.
 
     Raises:
         TraceError: a folder holds no records, the run has not ended, the folders are of
-            different runs, or the records of a process are missing or there twice.
+            different runs, or the records of a process are there twice, or those of all missing.
         UsageError: the trace cannot be written there.
     """
     abouts = [read_about(part) for part in parts]
@@ -106,21 +107,20 @@ def _lock(folder: Path, locks: ExitStack) -> None:
     locks.callback(os.close, held)
 
 
-def _by_pid(parts: Sequence[Path], about: About) -> list[Path]:
-    """Return the folder that has the records of each process."""
+def _by_pid(parts: Sequence[Path], about: About) -> list[Path | None]:
+    """Return the folder that has the records of each process; None where none has."""
     found: dict[int, Path] = {}
     for part in parts:
         for pid in pids_in(part, about["nprocs"]):
             if pid in found:
                 raise TraceError(f"{found[pid]} and {part} both have the records of process {pid}")
             found[pid] = part
-    missing = [pid for pid in range(about["nprocs"]) if pid not in found]
-    if missing:
+    if not found:
         raise TraceError(
-            f"the records of {named(missing)} are missing; the run had {about['nprocs']} "
-            f"processes: give the folders of all of them"
+            f"the records of all {about['nprocs']} processes are missing; give the folders that "
+            f"have them"
         )
-    return [found[pid] for pid in range(about["nprocs"])]
+    return [found.get(pid) for pid in range(about["nprocs"])]
 
 
 def _started(about: About) -> str:
@@ -128,7 +128,11 @@ def _started(about: About) -> str:
 
 
 def _written(
-    command: str, target: Path, earlier: tuple[Run, ...], folders: Sequence[Path], about: About
+    command: str,
+    target: Path,
+    earlier: tuple[Run, ...],
+    folders: Sequence[Path | None],
+    about: About,
 ) -> Run:
     """Collect the records and write the trace."""
     try:
@@ -144,5 +148,9 @@ def _recovered(found: Collected) -> Run:
     if has_ended(found.run) and not found.lost:
         return replace(found.run, complete=True)
     reason = found.losses() or "the program was killed while it recorded"
+    if absent := found.run.absent:
+        reason = (
+            f"the records of {named(absent)} are missing, and count as 0 in all figures; {reason}"
+        )
     found.run.meta.setdefault("error", reason)
     return found.run

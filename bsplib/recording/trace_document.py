@@ -6,7 +6,9 @@
 
     RUN = {"nprocs": P,              1 .. 65536
            "complete": true/false,   false where the run ended in an error
-           "meta": {...},            any JSON object, nested at most 32 deep
+           "meta": {...},            any JSON object, nested at most 32 deep; its "absent", if
+                                     there, lists some, but not all processes: their records
+                                     are missing, and each superstep has those of the others
            "groups": [[parent, superstep, ordinal, index, MEMBERS], ...],
            "frames": [[file, function, first_line, line, library], ...],
            "stacks": [[position in frames, ...], ...],
@@ -133,7 +135,19 @@ def head_of(entry: dict[str, Any]) -> RunHead:
         raise TraceError(f"complete is {reprlib.repr(complete)}, not true or false")
     if not isinstance(meta, dict) or _nesting(meta) > MAX_META_NESTING:
         raise TraceError(f"meta is {reprlib.repr(meta)}, not an object or nested too deeply")
-    return RunHead(_int(entry.get("nprocs"), "nprocs", 1, MAX_NPROCS), complete, meta)
+    nprocs = _int(entry.get("nprocs"), "nprocs", 1, MAX_NPROCS)
+    _check_absent(meta.get("absent", []), nprocs, complete=complete)
+    return RunHead(nprocs, complete, meta)
+
+
+def _check_absent(value: object, nprocs: int, *, complete: bool) -> None:
+    """Check the list of the processes whose records are missing."""
+    pids = [_int(pid, "absent", 0, nprocs - 1) for pid in _list(value, "absent")]
+    if pids and (complete or len(set(pids)) != len(pids) or len(pids) == nprocs):
+        raise TraceError(
+            f"absent is {reprlib.repr(pids)}, which cannot be those of {nprocs} processes whose "
+            f"records are missing from a run that is not complete"
+        )
 
 
 def groups_of(entry: dict[str, Any], nprocs: int) -> tuple[GroupInfo, ...]:

@@ -223,13 +223,56 @@ def test_parts_of_different_runs_are_told_apart(left_parts, trace, hosts, monkey
     assert not trace.exists()
 
 
-def test_a_part_that_is_missing_is_named(left_parts, trace):
+def test_a_trace_of_some_parts_names_the_processes_that_are_absent(left_parts, trace):
+    done = merge(left_parts[1], "--out", trace)
+    assert done.exit_code == 0, done.output
+    missing = "the records of processes 0, 2 are missing, and count as 0 in all figures"
+    assert missing in done.output
+    (recorded,) = read_trace(trace).runs
+    assert (recorded.nprocs, recorded.absent, recorded.complete) == (3, (0, 2), False)
+    assert recorded.records["pid"].tolist() == 5 * [1]
+    assert missing in recorded.meta["error"]
+    report = CliRunner().invoke(bsp_main, ["report", str(trace)])
+    assert (report.exit_code, missing in " ".join(report.output.split())) == (0, True)
+    page = trace.with_suffix(".html")
+    assert CliRunner().invoke(bsp_main, ["view", str(trace), "--html", str(page)]).exit_code == 0
+    assert missing in page.read_text()
+
+
+def test_a_later_run_of_all_processes_has_none_absent(left_parts, trace):
+    assert merge(*left_parts, "--out", trace).exit_code == 0
+    (recorded,) = read_trace(trace).runs
+    assert recorded.absent == ()
+    assert "absent" not in recorded.meta
+
+
+def test_processes_of_a_sub_group_may_be_absent(trace, hosts, monkeypatch):
+    def main(bsp):
+        with bsp.partition([1, bsp.nprocs]) as sub:
+            sub.send(0, bsp.pid)
+            sub.sync()
+        bsp.sync()
+
+    monkeypatch.setattr(work, "with_part", lambda report, *_: report)
+    with pytest.warns(bsplib.TraceWarning):
+        run(main, profile=trace)
+    first, second, _ = sorted(hosts.iterdir(), key=lambda part: part.name[-1])
+    assert merge(first, second, "--out", trace).exit_code == 0
+    (recorded,) = read_trace(trace).runs
+    assert recorded.absent == (2,)
+    assert {recorded.groups[group].size for group in recorded.records["group"]} == {1, 2, 3}
+    for ending in ("csv", "dot", "json", "html"):
+        out = str(trace.with_suffix(f".{ending}"))
+        done = CliRunner().invoke(bsp_main, ["export", str(trace), "--out", out])
+        assert done.exit_code == 0, done.output
+
+
+def test_folders_without_any_records_are_refused(left_parts, trace):
+    for file in left_parts[1].glob("1.*"):
+        file.unlink()
     done = merge(left_parts[1], "--out", trace)
     assert done.exit_code == 1
-    assert done.output == (
-        "Error: the records of processes 0, 2 are missing; the run had 3 processes: give the "
-        "folders of all of them\n"
-    )
+    assert "the records of all 3 processes are missing; give the folders" in done.output
 
 
 def test_a_part_that_is_given_twice_is_named(left_parts, trace):

@@ -374,6 +374,18 @@ def test_names_of_absurd_length_are_refused_without_being_repeated(path):
     assert len(str(caught.value)) < 300
 
 
+@pytest.mark.parametrize(
+    "absent", [1, "0", [0, 0], [-1], [2], [0.5], [True], [0, 1], {"0": 1}, None]
+)
+def test_absent_processes_that_cannot_be_are_refused(path, absent):
+    change_document(
+        path,
+        lambda document: document["runs"][0].update(meta={"absent": absent}, complete=False),
+    )
+    with pytest.raises(TraceError, match="run 0: absent"):
+        read_trace(path)
+
+
 def test_metadata_may_nest_as_deep_as_it_says_and_no_deeper(path):
     def nested(depth):
         return {"a": nested(depth - 1)} if depth else 1
