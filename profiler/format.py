@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 
 from bsplib.visible import visible as visible  # noqa: PLC0414  # part of this module, for its users
 from profiler.costs import elapsed_s, waiting_ns
-from profiler.rates import NO_SOURCE
 
 if TYPE_CHECKING:
     from bsplib.recording.records import Run
     from profiler.callgraph import Node, Summary
-    from profiler.rates import Rates
 
 _TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _SIZE_UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
@@ -133,18 +131,7 @@ def waiting(run: Run) -> str:
     return f"waiting for a core: {seconds(waited_ns / 1e9)} of {run.nprocs} processes{where}"
 
 
-def prices(rates: Rates) -> str:
-    """Return the rates in a sentence, with what is missing."""
-    ratio = f", computation takes {rates.ratio:.3g} times as long" if rates.ratio != 1 else ""
-    g, l = _per_byte(rates.g), seconds(rates.l)  # noqa: E741  # the names in the field
-    figures = f"g = {g} for each byte ({rates.rule} of in and out), l = {l}{ratio}"
-    if rates.source == NO_SOURCE:
-        return f"loss and cost: {visible(rates.note)}"
-    note = f" {visible(rates.note)}" if rates.note else ""
-    return f"loss and cost: {figures}; {visible(rates.source)}.{note}"
-
-
-def _per_byte(g: float) -> str:
+def seconds_per_byte(g: float) -> str:
     """Return a time with three digits, also where it is far below a nanosecond."""
     return f"{g * 1e9:.3g} ns" if 0 < g < 1e-10 else seconds(g)
 

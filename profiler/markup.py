@@ -44,7 +44,7 @@ def table_of_losses(profile: RunProfile) -> str:
     more = f"<p>and {fmt.counted(rest, 'more node')}: see nodes()</p>" if rest > 0 else ""
     titles = (*heads, *(METRIC_TITLES[metric] for metric in METRICS))
     title = f"<p><b>{escape(fmt.title(profile.run, profile.number))}</b></p>"
-    prices = f"<p>{escape(fmt.prices(ledger.rates))}</p>"
+    prices = f"<p>{escape(ledger.rates.sentence())}</p>"
     return f"{title}<ul>{sentences}</ul>{_table(titles, rows, texts=1)}{more}{prices}"
 
 

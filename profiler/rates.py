@@ -9,6 +9,7 @@ import numpy as np
 
 from bsplib.errors import UsageError
 from bsplib.sync_kinds import Kind
+from profiler import format as fmt
 from profiler._numbering import blocks, by_blocks, stable_order
 from profiler.costs import communication_ns, h_relation, superstep_numbers
 from profiler.models.prices import choose_prices, recorded_machine
@@ -46,6 +47,16 @@ class Rates:
     """Where the figures come from: the name of a Machine, or ``FITTED``."""
     note: str = ""
     """A sentence where figures are missing or are not to be trusted, otherwise empty."""
+
+    def sentence(self) -> str:
+        """Return the rates in a sentence, with what is missing."""
+        if self.source == NO_SOURCE:
+            return f"loss and cost: {fmt.visible(self.note)}"
+        ratio = f", computation takes {self.ratio:.3g} times as long" if self.ratio != 1 else ""
+        g, latency = fmt.seconds_per_byte(self.g), fmt.seconds(self.l)
+        figures = f"g = {g} for each byte ({self.rule} of in and out), l = {latency}{ratio}"
+        note = f" {fmt.visible(self.note)}" if self.note else ""
+        return f"loss and cost: {figures}; {fmt.visible(self.source)}.{note}"
 
 
 def rates_of_run(run: Run) -> Rates:

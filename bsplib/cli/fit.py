@@ -233,7 +233,7 @@ def _fit_experiments(
 
 
 def _refuse_models(files: tuple[Path, ...]) -> None:
-    from profiler.models.nodes.document import is_model  # noqa: PLC0415  # imported late
+    from profiler.models.nodes.reading import is_model  # noqa: PLC0415  # imported late
 
     for file in files:
         if is_model(file):

@@ -89,7 +89,7 @@ def _of_losses(ledger: Ledger) -> View:
             edge: booked.cost_s / (ledger.cost_s or 1.0) for edge, booked in ledger.edges.items()
         },
         verdict=ledger.verdict().sentences[0].text,
-        prices=f"Prices of {fmt.prices(ledger.rates)}",
+        prices=f"Prices of {ledger.rates.sentence()}",
     )
 
 

@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 special = optional_module("scipy.special")
 
+CONFIDENCE = 0.9
+"""Share of the measurements that a band should hold."""
 _LEAST_PREDICTIONS = 5
 """Least number of predicted measurements to calibrate a band."""
 _LESS, _MORE = 0.05, 0.11

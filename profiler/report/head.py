@@ -57,4 +57,4 @@ def print_prices(profile: RunProfile, console: Console) -> None:
     """Print how numbers are to be read, and the rates of cost and loss."""
     reading = "max (avg% | min%) over all processes, summed over supersteps"
     print_wrapped(console, reading)
-    print_wrapped(console, fmt.prices(profile.rates))
+    print_wrapped(console, profile.rates.sentence())

@@ -12,7 +12,7 @@ import numpy as np
 from rich.console import Console
 
 from bsplib.experiments.formula import FormulaError, read_formula
-from profiler.models.band import Attempt, Band, calibrate_jointly
+from profiler.models.band import CONFIDENCE, Attempt, Band, calibrate_jointly
 from profiler.models.fit import Fit, FitWarning, fit, fit_once
 from profiler.models.missing import Missing, find_missing
 from profiler.models.select import LEAST, Choice, choose
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     Values = Mapping[str, NDArray[np.float64]]
     Vector = NDArray[np.float64]
 
-CONFIDENCE = 0.9
 _RIVALS = 15
 """So many formulas that are nearly as good are asked how far their predictions differ."""
 

@@ -18,9 +18,10 @@ from bsplib.extras import need
 from bsplib.output_file import write_text
 from bsplib.visible import visible
 from profiler import plotting
+from profiler.models.band import CONFIDENCE
 from profiler.timings.experiments import pick, read_experiments
 from profiler.timings.files import read_timings, write_timings
-from profiler.timings.model import CONFIDENCE, fit_timings
+from profiler.timings.model import fit_timings
 from profiler.timings.show import show
 from profiler.timings.table import Timings, TimingsError
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from bsplib.experiments.formula import Formula, read_formula
 from bsplib.visible import visible
-from profiler.timings.model import CONFIDENCE
+from profiler.models.band import CONFIDENCE
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -34,7 +34,7 @@ from bsplib.recording.trace import read_trace
 from profiler.callgraph import build
 from profiler.compare import baseline
 from profiler.losses import book
-from profiler.models.nodes.document import read_model
+from profiler.models.nodes.reading import read_model
 from profiler.models.nodes.session import model_of_traces
 from webui import write_html, write_model_html
 from webui.predicted import ShownModel

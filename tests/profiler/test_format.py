@@ -73,4 +73,4 @@ def test_a_label_is_one_line_and_says_which_kind_of_sync(sync, shown):
 
 
 def test_a_small_price_of_a_byte_keeps_its_digits():
-    assert "g = 0.00123 ns for each byte" in fmt.prices(Rates(g=1.23e-12, l=1e-6, source="x"))
+    assert "g = 0.00123 ns for each byte" in Rates(g=1.23e-12, l=1e-6, source="x").sentence()

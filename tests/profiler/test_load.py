@@ -228,7 +228,7 @@ def test_a_run_without_records_has_tables_with_the_same_columns(script, run):
 @pytest.mark.parametrize("table", ["nodes", "supersteps"])
 def test_without_pandas_an_error_names_the_extra(run, table, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingExtraError, match=r"needs pandas, .* the extra 'notebook' installs"):
+    with pytest.raises(MissingExtraError, match=r"needs pandas, .* in the extra 'notebook'"):
         getattr(run, table)()
 
 

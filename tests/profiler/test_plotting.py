@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+
 import pytest
 
 from profiler import plotting
@@ -27,12 +30,15 @@ def test_a_folder_that_is_not_there_is_told(tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["png", "svg"])
-def test_a_full_disk_is_told(tmp_path, ending):
-    path = tmp_path / f"plot.{ending}"
-    path.symlink_to("/dev/full")
+def test_a_full_disk_is_told(tmp_path, ending, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
     figure = plotting.new_figure(2, 2)
+    monkeypatch.setattr(figure, "savefig", full)
     with pytest.raises(ValueError, match=r"cannot be written: No space left on device"):
-        plotting.save(figure, path)
+        plotting.save(figure, tmp_path / f"plot.{ending}")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,10 @@ that nobody made, :func:`scaling` for all numbers of processes::
     scaling(prediction).plot("scaling.png")
 """
 
-from profiler.models.nodes.document import ModelError, read_model, write_model
+from profiler.models.nodes.document import write_model
 from profiler.models.nodes.model import NodeModel, fit_nodes
 from profiler.models.nodes.predicted import NodePrediction, Scaling, predict_nodes, scaling
+from profiler.models.nodes.reading import ModelError, read_model
 from profiler.models.nodes.session import model_of_traces
 
 __all__ = [

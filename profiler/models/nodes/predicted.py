@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from profiler.models.nodes.model import NodeModel
 
 MOST_PROCESSES = 2**20
-GIVEN = "given after its name"
-"""What a Machine has as the source of a figure that the command line gave."""
 
 
 class Seconds(NamedTuple):
@@ -281,14 +279,3 @@ def _cause(before: NodePrediction, after: NodePrediction) -> str | None:
     growth = {leaf: after.nodes[leaf].total_s - before.nodes[leaf].total_s for leaf in leaves}
     worst = max(growth, key=lambda leaf: growth[leaf])
     return worst if growth[worst] > 0 else None
-
-
-def assumptions(prediction: NodePrediction) -> list[str]:
-    """Return the figures of the Machine that were given and not measured, a text each."""
-    machine = prediction.prices.machine
-    units = {"speed": "flop/s", "g": "s/byte", "l": "s"}
-    return [
-        f"{figure} = {getattr(machine, figure):g} {units[figure]}"
-        for figure, source in machine.sources.items()
-        if source == GIVEN and figure in units
-    ]

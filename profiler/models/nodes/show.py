@@ -14,7 +14,6 @@ from bsplib.visible import visible
 from profiler import format as fmt
 from profiler.models.nodes.laws import EXACT, REFUSED, Law, Point, Value
 from profiler.models.nodes.memory import LARGER_ARRAYS, has_larger_arrays
-from profiler.models.nodes.predicted import assumptions
 from profiler.models.nodes.settle import number, words
 from profiler.models.nodes.values import PROCESSES
 
@@ -25,6 +24,9 @@ if TYPE_CHECKING:
     from profiler.models.nodes.predicted import NodePrediction, Scaling
 
 _MOST_ROWS = 12
+
+_GIVEN = "given after its name"
+"""What a Machine has as the source of a figure that the command line gave."""
 
 
 def show_model(model: NodeModel, console: Console, points: Sequence[Point] = ()) -> None:
@@ -168,7 +170,7 @@ def _summary(prediction: NodePrediction, found: Scaling) -> Iterator[str]:
     machine = prediction.prices.machine
     at = words([prediction.point])
     yield f"{prediction.model.program} at {at}, on {machine.label}"
-    if given := assumptions(prediction):
+    if given := _assumptions(prediction):
         yield f"assumed: {', '.join(given)}"
     count = int(prediction.point[PROCESSES])
     ratio = prediction.prices.ratio_at(count)
@@ -254,3 +256,14 @@ def _chosen(prediction: NodePrediction, found: Scaling) -> list[NodePrediction]:
 
 def _is_power(count: float) -> bool:
     return math.log2(count).is_integer()
+
+
+def _assumptions(prediction: NodePrediction) -> list[str]:
+    """Return the figures of the Machine that were given and not measured, a text each."""
+    machine = prediction.prices.machine
+    units = {"speed": "flop/s", "g": "s/byte", "l": "s"}
+    return [
+        f"{figure} = {getattr(machine, figure):g} {units[figure]}"
+        for figure, source in machine.sources.items()
+        if source == _GIVEN and figure in units
+    ]

@@ -116,7 +116,7 @@ def test_the_picture_of_losses_begins_with_the_verdict_and_says_how_it_is_priced
     (first, *_) = book(broadcast.callgraph).verdict().sentences
     texts_above = " ".join(head(broadcast.bytes("svg")))
     assert first.text in texts_above
-    assert fmt.prices(broadcast.request.ledger.rates) in texts_above
+    assert broadcast.request.ledger.rates.sentence() in texts_above
 
 
 def test_the_legend_gives_the_scores_at_the_limits_of_five_shades(broadcast):
