@@ -6,7 +6,7 @@ import builtins
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from reprlib import repr as short
 from typing import Any, NamedTuple, TypeVar, Unpack
@@ -165,7 +165,9 @@ def do_items(bsp: Group, function: Callable[[Any], Any], loop: _Loop) -> _Done:
         loop: the items.
     """
     chunk = loop.chunk or 1
-    with tickets(bsp, -(-len(loop.items) // chunk), MOST_SHARES) as (count, each, given):
+    wanted = -(-len(loop.items) // chunk)
+    with ExitStack() as stack:
+        count, each, given = tickets(bsp, wanted, MOST_SHARES, stack)
         done = _Done(each * chunk, [], [])
         size, now, next_s = 1, bsp.time(), 0.0
         while numbers := given.take(size):
@@ -177,6 +179,7 @@ def do_items(bsp: Group, function: Callable[[Any], Any], loop: _Loop) -> _Done:
             if loop.is_drawn and time.monotonic() > next_s:
                 next_s = time.monotonic() + _DRAW_S
                 _draw((numbers[-1] + 1) / count)
+        bsp.sync()  # where those wait who have no more items
     return done
 
 

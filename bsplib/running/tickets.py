@@ -15,8 +15,8 @@ from __future__ import annotations
 import array
 import fcntl
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
 from bsplib.backends.system import same_system
@@ -90,37 +90,34 @@ class Tickets:
             return ()
 
 
-@contextmanager
-def tickets(bsp: Group, wanted: int, most: int) -> Iterator[tuple[int, int, Tickets]]:
-    """Make the tickets of a group; all its processes call this, and end it together.
+def tickets(bsp: Group, wanted: int, most: int, stack: ExitStack) -> tuple[int, int, Tickets]:
+    """Make the tickets of a group; all its processes call this.
 
     Args:
         bsp: the group.
         wanted: how many tickets are wanted.
         most: the greatest number of tickets.
+        stack: closes the pipe; before it does, all processes have to sync.
 
-    Yields:
+    Returns:
         How many tickets there are, how many of the wanted ones each stands for, and the tickets.
     """
-    with ExitStack() as stack:
-        pipe = _made(bsp)
-        place = _place_of(pipe, bsp.pid)
-        if pipe is not None:
-            stack.callback(os.close, pipe.reading)
-        places = bsp.allgather(place)
-        unit = max(1, -(-wanted // min(most, *(each.most for each in places))))
-        count = -(-wanted // unit)
-        leaders = [_leader(places, each.system) for each in places]
-        mine = leaders[bsp.pid]
-        numbers = range(count) if mine == bsp.pid else ()
-        is_filled = pipe is None or pipe.fill(
-            [number for number in numbers if leaders[number % bsp.nprocs] == mine]
-        )
-        opened = _opened(places[mine], stack)
-        if not bsp.allreduce(is_filled and opened is not None, "min"):
-            opened = None
-        yield count, unit, Tickets(bsp, opened, range(bsp.pid, count, bsp.nprocs))
-        bsp.sync()  # where who has nothing left to do waits for the others
+    pipe = _made(bsp)
+    if pipe is not None:
+        stack.callback(os.close, pipe.reading)
+    places = bsp.allgather(_place_of(pipe, bsp.pid))
+    unit = max(1, -(-wanted // min(most, *(each.most for each in places))))
+    count = -(-wanted // unit)
+    leaders = [_leader(places, each.system) for each in places]
+    mine = leaders[bsp.pid]
+    numbers = range(count) if mine == bsp.pid else ()
+    is_filled = pipe is None or pipe.fill(
+        [number for number in numbers if leaders[number % bsp.nprocs] == mine]
+    )
+    opened = _opened(places[mine], stack)
+    if not bsp.allreduce(is_filled and opened is not None, "min"):
+        opened = None
+    return count, unit, Tickets(bsp, opened, range(bsp.pid, count, bsp.nprocs))
 
 
 def _made(bsp: Group) -> _Pipe | None:
