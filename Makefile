@@ -122,10 +122,12 @@ wheels: tools
 	  --plat manylinux_2_17_$$(uname -m) --wheel-dir dist dist/*-linux_*.whl
 	rm dist/*-linux_*.whl
 
-# Run thousands of random programs and a million supersteps, and write the outcome as JSON; kill
-# processes at random moments, and read damaged files.
+# Run thousands of random programs and a million supersteps, and write the outcome as JSON; run the
+# real code of shm in 100,000 orders of its processes; kill processes at random moments, and read
+# damaged files.
 soak: tools
 	$(BIN)/python tests/bsplib/soak.py
+	$(BIN)/python tests/bsplib/schedules.py --random 100000
 	$(BIN)/python tests/bsplib/kills.py
 	$(BIN)/python -m tests.profiler.fuzz
 

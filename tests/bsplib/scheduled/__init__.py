@@ -1,0 +1,1 @@
+"""The code of the backend shm on one thread, where a scheduler decides which process goes on."""

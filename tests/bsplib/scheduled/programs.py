@@ -1,0 +1,242 @@
+"""The programs that are run in many orders, and what each process must read.
+
+A **cell** says what process 0 does in one superstep, and what it does next without waiting for the
+others: leave the sub-group, for example, and use its memory for something else. The others do the
+same as process 0, or get from it, or nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+WAYS = ("quick", "long")
+DUTIES = ("put", "get", "get_at", "message", "nothing")
+EVENTS = ("root", "sub-group", "leaving", "next group", "Pool")
+"""What follows the superstep: another superstep of the root group, a superstep of a sub-group, the
+end of the sub-group, the next sub-group of other members, the end of the run of a pool."""
+ENDS = ("sync", "oblsync")
+SIZES = ("card", "box", "staged")
+"""Where the values lie: in the slot itself, in the box, or in memory that the record names."""
+PARTNERS = ("same", "gets", "nothing")
+
+ARRAYS = {"x": 4, "y": 4, "large": 2000, "gaps": 8}
+"""Elements of the registered arrays; every second element of ``gaps`` is written."""
+
+
+class Cell(NamedTuple):
+    """What process 0 does."""
+
+    way: str
+    duty: str
+    event: str
+    end: str
+
+    def why_impossible(self) -> str:
+        """Return why no program comes to this cell; empty if some do."""
+        if self.end == "oblsync" and self.way == "quick":
+            return "an oblsync posts into the ring, which has records of no quick transfers"
+        if self.end == "oblsync" and self.duty in ("get", "get_at"):
+            return "an oblsync with a get raises PendingTransferError"
+        if self.way == "quick" and self.duty == "get_at":
+            return "the words of a get_at are served by their owner, who gets them as a parcel"
+        return ""
+
+
+ALL = [Cell(*each) for each in product(WAYS, DUTIES, EVENTS, ENDS)]
+CELLS = [cell for cell in ALL if not cell.why_impossible()]
+
+
+class Case(NamedTuple):
+    """A program."""
+
+    cell: Cell
+    size: str
+    partner: str
+
+    @property
+    def runs(self) -> int:
+        """How often the same processes run it."""
+        return 1 + (self.cell.event == "Pool")
+
+
+def cases() -> list[Case]:
+    """Return all programs that differ."""
+    found = []
+    for cell, size, partner in product(CELLS, SIZES, PARTNERS):
+        if cell.duty in ("get", "get_at", "nothing") and size != "card":
+            continue
+        if cell.end == "oblsync" and partner == "gets":
+            continue
+        found.append(Case(cell, size, partner))
+    return found
+
+
+class Transfer(NamedTuple):
+    """One call of a process in a superstep."""
+
+    kind: str
+    to: int
+    where: str = ""
+    values: Any = None
+
+
+def values_of(pid: int, turn: int, nth: int, size: int) -> Any:
+    """Return values that no other transfer has."""
+    return np.arange(size) + 100_000 * (turn + 1) + 20_000 * nth + 5_000 * pid
+
+
+def role(case: Case, pid: int) -> tuple[str, str]:
+    """Return the way and the duty of a process in the superstep of the cell."""
+    if pid == 0 or case.partner == "same":
+        return case.cell.way, case.cell.duty
+    return ("long", "get_at") if case.partner == "gets" else (case.cell.way, "nothing")
+
+
+def transfers(case: Case, pid: int, nprocs: int, turn: int) -> list[Transfer]:
+    """Return what a process transfers in the superstep of a scene."""
+    way, duty = role(case, pid)
+    to = (pid + 1) % nprocs
+    found = []
+    if duty in ("put", "message"):
+        where = ["large"] if case.size == "staged" else ["x", "y"][: 1 + (case.size == "box")]
+        for nth, name in enumerate(where):
+            found.append(Transfer(duty, to, name, values_of(pid, turn, nth, ARRAYS[name])))
+        if way == "long":
+            found.append(Transfer("put", to, "gaps", values_of(pid, turn, 2, 4)))
+    elif duty in ("get", "get_at"):
+        to = to if pid == 0 or case.partner == "same" else 0
+        found.append(Transfer("get with gaps" if (way, duty) == ("long", "get") else duty, to))
+    return found
+
+
+def shared_array(arrays: dict[str, Any], name: str) -> Any:
+    """Return what a put names: an array, or its elements with gaps between them."""
+    return arrays[name][::2] if name == "gaps" else arrays[name]
+
+
+def rounds(case: Case, turn: int) -> list[int]:
+    """Return the numbers of the supersteps that follow each other in a scene."""
+    return [turn, turn + 10] if case.cell.event == "root" and turn % 3 == 0 else [turn]
+
+
+def expected(case: Case, pid: int, nprocs: int, turn: int) -> list[Any]:
+    """Return what a process must have read after a scene, as the program returns it."""
+    arrays = {name: np.zeros(size, int) for name, size in ARRAYS.items()}
+    arrays["x"][:] = values_of(pid, turn, 4, ARRAYS["x"])
+    seen = []
+    for each_round in rounds(case, turn):
+        messages, got = [], []
+        for source in range(nprocs):
+            for each in transfers(case, source, nprocs, each_round):
+                if each.to == pid and each.kind == "put":
+                    shared_array(arrays, each.where)[:] = each.values
+                if each.to == pid and each.kind == "message":
+                    messages.append((source, each.values.tolist()))
+        for each in transfers(case, pid, nprocs, each_round):
+            if each.kind.startswith("get"):  # nobody puts into an array that others get
+                values = values_of(each.to, turn, 4, ARRAYS["x"]).tolist()
+                got.append(values[1:3] if each.kind == "get_at" else values)
+        seen.append([[each.tolist() for each in arrays.values()], got, messages])
+    return seen
+
+
+def perform(group: Any, each: Transfer, arrays: dict[str, Any]) -> Any:
+    """Make one call; return the array into which it gets, if it is a get."""
+    if each.kind == "put":
+        group.put(each.to, each.values, shared_array(arrays, each.where))
+    elif each.kind == "message":
+        group.send(each.to, each.values)
+    elif each.kind == "get_at":
+        return group.get_at([each.to] * 2, [1, 2], arrays["x"])
+    else:
+        gaps = 2 if each.kind == "get with gaps" else 1
+        return group.get(each.to, arrays["x"], np.zeros(gaps * ARRAYS["x"], int)[::gaps])
+    return None
+
+
+class Program:
+    """A program, as each process runs it; it counts the cells to which it comes.
+
+    Args:
+        case: which one.
+        entered: counts the cells.
+    """
+
+    def __init__(self, case: Case, entered: Counter[Cell]) -> None:
+        self._case = case
+        self._entered = entered
+
+    def main(self, bsp: Any, run: int) -> list[Any]:
+        """Come to the cell, go on, and use memory again; return what was read."""
+        event = self._case.cell.event
+        if event in ("leaving", "next group"):
+            with bsp.partition([bsp.nprocs]) as sub:
+                seen = self._scene(sub, 3 * run)
+        else:
+            seen = self._scene(bsp, 3 * run)
+        if event in ("sub-group", "next group"):
+            ends = [1, bsp.nprocs] if event == "next group" else [bsp.nprocs]
+            with bsp.partition(ends) as sub:
+                seen += self._scene(sub, 3 * run + 1)
+        if event != "Pool":
+            seen += self._scene(bsp, 3 * run + 2)
+        return seen
+
+    def expected(self, pid: int, run: int) -> list[Any]:
+        """Return what :meth:`main` must return."""
+        case, event = self._case, self._case.cell.event
+        found = expected(case, pid, 3, 3 * run)
+        if event == "sub-group":
+            found += expected(case, pid, 3, 3 * run + 1)
+        if event == "next group":
+            found += expected(case, max(pid - 1, 0), 2 if pid else 1, 3 * run + 1)
+        if event != "Pool":
+            found += expected(case, pid, 3, 3 * run + 2)
+        return found
+
+    def _scene(self, group: Any, turn: int) -> list[Any]:
+        """Make arrays, do the duty of this process, and return what it finds afterwards."""
+        arrays = {name: group.zeros(size, int) for name, size in ARRAYS.items()}
+        arrays["x"][:] = values_of(group.pid, turn, 4, ARRAYS["x"])
+        group.sync()
+        seen = []
+        for each_round in rounds(self._case, turn):
+            gets = self._transfer(group, each_round, arrays)
+            self._end(group, each_round)
+            values = [each.tolist() for each in arrays.values()]
+            messages = [(source, payload.tolist()) for source, _, payload in group.messages()]
+            seen.append([values, [each.tolist() for each in gets], messages])
+        return seen
+
+    def _transfer(self, group: Any, turn: int, arrays: dict[str, Any]) -> list[Any]:
+        """Make the transfers of this process; return the arrays into which it gets."""
+        case = self._case
+        made = [
+            perform(group, each, arrays) for each in transfers(case, group.pid, group.nprocs, turn)
+        ]
+        if any(role(case, each) == ("long", "nothing") for each in range(group.nprocs)):
+            group.zeros(1)  # a registration, which only the long way announces
+        return [found for found in made if found is not None]
+
+    def _end(self, group: Any, turn: int) -> None:
+        case = self._case
+        if case.cell.end == "sync":
+            group.was_quick = False
+            group.sync()
+            way = "quick" if group.was_quick else "long"
+        else:
+            coming = [
+                each
+                for source in range(group.nprocs)
+                for each in transfers(case, source, group.nprocs, turn)
+                if each.to == group.pid
+            ]
+            group.oblsync(len(coming))
+            way = "long"
+        if turn % 3 == 0:  # what follows is the event
+            _, duty = role(case, group.pid)
+            self._entered[Cell(way, duty, case.cell.event, case.cell.end)] += 1
