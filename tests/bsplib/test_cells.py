@@ -19,7 +19,7 @@ FAILING = range(4)
 """Seeds of programs that fail; a right one follows each in the same pool."""
 
 
-EARLY = 60
+EARLY = 30
 """Programs whose hpputs are tried in other orders."""
 
 
@@ -66,6 +66,7 @@ def test_random_programs_enter_every_cell_of_the_table(pools):
     assert not missing, f"no program enters\n{described(missing)}"
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("seed", FAILING)
 def test_a_run_of_a_pool_after_one_that_failed_does_what_the_contract_says(pools, seed):
     faulty = program_of(seed, Breaker)
@@ -81,6 +82,7 @@ def test_a_run_of_a_pool_after_one_that_failed_does_what_the_contract_says(pools
     check_in_pool(pool, second)
 
 
+@pytest.mark.lengthy
 def test_no_program_can_see_when_an_hpput_takes_effect():
     hpputs = 0
     for seed in range(EARLY):

@@ -134,6 +134,7 @@ def test_a_right_program_does_the_same_as_without_the_mode(program, count, right
     assert bsplib.run(program, nprocs=count) == right
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     ("defect", "program", "count", "memory"),
     [
