@@ -347,9 +347,11 @@ class Watch:
         for pid in members.others if last else ():
             block = members.find(pid)
             found = control[block + slot] >> MEETING_SHIFT
-            if not members.is_block_of(pid) or found != last:
+            is_theirs = members.is_block_of(pid)
+            what = "the slot" if is_theirs else "the slot and the block"
+            if not is_theirs or found != last:
                 message = (
-                    f"the slot of process {members.root(pid)} was used again while it may be read "
+                    f"{what} of process {members.root(pid)} was used again while it may be read "
                     f"(generation {found}); it had generation {last}. [process "
                     f"{members.root(members.pid)}, superstep {members.superstep} of its group]"
                 )
