@@ -29,7 +29,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 demo: core
 	mkdir -p out
-	$(BIN)/python -m apps.broadcast --nprocs 16 --backend sim --machine shared-memory \
+	$(BIN)/python -m bsplib.apps.broadcast --nprocs 16 --backend sim --machine shared-memory \
 		--profile out/broadcast.bsp
 	$(BIN)/bsp report out/broadcast.bsp
 	$(BIN)/bsp view --html out/broadcast.html out/broadcast.bsp
@@ -39,7 +39,7 @@ demo: core
 
 # Repeat the SQL application of Jarvis et al. (2002) stage by stage; the traces go to out/.
 sql-story: tools
-	$(BIN)/python -m apps.sql story --out out
+	$(BIN)/python -m bsplib.apps.sql story --out out
 
 # All checks that every change has to pass: less than six minutes on two cores. Most tests keep
 # at most one core busy and some wait for processes or pages, hence four jobs of like lengths run
@@ -103,7 +103,7 @@ SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=undefined --par
 sanitize: tools
 	rm -rf $(SANITIZED)
 	mkdir -p $(SANITIZED)
-	cp -r bsplib profiler tests pyproject.toml setup.py README.md LICENSE $(SANITIZED)
+	cp -r bsplib profiler webui apps tests pyproject.toml setup.py README.md LICENSE $(SANITIZED)
 	rm -f $(SANITIZED)/bsplib/core/*.so $(SANITIZED)/bsplib/core/_built.*
 	cd $(SANITIZED) && CFLAGS="-g $(SANITIZERS)" LDFLAGS="$(SANITIZERS)" \
 	  $(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace
@@ -147,7 +147,7 @@ $(DOCS): pyproject.toml | $(TOOLS)
 lint: tools
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy bsplib profiler webui apps
+	$(BIN)/mypy -p bsplib
 
 # Run the benchmarks, store the figures as JSON, write them into benchmarks/README.md and show
 # which goals are met. Without a network the comparisons with MPI are left out.

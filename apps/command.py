@@ -119,6 +119,17 @@ def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_place
 
 
+def backend_option(default: str | None = None) -> Callable[..., Any]:
+    """Return the option for a backend; what the environment or the program says if None."""
+    return click.option(
+        "--backend",
+        default=default,
+        show_default=default is not None,
+        type=click.Choice(backends.names()),
+        help="shm: real processes; sim: virtual processors, whose virtual time is printed.",
+    )
+
+
 _OPTIONS = (
     click.option(
         "-n",
@@ -126,13 +137,7 @@ _OPTIONS = (
         type=click.IntRange(1),
         help="Number of processes.  [default: the number of cores]",
     ),
-    click.option(
-        "--backend",
-        default="shm",
-        show_default=True,
-        type=click.Choice(backends.names()),
-        help="shm: real processes; sim: virtual processors, whose virtual time is printed.",
-    ),
+    backend_option("shm"),
     click.option(
         "--machine",
         metavar="NAME",

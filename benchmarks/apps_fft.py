@@ -17,10 +17,10 @@ from types import ModuleType
 import numpy as np
 
 import bsplib
-from apps.fourier import common, fft, fft_barrier_free, fft_cyclic
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
 from benchmarks.timing import seconds_each
+from bsplib.apps.fourier import common, fft, fft_barrier_free, fft_cyclic
 
 SIZE = 2**22
 NPROCS = 2

@@ -14,10 +14,10 @@ from functools import partial
 
 import numpy as np
 
-from apps.prediction.experiments import EXPERIMENTS, Place, Shape, Taken
-from apps.prediction.prediction import Prediction, Row, predict
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
+from bsplib.apps.prediction.experiments import EXPERIMENTS, Place, Shape, Taken
+from bsplib.apps.prediction.prediction import Prediction, Row, predict
 
 SMALL = 2**17
 VIRTUAL = (Shape(2**21, 16),)

@@ -22,19 +22,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import bsplib
-from apps.sql.aggregates import total
-from apps.sql.column import CODE, Column
-from apps.sql.files import to_arrow
-from apps.sql.generate import Generator
-from apps.sql.group_by import group_by
-from apps.sql.plan import OWNER
-from apps.sql.queries import INPUTS, sql_process
-from apps.sql.reference import difference
-from apps.sql.relation import Relation
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
 from benchmarks.query_peers import PEERS
 from benchmarks.timing import seconds_of
+from bsplib.apps.sql.aggregates import total
+from bsplib.apps.sql.column import CODE, Column
+from bsplib.apps.sql.files import to_arrow
+from bsplib.apps.sql.generate import Generator
+from bsplib.apps.sql.group_by import group_by
+from bsplib.apps.sql.plan import OWNER
+from bsplib.apps.sql.queries import INPUTS, sql_process
+from bsplib.apps.sql.reference import difference
+from bsplib.apps.sql.relation import Relation
 
 NPROCS = 2
 GENERATOR = Generator(size=10_000_000, skew=1.3, items=200_000)

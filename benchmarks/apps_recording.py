@@ -16,17 +16,17 @@ from typing import Any
 import numpy as np
 
 import bsplib
-from apps.fourier import fft, fft_barrier_free, fft_cyclic
-from apps.sorting import external_sort, keycheck, keyfile, sample_sort
-from apps.sorting.blockwork import Files
-from apps.sorting.workspace import workspace
-from apps.sql.plan import plan_of
-from apps.sql.program import read_inputs
-from apps.sql.queries import sql_process
 from benchmarks.apps_fft import SIZE, transforms
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
 from benchmarks.timing import seconds_each, seconds_of
+from bsplib.apps.fourier import fft, fft_barrier_free, fft_cyclic
+from bsplib.apps.sorting import external_sort, keycheck, keyfile, sample_sort
+from bsplib.apps.sorting.blockwork import Files
+from bsplib.apps.sorting.workspace import workspace
+from bsplib.apps.sql.plan import plan_of
+from bsplib.apps.sql.program import read_inputs
+from bsplib.apps.sql.queries import sql_process
 
 NPROCS = 2
 _OFF = "off"

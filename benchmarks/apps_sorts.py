@@ -24,15 +24,15 @@ import pyarrow
 from numpy.typing import NDArray
 
 import bsplib
-from apps.progress import Steps
-from apps.sorting import external_sort, keycheck, keyfile, sample_sort
-from apps.sorting.blocks import Table
-from apps.sorting.blockwork import Files, Work
-from apps.sorting.stream import Buffer, make_buffers, stream
-from apps.sorting.workspace import workspace
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
 from benchmarks.timing import seconds_of
+from bsplib.apps.progress import Steps
+from bsplib.apps.sorting import external_sort, keycheck, keyfile, sample_sort
+from bsplib.apps.sorting.blocks import Table
+from bsplib.apps.sorting.blockwork import Files, Work
+from bsplib.apps.sorting.stream import Buffer, make_buffers, stream
+from bsplib.apps.sorting.workspace import workspace
 
 NPROCS = 2
 SIZE = 20_000_000

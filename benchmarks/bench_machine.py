@@ -21,22 +21,22 @@ import numpy as np
 import numpy.random  # loaded before all runs, since it takes 10 ms, which no model is about
 
 import bsplib
-from apps.fourier import fft
-from apps.prediction.experiments import EXPERIMENTS, Place, Shape
-from apps.prediction.prediction import predict as predict_large
-from apps.sorting import bitonic_sort, psrs, sample_sort
-from apps.sql import arrow
-from apps.sql import program as sql
 from benchmarks.accuracy import Report, Row, keep
 from benchmarks.lent import borrow_memory
 from benchmarks.prediction.settings import MACHINE as SETTINGS
 from benchmarks.provenance import Circumstances
+from bsplib.apps.fourier import fft
+from bsplib.apps.prediction.experiments import EXPERIMENTS, Place, Shape
+from bsplib.apps.prediction.prediction import predict as predict_large
+from bsplib.apps.sorting import bitonic_sort, psrs, sample_sort
+from bsplib.apps.sql import arrow
+from bsplib.apps.sql import program as sql
 from bsplib.backends.sim.port import SimPort
 from bsplib.machine import Machine
+from bsplib.profiler.models.prediction import MEASURED, predict
+from bsplib.profiler.models.prices import choose_prices
 from bsplib.recording.trace import read_trace
 from bsplib.running.probe import counts_of, probe
-from profiler.models.prediction import MEASURED, predict
-from profiler.models.prices import choose_prices
 
 _PROGRAMS: dict[str, Callable[..., object]] = {
     "bitonic sort": bitonic_sort.main,

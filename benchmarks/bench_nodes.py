@@ -25,11 +25,11 @@ from benchmarks.harness import RESULTS
 from benchmarks.nodes.settings import HELD_OUT
 from benchmarks.nodes.traces import Cell, cells, record, record_real
 from benchmarks.provenance import Circumstances
+from bsplib.profiler.models.nodes.laws import EXACT, Value
+from bsplib.profiler.models.nodes.model import ChainModel, NodeModel, fit_nodes
+from bsplib.profiler.models.nodes.observed import Observation, observe
+from bsplib.profiler.models.nodes.settle import words
 from bsplib.recording.trace import read_trace
-from profiler.models.nodes.laws import EXACT, Value
-from profiler.models.nodes.model import ChainModel, NodeModel, fit_nodes
-from profiler.models.nodes.observed import Observation, observe
-from profiler.models.nodes.settle import words
 
 _SAME = 1e-9
 

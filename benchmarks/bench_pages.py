@@ -18,12 +18,12 @@ import numpy as np
 from playwright.sync_api import Page, Playwright, sync_playwright
 from werkzeug.serving import make_server
 
-import webui
 from benchmarks.bench_profiler import large_run
 from benchmarks.command import Benchmark, run
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
 from benchmarks.timing import seconds_of
+from bsplib import webui
 from bsplib.recording.records import NO_CPU, RECORD, TRAFFIC, Frame, Run, Trace, root_group
 
 if TYPE_CHECKING:

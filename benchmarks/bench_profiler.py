@@ -18,6 +18,8 @@ from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
 from benchmarks.large_runs import LINES, in_new_process, stacks
 from benchmarks.timing import seconds_of
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.heatmap import Heatmap
 from bsplib.recording.records import (
     NO_CPU,
     RECORD,
@@ -27,8 +29,6 @@ from bsplib.recording.records import (
     Run,
     root_group,
 )
-from profiler.callgraph import build
-from profiler.heatmap import Heatmap
 
 NPROCS, RECORDS = 16, 10**6
 _PARTITIONS = 1000

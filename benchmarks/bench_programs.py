@@ -13,12 +13,12 @@ from functools import partial
 import numpy as np
 
 import bsplib
-from apps.broadcast import broadcast
-from apps.sorting import bitonic_sort
 from benchmarks import programs_against
 from benchmarks.command import Benchmark, run
 from benchmarks.harness import Case, Section
 from benchmarks.timing import seconds_of
+from bsplib.apps.broadcast import broadcast
+from bsplib.apps.sorting import bitonic_sort
 
 
 def _figure_3(_: ExitStack) -> Sequence[Case]:

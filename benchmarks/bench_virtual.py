@@ -12,11 +12,11 @@ from functools import partial
 from typing import Any
 
 import bsplib
-from apps.sorting import bitonic_sort
 from benchmarks.command import Benchmark, run
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
 from bsplib import Machine
+from bsplib.apps.sorting import bitonic_sort
 from bsplib.backends.launching import Times
 from bsplib.running import launch
 

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.losses import book
 from bsplib.recording.records import RECORD, TRAFFIC, Direction, Frame, Run, Trace, root_group
 from bsplib.recording.trace import read_trace, write_archive
-from profiler.callgraph import build
-from profiler.losses import book
 
 LINES = 40
 """Places at which supersteps end."""

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 import numpy as np
 import pyarrow as pa
 
-from apps.sql.queries import INPUTS, SQL
+from bsplib.apps.sql.queries import INPUTS, SQL
 
 THREADS = 2
 Query = Callable[[], pa.Table]

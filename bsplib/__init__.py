@@ -42,6 +42,7 @@ from bsplib.version import __version__
 
 if TYPE_CHECKING:
     from bsplib.group import Group
+    from bsplib.loading import load
     from bsplib.machine import Machine
     from bsplib.running.launch import run
     from bsplib.running.mapping import map  # noqa: A004  # it does what the builtin does
@@ -76,6 +77,7 @@ __all__ = [
     "TraceWarning",
     "UsageError",
     "__version__",
+    "load",
     "map",
     "run",
     "shared",
@@ -85,6 +87,7 @@ _MODULES = {
     "Group": "group",
     "Machine": "machine",
     "Pool": "running.pool",
+    "load": "loading",
     "map": "running.mapping",
     "run": "running.launch",
     "shared": "running.shared",
@@ -108,13 +111,13 @@ def __dir__() -> list[str]:
 
 def load_ipython_extension(shell: object) -> None:
     """Add ``%%bsp`` to IPython or to a notebook; ``%load_ext bsplib`` calls this."""
-    from bsplib import notebook  # noqa: PLC0415  # only where there is IPython
+    from bsplib.tools import notebook  # noqa: PLC0415  # only where there is IPython
 
     notebook.load(shell)
 
 
 def unload_ipython_extension(shell: object) -> None:
     """End the processes of ``%%bsp``; ``%unload_ext bsplib`` calls this."""
-    from bsplib import notebook  # noqa: PLC0415  # as above
+    from bsplib.tools import notebook  # noqa: PLC0415  # as above
 
     notebook.unload(shell)

@@ -37,6 +37,8 @@ no frame."""
 _SYNCS = ("sync", "oblsync", "done", "__exit__")
 """Primitives that end a superstep by themselves; a collective calls one of them."""
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_PROGRAMS = _HERE + "apps" + os.sep
+"""How the names of files begin that come with bsplib and are programs like those of a user."""
 _COMPILED = "bsplib/core/"
 """How the names of the sources of compiled modules begin, in tracebacks."""
 _own: tuple[str, ...] = (_HERE, _COMPILED)
@@ -75,17 +77,17 @@ def add_backend(source: str) -> None:
 
 def is_own(code: CodeType) -> bool:
     """Tell whether code is part of bsplib."""
-    return code.co_filename.startswith(_own)
+    return is_own_file(code.co_filename)
 
 
 def is_own_file(name: str) -> bool:
-    """Tell whether a file is part of bsplib."""
-    return name.startswith(_own)
+    """Tell whether a file is part of bsplib, and no program that comes with it."""
+    return name.startswith(_own) and not name.startswith(_PROGRAMS)
 
 
 def is_installed(name: str) -> bool:
     """Tell whether a file belongs to the standard library or to an installed package."""
-    return name.startswith(("<frozen", *_INSTALLED)) and not is_own_file(name)
+    return name.startswith(("<frozen", *_INSTALLED)) and not name.startswith(_own)
 
 
 def is_wrapper(code: CodeType) -> bool:

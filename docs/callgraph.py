@@ -17,7 +17,7 @@ from playwright.sync_api import sync_playwright
 
 from bsplib.recording.records import Run, Trace
 from bsplib.recording.trace import read_trace
-from webui.page import saved_page
+from bsplib.webui.page import saved_page
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURE = Path(__file__).with_suffix(".png")
@@ -32,7 +32,7 @@ RUNS = 7
 def recorded(folder: Path) -> Run:
     """Record the broadcasts once."""
     how = ["-n", "16", "--backend", "sim", "--machine", "shared-memory"]
-    line = [sys.executable, "-m", "apps.broadcast", *how, "--profile", "broadcast.bsp"]
+    line = [sys.executable, "-m", "bsplib.apps.broadcast", *how, "--profile", "broadcast.bsp"]
     subprocess.run(line, cwd=folder, check=True, stdout=subprocess.DEVNULL)
     (run,) = read_trace(folder / "broadcast.bsp").runs
     return run

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 from pygments.lexers import PythonLexer
 
-from bsplib.cli import main as cli
+from bsplib.tools.cli import main as cli
 from bsplib.version import __version__
 
 if TYPE_CHECKING:

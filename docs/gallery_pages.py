@@ -100,7 +100,7 @@ def record(name: str, nprocs: int, picture: Path) -> Recorded:
     """Run and record a program at its size, and draw its call graph."""
     with tempfile.TemporaryDirectory() as folder:
         trace = str(Path(folder, f"{name}.bsp"))
-        bsp("run", "-n", str(nprocs), "--profile", trace, "-m", f"apps.gallery.{name}")
+        bsp("run", "-n", str(nprocs), "--profile", trace, "-m", f"bsplib.apps.gallery.{name}")
         bsp("export", trace, "--out", str(picture))
         head, *sentences = bsp("report", trace).partition("\n\n")[0].splitlines()
     seconds = re.search(r"(\d[\d.]* m?s), complete", head)
@@ -123,12 +123,12 @@ def included(name: str, folder: Path) -> str:
 
 def page(name: str, folder: Path) -> str:
     """Record a program; return its page."""
-    module = importlib.import_module(f"apps.gallery.{name}")
+    module = importlib.import_module(f"bsplib.apps.gallery.{name}")
     text, nprocs = text_of(inspect.getdoc(module) or ""), PROCESSES.get(name, 2)
     recorded = record(name, nprocs, folder / f"{name}.svg")
     sizes = sizes_of(module)
     source = text.sections.get("Source")
-    command = f"bsp run -n {nprocs} --profile {name}.bsp -m apps.gallery.{name}"
+    command = f"bsp run -n {nprocs} --profile {name}.bsp -m bsplib.apps.gallery.{name}"
     parts = [
         f"# {TITLES[name]}\n\n{text.lead}\n\n{text.about}\n",
         f"**What it teaches.** {text.sections['Teaches']}\n",
@@ -161,7 +161,7 @@ def overview() -> str:
     """Return the part of the index that shows all programs."""
     parts = []
     for name, title in TITLES.items():
-        text = text_of(inspect.getdoc(importlib.import_module(f"apps.gallery.{name}")) or "")
+        text = text_of(inspect.getdoc(importlib.import_module(f"bsplib.apps.gallery.{name}")) or "")
         parts.append(
             f"## [{title}](pages/{name}.md)\n\n{text.lead}\n\n"
             f"```{{image}} pages/{name}.svg\n:alt: The call graph of {name}\n:width: 360px\n"

@@ -180,7 +180,7 @@ def _all_errors() -> str:
 
 def _all_commands() -> str:
     """Return the commands with the first sentence of their help, which the site has whole."""
-    commands = importlib.import_module("bsplib.cli").main.commands
+    commands = importlib.import_module("bsplib.tools.cli").main.commands
     rows = [
         f"| `bsp {name}` | {' '.join(command.help.split(chr(10) * 2)[0].split())} |"
         for name, command in sorted(commands.items())
@@ -193,7 +193,9 @@ def _gallery() -> str:
     pages = runpy.run_path(str(DOCS / "gallery_pages.py"))
     rows = []
     for name, title in pages["TITLES"].items():
-        text = pages["text_of"](inspect.getdoc(importlib.import_module(f"apps.gallery.{name}")))
+        text = pages["text_of"](
+            inspect.getdoc(importlib.import_module(f"bsplib.apps.gallery.{name}"))
+        )
         peer = DOCS.parent / f"apps/gallery/{name}_mpi4py.py"
         same = f" ([in mpi4py](../../apps/gallery/{peer.name}))" if peer.exists() else ""
         rows.append(f"- [{title}](../../apps/gallery/{name}.py){same}: {text.lead}")

@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from profiler._numbering import Ints, blocks, by_blocks, is_small, rank_in_place, ranked
-from profiler._segments import LOW, ROWS, TOP, Stats
+from bsplib.profiler._numbering import Ints, blocks, by_blocks, is_small, rank_in_place, ranked
+from bsplib.profiler._segments import LOW, ROWS, TOP, Stats
 
 _SUMS_OF_SLICE = 16
 """Size of the sums of a slice, with what is computed from them, in numbers of 8 bytes."""

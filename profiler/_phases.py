@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from profiler._numbering import ranked
-from profiler.costs import computation_ns, spent_ns, superstep_numbers
+from bsplib.profiler._numbering import ranked
+from bsplib.profiler.costs import computation_ns, spent_ns, superstep_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profiler._numbering import ranked
-from profiler.costs import computation_ns
-from profiler.window import root_supersteps
+from bsplib.profiler._numbering import ranked
+from bsplib.profiler.costs import computation_ns
+from bsplib.profiler.window import root_supersteps
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,14 +11,14 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from bsplib.profiler._cells import Cells, Pies, Spans, cell_numbers, slice_numbers
+from bsplib.profiler._numbering import Ints, by_blocks, rank_in_place
+from bsplib.profiler._segments import LOW, ROWS, TOP, Stats, changes, merge, starts
+from bsplib.profiler.costs import METRICS, cost_blocks, superstep_numbers
+from bsplib.profiler.limits import Work
+from bsplib.profiler.summary import Cost, Summary
 from bsplib.recording.records import Run
 from bsplib.sync_kinds import Kind
-from profiler._cells import Cells, Pies, Spans, cell_numbers, slice_numbers
-from profiler._numbering import Ints, by_blocks, rank_in_place
-from profiler._segments import LOW, ROWS, TOP, Stats, changes, merge, starts
-from profiler.costs import METRICS, cost_blocks, superstep_numbers
-from profiler.limits import Work
-from profiler.summary import Cost, Summary
 
 
 class Sums:

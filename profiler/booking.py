@@ -5,7 +5,7 @@ ended it, and its g h where the process with the greatest h did (of equal proces
 one of the lowest pid). The losses ``w_max - w_mean`` and ``h_max - h_mean``, over all
 processes of the group, are booked at the same places. Everything is booked once, so that
 it adds up. Since the rates are not known here, the books hold nanoseconds, supersteps and
-bytes; :mod:`profiler.losses` and the page price them.
+bytes; :mod:`bsplib.profiler.losses` and the page price them.
 
 Source: the cost of a superstep, ``w + g h + l`` (Jarvis et al. 2002, section 2.1).
 """
@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from bsplib.profiler._numbering import blocks, ranked
+from bsplib.profiler.costs import computation_ns, h_relation, superstep_numbers
 from bsplib.sync_kinds import Kind
-from profiler._numbering import blocks, ranked
-from profiler.costs import computation_ns, h_relation, superstep_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
+    from bsplib.profiler.callgraph import CallGraph
     from bsplib.recording.records import Run
-    from profiler.callgraph import CallGraph
 
     Floats = NDArray[np.float64]
     Positions = NDArray[np.intp]

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import networkx
 
-from profiler._sums import Sums
-from profiler.limits import check_graph
-from profiler.summary import Cost, Summary
+from bsplib.profiler._sums import Sums
+from bsplib.profiler.limits import check_graph
+from bsplib.profiler.summary import Cost, Summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

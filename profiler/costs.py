@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from bsplib.profiler._numbering import blocks, by_blocks, finder, is_small, rank_in_place
+from bsplib.profiler._segments import changes
 from bsplib.recording.records import NO_CPU, Direction, Run
 from bsplib.sync_kinds import Kind
-from profiler._numbering import blocks, by_blocks, finder, is_small, rank_in_place
-from profiler._segments import changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from profiler.costs import METRICS
+from bsplib.profiler.costs import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from profiler.callgraph import CallGraph, Cost
+    from bsplib.profiler.callgraph import CallGraph, Cost
 
 MEASURES = ("abs", "imb", "rel", "weighted")
 """The maximum; maximum - average; 1 - average / maximum; the product of the last two."""
@@ -19,7 +19,7 @@ PATHS = ("sync", *(f"{metric}-{measure}" for metric in METRICS for measure in ME
 """Names of the critical paths; ``sync`` is the number of supersteps."""
 
 LOSS = "loss"
-"""Name of the view of losses, in seconds; see :mod:`profiler.losses`."""
+"""Name of the view of losses, in seconds; see :mod:`bsplib.profiler.losses`."""
 VIEWS = (LOSS, *PATHS)
 """The views of a call graph: the losses, with which a page opens, and the critical paths."""
 

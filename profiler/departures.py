@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bsplib.profiler.costs import METRICS, h_relation, record_costs, superstep_numbers
+from bsplib.profiler.window import root_supersteps
 from bsplib.sync_kinds import Kind
-from profiler.costs import METRICS, h_relation, record_costs, superstep_numbers
-from profiler.window import root_supersteps
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,7 +13,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from bsplib.errors import BspError
-from profiler import format as fmt
+from bsplib.profiler import format as fmt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,12 +6,12 @@ import shlex
 import unicodedata
 from typing import TYPE_CHECKING
 
+from bsplib.profiler.costs import elapsed_s, waiting_ns
 from bsplib.visible import visible as visible  # noqa: PLC0414  # part of this module, for its users
-from profiler.costs import elapsed_s, waiting_ns
 
 if TYPE_CHECKING:
+    from bsplib.profiler.callgraph import Node, Summary
     from bsplib.recording.records import Run
-    from profiler.callgraph import Node, Summary
 
 _TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _SIZE_UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))

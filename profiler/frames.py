@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bsplib.extras import need
-from profiler import tables
-from profiler.booking import keep_books
+from bsplib.profiler import tables
+from bsplib.profiler.booking import keep_books
 
 if TYPE_CHECKING:
     import pandas
 
-    from profiler.callgraph import CallGraph
-    from profiler.losses import Ledger
-    from profiler.rates import Rates
+    from bsplib.profiler.callgraph import CallGraph
+    from bsplib.profiler.losses import Ledger
+    from bsplib.profiler.rates import Rates
 
 
 def nodes(callgraph: CallGraph, ledger: Ledger) -> pandas.DataFrame:
-    """Return the rows of :func:`profiler.tables.nodes` by id, the greatest loss first.
+    """Return the rows of :func:`bsplib.profiler.tables.nodes` by id, the greatest loss first.
 
     Raises:
         MissingExtraError: pandas is not installed.
@@ -28,7 +28,7 @@ def nodes(callgraph: CallGraph, ledger: Ledger) -> pandas.DataFrame:
 
 
 def supersteps(callgraph: CallGraph, rates: Rates) -> pandas.DataFrame:
-    """Return the rows of :func:`profiler.tables.supersteps`, with cost and loss.
+    """Return the rows of :func:`bsplib.profiler.tables.supersteps`, with cost and loss.
 
     Raises:
         MissingExtraError: pandas is not installed.

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from profiler._grid import Grid
-from profiler._phases import Course
-from profiler._steps import Steps, excess
-from profiler.costs import record_costs, spent_ns, superstep_numbers
+from bsplib.profiler._grid import Grid
+from bsplib.profiler._phases import Course
+from bsplib.profiler._steps import Steps, excess
+from bsplib.profiler.costs import record_costs, spent_ns, superstep_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

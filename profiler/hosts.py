@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profiler import format as fmt
+from bsplib.profiler import format as fmt
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

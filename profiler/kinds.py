@@ -3,7 +3,7 @@
 A *spot* is a cost centre with the function that contains it and the caller of that
 function. At each spot the losses of computation, of bytes, of sub-groups and the price of
 supersteps are entries of their own. Their kinds do not depend on the rates; their seconds
-do, and :mod:`profiler.losses` computes them.
+do, and :mod:`bsplib.profiler.losses` computes them.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from profiler._numbering import blocks
-from profiler.booking import RULES
-from profiler.costs import computation_ns, h_relation
+from bsplib.profiler._numbering import blocks
+from bsplib.profiler.booking import RULES
+from bsplib.profiler.costs import computation_ns, h_relation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from profiler.booking import Books, Floats, Leaders, Positions
-    from profiler.callgraph import CallGraph
-    from profiler.pricing import Priced
+    from bsplib.profiler.booking import Books, Floats, Leaders, Positions
+    from bsplib.profiler.callgraph import CallGraph
+    from bsplib.profiler.pricing import Priced
 
 FIXED, ROTATING, ONE_OFF = "fixed", "rotating", "one-off"
 FAN_IN, FAN_OUT, UNEVEN = "fan-in", "fan-out", "uneven exchange"

@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profiler import format as fmt
-from profiler.booking import Books, keep_books
-from profiler.costs import waiting_ns
-from profiler.hosts import ProcessNames
-from profiler.kinds import COMM, COMP, CORE, FIXED, SUB_GROUPS, SYNC, find_entries, spots_of
-from profiler.pricing import Priced, price
-from profiler.rates import Rates, rates_of_run
-from profiler.verdict import MANY_STEPS, Verdict, judge, template, waiting_template
+from bsplib.profiler import format as fmt
+from bsplib.profiler.booking import Books, keep_books
+from bsplib.profiler.costs import waiting_ns
+from bsplib.profiler.hosts import ProcessNames
+from bsplib.profiler.kinds import COMM, COMP, CORE, FIXED, SUB_GROUPS, SYNC, find_entries, spots_of
+from bsplib.profiler.pricing import Priced, price
+from bsplib.profiler.rates import Rates, rates_of_run
+from bsplib.profiler.verdict import MANY_STEPS, Verdict, judge, template, waiting_template
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from profiler.callgraph import CallGraph
+    from bsplib.profiler.callgraph import CallGraph
 
 __all__ = ["Booked", "Ledger", "Loss", "book", "lost_by_record"]
 
@@ -73,7 +73,7 @@ class Loss:
 
     seconds: float
     kind: str
-    """One of ``profiler.kinds.KINDS``."""
+    """One of ``bsplib.profiler.kinds.KINDS``."""
     habit: str
     """``fixed``, ``rotating`` or ``one-off``: whether it is always the same process."""
     chain: tuple[str, ...]

@@ -11,17 +11,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from profiler import format as fmt
-from profiler.callgraph import build
-from profiler.losses import book
-from profiler.rates import FITTED, rates_of_run
-from profiler.reprice import FIGURES, LossAt, Scan, scan
+from bsplib.profiler import format as fmt
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.losses import book
+from bsplib.profiler.rates import FITTED, rates_of_run
+from bsplib.profiler.reprice import FIGURES, LossAt, Scan, scan
 
 if TYPE_CHECKING:
+    from bsplib.profiler.callgraph import CallGraph
+    from bsplib.profiler.losses import Ledger
+    from bsplib.profiler.rates import Rates
     from bsplib.recording.records import Run
-    from profiler.callgraph import CallGraph
-    from profiler.losses import Ledger
-    from profiler.rates import Rates
 
 HERE = "this run"
 """Title of the column with the rates of the run itself."""

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from profiler import format as fmt
-from profiler.costs import METRICS
-from profiler.critical import METRIC_TITLES
+from bsplib.profiler import format as fmt
+from bsplib.profiler.costs import METRICS
+from bsplib.profiler.critical import METRIC_TITLES
 
 if TYPE_CHECKING:
-    from profiler.profile import Profile, RunProfile
+    from bsplib.profiler.profile import Profile, RunProfile
 
 MOST_ROWS = 10
 """Nodes of the table of a run."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bsplib.extras import optional_module
 from bsplib.output_file import obstacle, written_whole
-from profiler import format as fmt
+from bsplib.profiler import format as fmt
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from profiler.booking import Books, Floats, Positions
-    from profiler.rates import Rates
+    from bsplib.profiler.booking import Books, Floats, Positions
+    from bsplib.profiler.rates import Rates
 
 
 @dataclass(frozen=True)

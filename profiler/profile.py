@@ -6,7 +6,6 @@ kept. The tables are pandas DataFrames (extra ``notebook``); nothing else needs 
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,56 +13,25 @@ from typing import TYPE_CHECKING, NamedTuple
 import networkx
 
 from bsplib.machine import Machine, load_machine
-from bsplib.recording.trace import read_trace
-from profiler import format as fmt
-from profiler import frames, markup, tables
-from profiler.callgraph import CallGraph, build
-from profiler.costs import elapsed_s
-from profiler.critical import LOSS, critical_path
-from profiler.dot import LayoutError
-from profiler.export.plain import plain_graph
-from profiler.export.svg import svg
-from profiler.losses import book
-from profiler.models.prices import recorded_machine
-from profiler.rates import rates_on
+from bsplib.profiler import format as fmt
+from bsplib.profiler import frames, markup, tables
+from bsplib.profiler.callgraph import CallGraph, build
+from bsplib.profiler.costs import elapsed_s
+from bsplib.profiler.critical import LOSS, critical_path
+from bsplib.profiler.dot import LayoutError
+from bsplib.profiler.export.plain import plain_graph
+from bsplib.profiler.export.svg import svg
+from bsplib.profiler.losses import book
+from bsplib.profiler.models.prices import recorded_machine
+from bsplib.profiler.rates import rates_on
 
 if TYPE_CHECKING:
     import pandas
 
+    from bsplib.profiler.losses import Ledger
+    from bsplib.profiler.rates import Rates
+    from bsplib.profiler.verdict import Verdict
     from bsplib.recording.records import Run, Trace
-    from profiler.losses import Ledger
-    from profiler.rates import Rates
-    from profiler.verdict import Verdict
-
-
-def load(file: str | os.PathLike[str], *, library: bool = False) -> Profile:
-    """Read the trace of a program.
-
-    Args:
-        file: trace file, as ``bsplib.run(main, profile=file)`` and ``bsp run --profile`` write it.
-        library: also show the functions of bsplib, such as a collective, as nodes.
-
-    Returns:
-        The profile, with one entry in ``runs`` for each run of the program.
-
-    Raises:
-        TraceError: the file is no trace, or cannot be read.
-
-    >>> import bsplib, profiler, tempfile
-    >>> def main(bsp):
-    ...     bsp.charge(3e-3 if bsp.pid == 2 else 1e-3)  # process 2 is the slowest
-    ...     bsp.sync()
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> results = bsplib.run(main, nprocs=4, backend="sim", profile=f"{folder.name}/run.bsp")
-    >>> profile = profiler.load(f"{folder.name}/run.bsp")
-    >>> (run,) = profile.runs
-    >>> run.nprocs
-    4
-    >>> round(run.ledger().lost_s, 6)  # three processes wait for 2 ms: 1.5 ms on average
-    0.0015
-    >>> folder.cleanup()
-    """
-    return Profile(read_trace(file), os.path.basename(file), library=library)
 
 
 class Picture(NamedTuple):
@@ -166,7 +134,7 @@ class RunProfile:
         """Return the ids of the nodes from ``main`` to a bottleneck.
 
         Args:
-            name: ``loss``, or one of ``profiler.critical.PATHS``.
+            name: ``loss``, or one of ``bsplib.profiler.critical.PATHS``.
 
         Returns:
             Node ids, from ``main`` to a cost centre; empty if the score of ``main`` is 0.
@@ -190,13 +158,13 @@ class RunProfile:
         Raises:
             UsageError: there is no such Machine, or it lacks a figure that is needed.
 
-        >>> import bsplib, profiler, tempfile
+        >>> import bsplib, tempfile
         >>> def main(bsp):
         ...     bsp.send(0, bytes(1000))
         ...     bsp.sync()
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     results = bsplib.run(main, nprocs=4, backend="sim", profile=f"{folder}/run.bsp")
-        ...     (run,) = profiler.load(f"{folder}/run.bsp").runs
+        ...     (run,) = bsplib.load(f"{folder}/run.bsp").runs
         >>> slow = bsplib.Machine(name="slow net", source="", g=1e-6, l=1e-3)
         >>> there = run.on(slow, speed="1x")
         >>> round(there.ledger().nodes[there.callgraph.root].comm_s, 6)  # 3000 bytes into process 0
@@ -216,7 +184,7 @@ class RunProfile:
         Raises:
             MissingExtraError: pandas is not installed.
 
-        >>> import bsplib, profiler, tempfile
+        >>> import bsplib, tempfile
         >>> def work(bsp):
         ...     bsp.charge(bsp.pid * 1e-3)
         ...     bsp.sync()
@@ -225,7 +193,7 @@ class RunProfile:
         ...         work(bsp)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     results = bsplib.run(main, nprocs=3, backend="sim", profile=f"{folder}/run.bsp")
-        ...     (run,) = profiler.load(f"{folder}/run.bsp").runs
+        ...     (run,) = bsplib.load(f"{folder}/run.bsp").runs
         >>> nodes = run.nodes()
         >>> functions = nodes[nodes.kind == "function"]
         >>> shown = functions[["name", "supersteps", "comp_max_s", "comp_avg_s"]]
@@ -262,7 +230,7 @@ class RunProfile:
         Of a large graph about 80 nodes are drawn, and the picture says what was left out.
 
         Args:
-            name: what the shades stand for: ``loss``, or one of ``profiler.critical.PATHS``.
+            name: what the shades stand for: ``loss``, or one of ``bsplib.profiler.critical.PATHS``.
 
         Raises:
             ValueError: there is no such path.

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.errors import UsageError
+from bsplib.profiler import format as fmt
+from bsplib.profiler._numbering import blocks, by_blocks, stable_order
+from bsplib.profiler.costs import communication_ns, h_relation, superstep_numbers
+from bsplib.profiler.models.prices import choose_prices, recorded_machine
 from bsplib.sync_kinds import Kind
-from profiler import format as fmt
-from profiler._numbering import blocks, by_blocks, stable_order
-from profiler.costs import communication_ns, h_relation, superstep_numbers
-from profiler.models.prices import choose_prices, recorded_machine
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

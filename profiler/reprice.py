@@ -13,16 +13,16 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from profiler.kinds import CORE
-from profiler.losses import book
+from bsplib.profiler.kinds import CORE
+from bsplib.profiler.losses import book
 
 if TYPE_CHECKING:
-    from profiler.callgraph import CallGraph
-    from profiler.losses import Ledger
-    from profiler.rates import Rates
+    from bsplib.profiler.callgraph import CallGraph
+    from bsplib.profiler.losses import Ledger
+    from bsplib.profiler.rates import Rates
 
 FIGURES = ("g", "l", "ratio")
-"""The figures of :class:`profiler.rates.Rates` that can be varied."""
+"""The figures of :class:`bsplib.profiler.rates.Rates` that can be varied."""
 
 LEADERS = 5
 """Only nodes that are among so many costliest, at either end, are compared."""
@@ -55,7 +55,7 @@ class LossAt(NamedTuple):
     """What a loss is at all rates."""
 
     kind: str
-    """One of ``profiler.kinds.KINDS``."""
+    """One of ``bsplib.profiler.kinds.KINDS``."""
     chain: tuple[str, ...]
     """Ids of the nodes from ``main`` to the cost centre."""
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from bsplib.profiler.callgraph import CallGraph, Node
     from bsplib.recording.records import Run
-    from profiler.callgraph import CallGraph, Node
 
 MAX_EXCERPT_LINES = 400
 """Of a longer function only the lines around the node are shown."""

@@ -56,6 +56,6 @@ class Cost:
     h: Summary
 
     def __getitem__(self, metric: str) -> Summary:
-        """Return the summary of a metric, one of ``profiler.costs.METRICS``."""
+        """Return the summary of a metric, one of ``bsplib.profiler.costs.METRICS``."""
         summaries = {"comp": self.comp, "comm": self.comm, "idle": self.idle, "h": self.h}
         return summaries[metric]

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bsplib.profiler import format as fmt
+from bsplib.profiler.costs import METRICS, elapsed_s, record_costs, superstep_numbers
+from bsplib.profiler.hosts import host_names, hosts_of
 from bsplib.sync_kinds import Kind
-from profiler import format as fmt
-from profiler.costs import METRICS, elapsed_s, record_costs, superstep_numbers
-from profiler.hosts import host_names, hosts_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from bsplib.profiler.callgraph import CallGraph, Cost, Node
+    from bsplib.profiler.losses import Booked, Ledger
     from bsplib.recording.records import Run
-    from profiler.callgraph import CallGraph, Cost, Node
-    from profiler.losses import Booked, Ledger
 
 Columns = dict[str, Any]
 """Lists or arrays of equal length, by name."""

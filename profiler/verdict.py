@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from profiler import format as fmt
-from profiler.hosts import ProcessNames
-from profiler.kinds import (
+from bsplib.profiler import format as fmt
+from bsplib.profiler.hosts import ProcessNames
+from bsplib.profiler.kinds import (
     COMM,
     COMP,
     CORE,
@@ -23,9 +23,9 @@ from profiler.kinds import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from profiler.callgraph import CallGraph
-    from profiler.kinds import Entry
-    from profiler.losses import Ledger, Loss
+    from bsplib.profiler.callgraph import CallGraph
+    from bsplib.profiler.kinds import Entry
+    from bsplib.profiler.losses import Ledger, Loss
 
 MANY_STEPS = 5
 """A place that is passed fewer times does not have too many supersteps."""
@@ -60,7 +60,7 @@ class Sentence(NamedTuple):
     seconds: float
     """What the sentence is about, in seconds."""
     kind: str
-    """One of ``profiler.kinds.KINDS``, ``BALANCED`` or ``SPREAD``."""
+    """One of ``bsplib.profiler.kinds.KINDS``, ``BALANCED`` or ``SPREAD``."""
     node: str | None = None
     """Id of the cost centre; None if the sentence is about the whole run."""
     superstep: int | None = None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.backends.members import as_members
+from bsplib.profiler.callgraph import build
 from bsplib.recording.records import (
     NO_CPU,
     RECORD,
@@ -21,12 +22,11 @@ from bsplib.recording.records import (
     root_group,
 )
 from bsplib.sync_kinds import Kind
-from profiler.callgraph import build
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from profiler.callgraph import CallGraph, Cost
+    from bsplib.profiler.callgraph import CallGraph, Cost
 
 Transfer = tuple[int, int, int]
 

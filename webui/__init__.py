@@ -1,8 +1,8 @@
 """The pages of a profile: the shaded call graph, served on this computer or saved to a file."""
 
-from webui.app import PortError, create_app, create_model_app, serve, serve_model
-from webui.page import write_html, write_model_html
-from webui.predicted import ShownModel
+from bsplib.webui.app import PortError, create_app, create_model_app, serve, serve_model
+from bsplib.webui.page import write_html, write_model_html
+from bsplib.webui.predicted import ShownModel
 
 __all__ = [
     "PortError",

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from profiler.rates import rates_of_run
-from webui import services, timeline, traffic
-from webui.opened import OpenRun, QueryError
-from webui.source import describe_sources
+from bsplib.profiler.rates import rates_of_run
+from bsplib.webui import services, timeline, traffic
+from bsplib.webui.opened import OpenRun, QueryError
+from bsplib.webui.source import describe_sources
 
 Json = dict[str, Any]
 Query = Mapping[str, str]

@@ -20,10 +20,10 @@ from waitress.parser import HTTPRequestParser, ParsingError
 from werkzeug.sansio.utils import host_is_trusted
 
 from bsplib.errors import BspError
-from webui.dropped import MAX_FILE_BYTES, DroppedError, DroppedFiles
-from webui.opened import QueryError
-from webui.page import SERVED_POLICY, STATIC, served_model, served_page, title_of
-from webui.traces import Traces
+from bsplib.webui.dropped import MAX_FILE_BYTES, DroppedError, DroppedFiles
+from bsplib.webui.opened import QueryError
+from bsplib.webui.page import SERVED_POLICY, STATIC, served_model, served_page, title_of
+from bsplib.webui.traces import Traces
 
 if TYPE_CHECKING:
     import os
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import werkzeug
 
     from bsplib.recording.records import Trace
-    from webui.predicted import ShownModel
+    from bsplib.webui.predicted import ShownModel
 
 DROPPED_TYPE = "application/octet-stream"
 """Content type of a trace that is posted."""
@@ -148,7 +148,7 @@ def create_app(
             its loopback, too, but cannot read anything without the token.
         folder: folder whose traces are shown, too, also those that come there later.
         library: show the functions of bsplib itself, too, unless the page asks otherwise.
-        sources: folder in which source files are looked for, too (:mod:`profiler.sources`).
+        sources: folder in which source files are looked for, too (:mod:`bsplib.profiler.sources`).
         names: what the traces are called; default: program or file.
     """
     root = f"/{token}" if token else ""
@@ -279,7 +279,7 @@ def serve(
         open_browser: whether to show the page in the user's browser.
         folder: folder whose traces are shown, too.
         library: also show the functions of bsplib itself.
-        sources: folder in which source files are looked for, too (:mod:`profiler.sources`).
+        sources: folder in which source files are looked for, too (:mod:`bsplib.profiler.sources`).
         names: what the traces are called; default: program or file.
         view: the view that is shown first, such as ``compare``.
 

@@ -1,6 +1,6 @@
 """The books of a run for the page, which prices them at the rates that its reader chooses.
 
-The page computes the same as :mod:`profiler.losses`, without asking the server. It gets the
+The page computes the same as :mod:`bsplib.profiler.losses`, without asking the server. It gets the
 cost of every group at every origin in nanoseconds, supersteps and bytes, and chooses by
 itself which sub-groups are booked. Where there are too many groups, they are chosen here.
 """
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from profiler.booking import RULES, keep_books
-from profiler.costs import waiting_ns
-from profiler.hosts import ProcessNames
-from profiler.kinds import find_entries, spots_of
-from profiler.pricing import price
-from profiler.verdict import (
+from bsplib.profiler.booking import RULES, keep_books
+from bsplib.profiler.costs import waiting_ns
+from bsplib.profiler.hosts import ProcessNames
+from bsplib.profiler.kinds import find_entries, spots_of
+from bsplib.profiler.pricing import price
+from bsplib.profiler.verdict import (
     BALANCED_SHARE,
     BALANCED_TEXT,
     LEAST_SHARE,
@@ -30,11 +30,11 @@ from profiler.verdict import (
 )
 
 if TYPE_CHECKING:
+    from bsplib.profiler.booking import Books, Floats
+    from bsplib.profiler.callgraph import CallGraph
+    from bsplib.profiler.pricing import Priced
+    from bsplib.profiler.rates import Rates
     from bsplib.recording.records import Run
-    from profiler.booking import Books, Floats
-    from profiler.callgraph import CallGraph
-    from profiler.pricing import Priced
-    from profiler.rates import Rates
 
 Json = dict[str, Any]
 

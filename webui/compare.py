@@ -6,20 +6,20 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from profiler import format as fmt
-from profiler.compare.comparison import compare
-from profiler.compare.conditions import differences
-from profiler.compare.quantities import QUANTITIES, SHOWN
-from profiler.compare.verdict import verdict
-from profiler.compare.words import label, short_label
-from profiler.rates import Rates
-from webui.opened import QueryError
+from bsplib.profiler import format as fmt
+from bsplib.profiler.compare.comparison import compare
+from bsplib.profiler.compare.conditions import differences
+from bsplib.profiler.compare.quantities import QUANTITIES, SHOWN
+from bsplib.profiler.compare.verdict import verdict
+from bsplib.profiler.compare.words import label, short_label
+from bsplib.profiler.rates import Rates
+from bsplib.webui.opened import QueryError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from profiler.compare.comparison import Compared, Measured
-    from webui.opened import OpenRun
+    from bsplib.profiler.compare.comparison import Compared, Measured
+    from bsplib.webui.opened import OpenRun
 
 Json = dict[str, Any]
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import graphviz
 
-from profiler import format as fmt
-from profiler.dot import run_dot
+from bsplib.profiler import format as fmt
+from bsplib.profiler.dot import run_dot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from profiler.callgraph import Node
+    from bsplib.profiler.callgraph import Node
 
 PX_PER_INCH = 72
 """dot computes in inches; a pixel at scale 1 is one of its points."""

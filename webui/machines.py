@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from bsplib.errors import UsageError
 from bsplib.machine import Machine, known_machines, load_machine
+from bsplib.profiler.models.prices import choose_prices
 from bsplib.visible import visible
-from profiler.models.prices import choose_prices
 
 if TYPE_CHECKING:
     from bsplib.recording.records import Run

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from bsplib.errors import BspError
-from profiler.callgraph import CallGraph, build
-from profiler.window import restricted
+from bsplib.profiler.callgraph import CallGraph, build
+from bsplib.profiler.window import restricted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -16,11 +16,11 @@ import jinja2
 from markupsafe import Markup
 
 from bsplib.output_file import PAGE, PAGE_MARK, write_text
-from profiler.compare.pairing import pairs_by_order
-from webui.answers import ANSWERS, Json, Query
-from webui.bundle import bundle
-from webui.predicted import ShownModel, describe_model
-from webui.traces import COMPARISON, Traces
+from bsplib.profiler.compare.pairing import pairs_by_order
+from bsplib.webui.answers import ANSWERS, Json, Query
+from bsplib.webui.bundle import bundle
+from bsplib.webui.predicted import ShownModel, describe_model
+from bsplib.webui.traces import COMPARISON, Traces
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -176,7 +176,7 @@ def write_html(
     """Save the pages of a trace as one HTML file that needs no server and no network.
 
     The file contains the source of the functions that are shown, as far as it is on this
-    computer as it was when it ran (see :mod:`profiler.sources`).
+    computer as it was when it ran (see :mod:`bsplib.profiler.sources`).
 
     Args:
         trace: the trace; the file contains all its runs.

@@ -12,26 +12,26 @@ from typing import TYPE_CHECKING, Any
 
 from bsplib.errors import UsageError
 from bsplib.experiments.formula import postfix
-from profiler import format as fmt
-from profiler.dot import LayoutError
-from profiler.models.nodes.laws import Law, Where
-from profiler.models.nodes.memory import HUGE, LARGER_ARRAYS, exchanged_in_runs
-from profiler.models.nodes.predicted import MOST_PROCESSES, recorded_run
-from profiler.models.nodes.settle import words
-from profiler.models.nodes.stages import chooses, of_stages
-from profiler.models.nodes.terms import in_stages
-from profiler.models.nodes.values import PROCESSES
-from profiler.models.prices import recorded_machine, slowdowns_here
-from profiler.rates import NO_SOURCE, Rates, rates_on
-from webui.layout import Link, box_width, layouts
-from webui.machines import describe_machine, describe_machines
-from webui.services import describe_node
+from bsplib.profiler import format as fmt
+from bsplib.profiler.dot import LayoutError
+from bsplib.profiler.models.nodes.laws import Law, Where
+from bsplib.profiler.models.nodes.memory import HUGE, LARGER_ARRAYS, exchanged_in_runs
+from bsplib.profiler.models.nodes.predicted import MOST_PROCESSES, recorded_run
+from bsplib.profiler.models.nodes.settle import words
+from bsplib.profiler.models.nodes.stages import chooses, of_stages
+from bsplib.profiler.models.nodes.terms import in_stages
+from bsplib.profiler.models.nodes.values import PROCESSES
+from bsplib.profiler.models.prices import recorded_machine, slowdowns_here
+from bsplib.profiler.rates import NO_SOURCE, Rates, rates_on
+from bsplib.webui.layout import Link, box_width, layouts
+from bsplib.webui.machines import describe_machine, describe_machines
+from bsplib.webui.services import describe_node
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
+    from bsplib.profiler.models.nodes.forms import Form
+    from bsplib.profiler.models.nodes.model import NodeModel
     from bsplib.recording.records import Run
-    from profiler.models.nodes.forms import Form
-    from profiler.models.nodes.model import NodeModel
 
 Json = dict[str, Any]
 

@@ -1,7 +1,7 @@
 """The data of a run that the page shows: numbers as values for JSON, never texts with units.
 
 Nothing here uses a web framework. All text from a trace goes through
-``profiler.format.visible`` and is still untrusted: the page inserts it as text, never as
+``bsplib.profiler.format.visible`` and is still untrusted: the page inserts it as text, never as
 markup.
 """
 
@@ -10,26 +10,26 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from profiler import critical
-from profiler import format as fmt
-from profiler.callgraph import build
-from profiler.costs import METRICS, root_count, waiting_ns
-from profiler.dot import LayoutError
-from profiler.hosts import hosts_of
-from profiler.losses import book
-from profiler.rates import Rates, rates_of_run
-from webui import shown
-from webui.books import describe_books
-from webui.layout import box_width, layouts
-from webui.machines import describe_machines
+from bsplib.profiler import critical
+from bsplib.profiler import format as fmt
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.costs import METRICS, root_count, waiting_ns
+from bsplib.profiler.dot import LayoutError
+from bsplib.profiler.hosts import hosts_of
+from bsplib.profiler.losses import book
+from bsplib.profiler.rates import Rates, rates_of_run
+from bsplib.webui import shown
+from bsplib.webui.books import describe_books
+from bsplib.webui.layout import box_width, layouts
+from bsplib.webui.machines import describe_machines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import networkx
 
+    from bsplib.profiler.callgraph import CallGraph, Cost, Node, Summary
     from bsplib.recording.records import Run, RunHead
-    from profiler.callgraph import CallGraph, Cost, Node, Summary
 
 Json = dict[str, Any]
 
@@ -126,7 +126,7 @@ def lay_out(callgraph: CallGraph, names: Sequence[str]) -> Json:
         names: ids of the nodes.
 
     Returns:
-        ``wide`` and ``tall``, as :func:`webui.layout.layouts` describes them; empty where
+        ``wide`` and ``tall``, as :func:`bsplib.webui.layout.layouts` describes them; empty where
         dot found none in time, since the page then computes one itself.
     """
     graph = callgraph.graph

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from profiler import shown
-from profiler.critical import PATHS, critical_path
-from webui.layout import Link
+from bsplib.profiler import shown
+from bsplib.profiler.critical import PATHS, critical_path
+from bsplib.webui.layout import Link
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     import networkx
 
-    from profiler.losses import Ledger
+    from bsplib.profiler.losses import Ledger
 
 NEGLIGIBLE = 0.001
 """Part of the cost of a run below which the end of ``main`` is not shown."""

@@ -6,15 +6,15 @@ from collections import defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from profiler.format import visible
-from profiler.sources import read_sources
-from webui.highlight import highlight
+from bsplib.profiler.format import visible
+from bsplib.profiler.sources import read_sources
+from bsplib.webui.highlight import highlight
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from profiler.callgraph import CallGraph
-    from profiler.sources import Excerpt
+    from bsplib.profiler.callgraph import CallGraph
+    from bsplib.profiler.sources import Excerpt
 
 Calls = dict[str, dict[int, list[int]]]
 
@@ -28,7 +28,7 @@ def describe_sources(callgraph: CallGraph, folder: Path | None = None) -> dict[s
 
     Returns:
         ``excerpts``: a list of ``file``, ``first`` (number of the first line), ``lines``
-        (a list of pieces each, see :func:`webui.highlight.highlight`), ``note``, and
+        (a list of pieces each, see :func:`bsplib.webui.highlight.highlight`), ``note``, and
         ``calls``: pairs of a line and the positions of the functions that it calls;
         ``of``: for each node, in the order of the graph, the position of its excerpt.
     """

@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from profiler.callgraph import CallGraph
+    from bsplib.profiler.callgraph import CallGraph
 
 
 def records_through(callgraph: CallGraph, node: str) -> NDArray[np.bool_]:

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from profiler.heatmap import LAYERS, Heatmap
-from webui.opened import OpenRun, QueryError, number_in
-from webui.through import records_through
+from bsplib.profiler.heatmap import LAYERS, Heatmap
+from bsplib.webui.opened import OpenRun, QueryError, number_in
+from bsplib.webui.through import records_through
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
-    from profiler.callgraph import CallGraph
-    from profiler.heatmap import Window
+    from bsplib.profiler.callgraph import CallGraph
+    from bsplib.profiler.heatmap import Window
 
     Floats = NDArray[np.float64]
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bsplib.errors import BspError
+from bsplib.profiler import format as fmt
 from bsplib.recording.records import RunHead, Trace
 from bsplib.recording.trace import read_heads, read_trace
-from profiler import format as fmt
-from webui import services
-from webui.answers import ANSWERS
-from webui.compare import describe_comparison, run_named
-from webui.opened import OpenRun
+from bsplib.webui import services
+from bsplib.webui.answers import ANSWERS
+from bsplib.webui.compare import describe_comparison, run_named
+from bsplib.webui.opened import OpenRun
 
 if TYPE_CHECKING:
     import os
@@ -171,7 +171,7 @@ class Traces:
         Args:
             trace_id: id of the trace.
             number: number of the run in the trace, from 0.
-            name: ``COMPARISON``, or a name in ``webui.answers.ANSWERS``.
+            name: ``COMPARISON``, or a name in ``bsplib.webui.answers.ANSWERS``.
             query: the query of the address.
 
         Raises:

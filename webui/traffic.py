@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from profiler.departures import Pattern, by_place, departures
-from profiler.rates import fitted_to
-from profiler.traffic import Traffic
-from webui.opened import QueryError
-from webui.through import records_through
+from bsplib.profiler.departures import Pattern, by_place, departures
+from bsplib.profiler.rates import fitted_to
+from bsplib.profiler.traffic import Traffic
+from bsplib.webui.opened import QueryError
+from bsplib.webui.through import records_through
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from profiler.callgraph import CallGraph
-    from profiler.departures import Departures
-    from profiler.traffic import Blocks, Matrix, Sums
-    from webui.opened import OpenRun
+    from bsplib.profiler.callgraph import CallGraph
+    from bsplib.profiler.departures import Departures
+    from bsplib.profiler.traffic import Blocks, Matrix, Sums
+    from bsplib.webui.opened import OpenRun
 
 Json = dict[str, Any]
 

@@ -1,5 +1,5 @@
-"""``python -m apps.broadcast``."""
+"""``python -m bsplib.apps.broadcast``."""
 
-from apps.broadcast.broadcast import command
+from bsplib.apps.broadcast.broadcast import command
 
-command(prog_name="python -m apps.broadcast")
+command(prog_name="python -m bsplib.apps.broadcast")

@@ -15,7 +15,7 @@ two       2          (p - 1) n/p each       the same, then 1, 1
 
 Two stages are faster where n > l / (p g - 2 g) (equation 8); ``--crossover`` measures this
 size. For 16 processes the gain is printed beside the figure of the paper
-(:mod:`apps.broadcast.stages`).
+(:mod:`bsplib.apps.broadcast.stages`).
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 import bsplib
-from apps.broadcast import crossover, stages
-from apps.broadcast.crossover_views import plot_crossover, print_crossover
-from apps.command import Place, Program, place_options
+from bsplib.apps.broadcast import crossover, stages
+from bsplib.apps.broadcast.crossover_views import plot_crossover, print_crossover
+from bsplib.apps.command import Place, Program, place_options
 from bsplib.output_option import OutputFile, force_option
+from bsplib.profiler import plotting
 from bsplib.visible import visible_lines
-from profiler import plotting
 
 Values = NDArray[np.float64]
 

@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bsplib
-from apps.progress import steps
 from bsplib import Machine
+from bsplib.apps.progress import steps
 
 Broadcast = Callable[[bsplib.Group, NDArray[np.float64]], None]
 

@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from apps.broadcast.crossover import Crossover, Sample, costs
-from profiler import format as fmt
-from profiler import plotting
+from bsplib.apps.broadcast.crossover import Crossover, Sample, costs
+from bsplib.profiler import format as fmt
+from bsplib.profiler import plotting
 
 
 def print_crossover(found: Crossover, console: Console) -> None:

@@ -16,8 +16,8 @@ The l for which the factor would be the measured r follows from r = (h g + l) / 
 
 from __future__ import annotations
 
-from apps.broadcast.crossover import costs
 from bsplib import Machine
+from bsplib.apps.broadcast.crossover import costs
 
 NPROCS = 16
 MEASURED = (19.48 + 19.55) / (4.73 + 4.67)

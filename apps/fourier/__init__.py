@@ -1,5 +1,5 @@
 """Fast Fourier transforms: three programs and their common parts.
 
-Each has a command line: ``python -m apps.fourier.fft --help``, and the same of
+Each has a command line: ``python -m bsplib.apps.fourier.fft --help``, and the same of
 ``fft_barrier_free`` and ``fft_cyclic``.
 """

@@ -19,7 +19,7 @@ from numpy.fft import fft
 from numpy.random import default_rng
 from numpy.typing import ArrayLike, NDArray
 
-from apps.command import Place, place_options
+from bsplib.apps.command import Place, place_options
 from bsplib.visible import visible_lines
 
 Values = NDArray[np.complex128]

@@ -6,7 +6,7 @@ whose formula is that of the paper::
     bsp experiment run --nprocs 1:2 --set N=1024:131072:x2 apps/fourier/experiment.py --once {N}
     bsp fit experiment.experiments.jsonl --at N=2^21,P=2
 
-``python -m apps.fourier.experiment`` does both, and prints what it measures and predicts for
+``python -m bsplib.apps.fourier.experiment`` does both, and prints what it measures and predicts for
 another size, as Table 3 does; by default on virtual processors of a Cray T3E.
 
 The paper prints neither the coefficients nor the other times. But its six predictions are
@@ -27,16 +27,16 @@ from rich.console import Console
 from rich.table import Table
 
 import bsplib
-from apps.fourier import common
-from apps.fourier.fft import prepare, transform
-from apps.progress import drawn
-from bsplib.cli.options import backend_option
+from bsplib.apps.command import backend_option
+from bsplib.apps.fourier import common
+from bsplib.apps.fourier.fft import prepare, transform
+from bsplib.apps.progress import drawn
 from bsplib.errors import BspError, UsageError
 from bsplib.experiments.formula import read_formula
 from bsplib.experiments.grid import read_counts
 from bsplib.experiments.runs import collected, measured
+from bsplib.profiler.timings import TimingModel, fit_experiment
 from bsplib.sentences import as_sentence
-from profiler.timings import TimingModel, fit_experiment
 
 FORMULA = "f[0] + f[1]*log2(P) + f[2]*(N/P)*log2(N/P) + f[3]*N*(P-1)/P"
 """Gonzalez et al., Figure 4, line 5."""
@@ -46,7 +46,8 @@ SIZE = 2**21
 """The size of Table 3."""
 T3E = "cray-t3e-mpi:l=2e-5,speed=5e7"
 """A T3E: g as fitted by Roda et al., Table 2, whose l is below zero; l and speed are the round
-figures that apps.sql assumes, too. None is fitted to times of this program. Computation takes the
+figures that bsplib.apps.sql assumes, too. None is fitted to times of this program. Computation
+takes the
 CPU time of this computer times the ratio of speeds, which holds for values in the cache."""
 
 TABLE_3 = {
@@ -96,7 +97,7 @@ def main(bsp: bsplib.Group, N: int, seed: int = 0, passes: int = 3) -> complex: 
     Returns:
         The sum of the transform, which is N times the first value.
 
-    Cost: ``passes`` times that of :func:`apps.fourier.fft.transform`, and two supersteps.
+    Cost: ``passes`` times that of :func:`bsplib.apps.fourier.fft.transform`, and two supersteps.
     Source: Gonzalez et al., Figures 4 and 5.
     """
     values = common.signal(N, seed)
@@ -206,7 +207,7 @@ def as_table(rows: Sequence[Row]) -> Table:
 @click.option(
     "--sizes", default="2^10:2^17:x2", show_default=True, help="Values of N to fit the formula to."
 )
-@backend_option
+@backend_option()
 @click.option("--machine", metavar="NAME", help=f"Machine of virtual processors.  [default: {T3E}]")
 @click.option(
     "--once", type=click.IntRange(2), metavar="N", help="Only run a transform of N values."

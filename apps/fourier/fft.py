@@ -35,8 +35,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import bsplib
-from apps.fourier import common
-from apps.fourier.common import LocalTransform, Values, reference, roots_of_unity
+from bsplib.apps.fourier import common
+from bsplib.apps.fourier.common import LocalTransform, Values, reference, roots_of_unity
 
 __all__ = ["Plan", "command", "main", "prepare", "reference", "transform"]
 

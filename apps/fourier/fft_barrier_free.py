@@ -17,7 +17,7 @@ all                     k            16 N (1 - 1/q) at most  O(N/q log(N/q) + N)
 ======================= ============ ======================= ===================
 
 Any N >= 1 and any p are allowed; the processes from q on make empty steps. At each step
-8 N bytes are sent in total; :mod:`apps.fourier.fft` sends more, since all processes receive
+8 N bytes are sent in total; :mod:`bsplib.apps.fourier.fft` sends more, since all processes receive
 the transform there.
 
 Source: Roda et al. 1999, section 4.1, Figure 7 and equations 15 to 17.
@@ -31,9 +31,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import bsplib
-from apps.fourier import common
-from apps.fourier.common import LocalTransform, Values, reference, roots_of_unity
-from apps.fourier.fft import receive
+from bsplib.apps.fourier import common
+from bsplib.apps.fourier.common import LocalTransform, Values, reference, roots_of_unity
+from bsplib.apps.fourier.fft import receive
 
 __all__ = ["Plan", "command", "main", "prepare", "reference", "transform"]
 

@@ -16,8 +16,8 @@ exchange                    1            16 N/p (1 - 1/p)      O(N/p)
 transforms of p values      0            0                     O(N/p log p)
 =========================== ============ ===================== ===================
 
-In :mod:`apps.fourier.fft` and :mod:`apps.fourier.fft_barrier_free` all processes begin
-with all values, and h is p times as great.
+In :mod:`bsplib.apps.fourier.fft` and :mod:`bsplib.apps.fourier.fft_barrier_free` all processes
+begin with all values, and h is p times as great.
 
 Source: Inda and Bisseling 2001, "A simple and efficient parallel FFT algorithm using
 the BSP model", Parallel Computing 27.
@@ -31,8 +31,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import bsplib
-from apps.fourier import common
-from apps.fourier.common import LocalTransform, Values, reference, roots_of_unity
+from bsplib.apps.fourier import common
+from bsplib.apps.fourier.common import LocalTransform, Values, reference, roots_of_unity
 
 __all__ = ["Plan", "command", "main", "prepare", "reference", "transform"]
 

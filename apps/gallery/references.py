@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from apps.gallery.farm import row
-from apps.gallery.monte_carlo import deviation
+from bsplib.apps.gallery.farm import row
+from bsplib.apps.gallery.monte_carlo import deviation
 
 
 def heat(_: int, size: int, steps: int) -> Any:

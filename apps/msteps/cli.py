@@ -1,4 +1,4 @@
-"""The command line: ``python -m apps.msteps --help``."""
+"""The command line: ``python -m bsplib.apps.msteps --help``."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from apps.command import Programs
-from apps.msteps.measure import compare, compare_sorts, sort_constants
-from apps.msteps.model import actual_of, fft_time, psrs_time
-from apps.msteps.platforms import CONSTANTS, ERRORS, MPI, PVM, VALUES
-from profiler import format as fmt
+from bsplib.apps.command import Programs
+from bsplib.apps.msteps.measure import compare, compare_sorts, sort_constants
+from bsplib.apps.msteps.model import actual_of, fft_time, psrs_time
+from bsplib.apps.msteps.platforms import CONSTANTS, ERRORS, MPI, PVM, VALUES
+from bsplib.profiler import format as fmt
 
 _COUNTS = (2, 4, 8, 16)
 

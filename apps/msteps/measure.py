@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 import bsplib
-from apps.msteps import fft, psrs
-from apps.msteps.model import Network, Sort, Transform, error_percent, fft_time, psrs_time
-from apps.msteps.patterns import measure_network
-from apps.spans import Span, keep_memory, least, timed, waiting
+from bsplib.apps.msteps import fft, psrs
+from bsplib.apps.msteps.model import Network, Sort, Transform, error_percent, fft_time, psrs_time
+from bsplib.apps.msteps.patterns import measure_network
+from bsplib.apps.spans import Span, keep_memory, least, timed, waiting
 
 _ROUNDS = 25
 RELATIONS = (1 << 14, 1 << 16, 1 << 18, 1 << 20)

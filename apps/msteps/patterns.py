@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bsplib
-from apps.command import Place
-from apps.msteps.model import Network
-from apps.spans import Span, keep_memory, least, timed, waiting
+from bsplib.apps.command import Place
+from bsplib.apps.msteps.model import Network
+from bsplib.apps.spans import Span, keep_memory, least, timed, waiting
 
 PATTERNS = ("E", "PP", "POA", "AO", "AA")
 """Exchange, ping-pong, personalised one-to-all, all-to-one, all-to-all."""

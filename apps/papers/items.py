@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from apps.fourier.experiment import TABLE_3, printed_predictions
-from apps.msteps.model import error_percent, fft_time
-from apps.msteps.platforms import CONSTANTS, PVM, VALUES
-from apps.speedup import buffers
-from apps.speedup.laws import fit_parts
-from apps.speedup.overheads import BARRIER, CREATION
-from apps.speedup.runs import time_of
-from apps.speedup.terms import (
+from bsplib.apps.fourier.experiment import TABLE_3, printed_predictions
+from bsplib.apps.msteps.model import error_percent, fft_time
+from bsplib.apps.msteps.platforms import CONSTANTS, PVM, VALUES
+from bsplib.apps.speedup import buffers
+from bsplib.apps.speedup.laws import fit_parts
+from bsplib.apps.speedup.overheads import BARRIER, CREATION
+from bsplib.apps.speedup.runs import time_of
+from bsplib.apps.speedup.terms import (
     ALONE,
     BUFFERED,
     EIGHT_EACH,
@@ -24,15 +24,15 @@ from apps.speedup.terms import (
     characterise,
     cost_of,
 )
-from apps.sql.generate import PAPER_SIZE, Generator
-from apps.sql.paper import IMBALANCE_LESS, PAPER, TABLE_1, total_gain
-from apps.sql.plan import EXPERIMENTAL, STAGES
-from apps.sql.scan import BLOCK
-from apps.sql.story import STORY_SEED, STORY_SIZE, Figures, Setting, tell
-from apps.sql.story_table import by_balance, gain, imbalance_change, printed_by_balance
-from apps.steady.laws import amdahl, gustafson, on_one
-from apps.steady.model import ALGORITHMS, merge_sort_table
-from apps.steady.model import Setting as Capacities
+from bsplib.apps.sql.generate import PAPER_SIZE, Generator
+from bsplib.apps.sql.paper import IMBALANCE_LESS, PAPER, TABLE_1, total_gain
+from bsplib.apps.sql.plan import EXPERIMENTAL, STAGES
+from bsplib.apps.sql.scan import BLOCK
+from bsplib.apps.sql.story import STORY_SEED, STORY_SIZE, Figures, Setting, tell
+from bsplib.apps.sql.story_table import by_balance, gain, imbalance_change, printed_by_balance
+from bsplib.apps.steady.laws import amdahl, gustafson, on_one
+from bsplib.apps.steady.model import ALGORITHMS, merge_sort_table
+from bsplib.apps.steady.model import Setting as Capacities
 from bsplib.machine import load_machine
 
 JARVIS, GONZALEZ, RODA = "Jarvis et al. 2002", "Gonzalez et al.", "Roda et al. 1999"
@@ -75,14 +75,20 @@ def quick() -> Iterator[Item]:
 
 def _jarvis() -> Iterator[Item]:
     ratio = (19.48 + 19.55) / (4.73 + 4.67)
-    place = "apps.broadcast"
+    place = "bsplib.apps.broadcast"
     yield Item(
         JARVIS, "section 5", "one stage / two stages, T3E", "4.15", f"{ratio:.2f}", "", place
     )
     share = f"{round(100 * 2 / 16)}% | {round(100 / 15)}%"
     remark = "2/p and 1/(p - 1), since one of 16 processes receives all"
     yield Item(
-        JARVIS, "Figure 8", "h of the sample on one process", "12% | 7%", share, remark, "apps.sql"
+        JARVIS,
+        "Figure 8",
+        "h of the sample on one process",
+        "12% | 7%",
+        share,
+        remark,
+        "bsplib.apps.sql",
     )
     for machine, rows in TABLE_1.items():
         printed = {"Cray T3E": "17%", "Cray T3D": "18%", "SGI Origin 2000": "19%"}.get(machine)
@@ -90,7 +96,9 @@ def _jarvis() -> Iterator[Item]:
         why = "" if printed else "print divides by the optimised time"
         old = {"Intel cluster": "51%", "Athlon cluster": "52%"}
         what = f"gain on one processor, {machine}"
-        yield Item(JARVIS, "Table 1", what, printed or old[machine], gain, why, "apps.sql.paper")
+        yield Item(
+            JARVIS, "Table 1", what, printed or old[machine], gain, why, "bsplib.apps.sql.paper"
+        )
 
 
 def _gonzalez() -> Iterator[Item]:
@@ -102,13 +110,19 @@ def _gonzalez() -> Iterator[Item]:
         ", ".join(f"{predicted:.4f} s" for _, predicted in TABLE_3.values()),
         ", ".join(f"{found[nprocs]:.4f} s" for nprocs in TABLE_3),
         "",
-        "apps.fourier.experiment",
+        "bsplib.apps.fourier.experiment",
     )
     for nprocs, printed in CALL_ERRORS.items():
         error = f"{error_percent(*TABLE_3[nprocs]):.2f}%"
         why = "" if error == printed else "the printed times give the other digit"
         yield Item(
-            GONZALEZ, "Table 3", f"error at P = {nprocs}", printed, error, why, "apps.msteps.model"
+            GONZALEZ,
+            "Table 3",
+            f"error at P = {nprocs}",
+            printed,
+            error,
+            why,
+            "bsplib.apps.msteps.model",
         )
 
 
@@ -122,7 +136,9 @@ def _roda() -> Iterator[Item]:
         ours = ", ".join(f"{time:.2f} s" for time in times)
         why = "the figure is lost in the scan; equations and constants are those of the text"
         what = f"model times of the transform at p = 2, 4, 8, {name}"
-        yield Item(RODA, "Figures 9, 10", what, "curves only", ours, why, "apps.msteps.model")
+        yield Item(
+            RODA, "Figures 9, 10", what, "curves only", ours, why, "bsplib.apps.msteps.model"
+        )
 
 
 def _chittor() -> Iterator[Item]:
@@ -133,7 +149,7 @@ def _chittor() -> Iterator[Item]:
         line = fit_parts(units)
         ours = f"{line.each:.2f} P + {line.start:.1f}"
         why = "the line through the printed times; our runs use it"
-        yield Item(CHITTOR, table, what, printed, ours, why, "apps.speedup.overheads")
+        yield Item(CHITTOR, table, what, printed, ours, why, "bsplib.apps.speedup.overheads")
     cost = f"{cost_of(range(1, 11), range(1, 4), 2):.1%}"
     yield Item(
         CHITTOR,
@@ -142,7 +158,7 @@ def _chittor() -> Iterator[Item]:
         "4%",
         cost,
         "rounded in print",
-        "apps.speedup.terms",
+        "bsplib.apps.speedup.terms",
     )
     off = f"P = {PRINTED.roll_off(8192)}"
     why = "from equation 14; by her Table 6 the least of the times is at P = 256"
@@ -153,18 +169,20 @@ def _chittor() -> Iterator[Item]:
         "curve only",
         off,
         why,
-        "apps.speedup.terms",
+        "bsplib.apps.speedup.terms",
     )
     given = {(n, n): time for n, time in EIGHT_EACH.items()}
     shown = ", ".join(f"{each:.2f}" for each in characterise(given, ALONE).coefficients)
     why = "printed for N = P; these are of T(N, N/8) for N = 16 to 128 in her Table 6"
     printed = ", ".join(f"{each:.2f}" for each in PRINTED_ALONE.coefficients)
-    yield Item(CHITTOR, "equation 13", "coefficients", printed, shown, why, "apps.speedup.terms")
+    yield Item(
+        CHITTOR, "equation 13", "coefficients", printed, shown, why, "bsplib.apps.speedup.terms"
+    )
     most = max(PRINTED_PVM.speedup(2**k, p) for k in range(4, 18) for p in (2, 4, 8, 16))
     why = "its greatest, of 16 to 128 K keys on 2 to 16 processors; the text gives a bound"
     yield Item(
         *(CHITTOR, "equation 17", "greatest speedup on PVM", "at most 4", f"{most:.1f}", why),
-        "apps.speedup.terms",
+        "bsplib.apps.speedup.terms",
     )
 
 
@@ -172,7 +190,7 @@ def _shi() -> Iterator[Item]:
     sizes = [10_000 * 2**k for k in range(15)]
     rows = merge_sort_table(sizes, 5.2e6, 2.5e6)
     last = " | ".join(f"{value:,.2f}" for value in rows[-1])
-    where = "apps.steady.model"
+    where = "bsplib.apps.steady.model"
     yield Item(
         SHI,
         "Table 1",
@@ -197,7 +215,7 @@ def _shi() -> Iterator[Item]:
         "1.6, 4.6, 0.13",
         laws,
         "",
-        "apps.steady.laws",
+        "bsplib.apps.steady.laws",
     )
 
 
@@ -215,7 +233,7 @@ def virtual(advance: Callable[[], object] = lambda: None) -> Iterator[Item]:
     ours = f"P = {least}; at 512 {times[512] / times[least]:.1f} times as long"
     yield Item(
         *(CHITTOR, "Table 6", "least time of 1024 keys", "P = 64; NA at 512", ours, why),
-        "apps.speedup.runs",
+        "bsplib.apps.speedup.runs",
     )
     advance()
     alone = characterise({(p, p): time_of(p, p) for p in (1, 2, 4, 8, 16, 32)}, ALONE)
@@ -223,7 +241,7 @@ def virtual(advance: Callable[[], object] = lambda: None) -> Iterator[Item]:
     why = "a curve in print; ours is characterised with P = 1 to 32, as hers"
     yield Item(
         *(CHITTOR, "Figure 20", "error of the prediction, N = P = 256", "curve only"),
-        *(f"{error:.1f}%", why, "apps.speedup.terms"),
+        *(f"{error:.1f}%", why, "bsplib.apps.speedup.terms"),
     )
     advance()
     region = buffers.times([2**k for k in range(5, 10)], (1, 2, 4, 8, 16), 16)
@@ -232,7 +250,7 @@ def virtual(advance: Callable[[], object] = lambda: None) -> Iterator[Item]:
     why = "a curve in print; ours is characterised with N up to 512"
     yield Item(
         *(CHITTOR, "Figure 24", "error of the prediction, buffers of 16, N = 1024, P = 8"),
-        *("curve only", f"{error:.1f}%", why, "apps.speedup.buffers"),
+        *("curve only", f"{error:.1f}%", why, "bsplib.apps.speedup.buffers"),
     )
     advance()
 
@@ -261,13 +279,15 @@ def story(advance: Callable[[], object] = lambda: None) -> Iterator[Item]:
                 ours = "{}% | {}%".format(*getattr(found, name).percentages())
                 what = f"{STAGES[found.stage].title}: {title}"
                 shown = f"{printed[0]}% | {printed[1]}%"
-                yield Item(JARVIS, "Figures 5 to 9", what, shown, ours, why, "apps.sql.story")
+                yield Item(
+                    JARVIS, "Figures 5 to 9", what, shown, ours, why, "bsplib.apps.sql.story"
+                )
     yield from _gains({each.stage: each for each in told}, setting)
 
 
 def _gains(told: dict[str, Figures], setting: Setting) -> Iterator[Item]:
     """Yield the gains of the stages: print has one of each."""
-    place = "apps.sql.story_table"
+    place = "bsplib.apps.sql.story_table"
     change = imbalance_change(told["original"], told["balanced"])
     why = "in ours balanced rows need fewer moves in the queries, which print does not tell"
     yield Item(
@@ -304,16 +324,26 @@ _BALANCES = {
 }
 
 MISSING = (
-    Missing(JARVIS, "seconds of Table 1", "the program is not printed; apps.sql table1 has gains"),
+    Missing(
+        JARVIS, "seconds of Table 1", "the program is not printed; bsplib.apps.sql table1 has gains"
+    ),
     Missing(JARVIS, "Figures 3 and 4", "screens; make demo draws the call graph of Figure 3"),
     Missing(GONZALEZ, "times of Table 3", "of their T3E; --full predicts and measures ours"),
     Missing(GONZALEZ, "Table 2", "has no numbers; bsp fit divides A2 alone (docs/experiments.md)"),
     Missing(RODA, "Figures 2 to 6", "curves without numbers; bsp probe measures the patterns here"),
-    Missing(RODA, "Figure 12", "its constants are not printed; apps.msteps measure has ours"),
-    Missing(CHITTOR, "Tables 5, 6", "times of Multi; apps.speedup predict has a program with ours"),
     Missing(
-        CHITTOR, "times behind equations 15 to 18", "not printed; apps.speedup.buffers has ours"
+        RODA, "Figure 12", "its constants are not printed; bsplib.apps.msteps measure has ours"
     ),
-    Missing(SHI, "Tables 4 to 6", "lost in the scan; apps.steady measure has programs here"),
-    Missing(SHI, "Figures 2 to 6", "maps without numbers; apps.steady map draws any"),
+    Missing(
+        CHITTOR,
+        "Tables 5, 6",
+        "times of Multi; bsplib.apps.speedup predict has a program with ours",
+    ),
+    Missing(
+        CHITTOR,
+        "times behind equations 15 to 18",
+        "not printed; bsplib.apps.speedup.buffers has ours",
+    ),
+    Missing(SHI, "Tables 4 to 6", "lost in the scan; bsplib.apps.steady measure has programs here"),
+    Missing(SHI, "Figures 2 to 6", "maps without numbers; bsplib.apps.steady map draws any"),
 )

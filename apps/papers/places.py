@@ -44,7 +44,7 @@ class Entry:
 
 def read() -> list[Entry]:
     """Return all entries, in the order of the papers."""
-    text = files("apps.papers").joinpath("places.csv").read_text(encoding="utf-8")
+    text = files("bsplib.apps.papers").joinpath("places.csv").read_text(encoding="utf-8")
     rows = list(csv.DictReader(text.splitlines(), strict=True))
     return [_entry(row) for row in rows]
 

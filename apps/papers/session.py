@@ -7,11 +7,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from apps.papers import show
-from apps.papers.here import PARTS, here
-from apps.papers.items import VIRTUAL_PARTS, Item, quick, story, virtual
-from apps.progress import drawn
-from apps.sql.plan import STAGES
+from bsplib.apps.papers import show
+from bsplib.apps.papers.here import PARTS, here
+from bsplib.apps.papers.items import VIRTUAL_PARTS, Item, quick, story, virtual
+from bsplib.apps.progress import drawn
+from bsplib.apps.sql.plan import STAGES
 from bsplib.errors import UsageError
 from bsplib.extras import need
 from bsplib.output_file import PAGE, write_text

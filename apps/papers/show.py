@@ -14,9 +14,9 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from apps.papers.items import MISSING, Item
-from apps.papers.places import Entry
-from apps.papers.places import read as all_places
+from bsplib.apps.papers.items import MISSING, Item
+from bsplib.apps.papers.places import Entry
+from bsplib.apps.papers.places import read as all_places
 from bsplib.output_file import PAGE_MARK
 
 _TITLES = ("paper", "place", "what", "printed", "ours", "what differs", "computed by")
@@ -43,7 +43,7 @@ def _place_cells(entry: Entry) -> tuple[str, ...]:
 
 def measured_before() -> list[list[str]]:
     """Return what was measured once on a computer: paper, place, what, ours and what differs."""
-    text = files("apps.papers").joinpath("measured.csv").read_text(encoding="utf-8")
+    text = files("bsplib.apps.papers").joinpath("measured.csv").read_text(encoding="utf-8")
     return list(csv.reader(text.splitlines(), strict=True))[1:]
 
 

@@ -1,6 +1,6 @@
-"""``python -m apps.paradigms``."""
+"""``python -m bsplib.apps.paradigms``."""
 
-from apps.paradigms.cli import cli
+from bsplib.apps.paradigms.cli import cli
 
 if __name__ == "__main__":
-    cli(prog_name="python -m apps.paradigms")
+    cli(prog_name="python -m bsplib.apps.paradigms")

@@ -1,4 +1,4 @@
-"""The command line: ``python -m apps.paradigms --help``."""
+"""The command line: ``python -m bsplib.apps.paradigms --help``."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from apps.command import Place, Programs, place_options
-from apps.paradigms import examples
-from apps.paradigms.examples import SHARES, Timed
-from apps.paradigms.model import equal_shares, first_come, in_line
-from profiler import format as fmt
+from bsplib.apps.command import Place, Programs, place_options
+from bsplib.apps.paradigms import examples
+from bsplib.apps.paradigms.examples import SHARES, Timed
+from bsplib.apps.paradigms.model import equal_shares, first_come, in_line
+from bsplib.profiler import format as fmt
 
 _REPEATS = 3
 

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bsplib
-from apps.paradigms.farm import farm, split
-from apps.paradigms.pipeline import pipeline
+from bsplib.apps.paradigms.farm import farm, split
+from bsplib.apps.paradigms.pipeline import pipeline
 
 Numbers = NDArray[np.float64]
 

@@ -35,7 +35,7 @@ from math import ceil, inf, log
 from typing import Any, NamedTuple, TypeVar
 
 import bsplib
-from apps.paradigms.errors import do
+from bsplib.apps.paradigms.errors import do
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")

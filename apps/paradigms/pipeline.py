@@ -22,7 +22,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 import bsplib
-from apps.paradigms.errors import do
+from bsplib.apps.paradigms.errors import do
 
 Stage = Callable[[bsplib.Group, Any], Any]
 """Is called with the group of the stage's processes, and an item; returns the item for the next

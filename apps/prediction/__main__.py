@@ -1,5 +1,5 @@
-"""``python -m apps.prediction``."""
+"""``python -m bsplib.apps.prediction``."""
 
-from apps.prediction.prediction import command
+from bsplib.apps.prediction.prediction import command
 
-command(prog_name="python -m apps.prediction")
+command(prog_name="python -m bsplib.apps.prediction")

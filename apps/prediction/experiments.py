@@ -21,18 +21,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import bsplib
-from apps.fourier import common, fft
-from apps.prediction.memory import LINE, Memory, Stream
-from apps.prediction.memory import main as measure_memory
-from apps.sorting import sample_sort
-from apps.sorting.keys import block_of
-from apps.sorting.order import merges
+from bsplib.apps.fourier import common, fft
+from bsplib.apps.prediction.memory import LINE, Memory, Stream
+from bsplib.apps.prediction.memory import main as measure_memory
+from bsplib.apps.sorting import sample_sort
+from bsplib.apps.sorting.keys import block_of
+from bsplib.apps.sorting.order import merges
+from bsplib.profiler.models.repeats import between, undisturbed
+from bsplib.profiler.models.timeline import lay_out
 from bsplib.recording.records import Run
 from bsplib.recording.trace import read_trace
 from bsplib.running.options import BackendName
 from bsplib.sync_kinds import Kind
-from profiler.models.repeats import between, undisturbed
-from profiler.models.timeline import lay_out
 
 
 class Shape(NamedTuple):

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 import bsplib
-from apps.fourier.common import combine
+from bsplib.apps.fourier.common import combine
 
 WORKING_SETS = tuple(round(2 ** (steps / 2)) for steps in range(38, 55))
 """Bytes."""

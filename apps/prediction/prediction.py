@@ -13,7 +13,8 @@ its least time, since other programs disturb the runs. On virtual processors, co
 measured in CPU time and communication is priced by the Machine; on real processes both are
 measured.
 
-Cost: that of the programs, :mod:`apps.fourier.fft` and :mod:`apps.sorting.sample_sort`.
+Cost: that of the programs, :mod:`bsplib.apps.fourier.fft` and
+:mod:`bsplib.apps.sorting.sample_sort`.
 
 Source: Gonzalez et al., sections 3 and 4: equation 8, Figure 4, Table 3.
 """
@@ -33,17 +34,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 import bsplib
-from apps.command import Program
-from apps.prediction import experiments
-from apps.prediction.experiments import EXPERIMENTS, Experiment, Place, Shape, Taken
-from apps.prediction.memory import memory_of
+from bsplib.apps.command import Program
+from bsplib.apps.prediction import experiments
+from bsplib.apps.prediction.experiments import EXPERIMENTS, Experiment, Place, Shape, Taken
+from bsplib.apps.prediction.memory import memory_of
 from bsplib.backends import table as backends
 from bsplib.experiments.formula import read_formula
 from bsplib.extras import need
+from bsplib.profiler import format as fmt
+from bsplib.profiler.models.fit import Fit, FitWarning, fit
+from bsplib.profiler.models.interval import Calibrated, calibrate
 from bsplib.visible import visible_lines
-from profiler import format as fmt
-from profiler.models.fit import Fit, FitWarning, fit
-from profiler.models.interval import Calibrated, calibrate
 
 PAPER = {1: 11.7748, 2: 6.0036, 4: 3.2120, 8: 1.8939, 16: 1.2750, 32: 0.9664}
 """Seconds that 2^21 values took on a Cray T3E, by processes (Table 3)."""

@@ -36,10 +36,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import bsplib
-from apps.command import Place, place_options
-from apps.progress import Step, steps, unseen
-from apps.sorting.keys import Keys, all_keys, block_of, keys_options, number_of_keys
-from apps.work import charge_sort
+from bsplib.apps.command import Place, place_options
+from bsplib.apps.progress import Step, steps, unseen
+from bsplib.apps.sorting.keys import Keys, all_keys, block_of, keys_options, number_of_keys
+from bsplib.apps.work import charge_sort
 
 
 def main(
@@ -60,14 +60,14 @@ def main(
         descending: the greatest key comes first, NaN before it.
         progress: whether to show a progress bar.
         **made: ``distribution``, ``dtype`` and ``seed`` of keys that are made, as
-            :func:`apps.sorting.keys.block_of`.
+            :func:`bsplib.apps.sorting.keys.block_of`.
 
     Returns:
         The keys from ``pid * m`` on, at most ``m = ceil(n / p)`` of them, in order;
         the last processes may have fewer or none.
 
     Raises:
-        ValueError: as :func:`apps.sorting.keys.block_of`.
+        ValueError: as :func:`bsplib.apps.sorting.keys.block_of`.
 
     Cost: ``k (k + 1) / 2`` supersteps with k = ceil(log2 p), h at most the bytes of m
         keys each (of their pickle where keys are Python objects).
@@ -99,7 +99,7 @@ def merge_sort(
         length: most keys of a block; processes that come after one with fewer may
             have any number up to it.
         descending: the first process is to get the greatest keys.
-        charged: whether virtual processors count the work by :mod:`apps.work`; otherwise
+        charged: whether virtual processors count the work by :mod:`bsplib.apps.work`; otherwise
             they measure it.
         begin: is called with the name of each split as it begins.
     """

@@ -1,6 +1,6 @@
 """The blocks of keys in a file: the order in which they are compared, and their positions.
 
-This is the network of :mod:`apps.sorting.bitonic_sort` with blocks in a file instead of
+This is the network of :mod:`bsplib.apps.sorting.bitonic_sort` with blocks in a file instead of
 processes. The least and the greatest key of every block are known. If all keys of one block
 come before those of the other, the two need not be read: they stay, or exchange their
 positions in the table. So random keys are read in one or two splits of a merge instead of

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.progress import Steps
-from apps.sorting.blocks import Pair, Table
-from apps.sorting.keyfile import Channel, KeyFile
-from apps.sorting.keys import Keys
-from apps.sorting.stream import Buffer
+from bsplib.apps.progress import Steps
+from bsplib.apps.sorting.blocks import Pair, Table
+from bsplib.apps.sorting.keyfile import Channel, KeyFile
+from bsplib.apps.sorting.keys import Keys
+from bsplib.apps.sorting.stream import Buffer
 
 _CHUNK = 1 << 16
 """Number of keys that are processed together where memory is limited."""

@@ -4,7 +4,7 @@ Bitonic merge sort of n keys on p processes, in blocks of B keys, L = n/B of the
 process has memory for seven blocks: the pair that it splits, the pair that is being
 read, the pair that is being written, and one to merge in. First it sorts runs of two
 blocks. Then the runs, which are sorted lists of two blocks, are merged into longer and
-longer lists by the network of :mod:`apps.sorting.bitonic_sort`: in a split one block
+longer lists by the network of :mod:`bsplib.apps.sorting.bitonic_sort`: in a split one block
 receives the lower keys of two, the other the upper keys. The pairs of a level of the network
 are distributed cyclically to the processes, and each level ends with a sync.
 
@@ -45,16 +45,16 @@ from numpy.typing import DTypeLike
 from rich.filesize import decimal
 
 import bsplib
-from apps.command import Place, place_options
-from apps.progress import drawn, steps
-from apps.sorting.blocks import Pair, Table, levels
-from apps.sorting.blockwork import Files, News, Work, merge, reverse
-from apps.sorting.keycheck import fingerprint, in_order, make_keys
-from apps.sorting.keyfile import PAGE, channel, find_keys
-from apps.sorting.keys import DISTRIBUTIONS, Keys
-from apps.sorting.options import Bytes, Dtype
-from apps.sorting.stream import Buffer, make_buffers, stream
-from apps.sorting.workspace import MADE_KEYS, scratch_folder, workspace
+from bsplib.apps.command import Place, place_options
+from bsplib.apps.progress import drawn, steps
+from bsplib.apps.sorting.blocks import Pair, Table, levels
+from bsplib.apps.sorting.blockwork import Files, News, Work, merge, reverse
+from bsplib.apps.sorting.keycheck import fingerprint, in_order, make_keys
+from bsplib.apps.sorting.keyfile import PAGE, channel, find_keys
+from bsplib.apps.sorting.keys import DISTRIBUTIONS, Keys
+from bsplib.apps.sorting.options import Bytes, Dtype
+from bsplib.apps.sorting.stream import Buffer, make_buffers, stream
+from bsplib.apps.sorting.workspace import MADE_KEYS, scratch_folder, workspace
 from bsplib.output_option import force_option
 from bsplib.visible import visible_lines
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from apps.progress import Tell
-from apps.sorting.blocks import not_greater
-from apps.sorting.keyfile import PAGE, KeyFile, find_keys, header
-from apps.sorting.keys import Keys, block_of
+from bsplib.apps.progress import Tell
+from bsplib.apps.sorting.blocks import not_greater
+from bsplib.apps.sorting.keyfile import PAGE, KeyFile, find_keys, header
+from bsplib.apps.sorting.keys import Keys, block_of
 
 CHUNK = 1 << 20
 """Number of keys that are in memory at the same time."""
@@ -28,7 +28,7 @@ class Fingerprint(NamedTuple):
 
 
 def make_keys(path: Path, size: int, tell: Tell, **how: Any) -> KeyFile:
-    """Write a file of keys; ``how`` as for :func:`apps.sorting.keys.block_of`."""
+    """Write a file of keys; ``how`` as for :func:`bsplib.apps.sorting.keys.block_of`."""
     chunks = max(-(-size // CHUNK), 1)
     dtype = block_of(1, 0, 1, **how).dtype  # for strings it includes their length
     keys = KeyFile(str(path), dtype, size, PAGE)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.sorting.order import Order, Records
+from bsplib.apps.sorting.order import Order, Records
 
 Sample = NDArray[Any]
 """Array of elements with a ``key`` and a ``place``, which is the origin."""

@@ -42,13 +42,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import bsplib
-from apps.command import Place, place_options
-from apps.progress import Step, steps, unseen
-from apps.sorting.keys import block_of, keys_options
-from apps.sorting.order import Order, Records, order_of
-from apps.sorting.pivots import Sample, sample_at
-from apps.sorting.room import Room
-from apps.sorting.sample_sort import (
+from bsplib.apps.command import Place, place_options
+from bsplib.apps.progress import Step, steps, unseen
+from bsplib.apps.sorting.keys import block_of, keys_options
+from bsplib.apps.sorting.order import Order, Records, order_of
+from bsplib.apps.sorting.pivots import Sample, sample_at
+from bsplib.apps.sorting.room import Room
+from bsplib.apps.sorting.sample_sort import (
     Method,
     agree,
     balance,
@@ -85,14 +85,14 @@ def main(
         key: as for :func:`sort_blocks`.
         stable: as for :func:`sort_blocks`.
         **made: ``distribution``, ``dtype`` and ``seed`` of keys that are made, as
-            :func:`apps.sorting.keys.block_of`.
+            :func:`bsplib.apps.sorting.keys.block_of`.
 
     Returns:
         The block; keys are in order by pid and then by position. If ``rooted``, all
         of them on process 0 and none elsewhere.
 
     Raises:
-        ValueError: as :func:`apps.sorting.keys.block_of` and :func:`sort_blocks`.
+        ValueError: as :func:`bsplib.apps.sorting.keys.block_of` and :func:`sort_blocks`.
 
     Cost: 4 supersteps, 6 if ``rooted``.
     Source: Roda et al. 1999, section 4.2.

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from apps.sorting.order import Records
+from bsplib.apps.sorting.order import Records
 
 
 class Room(NamedTuple):

@@ -35,7 +35,7 @@ In a second variant the partition comes before the sort: stage 1 does nothing, s
 unsorted keys, w = O(m log p), and stage 7 sorts them. It costs one sort instead of a sort
 and a merge, is not stable, and works for plain numbers only.
 
-On virtual processors the stages charge this w, by :mod:`apps.work`.
+On virtual processors the stages charge this w, by :mod:`bsplib.apps.work`.
 
 Source: Jarvis et al. 2002, sections 4.2 and 4.3, after Gerbessiotis and Siniolakis
 1996; partition before sort as in Blelloch et al. 1991.
@@ -53,21 +53,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import bsplib
-from apps.command import Place, place_options
-from apps.progress import Step, steps, unseen
-from apps.sorting.bitonic_sort import merge_sort
-from apps.sorting.keys import all_keys, block_of, keys_options, number_of_keys
-from apps.sorting.order import Order, Records, order_of
-from apps.sorting.oversampling import (
+from bsplib.apps.command import Place, place_options
+from bsplib.apps.progress import Step, steps, unseen
+from bsplib.apps.sorting.bitonic_sort import merge_sort
+from bsplib.apps.sorting.keys import all_keys, block_of, keys_options, number_of_keys
+from bsplib.apps.sorting.order import Order, Records, order_of
+from bsplib.apps.sorting.oversampling import (
     Factor,
     factor_of,
     sample_sizes,
     theoretical_oversampling,
 )
-from apps.sorting.pivots import Sample, cut, in_order, regular, sample_at
-from apps.sorting.room import Room
-from apps.sorting.unsorted import KINDS, cut_unsorted, rare_first
-from apps.work import charge_search, charge_sort, charge_values
+from bsplib.apps.sorting.pivots import Sample, cut, in_order, regular, sample_at
+from bsplib.apps.sorting.room import Room
+from bsplib.apps.sorting.unsorted import KINDS, cut_unsorted, rare_first
+from bsplib.apps.work import charge_search, charge_sort, charge_values
 
 OVERSAMPLING = 64
 SAMPLE_SORTS = ("one", "bitonic")
@@ -102,14 +102,14 @@ def main(
             processes; each takes its block of them. Or the number of keys to make.
         progress: whether to show a progress bar.
         **how: ``distribution`` and ``dtype`` of keys that are made, as for
-            :func:`apps.sorting.keys.block_of`; ``seed`` of these and of the sample; the
+            :func:`bsplib.apps.sorting.keys.block_of`; ``seed`` of these and of the sample; the
             others as for :func:`sort_blocks`.
 
     Returns:
         The block; keys are in order by pid and then by position.
 
     Raises:
-        ValueError: as :func:`apps.sorting.keys.block_of` and :func:`sort_blocks`.
+        ValueError: as :func:`bsplib.apps.sorting.keys.block_of` and :func:`sort_blocks`.
 
     Cost: of :func:`sort_blocks`.
     Source: Jarvis et al. 2002, section 4.2.
@@ -148,13 +148,13 @@ def sort_blocks(  # noqa: PLR0913  # each has a name at the call
         stable: whether records of equal keys keep the order (process, position).
         oversampling: s: each process samples s p records if blocks are equal, otherwise
             in proportion to its block, and at most all its records.
-            ``"theory"`` for :func:`apps.sorting.oversampling.theoretical_oversampling`.
+            ``"theory"`` for :func:`bsplib.apps.sorting.oversampling.theoretical_oversampling`.
         sample_sort: ``"one"`` if process 0 sorts the sample, or ``"bitonic"`` if all
             processes do, by the bitonic network.
         partition_first: whether to cut the blocks before they are sorted; not stable, and
             for integers, floats and truth values only.
         seed: seed of the sample.
-        charged: whether virtual processors count the work by :mod:`apps.work`; otherwise
+        charged: whether virtual processors count the work by :mod:`bsplib.apps.work`; otherwise
             they measure it. Without effect on real processes.
         begin: is called with the name of each stage as it begins.
 
@@ -391,7 +391,7 @@ def reference(values: ArrayLike | int, nprocs: int = 1, **how: Any) -> Records:
     Args:
         values: as for :func:`main`.
         nprocs: number of processes; it matters only for adversarial keys.
-        **how: as for :func:`apps.sorting.keys.block_of`.
+        **how: as for :func:`bsplib.apps.sorting.keys.block_of`.
     """
     return np.sort(all_keys(values, nprocs, **how), kind="stable")
 

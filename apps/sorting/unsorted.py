@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.sorting.pivots import Ends, Sample, index_of, owner_of
+from bsplib.apps.sorting.pivots import Ends, Sample, index_of, owner_of
 
 Numbers = NDArray[Any]
 KINDS = "biuf"

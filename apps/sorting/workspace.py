@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from apps.sorting.blockwork import Files
-from apps.sorting.keyfile import KeyFile, beside, create, trim
+from bsplib.apps.sorting.blockwork import Files
+from bsplib.apps.sorting.keyfile import KeyFile, beside, create, trim
 from bsplib.output_file import obstacle, rename
 from bsplib.recording.folder_lock import lock, lock_if_possible
 

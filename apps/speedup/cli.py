@@ -1,4 +1,4 @@
-"""The command line: ``python -m apps.speedup --help``."""
+"""The command line: ``python -m bsplib.apps.speedup --help``."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from apps.command import Programs
-from apps.progress import drawn
-from apps.speedup.laws import all_laws, fit_parts
-from apps.speedup.overheads import BARRIER, CREATION
-from apps.speedup.overheads import measure as overheads_of
-from apps.speedup.runs import time_of, times
-from apps.speedup.terms import TERMS, characterise, roll_off
-from profiler import format as fmt
+from bsplib.apps.command import Programs
+from bsplib.apps.progress import drawn
+from bsplib.apps.speedup.laws import all_laws, fit_parts
+from bsplib.apps.speedup.overheads import BARRIER, CREATION
+from bsplib.apps.speedup.overheads import measure as overheads_of
+from bsplib.apps.speedup.runs import time_of, times
+from bsplib.apps.speedup.terms import TERMS, characterise, roll_off
+from bsplib.profiler import format as fmt
 
 _REGION_N = tuple(2**k for k in range(3, 10))
 _REGION_P = tuple(2**k for k in range(5))

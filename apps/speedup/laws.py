@@ -14,7 +14,7 @@ from math import log2
 
 import numpy as np
 
-from apps.steady.laws import amdahl, gustafson
+from bsplib.apps.steady.laws import amdahl, gustafson
 
 
 @dataclass(frozen=True)

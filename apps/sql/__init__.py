@@ -23,19 +23,19 @@ rebalance                                                 2            its exces
 ================== ====================================== ============ =========================
 
 The primitives that sort (``order_by``, ``sorted_join``, and optionally ``group_by`` and
-``distinct``) use :mod:`apps.sorting.sample_sort`; its oversampling factor and the method of
+``distinct``) use :mod:`bsplib.apps.sorting.sample_sort`; its oversampling factor and the method of
 sorting its sample can be chosen.
 
 On virtual processors the primitives that take the group charge for the rows they handle
-(:mod:`apps.work`), so that the time of a plan is the same in every run. ``filter_rows`` and
+(:mod:`bsplib.apps.work`), so that the time of a plan is the same in every run. ``filter_rows`` and
 ``project`` have no group; who calls them charges.
 
 Columns are integers, floats, dates or strings, with NULLs as in SQL: a comparison with NULL
 is unknown, aggregates ignore it, it joins nothing, groups and duplicates treat it as a value,
-and it is ordered last unless it is requested first. :mod:`apps.sql.expression` calculates
+and it is ordered last unless it is requested first. :mod:`bsplib.apps.sql.expression` calculates
 with columns, and compares them.
 
-The paper does not print its schema. This schema is our own; ``python -m apps.sql schema``
+The paper does not print its schema. This schema is our own; ``python -m bsplib.apps.sql schema``
 shows it::
 
     ITEM(item, name, class, price, since)   the items: key, class and price
@@ -45,21 +45,21 @@ shows it::
 The number of classes is the square root of the number of items. Items are sold by Zipf's
 law. The floor of a class is a price that up to 2 m/c of m items exceed, with c classes,
 so that the less-than-join of TEMP4 and ITEM has m rows on average and 2 m at most.
-:mod:`apps.sql.queries` has the six queries.
+:mod:`bsplib.apps.sql.queries` has the six queries.
 
-``python -m apps.sql run`` evaluates the queries. ``python -m apps.sql story`` repeats the
-stages of the paper: unbalanced input; balanced input, with sorts whose oversampling factor is
-too small; the factor required by theory; and a sample that all processes sort together. By
-default its rows lie unevenly, and are sorted whole by keys of which few are equal.
-``python -m apps.sql table1`` prices the first stage and the last one on three Machines, for 1 to
-16 processes.
+``python -m bsplib.apps.sql run`` evaluates the queries. ``python -m bsplib.apps.sql story`` repeats
+the stages of the paper: unbalanced input; balanced input, with sorts whose oversampling factor is
+too small; the factor required by theory; and a sample that all processes sort together. By default
+its rows lie unevenly, and are sorted whole by keys of which few are equal. ``python -m
+bsplib.apps.sql table1`` prices the first stage and the last one on three Machines, for 1 to 16
+processes.
 """
 
 from __future__ import annotations
 
-from apps.sql.cli import run as command
-from apps.sql.program import main
-from apps.sql.reference import reference
+from bsplib.apps.sql.cli import run as command
+from bsplib.apps.sql.program import main
+from bsplib.apps.sql.reference import reference
 
 __all__ = ["command", "main", "reference"]
 """Names that tools for applications, such as ``bsp tune``, look for."""

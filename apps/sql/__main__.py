@@ -1,5 +1,5 @@
-"""``python -m apps.sql``."""
+"""``python -m bsplib.apps.sql``."""
 
-from apps.sql.cli import cli
+from bsplib.apps.sql.cli import cli
 
-cli(prog_name="python -m apps.sql")
+cli(prog_name="python -m bsplib.apps.sql")

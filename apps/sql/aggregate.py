@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bsplib
-from apps.sql.aggregates import Aggregate, accumulate, check, combine, finish, parts_of
-from apps.sql.exchange import exchange
-from apps.sql.relation import Relation
-from apps.work import charge_sums
+from bsplib.apps.sql.aggregates import Aggregate, accumulate, check, combine, finish, parts_of
+from bsplib.apps.sql.exchange import exchange
+from bsplib.apps.sql.relation import Relation
+from bsplib.apps.work import charge_sums
 
 
 def aggregate(bsp: bsplib.Group, relation: Relation, **aggregates: Aggregate) -> Relation:

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.sql.column import CHUNK, Column, Mask
-from apps.sql.errors import QueryError
-from apps.sql.relation import Relation
+from bsplib.apps.sql.column import CHUNK, Column, Mask
+from bsplib.apps.sql.errors import QueryError
+from bsplib.apps.sql.relation import Relation
 
 Index = NDArray[np.int64]
 """For each row the number of its group."""

@@ -1,4 +1,4 @@
-"""The command line: ``python -m apps.sql --help``."""
+"""The command line: ``python -m bsplib.apps.sql --help``."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ import click
 import numpy as np
 
 import bsplib
-from apps.command import Place, Programs, place_options
-from apps.progress import drawn
-from apps.sorting.oversampling import Factor
-from apps.sql import arrow, show, story_table, table1_view
-from apps.sql.arrow import pa
-from apps.sql.errors import QueryError
-from apps.sql.files import FORMATS, to_arrow, write_tables
-from apps.sql.generate import PAPER_SIZE, TRAN_PER_ITEM, Generator
-from apps.sql.paper import TABLE_1
-from apps.sql.plan import EXPERIMENTAL, PLANS, STAGES
-from apps.sql.program import Source, files_in, main
-from apps.sql.queries import INPUTS, SQL
-from apps.sql.reference import difference, reference
-from apps.sql.scan import BLOCK
-from apps.sql.story import STORY_SEED, STORY_SIZE, Setting, tell
-from apps.sql.table1 import TABLE_SIZE, measure
+from bsplib.apps.command import Place, Programs, place_options
+from bsplib.apps.progress import drawn
+from bsplib.apps.sorting.oversampling import Factor
+from bsplib.apps.sql import arrow, show, story_table, table1_view
+from bsplib.apps.sql.arrow import pa
+from bsplib.apps.sql.errors import QueryError
+from bsplib.apps.sql.files import FORMATS, to_arrow, write_tables
+from bsplib.apps.sql.generate import PAPER_SIZE, TRAN_PER_ITEM, Generator
+from bsplib.apps.sql.paper import TABLE_1
+from bsplib.apps.sql.plan import EXPERIMENTAL, PLANS, STAGES
+from bsplib.apps.sql.program import Source, files_in, main
+from bsplib.apps.sql.queries import INPUTS, SQL
+from bsplib.apps.sql.reference import difference, reference
+from bsplib.apps.sql.scan import BLOCK
+from bsplib.apps.sql.story import STORY_SEED, STORY_SIZE, Setting, tell
+from bsplib.apps.sql.table1 import TABLE_SIZE, measure
 from bsplib.machine import load_machine
 from bsplib.output_file import obstacle
 from bsplib.output_option import force_option

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.sql.errors import QueryError
+from bsplib.apps.sql.errors import QueryError
 
 Values = NDArray[Any]
 Mask = NDArray[np.bool_]

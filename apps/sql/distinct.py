@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import bsplib
-from apps.sql.group_by import group_by
-from apps.sql.relation import Relation
-from apps.sql.sorting import SampleSort
+from bsplib.apps.sql.group_by import group_by
+from bsplib.apps.sql.relation import Relation
+from bsplib.apps.sql.sorting import SampleSort
 
 
 def distinct(bsp: bsplib.Group, relation: Relation, *, sort: SampleSort | None = None) -> Relation:
@@ -20,7 +20,7 @@ def distinct(bsp: bsplib.Group, relation: Relation, *, sort: SampleSort | None =
         QueryError: a float is NaN.
 
     Supersteps: 2 by owner; by sort 5, and those of the sample sort.
-    Cost: that of :func:`apps.sql.group_by.group_by` without aggregates.
+    Cost: that of :func:`bsplib.apps.sql.group_by.group_by` without aggregates.
     Source: ``elim_dup`` in Jarvis et al. 2002, section 4.2.
     """
     return group_by(bsp, relation, list(relation.columns), sort=sort)

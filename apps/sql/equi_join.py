@@ -3,7 +3,7 @@
 Rows that agree must be on the same process. There are two methods, and the one that moves
 fewer rows is used: either the smaller relation is sent to all processes, and the other stays;
 or the rows of both are sent to the owners of their values, unless they are there already. A
-third method, by *sort*, is in :mod:`apps.sql.sorted_join`.
+third method, by *sort*, is in :mod:`bsplib.apps.sql.sorted_join`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import bsplib
-from apps.sql.column import Column, alike
-from apps.sql.exchange import replicate, to_owners
-from apps.sql.keys import agree
-from apps.sql.match import Pairs, equal_pairs
-from apps.sql.relation import Relation, beside, without_nulls
-from apps.work import charge_values
+from bsplib.apps.sql.column import Column, alike
+from bsplib.apps.sql.exchange import replicate, to_owners
+from bsplib.apps.sql.keys import agree
+from bsplib.apps.sql.match import Pairs, equal_pairs
+from bsplib.apps.sql.relation import Relation, beside, without_nulls
+from bsplib.apps.work import charge_values
 
 
 def equi_join(bsp: bsplib.Group, left: Relation, right: Relation, names: Sequence[str]) -> Relation:

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bsplib
-from apps.sql.column import Column
-from apps.sql.owner import owners
-from apps.sql.relation import Relation, stacked
-from apps.work import charge_values
+from bsplib.apps.sql.column import Column
+from bsplib.apps.sql.owner import owners
+from bsplib.apps.sql.relation import Relation, stacked
+from bsplib.apps.work import charge_values
 
 Parts = Sequence[Relation]
 """The rows for each process."""

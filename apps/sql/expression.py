@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from apps.sql.column import Column, Mask, alike
-from apps.sql.errors import QueryError
-from apps.sql.relation import Relation
+from bsplib.apps.sql.column import Column, Mask, alike
+from bsplib.apps.sql.errors import QueryError
+from bsplib.apps.sql.relation import Relation
 
 Literal = int | float | str | date
 Operator = Callable[[Any, Any], Any]

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.sql.arrow import csv, pa, parquet
-from apps.sql.column import CODE, Column, Mask
-from apps.sql.errors import QueryError
-from apps.sql.relation import Relation
+from bsplib.apps.sql.arrow import csv, pa, parquet
+from bsplib.apps.sql.column import CODE, Column, Mask
+from bsplib.apps.sql.errors import QueryError
+from bsplib.apps.sql.relation import Relation
 from bsplib.output_file import written_whole
 
 FORMATS = (".csv", ".parquet")

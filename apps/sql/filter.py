@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from apps.sql.expression import Condition
-from apps.sql.relation import Relation
+from bsplib.apps.sql.expression import Condition
+from bsplib.apps.sql.relation import Relation
 
 
 def filter_rows(relation: Relation, condition: Condition) -> Relation:

@@ -14,9 +14,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.sql.column import CODE, Column, Words
-from apps.sql.errors import QueryError
-from apps.sql.relation import Relation
+from bsplib.apps.sql.column import CODE, Column, Words
+from bsplib.apps.sql.errors import QueryError
+from bsplib.apps.sql.relation import Relation
 
 Places = NDArray[np.int64]
 

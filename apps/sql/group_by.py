@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import bsplib
-from apps.sql.aggregates import Aggregate, Part, check, parts_of
-from apps.sql.exchange import by_goal, exchange
-from apps.sql.groups import Groups, Partial
-from apps.sql.keys import agree
-from apps.sql.owner import owners
-from apps.sql.relation import Relation
-from apps.sql.sorted_groups import sorted_groups
-from apps.sql.sorting import SampleSort
+from bsplib.apps.sql.aggregates import Aggregate, Part, check, parts_of
+from bsplib.apps.sql.exchange import by_goal, exchange
+from bsplib.apps.sql.groups import Groups, Partial
+from bsplib.apps.sql.keys import agree
+from bsplib.apps.sql.owner import owners
+from bsplib.apps.sql.relation import Relation
+from bsplib.apps.sql.sorted_groups import sorted_groups
+from bsplib.apps.sql.sorting import SampleSort
 
 
 def group_by(

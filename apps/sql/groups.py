@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 import bsplib
-from apps.sql.aggregates import (
+from bsplib.apps.sql.aggregates import (
     Aggregate,
     Index,
     Made,
@@ -18,10 +18,10 @@ from apps.sql.aggregates import (
     finish,
     slices_of,
 )
-from apps.sql.column import CHUNK, Column
-from apps.sql.keys import Encoding, Keys, numbered
-from apps.sql.relation import Relation
-from apps.work import charge_sums
+from bsplib.apps.sql.column import CHUNK, Column
+from bsplib.apps.sql.keys import Encoding, Keys, numbered
+from bsplib.apps.sql.relation import Relation
+from bsplib.apps.work import charge_sums
 
 _DENSE = 4
 """Groups are numbered by their key where there may be up to so many keys for each row."""

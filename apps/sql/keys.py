@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bsplib
-from apps.sql.column import CHUNK, Column, Mask
-from apps.sql.errors import QueryError
-from apps.work import charge_values
+from bsplib.apps.sql.column import CHUNK, Column, Mask
+from bsplib.apps.sql.errors import QueryError
+from bsplib.apps.work import charge_values
 from bsplib.core.numbering import number_keys
 
 Keys = NDArray[Any]

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 import bsplib
-from apps.sql.column import Column
-from apps.sql.equi_join import comparable, paired
-from apps.sql.exchange import replicate, to_owners
-from apps.sql.keys import agree
-from apps.sql.match import equal_pairs
-from apps.sql.relation import Relation, stacked, without_nulls
+from bsplib.apps.sql.column import Column
+from bsplib.apps.sql.equi_join import comparable, paired
+from bsplib.apps.sql.exchange import replicate, to_owners
+from bsplib.apps.sql.keys import agree
+from bsplib.apps.sql.match import equal_pairs
+from bsplib.apps.sql.relation import Relation, stacked, without_nulls
 
 
 def left_join(bsp: bsplib.Group, left: Relation, right: Relation, names: Sequence[str]) -> Relation:
@@ -20,7 +20,7 @@ def left_join(bsp: bsplib.Group, left: Relation, right: Relation, names: Sequenc
 
     A row of ``left`` without an equal row is kept, with NULL in the columns of ``right``.
 
-    Args, Returns, Raises: as :func:`apps.sql.equi_join.equi_join`.
+    Args, Returns, Raises: as :func:`bsplib.apps.sql.equi_join.equi_join`.
 
     Supersteps: 2.
     Cost: as that of an equi-join, where ``right`` alone may go to all processes.

@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bsplib
-from apps.sql.column import Column, alike
-from apps.sql.exchange import replicate
-from apps.sql.keys import ordinals
-from apps.sql.match import runs
-from apps.sql.rebalance import rebalance
-from apps.sql.relation import Relation, beside, without_nulls
-from apps.work import charge_search, charge_sort, charge_values
+from bsplib.apps.sql.column import Column, alike
+from bsplib.apps.sql.exchange import replicate
+from bsplib.apps.sql.keys import ordinals
+from bsplib.apps.sql.match import runs
+from bsplib.apps.sql.rebalance import rebalance
+from bsplib.apps.sql.relation import Relation, beside, without_nulls
+from bsplib.apps.work import charge_search, charge_sort, charge_values
 
 _UNEVEN = 1.1
 """Rows are moved before pairing if one process would have this many times the average."""

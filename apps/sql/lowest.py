@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bsplib
-from apps.sql.errors import QueryError
-from apps.sql.keys import Ordinals, ordinals
-from apps.sql.relation import Relation, without_nulls
-from apps.work import charge_values
+from bsplib.apps.sql.errors import QueryError
+from bsplib.apps.sql.keys import Ordinals, ordinals
+from bsplib.apps.sql.relation import Relation, without_nulls
+from bsplib.apps.work import charge_values
 
 _FEW = 4096
 """Number of values that may be sent to every process, whatever the number of rows."""

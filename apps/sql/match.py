@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.sql.keys import Encoding, Keys, numbered
+from bsplib.apps.sql.keys import Encoding, Keys, numbered
 
 Rows = NDArray[np.intp]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import bsplib
-from apps.sql.keys import By, agree
-from apps.sql.relation import Relation
-from apps.sql.sorting import SampleSort, sort_rows
+from bsplib.apps.sql.keys import By, agree
+from bsplib.apps.sql.relation import Relation
+from bsplib.apps.sql.sorting import SampleSort, sort_rows
 
 _DEFAULT = SampleSort()
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.sql.column import Column
-from apps.sql.keys import ordinals
+from bsplib.apps.sql.column import Column
+from bsplib.apps.sql.keys import ordinals
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2**64 over the golden ratio: its multiples are spread evenly, whatever step they come in."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from apps.sql.errors import QueryError
-from apps.sql.sorting import SampleSort
+from bsplib.apps.sql.errors import QueryError
+from bsplib.apps.sql.sorting import SampleSort
 
 _SEEDS = 16
 """More than the number of queries: no two sorts draw from the same seed."""

@@ -10,17 +10,17 @@ from typing import NamedTuple
 import numpy as np
 
 import bsplib
-from apps.progress import steps
-from apps.sql.arrow import pa
-from apps.sql.errors import QueryError
-from apps.sql.files import FORMATS, to_arrow
-from apps.sql.generate import Generator
-from apps.sql.plan import Plan, plan_of
-from apps.sql.queries import INPUTS, SQL, sql_process
-from apps.sql.rebalance import rebalance
-from apps.sql.relation import Relation
-from apps.sql.scan import BLOCK, scan
-from apps.work import charge_values
+from bsplib.apps.progress import steps
+from bsplib.apps.sql.arrow import pa
+from bsplib.apps.sql.errors import QueryError
+from bsplib.apps.sql.files import FORMATS, to_arrow
+from bsplib.apps.sql.generate import Generator
+from bsplib.apps.sql.plan import Plan, plan_of
+from bsplib.apps.sql.queries import INPUTS, SQL, sql_process
+from bsplib.apps.sql.rebalance import rebalance
+from bsplib.apps.sql.relation import Relation
+from bsplib.apps.sql.scan import BLOCK, scan
+from bsplib.apps.work import charge_values
 
 Source = int | Generator | Mapping[str, "pa.Table | Path | str"]
 """Rows of TRAN to make; a generator; or a table or file for ITEM, QNT and TRAN each."""
@@ -54,7 +54,7 @@ def main(  # each has a name at the call
         bsp: the group.
         source: where ITEM, QNT and TRAN come from; the same on all processes.
         stage: a stage of the paper's story, or ``owner`` for the fast way: a key of
-            :data:`apps.sql.plan.PLANS`.
+            :data:`bsplib.apps.sql.plan.PLANS`.
         oversampling: oversampling factor of the sorts, instead of that of the stage.
         block: rows of a block: block i of a relation goes to process i mod p.
         seed: seed of relations that are generated, and of the samples of the sorts.
@@ -68,7 +68,7 @@ def main(  # each has a name at the call
         QueryError: there is no such stage, a file cannot be read, or a column is missing
             or of another kind.
 
-    Cost: of :func:`apps.sql.queries.sql_process`.
+    Cost: of :func:`bsplib.apps.sql.queries.sql_process`.
     Source: Jarvis et al. 2002, section 4.
     """
     plan = _planned(stage, oversampling, seed)
@@ -143,7 +143,7 @@ def files_in(folder: Path) -> dict[str, Path]:
         if not there:
             raise QueryError(
                 f"{folder} holds neither {' nor '.join(f'{name}{form}' for form in FORMATS)}; "
-                f"make them with: python -m apps.sql generate {folder}"
+                f"make them with: python -m bsplib.apps.sql generate {folder}"
             )
         found[name] = there[0]
     return found

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from apps.sql.expression import Value
-from apps.sql.relation import Relation
+from bsplib.apps.sql.expression import Value
+from bsplib.apps.sql.relation import Relation
 
 
 def project(relation: Relation, *names: str, **made: Value | str) -> Relation:

@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import bsplib
-from apps.sql.aggregates import total
-from apps.sql.equi_join import equi_join
-from apps.sql.expression import col
-from apps.sql.group_by import group_by
-from apps.sql.less_than_join import less_than_join
-from apps.sql.lowest import lowest
-from apps.sql.plan import Plan
-from apps.sql.project import project
-from apps.sql.relation import Relation
-from apps.sql.sorted_join import sorted_join
-from apps.sql.sorting import SampleSort
-from apps.work import charge_values
+from bsplib.apps.sql.aggregates import total
+from bsplib.apps.sql.equi_join import equi_join
+from bsplib.apps.sql.expression import col
+from bsplib.apps.sql.group_by import group_by
+from bsplib.apps.sql.less_than_join import less_than_join
+from bsplib.apps.sql.lowest import lowest
+from bsplib.apps.sql.plan import Plan
+from bsplib.apps.sql.project import project
+from bsplib.apps.sql.relation import Relation
+from bsplib.apps.sql.sorted_join import sorted_join
+from bsplib.apps.sql.sorting import SampleSort
+from bsplib.apps.work import charge_values
 
 INPUTS = {
     "ITEM": ("item", "class", "price"),

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bsplib
-from apps.sql.exchange import by_bounds, exchange
-from apps.sql.relation import Relation
+from bsplib.apps.sql.exchange import by_bounds, exchange
+from bsplib.apps.sql.relation import Relation
 
 
 def rebalance(

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.sql.column import Column
-from apps.sql.keys import Keys
-from apps.sql.relation import Relation
+from bsplib.apps.sql.column import Column
+from bsplib.apps.sql.keys import Keys
+from bsplib.apps.sql.relation import Relation
 
 Records = NDArray[np.void]
 

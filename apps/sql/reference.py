@@ -8,16 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
-from apps.sql.arrow import compute, pa
-from apps.sql.files import read_blocks, to_arrow
-from apps.sql.generate import Generator
-from apps.sql.queries import INPUTS
+from bsplib.apps.sql.arrow import compute, pa
+from bsplib.apps.sql.files import read_blocks, to_arrow
+from bsplib.apps.sql.generate import Generator
+from bsplib.apps.sql.queries import INPUTS
 
 Tables = Mapping[str, "pa.Table"]
 
 
 def reference(source: int | Generator | Mapping[str, pa.Table | Path | str]) -> dict[str, pa.Table]:
-    """Return TEMP1 to TEMP6; the argument is that of :func:`apps.sql.program.main`."""
+    """Return TEMP1 to TEMP6; the argument is that of :func:`bsplib.apps.sql.program.main`."""
     tables = whole_tables(source)
     temp1 = _sums(tables["TRAN"], "item", ["units"])
     temp2 = _join(temp1, tables["ITEM"], "item")

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from apps.sql.column import Column, Mask
-from apps.sql.errors import QueryError
+from bsplib.apps.sql.column import Column, Mask
+from bsplib.apps.sql.errors import QueryError
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class Relation:
 
     columns: Mapping[str, Column]
     placed_by: tuple[str, ...] | None = None
-    """Columns whose values decide on which process a row is (:mod:`apps.sql.owner`)."""
+    """Columns whose values decide on which process a row is (:mod:`bsplib.apps.sql.owner`)."""
 
     @property
     def rows(self) -> int:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import bsplib
-from apps.sql.arrow import pa
-from apps.sql.column import union
-from apps.sql.errors import QueryError
-from apps.sql.files import blocks_of, check_columns, from_arrow, read_blocks
-from apps.sql.relation import Relation
-from apps.work import charge_values
+from bsplib.apps.sql.arrow import pa
+from bsplib.apps.sql.column import union
+from bsplib.apps.sql.errors import QueryError
+from bsplib.apps.sql.files import blocks_of, check_columns, from_arrow, read_blocks
+from bsplib.apps.sql.relation import Relation
+from bsplib.apps.work import charge_values
 
 BLOCK = 1024
 """Rows of a block: with few rows for many processes some get a block more than others."""

@@ -8,9 +8,9 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from apps.sql.program import Answer
-from apps.sql.queries import INPUTS, SQL
-from profiler import format as fmt
+from bsplib.apps.sql.program import Answer
+from bsplib.apps.sql.queries import INPUTS, SQL
+from bsplib.profiler import format as fmt
 
 RELATIONS = {
     "ITEM": {

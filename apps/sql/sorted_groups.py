@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import bsplib
-from apps.sql.aggregates import Part
-from apps.sql.exchange import exchange
-from apps.sql.groups import Groups, Partial
-from apps.sql.keys import Keys
-from apps.sql.relation import Relation, stacked
-from apps.sql.sorting import SampleSort, sort_rows
+from bsplib.apps.sql.aggregates import Part
+from bsplib.apps.sql.exchange import exchange
+from bsplib.apps.sql.groups import Groups, Partial
+from bsplib.apps.sql.keys import Keys
+from bsplib.apps.sql.relation import Relation, stacked
+from bsplib.apps.sql.sorting import SampleSort, sort_rows
 
 
 def sorted_groups(
@@ -19,7 +19,7 @@ def sorted_groups(
     """Aggregate the rows of all processes by sorting them.
 
     Every row is sent, however many rows of its group a process has. The method by owner of
-    :func:`apps.sql.group_by.group_by` is cheaper, and does not sort.
+    :func:`bsplib.apps.sql.group_by.group_by` is cheaper, and does not sort.
 
     Returns:
         The groups that begin on this process, in order.

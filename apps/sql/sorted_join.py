@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 import bsplib
-from apps.sql.equi_join import comparable, paired
-from apps.sql.exchange import exchange
-from apps.sql.keys import Keys, agree
-from apps.sql.match import equal_pairs
-from apps.sql.relation import Relation, without_nulls
-from apps.sql.sorting import SampleSort, sort_rows
-from apps.work import charge_sort, charge_values
+from bsplib.apps.sql.equi_join import comparable, paired
+from bsplib.apps.sql.exchange import exchange
+from bsplib.apps.sql.keys import Keys, agree
+from bsplib.apps.sql.match import equal_pairs
+from bsplib.apps.sql.relation import Relation, without_nulls
+from bsplib.apps.sql.sorting import SampleSort, sort_rows
+from bsplib.apps.work import charge_sort, charge_values
 
 
 def sorted_join(
@@ -29,7 +29,7 @@ def sorted_join(
     ``right`` with values between these. A value in many rows of ``left`` is on several
     processes, each of which pairs its part of them: so skew in ``left`` is balanced.
 
-    Args, Returns, Raises: as :func:`apps.sql.equi_join.equi_join`, with the rows in the
+    Args, Returns, Raises: as :func:`bsplib.apps.sql.equi_join.equi_join`, with the rows in the
     order of the columns that are joined on.
 
     Supersteps: 5, and those of the sample sort.

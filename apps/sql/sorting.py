@@ -1,4 +1,4 @@
-"""Rows in order over all processes, by the sample sort of :mod:`apps.sorting.sample_sort`."""
+"""Rows in order over all processes, by :mod:`bsplib.apps.sorting.sample_sort`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 import bsplib
-from apps.sorting.sample_sort import OVERSAMPLING, sort_blocks
-from apps.sql.keys import Keys
-from apps.sql.records import KEY, Records, as_records, from_records
-from apps.sql.relation import Relation
-from apps.work import charge_values
+from bsplib.apps.sorting.sample_sort import OVERSAMPLING, sort_blocks
+from bsplib.apps.sql.keys import Keys
+from bsplib.apps.sql.records import KEY, Records, as_records, from_records
+from bsplib.apps.sql.relation import Relation
+from bsplib.apps.work import charge_values
 
 
 @dataclass(frozen=True)

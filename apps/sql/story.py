@@ -1,8 +1,8 @@
 """The stages of the paper: the same queries, with better balance from stage to stage.
 
 Every stage is run once on virtual processors and recorded. Its computation is counted by rows
-(:mod:`apps.work`), so that it is the same in every run, as the h-relations are. The cost of a
-part is that of the BSP model on a Machine: w + h g + l, summed over its supersteps.
+(:mod:`bsplib.apps.work`), so that it is the same in every run, as the h-relations are. The cost of
+a part is that of the BSP model on a Machine: w + h g + l, summed over its supersteps.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import bsplib
-from apps.sql.generate import Generator
-from apps.sql.plan import STAGES
-from apps.sql.program import main
+from bsplib.apps.sql.generate import Generator
+from bsplib.apps.sql.plan import STAGES
+from bsplib.apps.sql.program import main
 from bsplib.machine import Machine
+from bsplib.profiler.callgraph import Node
+from bsplib.profiler.critical import score
+from bsplib.profiler.models.prediction import Prediction, predict
+from bsplib.profiler.models.prices import choose_prices
+from bsplib.profiler.summary import Summary
 from bsplib.recording.trace import read_trace
-from profiler.callgraph import Node
-from profiler.critical import score
-from profiler.models.prediction import Prediction, predict
-from profiler.models.prices import choose_prices
-from profiler.summary import Summary
 
 STORY_SIZE = 1_200_000
 STORY_SEED = 2

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from apps.sql.paper import (
+from bsplib.apps.sql.paper import (
     IMBALANCE_LESS,
     PAPER,
     PAPER_NPROCS,
@@ -17,9 +17,9 @@ from apps.sql.paper import (
     Balance,
     total_gain,
 )
-from apps.sql.plan import STAGES
-from apps.sql.story import Figures, Setting
-from profiler import format as fmt
+from bsplib.apps.sql.plan import STAGES
+from bsplib.apps.sql.story import Figures, Setting
+from bsplib.profiler import format as fmt
 
 
 def show(setting: Setting, figures: Sequence[Figures]) -> None:

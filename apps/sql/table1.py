@@ -12,15 +12,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import bsplib
-from apps.sql.generate import Generator
-from apps.sql.paper import MACHINES, Times
-from apps.sql.program import main
-from apps.work import SPEED
+from bsplib.apps.sql.generate import Generator
+from bsplib.apps.sql.paper import MACHINES, Times
+from bsplib.apps.sql.program import main
+from bsplib.apps.work import SPEED
 from bsplib.machine import Machine, load_machine
+from bsplib.profiler.models.prediction import predict
+from bsplib.profiler.models.prices import Prices
 from bsplib.recording.records import Run
 from bsplib.recording.trace import read_trace
-from profiler.models.prediction import predict
-from profiler.models.prices import Prices
 
 TABLE_SIZE = 240_000
 """Twenty times the paper's records: with 12,000 the sample of the theoretical factor is all rows,

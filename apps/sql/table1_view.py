@@ -7,10 +7,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from apps.sql.generate import PAPER_SIZE, Generator
-from apps.sql.paper import MACHINES, TABLE_1, Times, total_gain
-from apps.sql.table1 import Rows
-from profiler import format as fmt
+from bsplib.apps.sql.generate import PAPER_SIZE, Generator
+from bsplib.apps.sql.paper import MACHINES, TABLE_1, Times, total_gain
+from bsplib.apps.sql.table1 import Rows
+from bsplib.profiler import format as fmt
 
 
 def show(generator: Generator, rows: Rows) -> None:

@@ -1,6 +1,6 @@
-"""``python -m apps.steady``."""
+"""``python -m bsplib.apps.steady``."""
 
-from apps.steady.cli import cli
+from bsplib.apps.steady.cli import cli
 
 if __name__ == "__main__":
-    cli(prog_name="python -m apps.steady")
+    cli(prog_name="python -m bsplib.apps.steady")

@@ -1,4 +1,4 @@
-"""The command line: ``python -m apps.steady --help``."""
+"""The command line: ``python -m bsplib.apps.steady --help``."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from apps.command import Programs
-from apps.progress import drawn
-from apps.steady.grain import grains
-from apps.steady.laws import amdahl, gustafson, on_one
-from apps.steady.maps import METRICS, draw_map, parse_axis, save_map
-from apps.steady.measure import Row, seconds
-from apps.steady.measure import measure as measured
-from apps.steady.model import ALGORITHMS, Setting, best_processors, merge_sort_table
-from apps.steady.programs import SPLITS
+from bsplib.apps.command import Programs
+from bsplib.apps.progress import drawn
+from bsplib.apps.steady.grain import grains
+from bsplib.apps.steady.laws import amdahl, gustafson, on_one
+from bsplib.apps.steady.maps import METRICS, draw_map, parse_axis, save_map
+from bsplib.apps.steady.measure import Row, seconds
+from bsplib.apps.steady.measure import measure as measured
+from bsplib.apps.steady.model import ALGORITHMS, Setting, best_processors, merge_sort_table
+from bsplib.apps.steady.programs import SPLITS
 from bsplib.output_option import OutputFile, force_option
-from profiler import format as fmt
-from profiler import plotting
+from bsplib.profiler import format as fmt
+from bsplib.profiler import plotting
 
 _PIXELS = 256
 """Columns and rows of the fractal that is run."""

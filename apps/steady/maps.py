@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.steady.model import Algorithm, Setting, numbers
-from profiler import plotting
+from bsplib.apps.steady.model import Algorithm, Setting, numbers
+from bsplib.profiler import plotting
 
 METRICS = ("speedup", "efficiency")
 _STEPS = 33

@@ -104,10 +104,10 @@ def run_program(line: list[str], backend: str, path: Path) -> None:
 
 def _command(module: str) -> Any:
     found = importlib.import_module(
-        {"apps.broadcast": "apps.broadcast.broadcast"}.get(module, module)
+        {"bsplib.apps.broadcast": "bsplib.apps.broadcast.broadcast"}.get(module, module)
     )
-    if module == "apps.sql":
-        return importlib.import_module("apps.sql.cli").cli
+    if module == "bsplib.apps.sql":
+        return importlib.import_module("bsplib.apps.sql.cli").cli
     return found.command
 
 

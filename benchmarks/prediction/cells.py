@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.prediction import extrap
 from benchmarks.prediction.kernels import FILE
 from benchmarks.prediction.settings import HELD_OUT, HERE
-from profiler.timings import TimingModel, Timings, fit_timings
+from bsplib.profiler.timings import TimingModel, Timings, fit_timings
 
 Values = dict[str, np.ndarray]
 Report = dict[str, Any]

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.prediction.settings import HELD_OUT
 from bsplib.experiments.formula import read_formula
-from profiler.models.fit import Fit, FitWarning, fit
+from bsplib.profiler.models.fit import Fit, FitWarning, fit
 
 SETTINGS: dict[str, Any] = HELD_OUT["doubts"]
 

@@ -25,9 +25,9 @@ from rich.progress import track
 from scipy import sparse
 
 import bsplib
-from apps.fourier import common, fft
 from benchmarks.prediction.settings import HELD_OUT, HERE
 from benchmarks.whole.parts import cut
+from bsplib.apps.fourier import common, fft
 
 Step = Callable[[], object]
 Kernel = Callable[[bsplib.Group, int, int], Step]

@@ -13,14 +13,14 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from bsplib.output_file import Kind
-from profiler.callgraph import build
-from profiler.compare.matching import call_at, owner
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.compare.matching import call_at, owner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from bsplib.profiler.callgraph import CallGraph, Node
     from bsplib.recording.records import Run
-    from profiler.callgraph import CallGraph, Node
 
 FORMAT = "bsplib baseline"
 VERSION = 1

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from profiler.compare.matching import match, owner
-from profiler.compare.quantities import QUANTITIES, Figures, figures
-from profiler.compare.verdict import verdict
-from profiler.losses import book
+from bsplib.profiler.compare.matching import match, owner
+from bsplib.profiler.compare.quantities import QUANTITIES, Figures, figures
+from bsplib.profiler.compare.verdict import verdict
+from bsplib.profiler.losses import book
 
 if TYPE_CHECKING:
-    from profiler.callgraph import CallGraph, Node
-    from profiler.losses import Booked, Ledger
-    from profiler.rates import Rates
+    from bsplib.profiler.callgraph import CallGraph, Node
+    from bsplib.profiler.losses import Booked, Ledger
+    from bsplib.profiler.rates import Rates
 
 STATUSES = ("same", "moved", "new", "vanished")
 

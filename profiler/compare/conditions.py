@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from profiler.format import visible
-from profiler.hosts import host_names
+from bsplib.profiler.format import visible
+from bsplib.profiler.hosts import host_names
 
 if TYPE_CHECKING:
     from bsplib.recording.records import Run

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from profiler.compare.conditions import differences
-from profiler.compare.quantities import EXACT, QUANTITIES
-from profiler.compare.verdict import verdict
+from bsplib.profiler.compare.conditions import differences
+from bsplib.profiler.compare.quantities import EXACT, QUANTITIES
+from bsplib.profiler.compare.verdict import verdict
 
 if TYPE_CHECKING:
-    from profiler.compare.comparison import Compared, Comparison, Measured
+    from bsplib.profiler.compare.comparison import Compared, Comparison, Measured
 
 
 def as_data(comparison: Comparison) -> dict[str, Any]:

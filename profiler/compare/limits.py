@@ -24,13 +24,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bsplib.errors import UsageError
-from profiler.compare.quantities import QUANTITIES, Quantity
-from profiler.compare.words import is_named, label
+from bsplib.profiler.compare.quantities import QUANTITIES, Quantity
+from bsplib.profiler.compare.words import is_named, label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from profiler.compare.comparison import Compared, Comparison
+    from bsplib.profiler.compare.comparison import Compared, Comparison
 
 EVERYWHERE = "*"
 """The name that stands for every node."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from profiler.callgraph import build
-from profiler.compare.comparison import Compared, Ledgered
-from profiler.compare.words import is_named, label
-from profiler.losses import book
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.compare.comparison import Compared, Ledgered
+from bsplib.profiler.compare.words import is_named, label
+from bsplib.profiler.losses import book
 
 if TYPE_CHECKING:
+    from bsplib.profiler.compare.quantities import Figures
     from bsplib.recording.records import Run
-    from profiler.compare.quantities import Figures
 
 
 def figures_of(run: Run, name: str | None = None) -> Figures:

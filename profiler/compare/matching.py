@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from profiler.callgraph import CallGraph, Node
+    from bsplib.profiler.callgraph import CallGraph, Node
 
 _MOST_PARTS = 16
 """Folders and file name that are compared of a path, from its end."""

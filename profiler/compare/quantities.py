@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from profiler import format as fmt
+from bsplib.profiler import format as fmt
 
 if TYPE_CHECKING:
-    from profiler.losses import Booked
-    from profiler.summary import Cost
+    from bsplib.profiler.losses import Booked
+    from bsplib.profiler.summary import Cost
 
 
 @dataclass(frozen=True)

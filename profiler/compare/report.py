@@ -10,15 +10,15 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from profiler.compare.conditions import differences
-from profiler.compare.quantities import QUANTITIES, SHOWN
-from profiler.compare.verdict import verdict
-from profiler.compare.words import LESS, MORE, STATUS_MARKS, label, short_label, values
+from bsplib.profiler.compare.conditions import differences
+from bsplib.profiler.compare.quantities import QUANTITIES, SHOWN
+from bsplib.profiler.compare.verdict import verdict
+from bsplib.profiler.compare.words import LESS, MORE, STATUS_MARKS, label, short_label, values
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from profiler.compare.comparison import Compared, Comparison
+    from bsplib.profiler.compare.comparison import Compared, Comparison
 
 _LEAST_NAME = 23
 """Width of names from which on they have a column of their own."""

@@ -6,14 +6,14 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from profiler.compare.data import as_data
-from profiler.compare.limits import parse, violations
-from profiler.compare.report import print_comparison
-from profiler.compare.traces import compare_traces
+from bsplib.profiler.compare.data import as_data
+from bsplib.profiler.compare.limits import parse, violations
+from bsplib.profiler.compare.report import print_comparison
+from bsplib.profiler.compare.traces import compare_traces
 
 if TYPE_CHECKING:
+    from bsplib.profiler.compare.traces import RunPair
     from bsplib.recording.records import Trace
-    from profiler.compare.traces import RunPair
 
 
 def compare_and_print(
@@ -31,12 +31,12 @@ def compare_and_print(
     Args:
         before: the first trace.
         after: the second trace.
-        limits: as for ``profiler.compare.limits.parse``; a sentence about each violation is
+        limits: as for ``bsplib.profiler.compare.limits.parse``; a sentence about each violation is
             printed on standard error.
         sort: the quantity by whose change the rows are sorted, or ``name``.
         top: how many rows to show; 0 for all.
         as_json: print JSON instead of tables.
-        **options: as for ``profiler.compare.traces.compare_traces``.
+        **options: as for ``bsplib.profiler.compare.traces.compare_traces``.
 
     Returns:
         Whether all limits hold.

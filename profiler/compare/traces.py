@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from profiler.callgraph import build
-from profiler.compare.comparison import Comparison, compare
-from profiler.compare.pairing import pairs_of
-from profiler.rates import rates_on
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.compare.comparison import Comparison, compare
+from bsplib.profiler.compare.pairing import pairs_of
+from bsplib.profiler.rates import rates_on
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
+    from bsplib.profiler.rates import Rates
     from bsplib.recording.records import Run, Trace
-    from profiler.rates import Rates
 
 
 class RunPair(NamedTuple):
@@ -37,9 +37,9 @@ def compare_traces(
     Args:
         before: the first trace.
         after: the second trace; may be the same.
-        chosen: which runs, as for ``profiler.compare.pairing.pairs_of``.
+        chosen: which runs, as for ``bsplib.profiler.compare.pairing.pairs_of``.
         machine: prices the losses of both; default: each run's own rates.
-        speed: speed of a process of the Machine, as for ``profiler.rates.rates_on``.
+        speed: speed of a process of the Machine, as for ``bsplib.profiler.rates.rates_on``.
         library: also show the functions of bsplib as nodes.
 
     Raises:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from profiler import format as fmt
-from profiler.hosts import ProcessNames
-from profiler.kinds import FAN_IN, FAN_OUT, FIXED, ONE_OFF, ROTATING, UNEVEN
+from bsplib.profiler import format as fmt
+from bsplib.profiler.hosts import ProcessNames
+from bsplib.profiler.kinds import FAN_IN, FAN_OUT, FIXED, ONE_OFF, ROTATING, UNEVEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from profiler.compare.comparison import Compared, Comparison, Measured
-    from profiler.losses import Booked
+    from bsplib.profiler.compare.comparison import Compared, Comparison, Measured
+    from bsplib.profiler.losses import Booked
 
 _WORTH_SAYING = 0.02
 """Least part of the longer time that a change must have to be named."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING
 
-from profiler import format as fmt
-from profiler.compare.matching import call_at
-from profiler.compare.quantities import EXACT, QUANTITIES
+from bsplib.profiler import format as fmt
+from bsplib.profiler.compare.matching import call_at
+from bsplib.profiler.compare.quantities import EXACT, QUANTITIES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from profiler.compare.comparison import Compared, Measured
+    from bsplib.profiler.compare.comparison import Compared, Measured
 
 MORE, LESS = "▲", "▼"
 """Marks of a value that is greater, and of one that is less, after."""

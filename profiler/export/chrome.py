@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from bsplib.profiler import format as fmt
+from bsplib.profiler.costs import computation_ns, h_relation, spent_ns
+from bsplib.profiler.export.heading import title_lines
+from bsplib.profiler.hosts import ProcessNames
+from bsplib.profiler.limits import TooLargeError
+from bsplib.profiler.window import root_supersteps
 from bsplib.sync_kinds import Kind
-from profiler import format as fmt
-from profiler.costs import computation_ns, h_relation, spent_ns
-from profiler.export.heading import title_lines
-from profiler.hosts import ProcessNames
-from profiler.limits import TooLargeError
-from profiler.window import root_supersteps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from bsplib.profiler.export.request import Request
     from bsplib.recording.records import Run
-    from profiler.export.request import Request
 
     Event = dict[str, Any]
 

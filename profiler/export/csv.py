@@ -6,13 +6,13 @@ import csv
 import io
 from typing import TYPE_CHECKING, BinaryIO
 
-from profiler import tables
-from profiler.export.plain import rows
+from bsplib.profiler import tables
+from bsplib.profiler.export.plain import rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from profiler.export.request import Request
+    from bsplib.profiler.export.request import Request
 
 TABLES: dict[str, Callable[[Request], tables.Columns]] = {
     "nodes": lambda request: tables.nodes(request.callgraph, request.ledger),

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, BinaryIO
 
-from profiler.export.picture import to_dot, uncut
-from profiler.export.plain import plain_graph
+from bsplib.profiler.export.picture import to_dot, uncut
+from bsplib.profiler.export.plain import plain_graph
 
 if TYPE_CHECKING:
-    from profiler.export.request import Request
+    from bsplib.profiler.export.request import Request
 
 
 def write(request: Request, file: BinaryIO) -> None:
     """Write the picture of a request in DOT, with all nodes unless fewer are asked for.
 
-    Nodes and edges also have the numbers of :func:`profiler.export.plain.plain_graph` as
+    Nodes and edges also have the numbers of :func:`bsplib.profiler.export.plain.plain_graph` as
     attributes.
     """
     callgraph = request.callgraph

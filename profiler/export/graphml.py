@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import networkx
 
-from profiler.export.plain import plain_graph
+from bsplib.profiler.export.plain import plain_graph
 
 if TYPE_CHECKING:
-    from profiler.export.request import Request
+    from bsplib.profiler.export.request import Request
 
 
 def write(request: Request, file: BinaryIO) -> None:

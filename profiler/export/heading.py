@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from profiler import format as fmt
-from profiler.hosts import host_names
+from bsplib.profiler import format as fmt
+from bsplib.profiler.hosts import host_names
 
 if TYPE_CHECKING:
     from bsplib.recording.records import Run

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, BinaryIO
 
-from profiler.report.document import document
+from bsplib.profiler.report.document import document
 
 if TYPE_CHECKING:
-    from profiler.export.request import Request
+    from bsplib.profiler.export.request import Request
 
 
 def write(request: Request, file: BinaryIO) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, BinaryIO
 
-from profiler.export.picture import draw
+from bsplib.profiler.export.picture import draw
 
 if TYPE_CHECKING:
-    from profiler.export.request import Request
+    from bsplib.profiler.export.request import Request
 
 
 def write(request: Request, file: BinaryIO) -> None:

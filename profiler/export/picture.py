@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import graphviz
 import networkx
 
-from profiler import format as fmt
-from profiler import shown
-from profiler.dot import LayoutError, run_dot
-from profiler.export import colours
-from profiler.export.heading import title_lines
+from bsplib.profiler import format as fmt
+from bsplib.profiler import shown
+from bsplib.profiler.dot import LayoutError, run_dot
+from bsplib.profiler.export import colours
+from bsplib.profiler.export.heading import title_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from profiler.callgraph import CallGraph
-    from profiler.export.view import View
-    from profiler.shown import Link
+    from bsplib.profiler.callgraph import CallGraph
+    from bsplib.profiler.export.view import View
+    from bsplib.profiler.shown import Link
 
 NAME_COLUMNS = 40
 """The middle of a wider name is left out."""

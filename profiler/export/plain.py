@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Any
 import networkx
 import numpy as np
 
-from profiler import format as fmt
-from profiler import tables
+from bsplib.profiler import format as fmt
+from bsplib.profiler import tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from profiler.callgraph import CallGraph
-    from profiler.losses import Ledger
+    from bsplib.profiler.callgraph import CallGraph
+    from bsplib.profiler.losses import Ledger
 
 
 def plain_graph(callgraph: CallGraph, ledger: Ledger | None = None) -> networkx.DiGraph:
     """Return a call graph whose attributes are texts and numbers only.
 
-    Nodes are the ids. Their attributes are the other columns of ``profiler.tables.nodes``,
-    those of an edge the columns of ``profiler.tables.edges``: seconds, bytes and counts with
+    Nodes are the ids. Their attributes are the other columns of ``bsplib.profiler.tables.nodes``,
+    those of an edge the columns of ``bsplib.profiler.tables.edges``: seconds, bytes and counts with
     the unit in the name; with a ledger also losses and costs. Attributes of the graph:
     root, program, nprocs, backend.
     """

@@ -14,20 +14,20 @@ import gzip
 from datetime import datetime
 from typing import TYPE_CHECKING, BinaryIO
 
-from profiler import format as fmt
-from profiler.costs import elapsed_s
-from profiler.export.heading import title_lines
-from profiler.export.weights import VALUES, weights_of
-from profiler.export.wire import message, number, packed, text
-from profiler.limits import TooLargeError
+from bsplib.profiler import format as fmt
+from bsplib.profiler.costs import elapsed_s
+from bsplib.profiler.export.heading import title_lines
+from bsplib.profiler.export.weights import VALUES, weights_of
+from bsplib.profiler.export.wire import message, number, packed, text
+from bsplib.profiler.limits import TooLargeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from bsplib.profiler.callgraph import CallGraph, Node
+    from bsplib.profiler.export.request import Request
+    from bsplib.profiler.export.weights import Weights
     from bsplib.recording.records import Run
-    from profiler.callgraph import CallGraph, Node
-    from profiler.export.request import Request
-    from profiler.export.weights import Weights
 
 MOST_SAMPLES = 4_000_000
 """Greatest number of call stacks times processes that used them."""

@@ -7,20 +7,20 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from bsplib.machine import load_machine
-from profiler.export.picture import MOST_DRAWN, drawing
-from profiler.export.view import DEFAULT, view_of
-from profiler.profile import RunProfile
-from profiler.rates import rates_of_run, rates_on
-from profiler.shown import MOST_SHOWN
-from profiler.window import restricted
+from bsplib.profiler.export.picture import MOST_DRAWN, drawing
+from bsplib.profiler.export.view import DEFAULT, view_of
+from bsplib.profiler.profile import RunProfile
+from bsplib.profiler.rates import rates_of_run, rates_on
+from bsplib.profiler.shown import MOST_SHOWN
+from bsplib.profiler.window import restricted
 
 if TYPE_CHECKING:
+    from bsplib.profiler.callgraph import CallGraph
+    from bsplib.profiler.export.picture import Drawing
+    from bsplib.profiler.export.view import View
+    from bsplib.profiler.losses import Ledger
+    from bsplib.profiler.rates import Rates
     from bsplib.recording.records import Run, Trace
-    from profiler.callgraph import CallGraph
-    from profiler.export.picture import Drawing
-    from profiler.export.view import View
-    from profiler.losses import Ledger
-    from profiler.rates import Rates
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Request:
     position: int = 0
     """Which run of the trace, from 0."""
     metric: str = DEFAULT
-    """One of ``profiler.critical.VIEWS``."""
+    """One of ``bsplib.profiler.critical.VIEWS``."""
     library: bool = False
     """Whether the functions of bsplib itself are shown, too."""
     top: int | None = None

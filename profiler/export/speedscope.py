@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from profiler import format as fmt
-from profiler.costs import computation_ns, spent_ns
-from profiler.export.heading import title_lines
-from profiler.hosts import ProcessNames
-from profiler.limits import TooLargeError
-from profiler.losses import lost_by_record
+from bsplib.profiler import format as fmt
+from bsplib.profiler.costs import computation_ns, spent_ns
+from bsplib.profiler.export.heading import title_lines
+from bsplib.profiler.hosts import ProcessNames
+from bsplib.profiler.limits import TooLargeError
+from bsplib.profiler.losses import lost_by_record
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from bsplib.profiler.callgraph import CallGraph
+    from bsplib.profiler.export.request import Request
     from bsplib.recording.records import Run
-    from profiler.callgraph import CallGraph
-    from profiler.export.request import Request
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 PHASES = ("computation", "waiting for a core", "communication", "idle")

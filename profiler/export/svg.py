@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, BinaryIO
 from xml.etree import ElementTree
 
-from profiler import format as fmt
-from profiler.critical import METRIC_TITLES
-from profiler.export.heading import title_lines
-from profiler.export.picture import draw, drawing
-from profiler.export.view import DEFAULT, view_of
-from profiler.shown import MOST_SHOWN
+from bsplib.profiler import format as fmt
+from bsplib.profiler.critical import METRIC_TITLES
+from bsplib.profiler.export.heading import title_lines
+from bsplib.profiler.export.picture import draw, drawing
+from bsplib.profiler.export.view import DEFAULT, view_of
+from bsplib.profiler.shown import MOST_SHOWN
 
 if TYPE_CHECKING:
-    from profiler.callgraph import CallGraph, Cost, Node
-    from profiler.export.picture import Drawing
-    from profiler.export.request import Request
-    from profiler.losses import Ledger
+    from bsplib.profiler.callgraph import CallGraph, Cost, Node
+    from bsplib.profiler.export.picture import Drawing
+    from bsplib.profiler.export.request import Request
+    from bsplib.profiler.losses import Ledger
 
 _SVG = "{http://www.w3.org/2000/svg}"
 
@@ -40,7 +40,7 @@ def svg(
 
     Args:
         callgraph: the call graph.
-        metric: what the shades stand for, one of ``profiler.critical.VIEWS``.
+        metric: what the shades stand for, one of ``bsplib.profiler.critical.VIEWS``.
         most: how many nodes to draw; of a larger graph those that matter most are drawn, and
             the picture says what was left out.
         ledger: the losses of the call graph; default: at the rates of the run.

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.errors import BspError
-from profiler import format as fmt
-from profiler.export import chrome, csv, dot, graphml, json, pdf, png, pprof, speedscope, svg
+from bsplib.profiler import format as fmt
+from bsplib.profiler.export import chrome, csv, dot, graphml, json, pdf, png, pprof, speedscope, svg
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
     from typing import BinaryIO
 
-    from profiler.export.request import Request
+    from bsplib.profiler.export.request import Request
 
 
 class FormatError(BspError):

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from profiler import critical
-from profiler import format as fmt
-from profiler.losses import book
+from bsplib.profiler import critical
+from bsplib.profiler import format as fmt
+from bsplib.profiler.losses import book
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from profiler.callgraph import CallGraph, Cost
-    from profiler.losses import Booked, Ledger
+    from bsplib.profiler.callgraph import CallGraph, Cost
+    from bsplib.profiler.losses import Booked, Ledger
 
 DEFAULT = critical.LOSS
 """The metric by which a call graph is seen where none is chosen."""
@@ -25,7 +25,7 @@ class View:
     """The scores of one metric, and what a picture needs to show them."""
 
     metric: str
-    """One of ``profiler.critical.VIEWS``."""
+    """One of ``bsplib.profiler.critical.VIEWS``."""
     title: str
     scores: Mapping[str, float]
     """By node id; supersteps, seconds, bytes, or a fraction for relative imbalance."""
@@ -62,7 +62,7 @@ def view_of(callgraph: CallGraph, metric: str, ledger: Ledger | None = None) -> 
 
     Args:
         callgraph: the call graph.
-        metric: one of ``profiler.critical.VIEWS``.
+        metric: one of ``bsplib.profiler.critical.VIEWS``.
         ledger: the ledger of the call graph; default: at the rates of the run.
 
     Raises:

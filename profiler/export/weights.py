@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from bsplib.profiler.costs import METRICS, record_costs
+from bsplib.profiler.losses import lost_by_record
 from bsplib.sync_kinds import Kind
-from profiler.costs import METRICS, record_costs
-from profiler.losses import lost_by_record
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from profiler.callgraph import CallGraph
-    from profiler.rates import Rates
+    from bsplib.profiler.callgraph import CallGraph
+    from bsplib.profiler.rates import Rates
 
 
 class Weights(NamedTuple):

@@ -1,6 +1,6 @@
 """Bands around predictions, calibrated by trials on nested regions in all variables.
 
-A trial fits inside a region (:mod:`profiler.models.nested`) as the whole fit was made, terms
+A trial fits inside a region (:mod:`bsplib.profiler.models.nested`) as the whole fit was made, terms
 chosen anew included, and predicts the measurements outside. Its errors are counted in units,
 whose square is the sum of the squares of
 
@@ -37,12 +37,12 @@ import numpy as np
 
 from bsplib.experiments.formula import FormulaError
 from bsplib.extras import optional_module
-from profiler.models.nested import distance, efolds, regions
+from bsplib.profiler.models.nested import distance, efolds, regions
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from profiler.models.fit import Fit
+    from bsplib.profiler.models.fit import Fit
 
     Values = Mapping[str, NDArray[np.float64]]
     Vector = NDArray[np.float64]

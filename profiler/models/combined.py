@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.experiments.formula import Formula, FormulaError
-from profiler.models.terms import processes_of
+from bsplib.profiler.models.terms import processes_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -5,7 +5,7 @@ into a cache. A division counts only if
 
 - the remaining error is less than chance explains: by the Bayesian information criterion;
 - each side of a boundary has at least ``_LEAST_VALUES`` values of the dividing quantity;
-- inside the segments the errors do not drift (:mod:`profiler.models.doubts`);
+- inside the segments the errors do not drift (:mod:`bsplib.profiler.models.doubts`);
 - it pays: without the largest measurements, it predicts them better than one segment does.
 """
 
@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profiler.models.doubts import find_drift
-from profiler.models.fitting import information, logarithms
+from bsplib.profiler.models.doubts import find_drift
+from bsplib.profiler.models.fitting import information, logarithms
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from profiler.models.fitting import Data, Segment
+    from bsplib.profiler.models.fitting import Data, Segment
 
     Vector = NDArray[np.float64]
 

@@ -4,7 +4,7 @@ A formula with a wrong term is too low at one end of the measurements and too hi
 other, or at both ends against the middle. So quadratic polynomials of the logarithms of the
 variables are added to the logarithm of the formula. If they explain more of the errors than
 chance does (F test), the errors drift. A boundary, at which a constant of the machine jumps,
-looks similar from afar: which of the two it is, :mod:`profiler.models.dividing` tells.
+looks similar from afar: which of the two it is, :mod:`bsplib.profiler.models.dividing` tells.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.extras import optional_module
-from profiler.models.fitting import information, logarithms
+from bsplib.profiler.models.fitting import information, logarithms
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from profiler.models.fitting import Data
+    from bsplib.profiler.models.fitting import Data
 
     Vector = NDArray[np.float64]
 

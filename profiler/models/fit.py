@@ -2,13 +2,13 @@
 
 A fit minimises the squares of the relative errors: a time of 1 ms counts as much as one of
 10 s. By default neither coefficients nor what they are combined to
-(:mod:`profiler.models.combined`) are negative, since no computation takes a negative time.
+(:mod:`bsplib.profiler.models.combined`) are negative, since no computation takes a negative time.
 
 Where the errors are too large, there are two explanations. A constant of the machine may
 jump at a boundary, for example where the data no longer fit into a cache: then the
-measurements are divided there (:mod:`profiler.models.dividing`), and the coefficients that do
-not jump keep one value (:mod:`profiler.models.sharing`). Or the errors drift: then
-the formula is wrong (:mod:`profiler.models.doubts`), and a warning says so.
+measurements are divided there (:mod:`bsplib.profiler.models.dividing`), and the coefficients that
+do not jump keep one value (:mod:`bsplib.profiler.models.sharing`). Or the errors drift: then the
+formula is wrong (:mod:`bsplib.profiler.models.doubts`), and a warning says so.
 
 Source: Gonzalez et al., section 3, the analyser llac. It splits intervals where the error
 varies most; here they are split where the remaining error is least, and only if the
@@ -26,11 +26,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.experiments.formula import Formula, read_formula
-from profiler.models.dividing import Divider, score
-from profiler.models.doubts import find_drift
-from profiler.models.fitting import Data, Segment
-from profiler.models.sharing import share
-from profiler.models.terms import processes_of
+from bsplib.profiler.models.dividing import Divider, score
+from bsplib.profiler.models.doubts import find_drift
+from bsplib.profiler.models.fitting import Data, Segment
+from bsplib.profiler.models.sharing import share
+from bsplib.profiler.models.terms import processes_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -11,7 +11,7 @@ import numpy as np
 
 from bsplib.experiments.formula import Formula, FormulaError
 from bsplib.extras import optional_module
-from profiler.models.combined import generators
+from bsplib.profiler.models.combined import generators
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -20,7 +20,7 @@ import numpy as np
 
 from bsplib.experiments.formula import FormulaError
 from bsplib.extras import optional_module
-from profiler.models.fit import Fit, fit_once
+from bsplib.profiler.models.fit import Fit, fit_once
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -99,7 +99,7 @@ def calibrate(fitted: Fit, values: Values, times: ArrayLike, *, size: str) -> Ca
 
     Args:
         fitted: the fit.
-        values: the values that were given to :func:`profiler.models.fit.fit`.
+        values: the values that were given to :func:`bsplib.profiler.models.fit.fit`.
         times: the times that were given to it.
         size: the variable that predictions will extrapolate.
 

@@ -1,9 +1,9 @@
 """Terms that a formula of the user seems to lack.
 
-If the errors of a formula drift, terms of the library (:mod:`profiler.models.terms`) are added
-to it, one after the other: each time the one with which the larger measurements are predicted
-best from the smaller ones, by the same score as in :mod:`profiler.models.select`. The formula
-stays the user's own: nothing is taken out of it.
+If the errors of a formula drift, terms of the library (:mod:`bsplib.profiler.models.terms`) are
+added to it, one after the other: each time the one with which the larger measurements are predicted
+best from the smaller ones, by the same score as in :mod:`bsplib.profiler.models.select`. The
+formula stays the user's own: nothing is taken out of it.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.experiments.formula import FormulaError, read_formula
-from profiler.models.fitting import Data, logarithms
-from profiler.models.nested import regions
-from profiler.models.select import PENALTY, parts_of
-from profiler.models.terms import Term, library
+from bsplib.profiler.models.fitting import Data, logarithms
+from bsplib.profiler.models.nested import regions
+from bsplib.profiler.models.select import PENALTY, parts_of
+from bsplib.profiler.models.terms import Term, library
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from profiler.callgraph import CallGraph, build
-from profiler.models.prices import is_of, ratio_of_host, recorded_machine
-from profiler.models.replay import MODELS, Booking, measured, replay
-from profiler.models.timeline import lay_out
+from bsplib.profiler.callgraph import CallGraph, build
+from bsplib.profiler.models.prices import is_of, ratio_of_host, recorded_machine
+from bsplib.profiler.models.replay import MODELS, Booking, measured, replay
+from bsplib.profiler.models.timeline import lay_out
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from bsplib.profiler.models.prices import Prices
     from bsplib.recording.records import Run
-    from profiler.models.prices import Prices
 
 MEASURED = "measured"
 """Key of the measured time, beside the names of the models."""

@@ -16,8 +16,8 @@ from bsplib.sync_kinds import Kind
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from bsplib.profiler.models.timeline import Step, Timeline
     from bsplib.recording.records import Run
-    from profiler.models.timeline import Step, Timeline
 
     Bytes = NDArray[np.float64]
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.machine import Machine
-from profiler.models.prices import Prices
-from profiler.models.replay import Booking, replay
-from profiler.models.timeline import Pieces, Timeline, lay_out
+from bsplib.profiler.models.prices import Prices
+from bsplib.profiler.models.replay import Booking, replay
+from bsplib.profiler.models.timeline import Pieces, Timeline, lay_out
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -37,14 +37,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.machine.measured import Relation
+from bsplib.profiler.models.prices import VIRTUAL
+from bsplib.profiler.models.timeline import Step, Timeline
 from bsplib.sync_kinds import Kind
-from profiler.models.prices import VIRTUAL
-from profiler.models.timeline import Step, Timeline
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from profiler.models.prices import Prices
+    from bsplib.profiler.models.prices import Prices
 
 MODELS = ("BSP", "BSPWB", "MPM", "OBSP*")
 

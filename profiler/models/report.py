@@ -11,15 +11,15 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from profiler import format as fmt
-from profiler.models.prediction import MEASURED, Parts, Prediction, predict
-from profiler.models.replay import MODELS
+from bsplib.profiler import format as fmt
+from bsplib.profiler.models.prediction import MEASURED, Parts, Prediction, predict
+from bsplib.profiler.models.replay import MODELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from bsplib.profiler.models.prices import Prices
     from bsplib.recording.records import Run
-    from profiler.models.prices import Prices
 
 _PARTS_TITLE = (
     "computation, and communication with synchronisation, under {model}; in brackets the error, "

@@ -1,17 +1,18 @@
 """Terms chosen by the program: those by which the larger measurements are predicted best.
 
-The library (:mod:`profiler.models.terms`) has some dozens of terms. A formula is built up
+The library (:mod:`bsplib.profiler.models.terms`) has some dozens of terms. A formula is built up
 term by term; the most promising formulas of each length are kept. A formula is judged by
-folds that leave out the largest: it is fitted inside a region (:mod:`profiler.models.nested`)
-and predicts the measurements outside. Its error is the mean over the folds of the root mean
-square of log(predicted / measured), where the misfit to all measurements counts as one fold.
-A fold counts by the square of the part of the measurements that are inside: formulas with
-more terms need more measurements, and the last prediction has all of them.
-The score is the error times exp(``PENALTY`` times the weight of the terms): a complicated or
+folds that leave out the largest: it is fitted inside a region
+(:mod:`bsplib.profiler.models.nested`) and predicts the measurements outside. Its error is the mean
+over the folds of the root mean square of log(predicted / measured), where the misfit to all
+measurements counts as one fold. A fold counts by the square of the part of the measurements that
+are inside: formulas with more terms need more measurements, and the last prediction has all of
+them. The score is the error times exp(``PENALTY`` times the weight of the terms): a complicated or
 unusual formula has to predict better than a simple one.
 
 A term that grows faster than a size times its logarithm is used only where the growth of the
-times still rises up to the largest size, or is near to it there (:mod:`profiler.models.growth`).
+times still rises up to the largest size, or is near to it there
+(:mod:`bsplib.profiler.models.growth`).
 
 Among formulas that are nearly as good as the best, the one is taken whose predictions beyond
 the measurements are nearest to the median of all of them; if several are, the best of these.
@@ -34,9 +35,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.experiments.formula import FormulaError
-from profiler.models.growth import Growth
-from profiler.models.nested import regions
-from profiler.models.terms import Term, library, processes_of
+from bsplib.profiler.models.growth import Growth
+from bsplib.profiler.models.nested import regions
+from bsplib.profiler.models.terms import Term, library, processes_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

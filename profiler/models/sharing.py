@@ -1,7 +1,7 @@
 """Coefficients that a boundary does not concern keep one value on both sides of it.
 
-:mod:`profiler.models.dividing` gives each segment coefficients of its own. But a boundary, such
-as the end of a cache, concerns the terms that touch memory and no others. So here each
+:mod:`bsplib.profiler.models.dividing` gives each segment coefficients of its own. But a boundary,
+such as the end of a cache, concerns the terms that touch memory and no others. So here each
 coefficient, at each boundary, is joined to one value if the information criterion gets no worse:
 one parameter less may cost that much of the error, and no more.
 
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profiler.models.fitting import Data, Segment, information, squares_of
+from bsplib.profiler.models.fitting import Data, Segment, information, squares_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

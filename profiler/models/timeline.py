@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.machine.measured import Touched
-from bsplib.recording.records import Direction, Run
-from bsplib.sync_kinds import Kind
-from profiler.costs import (
+from bsplib.profiler.costs import (
     METRICS,
     h_inside,
     h_relation,
@@ -25,7 +23,9 @@ from profiler.costs import (
     spent_ns,
     superstep_numbers,
 )
-from profiler.hosts import host_numbers
+from bsplib.profiler.hosts import host_numbers
+from bsplib.recording.records import Direction, Run
+from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

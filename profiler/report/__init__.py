@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from profiler import format as fmt
-from profiler.critical import LOSS, TITLES, VIEWS
-from profiler.report.columns import columns
-from profiler.report.find import find
-from profiler.report.head import print_losses, print_prices, print_title, print_verdict
-from profiler.report.labels import indent, labels
-from profiler.report.lines import MARK, Name, print_table, print_wrapped
-from profiler.report.rows import MOST_ROWS, TREE, Choice, choose
-from profiler.report.sandwich import print_sandwich
+from bsplib.profiler import format as fmt
+from bsplib.profiler.critical import LOSS, TITLES, VIEWS
+from bsplib.profiler.report.columns import columns
+from bsplib.profiler.report.find import find
+from bsplib.profiler.report.head import print_losses, print_prices, print_title, print_verdict
+from bsplib.profiler.report.labels import indent, labels
+from bsplib.profiler.report.lines import MARK, Name, print_table, print_wrapped
+from bsplib.profiler.report.rows import MOST_ROWS, TREE, Choice, choose
+from bsplib.profiler.report.sandwich import print_sandwich
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from profiler.callgraph import CallGraph
-    from profiler.profile import RunProfile
-    from profiler.report.rows import Rest, Row
+    from bsplib.profiler.callgraph import CallGraph
+    from bsplib.profiler.profile import RunProfile
+    from bsplib.profiler.report.rows import Rest, Row
 
 __all__ = ["Choice", "print_report"]
 
@@ -46,7 +46,7 @@ def print_report(
 
     Args:
         runs: the runs to print.
-        path: the path to mark: ``loss``, or one of ``profiler.critical.PATHS``.
+        path: the path to mark: ``loss``, or one of ``bsplib.profiler.critical.PATHS``.
         choice: which rows are shown, in which order; default: the 40 greatest losses.
         node: name or id of a node: show only this one, with its callers and callees.
         console: where to print; default: standard output.

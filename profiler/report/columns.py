@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
 
-from profiler import format as fmt
-from profiler.costs import METRICS
-from profiler.critical import METRIC_TITLES
+from bsplib.profiler import format as fmt
+from bsplib.profiler.costs import METRICS
+from bsplib.profiler.critical import METRIC_TITLES
 
 if TYPE_CHECKING:
-    from profiler.report.rows import Row
+    from bsplib.profiler.report.rows import Row
 
 GAP = 2
 """Spaces between columns."""

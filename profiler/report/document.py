@@ -5,24 +5,24 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from profiler import format as fmt
-from profiler import tables
-from profiler.costs import METRICS
-from profiler.critical import LOSS
-from profiler.export.plain import rows
-from profiler.limits import check_product
-from profiler.report.find import find
-from profiler.report.rows import Choice, choose
-from profiler.tables import UNITS
-from profiler.verdict import sentence
+from bsplib.profiler import format as fmt
+from bsplib.profiler import tables
+from bsplib.profiler.costs import METRICS
+from bsplib.profiler.critical import LOSS
+from bsplib.profiler.export.plain import rows
+from bsplib.profiler.limits import check_product
+from bsplib.profiler.report.find import find
+from bsplib.profiler.report.rows import Choice, choose
+from bsplib.profiler.tables import UNITS
+from bsplib.profiler.verdict import sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from profiler.callgraph import Cost
-    from profiler.losses import Loss
-    from profiler.profile import RunProfile
-    from profiler.rates import Rates
+    from bsplib.profiler.callgraph import Cost
+    from bsplib.profiler.losses import Loss
+    from bsplib.profiler.profile import RunProfile
+    from bsplib.profiler.rates import Rates
 
 Json = dict[str, Any]
 
@@ -44,7 +44,7 @@ def document(
 
     Args:
         runs: the runs.
-        path: the path to list: ``loss``, or one of ``profiler.critical.PATHS``.
+        path: the path to list: ``loss``, or one of ``bsplib.profiler.critical.PATHS``.
         choice: which nodes are listed, in which order; default: all, the greatest loss first.
         node: name or id of a node: list only this one, with its callers and callees.
 

@@ -7,12 +7,12 @@ import posixpath
 from typing import TYPE_CHECKING
 
 from bsplib.errors import UsageError
-from profiler import format as fmt
+from bsplib.profiler import format as fmt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from profiler.callgraph import CallGraph, Node
+    from bsplib.profiler.callgraph import CallGraph, Node
 
 _MOST_NAMED = 4
 

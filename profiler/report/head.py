@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from profiler import format as fmt
-from profiler.hosts import where
-from profiler.kinds import CORE
-from profiler.report.lines import print_wrapped
-from profiler.verdict import MOST_SENTENCES, sentence
+from bsplib.profiler import format as fmt
+from bsplib.profiler.hosts import where
+from bsplib.profiler.kinds import CORE
+from bsplib.profiler.report.lines import print_wrapped
+from bsplib.profiler.verdict import MOST_SENTENCES, sentence
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from profiler.profile import RunProfile
+    from bsplib.profiler.profile import RunProfile
 
 
 _LEAST_TITLE = 20

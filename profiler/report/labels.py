@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
 
-from profiler import format as fmt
+from bsplib.profiler import format as fmt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from profiler.callgraph import CallGraph
+    from bsplib.profiler.callgraph import CallGraph
 
 MOST_CALLERS = 2
 """Callers that are named; the others are counted."""

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from profiler.critical import METRIC_TITLES
-from profiler.report.columns import GAP, Column, fitting
-from profiler.report.labels import cut, padded
+from bsplib.profiler.critical import METRIC_TITLES
+from bsplib.profiler.report.columns import GAP, Column, fitting
+from bsplib.profiler.report.labels import cut, padded
 
 MARK = "*"
 """Marks the rows of a path, also where the terminal has no colour."""

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import networkx
 
-from profiler.costs import METRICS
+from bsplib.profiler.costs import METRICS
 
 if TYPE_CHECKING:
-    from profiler.callgraph import CallGraph, Cost
-    from profiler.losses import Booked
-    from profiler.profile import RunProfile
+    from bsplib.profiler.callgraph import CallGraph, Cost
+    from bsplib.profiler.losses import Booked
+    from bsplib.profiler.profile import RunProfile
 
 TREE = "tree"
 """Order of the call tree: each node under its nearest caller."""

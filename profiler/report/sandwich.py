@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from profiler import format as fmt
-from profiler.report.columns import columns
-from profiler.report.labels import labels
-from profiler.report.lines import Name, print_table
-from profiler.report.rows import Choice, Row, ordered
+from bsplib.profiler import format as fmt
+from bsplib.profiler.report.columns import columns
+from bsplib.profiler.report.labels import labels
+from bsplib.profiler.report.lines import Name, print_table
+from bsplib.profiler.report.rows import Choice, Row, ordered
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from profiler.profile import RunProfile
+    from bsplib.profiler.profile import RunProfile
 
 
 def print_sandwich(

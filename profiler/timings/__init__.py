@@ -3,7 +3,7 @@
 :func:`read_timings` reads a table from a CSV file or a file of Extra-P, :func:`fit_timings`
 fits a formula to it; the result can be printed, plotted, saved and asked for predictions::
 
-    from profiler.timings import fit_timings, read_timings
+    from bsplib.profiler.timings import fit_timings, read_timings
 
     model = fit_timings(read_timings("data.csv", time="t"))
     print(model)
@@ -13,10 +13,10 @@ fits a formula to it; the result can be printed, plotted, saved and asked for pr
 :func:`fit_experiment` does this with a data file of experiments, which has the formula.
 """
 
-from profiler.timings.experiments import fit_experiment, read_experiments
-from profiler.timings.files import read_timings, write_timings
-from profiler.timings.model import Predicted, TimingModel, fit_timings
-from profiler.timings.table import Timings, TimingsError
+from bsplib.profiler.timings.experiments import fit_experiment, read_experiments
+from bsplib.profiler.timings.files import read_timings, write_timings
+from bsplib.profiler.timings.model import Predicted, TimingModel, fit_timings
+from bsplib.profiler.timings.table import Timings, TimingsError
 
 __all__ = [
     "Predicted",

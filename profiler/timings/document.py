@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from profiler.models.fit import Interval, Segment
-    from profiler.timings.model import Predicted, TimingModel
+    from bsplib.profiler.models.fit import Interval, Segment
+    from bsplib.profiler.timings.model import Predicted, TimingModel
 
 VERSION = 1
 

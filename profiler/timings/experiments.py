@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bsplib.experiments import datafile
-from profiler.timings.model import TimingModel, fit_timings
-from profiler.timings.table import Timings, TimingsError
+from bsplib.profiler.timings.model import TimingModel, fit_timings
+from bsplib.profiler.timings.table import Timings, TimingsError
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ import json
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from profiler.timings.table import TimingsError
+from bsplib.profiler.timings.table import TimingsError
 
 if TYPE_CHECKING:
-    from profiler.timings.table import Timings
+    from bsplib.profiler.timings.table import Timings
 
 _FIELDS = ("METRIC", "REGION", "PARAMETER", "POINTS", "DATA")
 _MOST_PARAMETERS = 4

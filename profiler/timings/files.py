@@ -9,8 +9,8 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from bsplib.output_file import write_text
-from profiler.timings import extrap
-from profiler.timings.table import Timings, TimingsError
+from bsplib.profiler.timings import extrap
+from bsplib.profiler.timings.table import Timings, TimingsError
 
 _MOST_BYTES = 100 * 2**20
 

@@ -12,12 +12,12 @@ import numpy as np
 from rich.console import Console
 
 from bsplib.experiments.formula import FormulaError, read_formula
-from profiler.models.band import CONFIDENCE, Attempt, Band, calibrate_jointly
-from profiler.models.fit import Fit, FitWarning, fit, fit_once
-from profiler.models.missing import Missing, find_missing
-from profiler.models.select import LEAST, Choice, choose
-from profiler.models.terms import processes_of
-from profiler.timings.table import Timings, TimingsError
+from bsplib.profiler.models.band import CONFIDENCE, Attempt, Band, calibrate_jointly
+from bsplib.profiler.models.fit import Fit, FitWarning, fit, fit_once
+from bsplib.profiler.models.missing import Missing, find_missing
+from bsplib.profiler.models.select import LEAST, Choice, choose
+from bsplib.profiler.models.terms import processes_of
+from bsplib.profiler.timings.table import Timings, TimingsError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -147,7 +147,7 @@ class TimingModel:
         Args:
             points: predictions to add, by name.
         """
-        from profiler.timings.document import document  # noqa: PLC0415  # it imports this module
+        from bsplib.profiler.timings.document import document  # noqa: PLC0415  # it imports this module
 
         return document(self, points or {})
 
@@ -161,12 +161,12 @@ class TimingModel:
         Raises:
             ValueError: the file cannot be written, or its suffix names no format.
         """
-        from profiler.timings.plot import plot_model  # noqa: PLC0415  # matplotlib is an extra
+        from bsplib.profiler.timings.plot import plot_model  # noqa: PLC0415  # matplotlib is an extra
 
         plot_model(self, path, force=force)
 
     def __str__(self) -> str:
-        from profiler.timings.show import show  # noqa: PLC0415  # it imports this module
+        from bsplib.profiler.timings.show import show  # noqa: PLC0415  # it imports this module
 
         with io.StringIO() as text:
             show(self, Console(file=text, width=100, no_color=True))
@@ -186,7 +186,7 @@ def fit_timings(
     Args:
         timings: the table.
         formula: a formula, as :mod:`bsplib.experiments.formula` reads it; default: its terms
-            are chosen by :mod:`profiler.models.select`.
+            are chosen by :mod:`bsplib.profiler.models.select`.
         processes: the variable that is the number of processes; default: by its name.
         negative: whether coefficients of ``formula`` may be negative.
         on_trial: is called before each trial with how many are done, and how many there

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profiler import plotting
-from profiler.models.terms import processes_of
+from bsplib.profiler import plotting
+from bsplib.profiler.models.terms import processes_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from profiler.timings.model import TimingModel
+    from bsplib.profiler.timings.model import TimingModel
 
 _CURVES = 8
 _BEYOND = 4.0

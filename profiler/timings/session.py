@@ -16,14 +16,14 @@ from rich.text import Text
 
 from bsplib.extras import need
 from bsplib.output_file import write_text
+from bsplib.profiler import plotting
+from bsplib.profiler.models.band import CONFIDENCE
+from bsplib.profiler.timings.experiments import pick, read_experiments
+from bsplib.profiler.timings.files import read_timings, write_timings
+from bsplib.profiler.timings.model import fit_timings
+from bsplib.profiler.timings.show import show
+from bsplib.profiler.timings.table import Timings, TimingsError
 from bsplib.visible import visible
-from profiler import plotting
-from profiler.models.band import CONFIDENCE
-from profiler.timings.experiments import pick, read_experiments
-from profiler.timings.files import read_timings, write_timings
-from profiler.timings.model import fit_timings
-from profiler.timings.show import show
-from profiler.timings.table import Timings, TimingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,14 +59,14 @@ def fit_and_print(
     """Fit a formula to a table of times, and print the result.
 
     Args:
-        path: the table, as for :func:`profiler.timings.read_timings`.
+        path: the table, as for :func:`bsplib.profiler.timings.read_timings`.
         formula: the formula; None: its terms are chosen.
         outputs: what else to make.
         at: points to predict.
         confidence: of the bands of predictions.
         processes: the variable that is the number of processes.
         negative: whether coefficients of the formula may be negative.
-        **reading: further arguments of :func:`profiler.timings.read_timings`.
+        **reading: further arguments of :func:`bsplib.profiler.timings.read_timings`.
 
     Raises:
         UsageError: the table or the formula cannot be used, or a file cannot be written.
@@ -99,7 +99,7 @@ def fit_experiments_and_print(
         confidence: of the bands of predictions.
         processes: the variable that is the number of processes.
         negative: whether coefficients of the formula may be negative.
-        **reading: further arguments of :func:`profiler.timings.read_experiments`.
+        **reading: further arguments of :func:`bsplib.profiler.timings.read_experiments`.
 
     Raises:
         UsageError: a file or a formula cannot be used, or a file cannot be written.

@@ -12,14 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from bsplib.experiments.formula import Formula, read_formula
+from bsplib.profiler.models.band import CONFIDENCE
 from bsplib.visible import visible
-from profiler.models.band import CONFIDENCE
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from profiler.models.fit import Segment
-    from profiler.timings.model import Predicted, TimingModel
+    from bsplib.profiler.models.fit import Segment
+    from bsplib.profiler.timings.model import Predicted, TimingModel
 
 _FACTORS = (2, 4, 16)
 _ALIKE = 1.02

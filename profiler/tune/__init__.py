@@ -7,11 +7,11 @@ the traces, priced on any Machine, and shown.
 Source: Jarvis et al. 2002, section 4.3, Figures 7 and 8.
 """
 
-from profiler.tune.app import App, find_app
-from profiler.tune.best import Verdict, judge
-from profiler.tune.parameter import Parameter, parse_parameter
-from profiler.tune.sweep import Options, Point, sweep
-from profiler.tune.trade import Trade, find_trade
+from bsplib.profiler.tune.app import App, find_app
+from bsplib.profiler.tune.best import Verdict, judge
+from bsplib.profiler.tune.parameter import Parameter, parse_parameter
+from bsplib.profiler.tune.sweep import Options, Point, sweep
+from bsplib.profiler.tune.trade import Trade, find_trade
 
 __all__ = [
     "App",

@@ -17,13 +17,12 @@ import click
 
 from bsplib.errors import BspError, MissingExtraError, UsageError
 from bsplib.output_file import TRACE, obstacle
-from bsplib.own_packages import hidden_beside, holds, prefer_own
 from bsplib.recording.trace import read_trace
 from bsplib.sentences import MissingExtra
 
 if TYPE_CHECKING:
+    from bsplib.profiler.tune.parameter import Parameter
     from bsplib.recording.records import Run
-    from profiler.tune.parameter import Parameter
 
 
 @dataclass(frozen=True)
@@ -140,7 +139,7 @@ def find_app(name: str) -> App:
     """Load an application.
 
     Args:
-        name: name of a module, as ``apps.sorting.sample_sort``, or path of its file.
+        name: name of a module, as ``bsplib.apps.sorting.sample_sort``, or path of its file.
 
     Raises:
         UsageError: there is no such module, or it has no click command named ``command``.
@@ -155,15 +154,14 @@ def find_app(name: str) -> App:
 def _load_module(name: str) -> ModuleType:
     if "" not in sys.path:
         sys.path.insert(0, "")  # as python -m does
-    if name.partition(".")[0] == "apps" and not holds(name):
-        prefer_own("apps")  # a module of the user has this name, and not this application
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise  # the application exists, and a module that it imports does not
         raise UsageError(
-            f"tune: there is no module {name}; give one, as apps.sorting.sample_sort, or a .py file"
+            f"tune: there is no module {name}; give one, as bsplib.apps.sorting.sample_sort, or a "
+            f".py file"
         ) from None
     except (ValueError, TypeError):  # a text such as ".." or ""
         raise UsageError(f"tune: {name!r} is no name of a module") from None
@@ -176,12 +174,6 @@ def _load_file(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None  # since the suffix is .py
     assert spec.loader is not None
-    for hidden in hidden_beside(path):
-        click.echo(
-            f"tune: {path.name} cannot import {hidden}, since bsplib has a package of this name; "
-            f"rename the file if {path.name} needs it",
-            err=True,
-        )
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.absolute().parent))  # as python FILE does
     sys.modules[name] = module

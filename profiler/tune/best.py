@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from bsplib.errors import UsageError
 from bsplib.machine import Machine, known_machines, load_machine
-from profiler.models.prices import Prices, choose_prices
-from profiler.models.replay import replay
-from profiler.models.timeline import Timeline, lay_out
-from profiler.tune.sweep import MODEL
+from bsplib.profiler.models.prices import Prices, choose_prices
+from bsplib.profiler.models.replay import replay
+from bsplib.profiler.models.timeline import Timeline, lay_out
+from bsplib.profiler.tune.sweep import MODEL
 
 if TYPE_CHECKING:
+    from bsplib.profiler.tune.sweep import Point
     from bsplib.recording.records import Run
-    from profiler.tune.sweep import Point
 
 NEAR = 0.02
 """Values whose cost is at most this fraction above the least cost count as equally good."""

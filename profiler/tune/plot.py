@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from profiler import format as fmt
-from profiler import plotting
-from profiler.tune.table import centres_named
+from bsplib.profiler import format as fmt
+from bsplib.profiler import plotting
+from bsplib.profiler.tune.table import centres_named
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.axes import Axes
 
-    from profiler.tune.tuning import Tuning
+    from bsplib.profiler.tune.tuning import Tuning
 
 _MANY_TIMES = 10
 """Ratio of costs above which the axis is logarithmic."""

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import NamedTuple
 
-from profiler.tune.app import App
-from profiler.tune.best import Verdict
-from profiler.tune.parameter import Parameter
-from profiler.tune.sweep import Options, Point, sweep
-from profiler.tune.trade import Centre, Trade, find_trade
+from bsplib.profiler.tune.app import App
+from bsplib.profiler.tune.best import Verdict
+from bsplib.profiler.tune.parameter import Parameter
+from bsplib.profiler.tune.sweep import Options, Point, sweep
+from bsplib.profiler.tune.trade import Centre, Trade, find_trade
 
 SEED = "--seed"
 """Option of an application by which its random choices differ."""
@@ -83,7 +83,7 @@ def sweep_seeds(
         advance: is called after each run.
 
     Raises:
-        UsageError: as :func:`profiler.tune.sweep.sweep`.
+        UsageError: as :func:`bsplib.profiler.tune.sweep.sweep`.
     """
     if seeds == 1:
         return [sweep(app, parameter, options, advance)]

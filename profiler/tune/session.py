@@ -9,17 +9,17 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from bsplib.errors import UsageError
-from profiler import plotting
-from profiler.tune.app import App, find_app
-from profiler.tune.best import judge
-from profiler.tune.best import measured as measured_in
-from profiler.tune.parameter import Parameter, parse_parameter
-from profiler.tune.plot import plot_tuning
-from profiler.tune.seeds import SEED, SEEDS, find_spread, mean_verdicts, sweep_seeds
-from profiler.tune.sweep import Options, Point
-from profiler.tune.table import print_tuning
-from profiler.tune.trade import find_trade
-from profiler.tune.tuning import Tuning
+from bsplib.profiler import plotting
+from bsplib.profiler.tune.app import App, find_app
+from bsplib.profiler.tune.best import judge
+from bsplib.profiler.tune.best import measured as measured_in
+from bsplib.profiler.tune.parameter import Parameter, parse_parameter
+from bsplib.profiler.tune.plot import plot_tuning
+from bsplib.profiler.tune.seeds import SEED, SEEDS, find_spread, mean_verdicts, sweep_seeds
+from bsplib.profiler.tune.sweep import Options, Point
+from bsplib.profiler.tune.table import print_tuning
+from bsplib.profiler.tune.trade import find_trade
+from bsplib.profiler.tune.tuning import Tuning
 
 _MACHINE = "shared-memory"
 """Machine of virtual processors if none is named: on the ideal one h costs nothing."""
@@ -33,11 +33,11 @@ def tune_and_print(
     """Tune a parameter of an application, print the result, and plot it if asked.
 
     Args:
-        app: the application, as for :func:`profiler.tune.find_app`.
-        text: the parameter and its values, as for :func:`profiler.tune.parse_parameter`.
+        app: the application, as for :func:`bsplib.profiler.tune.find_app`.
+        text: the parameter and its values, as for :func:`bsplib.profiler.tune.parse_parameter`.
         plot: file for the plot.
         force: replace the file of the plot if it exists.
-        **options: the fields of :class:`profiler.tune.Options`.
+        **options: the fields of :class:`bsplib.profiler.tune.Options`.
 
     Raises:
         UsageError: there is no such application, option or range, the application fails,

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.errors import UsageError
+from bsplib.profiler.costs import computation_ns
+from bsplib.profiler.models.prediction import MEASURED, Prediction, predict
+from bsplib.profiler.models.prices import choose_prices, recorded_machine
+from bsplib.profiler.tune.app import check_trace
 from bsplib.recording.records import NO_CPU
-from profiler.costs import computation_ns
-from profiler.models.prediction import MEASURED, Prediction, predict
-from profiler.models.prices import choose_prices, recorded_machine
-from profiler.tune.app import check_trace
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
+    from bsplib.profiler.tune.app import App
+    from bsplib.profiler.tune.parameter import Parameter
     from bsplib.recording.records import Run
-    from profiler.tune.app import App
-    from profiler.tune.parameter import Parameter
 
 MODEL = "BSP"
 """The cost model: a superstep costs max w + g h + l, with h by the Machine's rule."""

@@ -10,15 +10,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from profiler import format as fmt
-from profiler.tune.best import NEAR
+from bsplib.profiler import format as fmt
+from bsplib.profiler.tune.best import NEAR
 
 if TYPE_CHECKING:
-    from profiler.tune.best import Verdict
-    from profiler.tune.seeds import Spread
-    from profiler.tune.sweep import Point
-    from profiler.tune.trade import Centre, Costs, Trade
-    from profiler.tune.tuning import Tuning
+    from bsplib.profiler.tune.best import Verdict
+    from bsplib.profiler.tune.seeds import Spread
+    from bsplib.profiler.tune.sweep import Point
+    from bsplib.profiler.tune.trade import Centre, Costs, Trade
+    from bsplib.profiler.tune.tuning import Tuning
 
 MORE_BALANCED = "what becomes more balanced"
 _WHAT = {"h": "h-relation", "comp": "computation"}

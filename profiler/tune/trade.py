@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from profiler import format as fmt
-from profiler.models.prediction import Parts
-from profiler.summary import Summary
-from profiler.tune.sweep import MODEL
+from bsplib.profiler import format as fmt
+from bsplib.profiler.models.prediction import Parts
+from bsplib.profiler.summary import Summary
+from bsplib.profiler.tune.sweep import MODEL
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from profiler.callgraph import Node
-    from profiler.tune.sweep import Point
+    from bsplib.profiler.callgraph import Node
+    from bsplib.profiler.tune.sweep import Point
 
 _LEAST_TREND = 0.5
 """Kendall's tau from which on an amount counts as rising with the parameter."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from profiler.tune.best import Verdict
-    from profiler.tune.parameter import Parameter
-    from profiler.tune.seeds import Spread
-    from profiler.tune.sweep import Point
-    from profiler.tune.trade import Trade
+    from bsplib.profiler.tune.best import Verdict
+    from bsplib.profiler.tune.parameter import Parameter
+    from bsplib.profiler.tune.seeds import Spread
+    from bsplib.profiler.tune.sweep import Point
+    from bsplib.profiler.tune.trade import Trade
 
 
 @dataclass(frozen=True)

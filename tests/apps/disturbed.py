@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import bsplib
-from apps.sorting.keys import block_of
-from apps.sorting.sample_sort import sort_blocks
-from apps.sql.generate import Generator
-from apps.sql.plan import STAGES
-from apps.sql.program import balance_inputs, read_inputs
-from apps.sql.queries import sql_process
+from bsplib.apps.sorting.keys import block_of
+from bsplib.apps.sorting.sample_sort import sort_blocks
+from bsplib.apps.sql.generate import Generator
+from bsplib.apps.sql.plan import STAGES
+from bsplib.apps.sql.program import balance_inputs, read_inputs
+from bsplib.apps.sql.queries import sql_process
 from bsplib.machine import load_machine
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.losses import Ledger, book
 from bsplib.recording.trace import read_trace
-from profiler.callgraph import build
-from profiler.losses import Ledger, book
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,9 +11,9 @@ import subprocess
 
 import pytest
 
-import webui
+from bsplib import webui
+from bsplib.profiler.callgraph import build
 from bsplib.recording.trace import read_trace
-from profiler.callgraph import build
 from tests.hosts import applications
 from tests.hosts.applications import APPLICATIONS, HOSTS
 from tests.mpi_installations import ALL

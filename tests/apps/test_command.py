@@ -7,8 +7,8 @@ import importlib
 import click
 import pytest
 
-from apps.sql.cli import cli as sql
-from bsplib.cli import main as bsp
+from bsplib.apps.sql.cli import cli as sql
+from bsplib.tools.cli import main as bsp
 
 APPS = (
     "broadcast",

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import bsplib
-from apps.broadcast import broadcast
-from apps.sorting import bitonic_sort
+from bsplib.apps.broadcast import broadcast
+from bsplib.apps.sorting import bitonic_sort
 
 NPROCS = 512
 pytestmark = pytest.mark.timeout(300)  # seconds on a machine that is not busy

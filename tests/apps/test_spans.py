@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import bsplib
-from apps.spans import least, timed
+from bsplib.apps.spans import least, timed
 
 
 def test_a_part_lasts_from_the_first_begin_to_the_last_end():

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import bsplib
-from apps import work
-from apps.sorting import sample_sort
-from apps.sql import program
-from apps.sql.generate import Generator
-from apps.sql.plan import PLANS
+from bsplib.apps import work
+from bsplib.apps.sorting import sample_sort
+from bsplib.apps.sql import program
+from bsplib.apps.sql.generate import Generator
+from bsplib.apps.sql.plan import PLANS
+from bsplib.profiler.callgraph import build
 from bsplib.recording.trace import read_trace
-from profiler.callgraph import build
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "work.json"
 

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 import bsplib
 from bsplib import core
-from bsplib.cli import main as bsp_main
 from bsplib.recording.trace import read_trace
+from bsplib.tools.cli import main as bsp_main
 
 COMMAND = Path(sys.executable).with_name("bsp")
 
@@ -342,7 +342,9 @@ def test_view_writes_a_page(ask, trace, tmp_path):
 
 def test_view_serves_all_traces_that_it_is_given_by_their_names(ask, trace, monkeypatch):
     served = []
-    monkeypatch.setattr("webui.serve", lambda *traces, **options: served.append((traces, options)))
+    monkeypatch.setattr(
+        "bsplib.webui.serve", lambda *traces, **options: served.append((traces, options))
+    )
     result = ask("view", "--no-browser", trace, trace)
     assert result.exit_code == 0, result.output
     ((traces, options),) = served

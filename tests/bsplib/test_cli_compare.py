@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
-from bsplib.cli import main as bsp_main
+from bsplib.tools.cli import main as bsp_main
 
 
 def program(bsp, words, rounds):

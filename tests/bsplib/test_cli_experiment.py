@@ -7,10 +7,10 @@ import errno
 import pytest
 from click.testing import CliRunner
 
-from bsplib.cli import main as bsp_main
 from bsplib.errors import UsageError
 from bsplib.experiments import counters, datafile
 from bsplib.experiments.grid import combinations, read_setting, read_values
+from bsplib.tools.cli import main as bsp_main
 
 PROGRAM = """
 import sys

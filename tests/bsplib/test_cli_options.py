@@ -15,9 +15,9 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 import bsplib
-from bsplib.cli import main
-from bsplib.cli.options import Option
 from bsplib.machine import known_machines
+from bsplib.tools.cli import main
+from bsplib.tools.cli.options import Option
 
 
 def walk(command, words=()):

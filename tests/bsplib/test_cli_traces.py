@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
-from bsplib.cli import main as bsp_main
-from bsplib.cli import traces
+from bsplib.tools.cli import main as bsp_main
+from bsplib.tools.cli import traces
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ import pytest
 
 import bsplib
 from bsplib.machine import Machine
+from bsplib.profiler.costs import h_relation
 from bsplib.recording.trace import read_trace
-from profiler.costs import h_relation
 
 ONE_STAGE = Machine("all latency", "made up", g=0.0, l=1e-6)
 TWO_STAGES = Machine("all bandwidth", "made up", g=1e-9, l=0.0)

@@ -8,11 +8,11 @@ import time
 import pytest
 
 import bsplib
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.costs import waiting_ns
 from bsplib.recording.records import NO_CPU
 from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
-from profiler.callgraph import build
-from profiler.costs import waiting_ns
 
 WORK_NS = 20_000_000
 

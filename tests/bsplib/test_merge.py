@@ -18,11 +18,11 @@ import bsplib
 from bsplib.backends import table
 from bsplib.backends.base import Alignment
 from bsplib.backends.table import own_cores
-from bsplib.cli import main as bsp_main
 from bsplib.recording import parts, recovery
 from bsplib.recording.folder_lock import lock
 from bsplib.recording.trace import read_trace
 from bsplib.running import work
+from bsplib.tools.cli import main as bsp_main
 
 from .pipes_backend import PIPES, PipesPort
 

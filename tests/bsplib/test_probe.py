@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
-from bsplib import cli
 from bsplib.machine import PATTERNS, load_machine
 from bsplib.machine.measured import Curve
+from bsplib.profiler.costs import h_relation
 from bsplib.recording.trace import read_trace
 from bsplib.running import probe_curves, probe_table
 from bsplib.running.probe import counts_of, fit_line, probe
@@ -36,8 +36,8 @@ from bsplib.running.probe_levels import (
     measure_levels,
     relations_of_levels,
 )
+from bsplib.tools import cli
 from bsplib.transfers.messages import INLINE
-from profiler.costs import h_relation
 
 SMALL = 840  # divided by 1, 2, 3, 6 and 7
 

@@ -9,11 +9,11 @@ import sys
 import pytest
 
 import bsplib
+from bsplib.profiler.compare import baseline as _baseline  # noqa: F401  # see below
+from bsplib.profiler.compare import lookup as _lookup  # noqa: F401
+from bsplib.profiler.compare import traces as _traces  # noqa: F401
 from bsplib.recording.trace import read_trace
 from bsplib.running import launch
-from profiler.compare import baseline as _baseline  # noqa: F401  # see below
-from profiler.compare import lookup as _lookup  # noqa: F401
-from profiler.compare import traces as _traces  # noqa: F401
 
 # pytester forgets the modules that a run of pytest imported, and each would import them anew.
 pytest_plugins = ["pytester"]
@@ -300,7 +300,7 @@ def test_a_suite_that_does_not_use_the_plugin_loads_neither_numpy_nor_the_runtim
         def test_it():
             heavy = {"numpy", "greenlet", "bsplib.core", "bsplib.running", "bsplib.recording",
                      "profiler", "webui", "networkx", "click", "rich", "flask", "apps"}
-            assert "bsplib.pytest_plugin" in sys.modules
+            assert "bsplib.tools.pytest_plugin" in sys.modules
             assert heavy & set(sys.modules) == set()
         """
     )

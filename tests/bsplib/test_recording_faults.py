@@ -18,11 +18,11 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
-from bsplib.cli import main as bsp_main
 from bsplib.recording import recovery, spool, stacks, trace_document
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import read_trace, write_trace
 from bsplib.sync_kinds import Kind
+from bsplib.tools.cli import main as bsp_main
 
 TRACE = "out.bsp"
 

@@ -13,11 +13,11 @@ import pytest
 
 import bsplib
 from bsplib.machine import Machine
+from bsplib.profiler.callgraph import build
 from bsplib.recording.records import RECORD, TRAFFIC, Direction
 from bsplib.recording.trace import read_trace
 from bsplib.running import launch
 from bsplib.sync_kinds import Kind
-from profiler.callgraph import build
 
 G, L = 1e-6, 1e-3
 GREATER = Machine("by hand", "made up", g=G, l=L)

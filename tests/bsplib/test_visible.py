@@ -9,12 +9,12 @@ from click.testing import CliRunner
 from rich.console import Console
 
 import bsplib
-from bsplib.cli import main as bsp
 from bsplib.machine import Machine, load_machine
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import read_trace, write_trace
 from bsplib.running.probe import Probed
 from bsplib.running.probe_table import table
+from bsplib.tools.cli import main as bsp
 from bsplib.visible import visible, visible_lines
 
 HOSTILE = "\x1b]0;owned\x07\x1b[31m\r[red]x[/nothing] $a$\n"

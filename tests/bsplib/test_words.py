@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
-from bsplib.cli import main
+from bsplib.tools.cli import main
 
 
 def idle(bsp):

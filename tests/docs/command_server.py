@@ -16,7 +16,13 @@ import traceback
 from pathlib import Path
 from typing import Self
 
-PRELOADED = ["numpy", "bsplib.cli.run", "profiler", "bsplib.cli.report", "bsplib.cli.export"]
+PRELOADED = [
+    "numpy",
+    "bsplib.tools.cli.run",
+    "bsplib.profiler.profile",
+    "bsplib.tools.cli.report",
+    "bsplib.tools.cli.export",
+]
 
 
 class CommandServer:
@@ -62,7 +68,7 @@ def _execute(words: list[str]) -> None:
     sys.path.insert(0, os.getcwd())
     if program == "bsp":
         sys.argv = words
-        importlib.import_module("bsplib.cli").main()
+        importlib.import_module("bsplib.tools.cli").main()
     elif program == "python" and arguments[0] == "-m":
         sys.argv = arguments[1:]
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)

@@ -8,7 +8,7 @@ import runpy
 
 import pytest
 
-from apps.gallery import references
+from bsplib.apps.gallery import references
 
 from .pages import ROOT
 
@@ -22,7 +22,7 @@ def test_every_program_of_the_gallery_has_a_page():
 
 @pytest.mark.parametrize("name", MADE["TITLES"])
 def test_the_docstring_of_a_program_has_what_its_page_says(name):
-    module = importlib.import_module(f"apps.gallery.{name}")
+    module = importlib.import_module(f"bsplib.apps.gallery.{name}")
     text = MADE["text_of"](module.__doc__)
     assert text.lead.endswith(".")
     assert text.about

@@ -11,7 +11,7 @@ from itertools import chain
 import click
 import pytest
 
-from bsplib.cli import main as bsp
+from bsplib.tools.cli import main as bsp
 
 from .pages import (
     ROOT,

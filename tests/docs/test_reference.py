@@ -29,7 +29,7 @@ OTHERS = sorted({*bsplib.__all__} - ERRORS - {"__version__"})
 
 def test_these_tests_know_the_public_names():
     assert {"put", "pid", "allreduce", "split"} <= {*METHODS}
-    assert OTHERS == ["Group", "Machine", "Pool", "map", "run", "shared"]
+    assert OTHERS == ["Group", "Machine", "Pool", "load", "map", "run", "shared"]
     assert {*bsplib.__all__} & ERRORS == ERRORS
 
 

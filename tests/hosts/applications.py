@@ -20,18 +20,18 @@ from typing import Any
 import numpy as np
 
 import bsplib
-from apps.broadcast import broadcast
-from apps.fourier import fft, fft_cyclic
-from apps.sorting import sample_sort
-from apps.sql import program as queries
-from apps.sql.arrow import pa
-from apps.sql.files import to_arrow, write_tables
-from apps.sql.generate import Generator
-from apps.sql.queries import INPUTS
+from bsplib.apps.broadcast import broadcast
+from bsplib.apps.fourier import fft, fft_cyclic
+from bsplib.apps.sorting import sample_sort
+from bsplib.apps.sql import program as queries
+from bsplib.apps.sql.arrow import pa
+from bsplib.apps.sql.files import to_arrow, write_tables
+from bsplib.apps.sql.generate import Generator
+from bsplib.apps.sql.queries import INPUTS
+from bsplib.profiler.callgraph import Cost, build
+from bsplib.profiler.costs import partner_records
 from bsplib.recording.records import Run
 from bsplib.recording.trace import read_trace
-from profiler.callgraph import Cost, build
-from profiler.costs import partner_records
 from tests.hosts.hosts import Hosts
 from tests.hosts.launching import on_ranks_of
 from tests.mpi_installations import Mpi

@@ -30,14 +30,14 @@ from rich.progress import track
 import bsplib
 from bsplib.errors import BspError, UsageError
 from bsplib.machine import load_machine
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.compare import baseline
+from bsplib.profiler.losses import book
+from bsplib.profiler.models.nodes.reading import read_model
+from bsplib.profiler.models.nodes.session import model_of_traces
 from bsplib.recording.trace import read_trace
-from profiler.callgraph import build
-from profiler.compare import baseline
-from profiler.losses import book
-from profiler.models.nodes.reading import read_model
-from profiler.models.nodes.session import model_of_traces
-from webui import write_html, write_model_html
-from webui.predicted import ShownModel
+from bsplib.webui import write_html, write_model_html
+from bsplib.webui.predicted import ShownModel
 
 MOST_S = 30
 MOST_BYTES = 6 << 30

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from bsplib.profiler.callgraph import Summary, build
+from bsplib.profiler.costs import METRICS
 from bsplib.sync_kinds import Kind
-from profiler.callgraph import Summary, build
-from profiler.costs import METRICS
 
 
 def test_equations_2_to_5_of_jarvis_on_two_passes_by_three_processes(script):

@@ -9,14 +9,14 @@ import pytest
 from rich.console import Console
 
 from bsplib.errors import UsageError
+from bsplib.profiler.compare.conditions import differences
+from bsplib.profiler.compare.data import as_data
+from bsplib.profiler.compare.pairing import pairs_of
+from bsplib.profiler.compare.report import print_comparison
+from bsplib.profiler.compare.traces import compare_runs, compare_traces
+from bsplib.profiler.compare.verdict import verdict
+from bsplib.profiler.compare.words import label, short_label
 from bsplib.recording.records import Trace
-from profiler.compare.conditions import differences
-from profiler.compare.data import as_data
-from profiler.compare.pairing import pairs_of
-from profiler.compare.report import print_comparison
-from profiler.compare.traces import compare_runs, compare_traces
-from profiler.compare.verdict import verdict
-from profiler.compare.words import label, short_label
 
 MACHINE = {"name": "test", "g": 1e-6, "l": 1e-3}
 MS = 1_000_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.callgraph import build
-from profiler.compare.matching import match, nearest
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.compare.matching import match, nearest
 
 ALLREDUCE = "bsplib/collectives.py/Collectives.allreduce:90"
 

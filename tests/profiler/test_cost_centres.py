@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import bsplib
+from bsplib.profiler.callgraph import build
 from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
-from profiler.callgraph import build
 
 ALLREDUCE = "bsplib/collectives.py/Collectives.allreduce:90 bsplib/collectives.py/_fold:95"
 

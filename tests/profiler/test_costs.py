@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bsplib.profiler.costs import METRICS, h_relation, record_costs, superstep_numbers, waiting_ns
 from bsplib.sync_kinds import Kind
-from profiler.costs import METRICS, h_relation, record_costs, superstep_numbers, waiting_ns
 
 
 def costs_of(run):

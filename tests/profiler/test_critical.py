@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.callgraph import Cost, Summary
-from profiler.costs import METRICS
-from profiler.critical import PATHS, TITLES, critical_path, score, shades
+from bsplib.profiler.callgraph import Cost, Summary
+from bsplib.profiler.costs import METRICS
+from bsplib.profiler.critical import PATHS, TITLES, critical_path, score, shades
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bsplib.profiler.departures import Pattern, by_place, departures
 from bsplib.sync_kinds import Kind
-from profiler.departures import Pattern, by_place, departures
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
-from bsplib.cli import main as bsp_main
 from bsplib.experiments.runs import measured
-from profiler.models.fit import fit
-from profiler.timings import TimingsError, fit_experiment
+from bsplib.profiler.models.fit import fit
+from bsplib.profiler.timings import TimingsError, fit_experiment
+from bsplib.tools.cli import main as bsp_main
 
 FORMULA = "f[0]*P + f[1]*N/P"
 

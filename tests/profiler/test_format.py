@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from profiler import format as fmt
-from profiler.callgraph import Node, Summary
-from profiler.rates import Rates
+from bsplib.profiler import format as fmt
+from bsplib.profiler.callgraph import Node, Summary
+from bsplib.profiler.rates import Rates
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from profiler.costs import record_costs
-from profiler.heatmap import LAYERS, Heatmap
+from bsplib.profiler.costs import record_costs
+from bsplib.profiler.heatmap import LAYERS, Heatmap
 
 
 def layer(window, name):
@@ -198,7 +198,7 @@ def test_a_window_finer_than_the_sums_is_made_from_the_records(script, monkeypat
         program.step("main", w=[number, 2 * number])
     run = program.run()
     fine = Heatmap(run).by_superstep(20, 24, 4)
-    monkeypatch.setattr("profiler.heatmap._SUMMED_CELLS", 16)
+    monkeypatch.setattr("bsplib.profiler.heatmap._SUMMED_CELLS", 16)
     coarse = Heatmap(run)
     assert layer(coarse.by_superstep(20, 24, 4), "comp") == layer(fine, "comp")
     whole = coarse.by_superstep(0, 40, 5)

@@ -8,16 +8,16 @@ import json
 import pytest
 from rich.console import Console
 
+from bsplib.profiler import tables
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.compare.conditions import differences
+from bsplib.profiler.export.heading import title_lines
+from bsplib.profiler.hosts import ProcessNames, host_names, hosts_of, where
+from bsplib.profiler.profile import Profile
+from bsplib.profiler.report import print_report
+from bsplib.profiler.report.document import document
+from bsplib.profiler.verdict import waiting_template
 from bsplib.recording.records import Trace
-from profiler import tables
-from profiler.callgraph import build
-from profiler.compare.conditions import differences
-from profiler.export.heading import title_lines
-from profiler.hosts import ProcessNames, host_names, hosts_of, where
-from profiler.profile import Profile
-from profiler.report import print_report
-from profiler.report.document import document
-from profiler.verdict import waiting_template
 from tests.made_runs import RunMaker, frame
 
 

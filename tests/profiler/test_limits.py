@@ -7,10 +7,10 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from bsplib.profiler import limits
+from bsplib.profiler.callgraph import build
 from bsplib.recording.records import NO_CPU, RECORD, TRAFFIC, Frame, Run, Trace, root_group
 from bsplib.recording.trace import read_trace, write_trace
-from profiler import limits
-from profiler.callgraph import build
 
 
 def main_calling(names):

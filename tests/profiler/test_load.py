@@ -1,4 +1,4 @@
-"""``profiler.load``: profiles for programs and notebooks."""
+"""``bsplib.load``: profiles for programs and notebooks."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ import pytest
 from networkx.readwrite import json_graph
 
 import bsplib
-import profiler
-import profiler.profile
+from bsplib import loading
 from bsplib.errors import MissingExtraError, TraceError, UsageError
+from bsplib.profiler import format as fmt
+from bsplib.profiler import profile as profiles
+from bsplib.profiler.costs import METRICS
+from bsplib.profiler.critical import VIEWS, critical_path
+from bsplib.profiler.dot import LayoutError
+from bsplib.profiler.profile import Profile
 from bsplib.recording.records import Trace
 from bsplib.sync_kinds import Kind
-from profiler import format as fmt
-from profiler.costs import METRICS
-from profiler.critical import VIEWS, critical_path
-from profiler.dot import LayoutError
-from profiler.profile import Profile
 
 HOSTILE = "<script>alert('x')</script>\x1b[31m\x00\ud800"
 
@@ -51,7 +51,7 @@ def file(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def run(file):
-    return profiler.load(file).runs[1]
+    return bsplib.load(file).runs[1]
 
 
 def one(program, **meta):
@@ -63,7 +63,7 @@ def one(program, **meta):
 
 
 def test_a_file_becomes_a_profile_with_its_runs(file):
-    profile = profiler.load(str(file))
+    profile = bsplib.load(str(file))
     assert [run.number for run in profile.runs] == [1, 2]
     assert [run.nprocs for run in profile.runs] == [4, 4]
     assert repr(profile) == "<Profile of run.bsp: 2 runs>"
@@ -73,7 +73,7 @@ def test_a_file_becomes_a_profile_with_its_runs(file):
 
 def test_a_file_that_is_no_trace_is_an_error(tmp_path):
     with pytest.raises(TraceError, match="cannot be read"):
-        profiler.load(tmp_path / "none.bsp")
+        bsplib.load(tmp_path / "none.bsp")
 
 
 def test_functions_of_bsplib_are_nodes_on_demand(script):
@@ -85,27 +85,23 @@ def test_functions_of_bsplib_are_nodes_on_demand(script):
 
 
 @pytest.mark.lengthy
-def test_importing_the_profiler_is_light_and_using_it_needs_no_pandas():
-    code = "import sys, profiler; print(*sys.modules); profiler.load; print(*sys.modules)"
+def test_bsplib_imports_the_profiler_when_it_is_used_and_that_needs_no_pandas():
+    code = (
+        "import sys, bsplib; print(*sys.modules); "
+        "import bsplib.profiler.profile; print(*sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     first, second = (set(line.split()) for line in done.stdout.splitlines())
-    assert first & {"numpy", "networkx", "rich", "pandas", "bsplib"} == set()
+    assert first & {"networkx", "rich", "pandas", "bsplib.profiler"} == set()
     assert "networkx" in second
     assert "pandas" not in second
 
 
-def test_the_profiler_has_the_names_that_it_lists():
-    assert set(profiler.__all__) <= set(dir(profiler))
-    assert profiler.Profile is Profile
-    with pytest.raises(AttributeError, match="has no attribute 'save'"):
-        profiler.save  # noqa: B018
-
-
 @pytest.mark.lengthy
 def test_the_examples_in_the_docstrings_run():
-    found = doctest.testmod(profiler.profile)
-    assert found.attempted > 20
-    assert found.failed == 0
+    found = [doctest.testmod(module) for module in (profiles, loading)]
+    assert sum(each.attempted for each in found) > 20
+    assert sum(each.failed for each in found) == 0
 
 
 # -- losses -------------------------------------------------------------------------------------
@@ -294,7 +290,7 @@ def test_of_many_nodes_a_notebook_shows_ten(script):
 
 
 def test_a_notebook_shows_the_runs_of_a_profile(file):
-    shown = profiler.load(file)._repr_html_()
+    shown = bsplib.load(file)._repr_html_()
     assert shown.count("<tr>") == 1 + 2
     assert "sim" in shown
 
@@ -328,7 +324,7 @@ def test_a_run_is_its_picture_where_no_html_is_shown(run, monkeypatch):
     def fail(*_):
         raise LayoutError("dot took longer than 1 s")
 
-    monkeypatch.setattr("profiler.export.picture.run_dot", fail)
+    monkeypatch.setattr("bsplib.profiler.export.picture.run_dot", fail)
     assert run._repr_svg_() is None
     with pytest.raises(LayoutError, match="dot took longer than 1 s"):
         run.picture()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.callgraph import build
-from profiler.losses import book, lost_by_record
-from profiler.rates import Rates
-from profiler.verdict import MANY_STEPS
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.losses import book, lost_by_record
+from bsplib.profiler.rates import Rates
+from bsplib.profiler.verdict import MANY_STEPS
 
 NS = 1e-9
 FREE = Rates(g=0.0, l=0.0)

@@ -8,7 +8,7 @@ import pytest
 
 from bsplib.machine import Machine
 from bsplib.machine.measured import Curve, Measured
-from profiler.models.machine_plot import g_by_processes, plot_machine
+from bsplib.profiler.models.machine_plot import g_by_processes, plot_machine
 
 CURVE = Curve((100, 1000), (110e-9, 1010e-9))  # 1 ns a byte and 10 ns
 ENTRIES = [

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from bsplib.experiments.formula import read_formula
-from profiler.models.band import Attempt, calibrate_jointly
-from profiler.models.fit import FitWarning, fit, fit_once
-from profiler.models.select import choose
+from bsplib.profiler.models.band import Attempt, calibrate_jointly
+from bsplib.profiler.models.fit import FitWarning, fit, fit_once
+from bsplib.profiler.models.select import choose
 
 SIZES = 2.0 ** np.arange(8, 24)
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from bsplib.experiments.formula import FormulaError
-from profiler.models.fit import Fit, FitWarning, fit
-from profiler.models.interval import calibrate, standard_error
+from bsplib.profiler.models.fit import Fit, FitWarning, fit
+from bsplib.profiler.models.interval import calibrate, standard_error
 
 FFT = "f[0] + f[1]*log2(P) + f[2]*(N/P)*log2(N/P) + f[3]*N*(P-1)/P"
 TRUE = {"f[0]": 2e-5, "f[1]": 1e-5, "f[2]": 1e-9, "f[3]": 5e-9}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from profiler.models.growth import Growth
-from profiler.models.select import choose
+from bsplib.profiler.models.growth import Growth
+from bsplib.profiler.models.select import choose
 
 SIZES = 2.0 ** np.arange(10, 18)
 JUMP = np.array([34, 36, 40, 49, 66, 104, 581, 1270]) * 1e-6

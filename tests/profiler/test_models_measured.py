@@ -12,12 +12,12 @@ from rich.console import Console
 from bsplib.errors import UsageError
 from bsplib.machine import Machine, load_machine
 from bsplib.machine.measured import Curve, Measured
+from bsplib.profiler.models.prediction import predict
+from bsplib.profiler.models.prices import Prices, choose_prices
+from bsplib.profiler.models.replay import MODELS, replay
+from bsplib.profiler.models.report import print_predictions
+from bsplib.profiler.models.timeline import lay_out
 from bsplib.sync_kinds import Kind
-from profiler.models.prediction import predict
-from profiler.models.prices import Prices, choose_prices
-from profiler.models.replay import MODELS, replay
-from profiler.models.report import print_predictions
-from profiler.models.timeline import lay_out
 
 NS = 1e-9
 THREE = Measured(

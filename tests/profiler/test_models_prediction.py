@@ -12,17 +12,17 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from bsplib.cli import main
 from bsplib.errors import UsageError
 from bsplib.machine import Machine, Pattern, load_machine
+from bsplib.profiler.models.prediction import MEASURED, predict
+from bsplib.profiler.models.prices import Prices, choose_prices, recognise, recorded_machine
+from bsplib.profiler.models.replay import MODELS, replay
+from bsplib.profiler.models.report import print_predictions
+from bsplib.profiler.models.timeline import lay_out
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import write_trace
 from bsplib.sync_kinds import Kind
-from profiler.models.prediction import MEASURED, predict
-from profiler.models.prices import Prices, choose_prices, recognise, recorded_machine
-from profiler.models.replay import MODELS, replay
-from profiler.models.report import print_predictions
-from profiler.models.timeline import lay_out
+from bsplib.tools.cli import main
 
 HERE = Machine("here", "made up", g=1e-9, l=1e-6, speed=2e9)
 THERE = Machine("there", "made up", g=4e-9, l=3e-6, speed=5e8, p=16)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bsplib.profiler.models.repeats import between, undisturbed
 from bsplib.sync_kinds import Kind
-from profiler.models.repeats import between, undisturbed
 
 
 def twice(script, first, second, **more):

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 import bsplib
 from bsplib.machine import Level, Machine
+from bsplib.profiler.costs import spent_ns
+from bsplib.profiler.models.prices import Prices
+from bsplib.profiler.models.replay import MODELS, measured, replay
+from bsplib.profiler.models.timeline import lay_out
 from bsplib.recording.trace import read_trace
 from bsplib.running import launch
 from bsplib.sync_kinds import Kind
-from profiler.costs import spent_ns
-from profiler.models.prices import Prices
-from profiler.models.replay import MODELS, measured, replay
-from profiler.models.timeline import lay_out
 
 OBLSYNC, END = Kind.OBLSYNC, Kind.END
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from bsplib.experiments.formula import FormulaError, read_formula
-from profiler.models.fit import fit
-from profiler.models.nested import distance, regions
-from profiler.models.select import choose
-from profiler.models.terms import library, processes_of
+from bsplib.profiler.models.fit import fit
+from bsplib.profiler.models.nested import distance, regions
+from bsplib.profiler.models.select import choose
+from bsplib.profiler.models.terms import library, processes_of
 
 
 def grid(sizes, counts):

@@ -11,12 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
-from bsplib.cli import main as cli
 from bsplib.errors import UsageError
 from bsplib.machine import Machine
 from bsplib.machine.measured import Curve, Measured, Relation
-from bsplib.recording.trace import read_trace
-from profiler.models.nodes import (
+from bsplib.profiler.models.nodes import (
     ModelError,
     fit_nodes,
     model_of_traces,
@@ -25,12 +23,14 @@ from profiler.models.nodes import (
     scaling,
     write_model,
 )
-from profiler.models.nodes.document import document
-from profiler.models.nodes.laws import Where
-from profiler.models.nodes.settle import at_a_bound, words
-from profiler.models.nodes.spread import Shares, added_terms, fit_shares
-from profiler.models.nodes.terms import node_terms
-from profiler.models.nodes.work import fit_work, supported, work_terms
+from bsplib.profiler.models.nodes.document import document
+from bsplib.profiler.models.nodes.laws import Where
+from bsplib.profiler.models.nodes.settle import at_a_bound, words
+from bsplib.profiler.models.nodes.spread import Shares, added_terms, fit_shares
+from bsplib.profiler.models.nodes.terms import node_terms
+from bsplib.profiler.models.nodes.work import fit_work, supported, work_terms
+from bsplib.recording.trace import read_trace
+from bsplib.tools.cli import main as cli
 from tests.made_runs import RunMaker, frame
 
 SIZES, PROCESSES = (64, 256, 1024), (2, 4, 8, 16)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.callgraph import build
-from profiler.losses import book
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.losses import book
 
 from .planted import PROGRAMS, REAL, recorded
 

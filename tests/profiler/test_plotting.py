@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from profiler import plotting
+from bsplib.profiler import plotting
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf", "PNG"])

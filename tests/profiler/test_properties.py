@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from bsplib.profiler.compare.comparison import compare
+from bsplib.profiler.compare.data import as_data
+from bsplib.profiler.compare.matching import match
+from bsplib.profiler.compare.quantities import QUANTITIES
+from bsplib.profiler.costs import METRICS
+from bsplib.profiler.critical import PATHS, critical_path, score
 from bsplib.sync_kinds import Kind
-from profiler.compare.comparison import compare
-from profiler.compare.data import as_data
-from profiler.compare.matching import match
-from profiler.compare.quantities import QUANTITIES
-from profiler.costs import METRICS
-from profiler.critical import PATHS, critical_path, score
 from tests.drawn import examples
 
 STACKS = [

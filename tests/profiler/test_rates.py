@@ -9,8 +9,8 @@ import pytest
 
 import bsplib
 from bsplib.machine import load_machine
+from bsplib.profiler.rates import FITTED, fit_line, rates_of_run, rates_on
 from bsplib.recording.trace import read_trace
-from profiler.rates import FITTED, fit_line, rates_of_run, rates_on
 
 
 def ring(bsp):

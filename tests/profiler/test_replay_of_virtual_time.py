@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 import bsplib
 from bsplib.machine import Machine, Pattern
 from bsplib.machine.measured import Curve, Measured
+from bsplib.profiler.models.prices import VIRTUAL, Prices, choose_prices
+from bsplib.profiler.models.replay import MODELS, measured, replay
+from bsplib.profiler.models.timeline import lay_out
 from bsplib.recording.trace import read_trace
 from bsplib.running import launch
-from profiler.models.prices import VIRTUAL, Prices, choose_prices
-from profiler.models.replay import MODELS, measured, replay
-from profiler.models.timeline import lay_out
 from tests.drawn import examples
 
 MEASURED, CHARGED = "measured", "charged"

@@ -11,10 +11,10 @@ from rich.console import Console
 
 from bsplib.errors import UsageError
 from bsplib.machine import Machine
+from bsplib.profiler.profile import Profile
+from bsplib.profiler.report import Choice, print_report
 from bsplib.recording.records import Frame, Run, Trace
 from bsplib.sync_kinds import Kind
-from profiler.profile import Profile
-from profiler.report import Choice, print_report
 
 MACHINE = {"name": "test machine", "source": "", "g": 1e-9, "l": 5e-6, "speed": 1e9}
 """1 ns for each byte, 5 µs for each superstep."""

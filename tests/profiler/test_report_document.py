@@ -8,13 +8,13 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
-from bsplib.cli import main as bsp
+from bsplib.profiler.profile import Profile
+from bsplib.profiler.report import Choice
+from bsplib.profiler.report.document import document
+from bsplib.profiler.report.rows import MOST_ROWS, SORTS
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import write_trace
-from profiler.profile import Profile
-from profiler.report import Choice
-from profiler.report.document import document
-from profiler.report.rows import MOST_ROWS, SORTS
+from bsplib.tools.cli import main as bsp
 
 HOSTILE = "\x1b[31m\ud800<b>"
 

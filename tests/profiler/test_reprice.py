@@ -9,16 +9,16 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from bsplib.cli import main
 from bsplib.machine import Machine
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.losses import book
+from bsplib.profiler.machines_report import print_machines
+from bsplib.profiler.rates import Rates
+from bsplib.profiler.reprice import crossings, scan
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import write_trace
 from bsplib.sync_kinds import Kind
-from profiler.callgraph import build
-from profiler.losses import book
-from profiler.machines_report import print_machines
-from profiler.rates import Rates
-from profiler.reprice import crossings, scan
+from bsplib.tools.cli import main
 
 RATES = Rates(g=1e-9, l=1e-7)
 HERE = Machine("here", "made up", g=1e-9, l=1e-7, speed=2e9)

@@ -1,7 +1,7 @@
 import networkx
 import pytest
 
-from profiler.shown import Link, chosen, links
+from bsplib.profiler.shown import Link, chosen, links
 
 
 @pytest.fixture

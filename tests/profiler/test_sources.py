@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from bsplib.profiler import sources
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.sources import read_sources
 from bsplib.recording.records import Frame
 from bsplib.recording.sources import MAX_FILE_BYTES, digest
-from profiler import sources
-from profiler.callgraph import build
-from profiler.sources import read_sources
 
 PROGRAM = """\
 import bsplib
@@ -253,7 +253,7 @@ def test_no_other_module_opens_the_files_that_a_trace_names():
     )
     found = {
         str(path.relative_to(root))
-        for room in ("profiler", "webui", "bsplib/cli", "bsplib/recording")
+        for room in ("profiler", "webui", "bsplib/tools/cli", "bsplib/recording")
         for path in (root / room).rglob("*.py")
         if reads.search(path.read_text(encoding="utf-8"))
     }

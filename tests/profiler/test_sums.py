@@ -8,14 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bsplib.recording.records import Direction
-from bsplib.sync_kinds import Kind
-from profiler import _numbering
-from profiler._numbering import finder, ranked, stable_order
-from profiler._sums import Sums
-from profiler.booking import keep_books
-from profiler.callgraph import build
-from profiler.costs import (
+from bsplib.profiler import _numbering
+from bsplib.profiler._numbering import finder, ranked, stable_order
+from bsplib.profiler._sums import Sums
+from bsplib.profiler.booking import keep_books
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.costs import (
     METRICS,
     computation_ns,
     h_relation,
@@ -23,6 +21,8 @@ from profiler.costs import (
     root_count,
     superstep_numbers,
 )
+from bsplib.recording.records import Direction
+from bsplib.sync_kinds import Kind
 
 STACKS = ["main:2", "main a:12", "main b a:12", "main b:22", "main c:32"]
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from bsplib.cli import main
-from profiler.timings import (
+from bsplib.profiler.timings import (
     Timings,
     TimingsError,
     fit_timings,
     read_timings,
     write_timings,
 )
+from bsplib.tools.cli import main
 
 GRID = [(size, count) for size in (256, 512, 1024, 2048, 4096) for count in (1, 2, 4, 8)]
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from bsplib.profiler.costs import h_relation
+from bsplib.profiler.traffic import Traffic
 from bsplib.recording.records import Direction
-from profiler.costs import h_relation
-from profiler.traffic import Traffic
 
 
 @pytest.fixture

@@ -12,21 +12,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bsplib import UsageError
-from bsplib.cli import main as bsp
 from bsplib.machine import known_machines, load_machine
+from bsplib.profiler.models.timeline import lay_out
+from bsplib.profiler.tune import Options, find_app, find_trade, judge, parse_parameter, sweep
+from bsplib.profiler.tune import table as tables
+from bsplib.profiler.tune.best import Verdict, _verdict, measured
+from bsplib.profiler.tune.trade import trend
 from bsplib.recording.trace import read_trace
-from profiler.models.timeline import lay_out
-from profiler.tune import Options, find_app, find_trade, judge, parse_parameter, sweep
-from profiler.tune import table as tables
-from profiler.tune.best import Verdict, _verdict, measured
-from profiler.tune.trade import trend
+from bsplib.tools.cli import main as bsp
 
 APP = '''
 """Samples more with a greater grain, and then works more evenly."""
 
 import click
 
-from apps.command import Place, place_options
+from bsplib.apps.command import Place, place_options
 
 
 def sample(bsp, grain):
@@ -156,18 +156,18 @@ class TestRange:
 
 class TestApplication:
     def test_it_may_be_a_module(self):
-        app = find_app("apps.sorting.bitonic_sort")
+        app = find_app("bsplib.apps.sorting.bitonic_sort")
         app.check(parse_parameter("size=1:4"))
 
     @pytest.mark.parametrize(
         ("name", "message"),
         [
-            ("apps.nothing", "there is no module apps.nothing"),
+            ("bsplib.apps.nothing", "there is no module bsplib.apps.nothing"),
             ("nothing.at.all", "there is no module nothing.at.all"),
             ("", "'' is no name of a module"),
             (".apps", "'.apps' is no name of a module"),
             ("no/such/file.py", "there is no file no/such/file.py"),
-            ("apps.command", "apps.command has no click command named 'command'"),
+            ("bsplib.apps.command", "bsplib.apps.command has no click command named 'command'"),
         ],
     )
     def test_one_that_is_not_there_is_told(self, name, message):
@@ -191,7 +191,7 @@ class TestApplication:
             app.check(parse_parameter(text))
 
     def test_an_option_that_takes_words_as_well_is_one(self):
-        find_app("apps.sorting.sample_sort").check(parse_parameter("oversampling=4:4096:x2"))
+        find_app("bsplib.apps.sorting.sample_sort").check(parse_parameter("oversampling=4:4096:x2"))
 
     def test_what_it_lacks_itself_is_not_said_to_be_its_own_lack(self, tmp_path, monkeypatch):
         (tmp_path / "lacking_app.py").write_text("import no_such_library_at_all\n")
@@ -489,7 +489,7 @@ class TestCommand:
     def test_the_sort_trades_the_sample_against_the_exchange(self):
         """Stages 2 and 3 against stage 6, as in the paper."""
         result = tune(
-            "apps.sorting.sample_sort",
+            "bsplib.apps.sorting.sample_sort",
             *("--parameter", "oversampling=1:256:x4", "--nprocs", 8, "--backend", "sim"),
             *("--repeats", 1, "--", "--size", 20000),
         )
@@ -503,7 +503,7 @@ class TestCommand:
     def test_an_application_without_a_trade_is_drawn_as_well(self, tmp_path):
         file = tmp_path / "plot.png"
         result = tune(
-            "apps.broadcast",
+            "bsplib.apps.broadcast",
             *("--parameter", "size=8:8", "--nprocs", 2),
             *("--backend", "sim", "--repeats", 1, "--plot", file),
             *("--", "--onestage", 1, "--twostage", 1),
@@ -518,13 +518,19 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("line", "message"),
         [
-            (["apps.nothing", *LINE], "there is no module apps.nothing"),
-            (["apps.broadcast", *LINE], "apps.broadcast has no option --grain"),
-            (["apps.broadcast", "--parameter", "size=9:2"], "is empty: 9 is greater than 2"),
-            (["apps.broadcast", "--parameter", "size=a:2"], "'a' in 'size=a:2' is no integer"),
-            (["apps.broadcast", "--parameter", "size=1:2", "--plot", "x.doc"], "no suffix of a"),
+            (["bsplib.apps.nothing", *LINE], "there is no module bsplib.apps.nothing"),
+            (["bsplib.apps.broadcast", *LINE], "bsplib.apps.broadcast has no option --grain"),
+            (["bsplib.apps.broadcast", "--parameter", "size=9:2"], "is empty: 9 is greater than 2"),
             (
-                ["apps.broadcast", "--parameter", "size=1:1", "--machine", "cray-t3e-mpi"],
+                ["bsplib.apps.broadcast", "--parameter", "size=a:2"],
+                "'a' in 'size=a:2' is no integer",
+            ),
+            (
+                ["bsplib.apps.broadcast", "--parameter", "size=1:2", "--plot", "x.doc"],
+                "no suffix of a",
+            ),
+            (
+                ["bsplib.apps.broadcast", "--parameter", "size=1:1", "--machine", "cray-t3e-mpi"],
                 "Cray T3E, MPI has no l",
             ),
         ],

@@ -7,22 +7,22 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from bsplib.cli import main as bsp
-from profiler.tune import table as tables
-from profiler.tune.app import find_app
-from profiler.tune.best import Verdict
-from profiler.tune.parameter import parse_parameter
-from profiler.tune.seeds import Band, Spread, find_spread, mean_verdicts, sweep_seeds
-from profiler.tune.sweep import Options
-from profiler.tune.trade import find_trade
-from profiler.tune.tuning import Tuning
+from bsplib.profiler.tune import table as tables
+from bsplib.profiler.tune.app import find_app
+from bsplib.profiler.tune.best import Verdict
+from bsplib.profiler.tune.parameter import parse_parameter
+from bsplib.profiler.tune.seeds import Band, Spread, find_spread, mean_verdicts, sweep_seeds
+from bsplib.profiler.tune.sweep import Options
+from bsplib.profiler.tune.trade import find_trade
+from bsplib.profiler.tune.tuning import Tuning
+from bsplib.tools.cli import main as bsp
 
 APP = '''
 """Sends less to process 1 with a greater grain, and by its seed more."""
 
 import click
 
-from apps.command import Place, place_options
+from bsplib.apps.command import Place, place_options
 
 THEORY = {"grain": lambda options: 10 * options["nprocs"] + options["share"]}
 
@@ -97,7 +97,7 @@ def test_a_band_wider_than_its_neighbours_are_apart_is_unclear():
 @pytest.mark.lengthy
 def test_the_bands_of_sample_sort_overlap_at_few_samples():
     """max/avg of h at s = 8 differs by more over the seeds than s = 4 and s = 16 do."""
-    app = find_app("apps.sorting.sample_sort")
+    app = find_app("bsplib.apps.sorting.sample_sort")
     options = Options(nprocs=16, backend="sim", arguments=("--size", "16384"))
     swept = sweep_seeds(app, parse_parameter("oversampling=4:16:x2"), options, 10)
     spread = find_spread(swept, find_trade(swept[0]))
@@ -140,9 +140,9 @@ def test_one_seed_shows_no_band(path):
 
 def test_an_application_without_a_seed_has_one(path):
     line = ["--parameter", "size=8:8", "-n", 2, "--backend", "sim", "--seeds", 3]
-    result = tune("apps.broadcast", *line)
+    result = tune("bsplib.apps.broadcast", *line)
     assert result.exit_code == 1
-    assert "apps.broadcast has no option --seed, and so only one seed" in result.output
+    assert "bsplib.apps.broadcast has no option --seed, and so only one seed" in result.output
 
 
 @pytest.mark.parametrize(

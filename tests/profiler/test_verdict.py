@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.losses import book
-from profiler.rates import Rates
-from profiler.verdict import MOST_SENTENCES, filled
+from bsplib.profiler.losses import book
+from bsplib.profiler.rates import Rates
+from bsplib.profiler.verdict import MOST_SENTENCES, filled
 
 FREE = Rates(g=0.0, l=0.0)
 DEAR_BYTES = Rates(g=1e-6, l=0.0)

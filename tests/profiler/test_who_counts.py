@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bsplib
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.costs import METRICS, record_costs
+from bsplib.profiler.critical import critical_path
 from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
-from profiler.callgraph import build
-from profiler.costs import METRICS, record_costs
-from profiler.critical import critical_path
 
 MILLISECOND = 1_000_000
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from bsplib.errors import UsageError
-from profiler.callgraph import build
-from profiler.costs import h_relation
-from profiler.window import restricted, root_supersteps
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.costs import h_relation
+from bsplib.profiler.window import restricted, root_supersteps
 
 
 @pytest.fixture

@@ -12,10 +12,13 @@ from pathlib import Path
 
 import pytest
 
+import bsplib
 from bsplib.core import _build
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("bsplib", "profiler", "webui", "apps")
+LINKED = ("profiler", "webui", "apps")
+"""Folders at the top that are linked from inside the package."""
+DIST_INFO = f"bsplib-{bsplib.__version__}.dist-info"
 FILES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
 PROGRAM = """
 import bsplib
@@ -82,7 +85,8 @@ def files_of(names):
 
 def there():
     """The files of all packages, as they stand in a checkout."""
-    paths = [path for room in ROOMS for path in (ROOT / room).rglob("*") if path.is_file()]
+    folders = [ROOT / "bsplib", *(ROOT / "bsplib" / room for room in LINKED)]
+    paths = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     generated = {".pyc", ".so"}
     return {
         str(path.relative_to(ROOT))
@@ -95,8 +99,8 @@ def there():
 def sdist(tmp_path_factory):
     checkout = tmp_path_factory.mktemp("checkout")
     leave = shutil.ignore_patterns("*.so", "_built*", "__pycache__")
-    for room in ROOMS:
-        shutil.copytree(ROOT / room, checkout / room, ignore=leave)
+    for room in ("bsplib", *LINKED):
+        shutil.copytree(ROOT / room, checkout / room, ignore=leave, symlinks=True)
     for file in FILES:
         shutil.copy(ROOT / file, checkout)
     return build("sdist", checkout, checkout / "dist")
@@ -120,6 +124,7 @@ def test_a_source_distribution_has_all_that_a_build_needs(sdist):
 def test_without_a_compiler_the_wheel_has_the_sources_and_runs_interpreted(source, tmp_path):
     wheel = build("wheel", source, tmp_path / "wheels", CC="/bin/false")
     assert files_of(zipfile.ZipFile(wheel).namelist()) == there()
+    assert {path.name for path in zipfile.Path(wheel).iterdir()} == {"bsplib", DIST_INFO}
     assert outcome(wheel, tmp_path / "unpacked") == "python"
 
 

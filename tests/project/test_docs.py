@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bsplib.cli import main
-from profiler.export.table import FORMATS
+from bsplib.profiler.export.table import FORMATS
+from bsplib.tools.cli import main
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -38,6 +38,7 @@ def test_every_file_that_a_page_names_or_links_exists(page):
 def test_the_architecture_page_names_every_room_of_the_runtime():
     text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
     rooms = [path.parent.name for path in (ROOT / "bsplib").glob("*/__init__.py")]
+    rooms = [room for room in rooms if not (ROOT / "bsplib" / room).is_symlink()]
     assert rooms
     assert [room for room in rooms if f"bsplib/{room}" not in text] == []
 

@@ -141,16 +141,16 @@ def test_no_text_says_to_install_bsplib_from_an_index_which_does_not_have_it():
 
 # -- commands where an extra is missing --------------------------------------------------------
 
-SQL = ("-m", "apps.sql")
+SQL = ("-m", "bsplib.apps.sql")
 TUNE = ("-m", "bsplib", "tune", "-n", "2", "--parameter")
 NEEDING = [
     ("pyarrow", (*SQL, "generate", "tables", "--size", "10")),
     ("pyarrow", (*SQL, "run", "--size", "10", "-n", "2")),
     ("pyarrow", (*SQL, "story", "--size", "100")),
-    ("pyarrow", (*TUNE, "block=1:2", "apps.sql")),
-    ("scipy", ("-m", "apps.prediction")),
-    ("matplotlib", ("-m", "apps.broadcast", "-n", "3", "--crossover", "--plot", "x.png")),
-    ("matplotlib", (*TUNE, "size=1:2", "--plot", "x.png", "apps.broadcast")),
+    ("pyarrow", (*TUNE, "block=1:2", "bsplib.apps.sql")),
+    ("scipy", ("-m", "bsplib.apps.prediction")),
+    ("matplotlib", ("-m", "bsplib.apps.broadcast", "-n", "3", "--crossover", "--plot", "x.png")),
+    ("matplotlib", (*TUNE, "size=1:2", "--plot", "x.png", "bsplib.apps.broadcast")),
 ]
 
 
@@ -172,7 +172,7 @@ def test_a_command_names_the_extra_that_it_lacks(without, tmp_path, package, lin
 HELP = """
 import importlib, sys
 import click
-from bsplib.cli import main
+from bsplib.tools.cli import main
 from click.testing import CliRunner
 
 def parts(command, name):
@@ -192,15 +192,19 @@ for command, name in commands:
 
 def test_every_command_shows_its_help_without_any_extra(without):
     apps = [
-        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        ".".join(("bsplib", *path.relative_to(ROOT).with_suffix("").parts))
         for path in sorted((ROOT / "apps").rglob("*.py"))
         if re.search(r"^@click\.(command|group)|^command = ", path.read_text("utf-8"), re.MULTILINE)
     ]
-    assert {"apps.sql.cli", "apps.broadcast.broadcast", "apps.fourier.fft"} <= set(apps)
+    assert {
+        "bsplib.apps.sql.cli",
+        "bsplib.apps.broadcast.broadcast",
+        "bsplib.apps.fourier.fft",
+    } <= set(apps)
     done = without(EXTRAS, "-c", HELP, *apps)
     assert (done.returncode, done.stderr) == (0, "")
     shown = done.stdout.splitlines()
-    assert len(shown) > len(apps) + 8  # the commands of bsp, and those of apps.sql
+    assert len(shown) > len(apps) + 8  # the commands of bsp, and those of bsplib.apps.sql
     assert [line for line in shown if not line.endswith(" 0 True")] == []
 
 
@@ -214,7 +218,7 @@ def trace(tmp_path_factory):
 
 def test_a_program_runs_and_is_recorded_without_any_extra(without):
     line = ("-n", "2", "--onestage", "1", "--twostage", "1", "--profile", "run.bsp")
-    done = without(EXTRAS, "-m", "apps.broadcast", *line)
+    done = without(EXTRAS, "-m", "bsplib.apps.broadcast", *line)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -233,6 +237,6 @@ def test_a_run_is_shown_and_predicted_without_any_extra(without, trace, line):
 
 
 def test_a_parameter_is_tuned_without_any_extra(without):
-    line = ("--repeats", "1", "apps.broadcast", "--", "--onestage", "1", "--twostage", "1")
+    line = ("--repeats", "1", "bsplib.apps.broadcast", "--", "--onestage", "1", "--twostage", "1")
     done = without(EXTRAS, *TUNE, "size=1:2", *line)
     assert (done.returncode, done.stderr) == (0, "")

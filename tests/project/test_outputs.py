@@ -16,15 +16,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-import apps
 import bsplib
-import profiler
-import webui
-from bsplib.cli import main
-from bsplib.cli.export import _formats
+from bsplib import apps, profiler, webui
 from bsplib.output_option import OutputFile
-from profiler import plotting
-from profiler.timings import files as timings
+from bsplib.profiler import plotting
+from bsplib.profiler.timings import files as timings
+from bsplib.tools.cli import main
+from bsplib.tools.cli.export import _formats
 
 ROOT = Path(__file__).parents[2]
 MINE = "print('a program of the user')\n"
@@ -76,7 +74,7 @@ def commands():
     """Every command of bsp and of the applications, by name."""
     found = dict(walk(main, "bsp"))
     for module in pkgutil.walk_packages(apps.__path__, "apps."):
-        if module.ispkg or module.name.startswith("apps.gallery"):
+        if module.ispkg or module.name.startswith("bsplib.apps.gallery"):
             continue  # a program of the gallery has no options, and may need mpi4py
         if module.name.endswith("__main__"):
             continue  # it would run
@@ -210,7 +208,7 @@ def test_tune_keeps_its_traces_beside_no_file_of_the_user(keep):
     Path("tuned/block-2.bsp").write_text(MINE)
     Path("steps.py").write_text(
         "import bsplib, click\n"
-        "from apps.command import place_options\n"
+        "from bsplib.apps.command import place_options\n"
         "def main(bsp, block):\n    bsp.sync()\n"
         "@click.command()\n@click.option('--block', type=int, default=1)\n@place_options\n"
         "def command(block, place):\n    place.run(main, block)\n"
@@ -300,7 +298,7 @@ WRITERS = {
     "apps/sorting/keycheck.py": "writes keys into a folder that it has made",
     "apps/sorting/keyfile.py": "makes files with mode x, which replaces none",
     "apps/sql/files.py": "writes to the temporary name that output_file yields",
-    "bsplib/cli/export.py": "writes to the temporary name that output_file yields",
+    "bsplib/tools/cli/export.py": "writes to the temporary name that output_file yields",
     "bsplib/core/_build.py": "writes the note beside the core that it has built",
     "bsplib/experiments/datafile.py": "adds lines to what is recognised as a data file",
     "bsplib/experiments/runs.py": "opens os.devnull",

@@ -12,16 +12,21 @@ import bsplib
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-ROOMS = ("bsplib", "profiler", "webui", "apps")
+ROOMS = {"bsplib": "bsplib"} | {f"bsplib.{room}": room for room in ("profiler", "webui", "apps")}
+"""The folder of each room, by the name of its package."""
 
 
 def packages():
     """Every folder with Python files, as a package's name."""
     return {
-        ".".join(path.parent.relative_to(ROOT).parts)
-        for room in ROOMS
-        for path in (ROOT / room).rglob("*.py")
+        ".".join((room, *path.parent.relative_to(ROOT / folder).parts))
+        for room, folder in ROOMS.items()
+        for path in (ROOT / folder).rglob("*.py")
     }
+
+
+def test_the_only_name_that_an_installation_takes_is_bsplib():
+    assert {name.partition(".")[0] for name in packages()} == {"bsplib"}
 
 
 def test_every_package_is_listed():
@@ -38,10 +43,11 @@ def test_every_package_has_an_init():
 @pytest.mark.parametrize("room", ROOMS)
 def test_every_other_file_of_a_package_is_package_data(room):
     patterns = PROJECT["tool"]["setuptools"]["package-data"].get(room, [])
-    listed = {path for pattern in patterns for path in (ROOT / room).glob(pattern)}
+    folder = ROOT / ROOMS[room]
+    listed = {path for pattern in patterns for path in folder.glob(pattern)}
     there = {
         path
-        for path in (ROOT / room).rglob("*")
+        for path in folder.rglob("*")
         if path.is_file() and path.suffix not in {".py", ".pyc", ".so"}
         if not path.name.startswith("_built")  # beside the extension modules of a checkout
     }
@@ -60,9 +66,8 @@ def test_package_data_exist(package, pattern):
     assert list((ROOT / package.replace(".", "/")).glob(pattern))
 
 
-@pytest.mark.parametrize("room", ["bsplib", "profiler"])
-def test_typed_rooms_say_so(room):
-    assert (ROOT / room / "py.typed").exists()
+def test_the_package_says_that_it_is_typed():
+    assert (ROOT / "bsplib" / "py.typed").exists()
 
 
 def test_the_version_is_stated_once():

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-import profiler
-from bsplib.cli import main as bsp
-from profiler.kinds import KINDS
-from profiler.report.rows import SORTS
+import bsplib
+from bsplib.profiler.kinds import KINDS
+from bsplib.profiler.report.rows import SORTS
+from bsplib.tools.cli import main as bsp
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
@@ -85,5 +85,5 @@ def test_the_page_names_everything_in_the_document(folder):
 
 @pytest.mark.lengthy
 def test_the_page_names_every_column_of_the_tables(folder):
-    (run,) = profiler.load(folder / "heat.bsp").runs
+    (run,) = bsplib.load(folder / "heat.bsp").runs
     assert unnamed(run.nodes().columns) == unnamed(run.supersteps().columns) == set()

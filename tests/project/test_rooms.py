@@ -1,97 +1,263 @@
-"""The rooms import only this way: webui -> profiler -> bsplib, apps -> profiler, bsplib."""
+"""The rooms import only this way, imports inside functions and for types only included.
+
+``tools -> webui -> profiler -> runtime`` and ``apps -> profiler -> runtime``; inside the runtime
+``running -> recording -> group -> primitives -> transfers -> backends/base``. All are parts of
+the package ``bsplib``: the folders ``profiler``, ``webui`` and ``apps`` stand at the top, and are
+linked from inside it.
+"""
 
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from .imports_of import import_statements
+from .imports_of import import_statements, types_only
 
 ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "bsplib"
+LINKED = ("profiler", "webui", "apps")
+"""Rooms whose folders stand at the top."""
+
+BELOW_ALL = {"errors", "call_site", "sync_kinds", "visible", "version", "extras", "output_file"}
+"""Modules that any other one may import, as far as they are there."""
+
+PORTS = {"backends.base", "backends.members", "backends.parcels", "backends.whereabouts"}
+"""What a backend offers to those above it: the port, and words for its processes."""
+
+SHARED = PORTS | {
+    "backends.asking",
+    "backends.launching",
+    "backends.outcomes",
+    "backends.mismatch",
+    "backends.oblivious",
+    "backends.system",
+}
+"""What the backends have in common."""
+
+PROCESSES = {
+    "backends.blas",
+    "backends.hashes",
+    "backends.lingering",
+    "backends.signals",
+    "backends.stacks",
+}
+"""What backends with real processes have in common."""
+
+BACKENDS = (
+    SHARED
+    | PROCESSES
+    | {
+        "backends.mpi",
+        "backends.shm",
+        "backends.sim",
+        "backends.table",
+    }
+)
+
+RUNTIME = BACKENDS | {
+    "core",
+    "machine",
+    "transfers",
+    "primitives",
+    "experiments",
+    "experiments.recorded",
+    "experiments.runs",
+    "group",
+    "recording",
+    "running",
+    "sentences",
+    "output_option",
+}
+"""What a program needs to run, and more."""
 
 MAY_IMPORT = {
-    "bsplib": set(),
-    "profiler": {"bsplib"},
-    "webui": {"profiler", "bsplib"},
-    "apps": {"profiler", "bsplib"},
+    **dict.fromkeys(BELOW_ALL, BELOW_ALL),
+    "machine": set(),
+    "core": set(),
+    **dict.fromkeys(SHARED, SHARED | {"core"}),
+    "backends": set(),
+    **{name: set() for name in PROCESSES},
+    "backends.mpi": SHARED | PROCESSES | {"core", "backends.shm.joining"},
+    "backends.shm": SHARED | PROCESSES | {"core"},
+    "backends.shm.joining": SHARED | PROCESSES | {"core", "backends.shm"},
+    "backends.sim": SHARED | {"core"},
+    "backends.table": BACKENDS,
+    "transfers": PORTS | {"core"},
+    "primitives": PORTS | {"experiments", "transfers", "machine", "core"},
+    "experiments": set(),
+    "experiments.recorded": {"experiments", "recording"},
+    "experiments.runs": {"experiments", "experiments.recorded", "running"},
+    "group": PORTS | {"experiments", "primitives", "transfers", "machine", "core"},
+    "recording": PORTS | {"group", "primitives", "transfers", "machine", "core"},
+    "running": BACKENDS - {"backends.mpi", "backends.shm", "backends.sim"}
+    | {"recording", "group", "experiments", "primitives", "transfers", "machine", "core"},
+    "sentences": set(),
+    "output_option": set(),
+    "profiler": RUNTIME,
+    "webui": RUNTIME | {"profiler"},
+    "apps": RUNTIME | {"profiler", "__init__"},
+    "tools": RUNTIME | {"profiler", "webui"},
+    "tools.cli": RUNTIME | {"profiler", "webui", "tools.cli.papers"},
+    "tools.cli.papers": RUNTIME | {"tools.cli", "apps"},
+    "__main__": {"tools.cli"},
+    "loading": {"profiler", "recording"},
+    "__init__": {"running", "recording", "group", "machine", "loading", "tools"},
 }
+"""What each room may import beside itself and what stands below all; a name with a dot is a
+part of a room. The package itself, ``__init__``, gives programs their names, and is a program's
+to import."""
 
-COMMANDS = {path: {"profiler", "webui"} for path in (ROOT / "bsplib" / "cli").glob("*.py")}
-COMMANDS[ROOT / "bsplib" / "cli" / "papers.py"] = {"apps"}
-LAZY = COMMANDS | {
-    ROOT / "bsplib" / "pytest_plugin.py": {"profiler"},
-    ROOT / "bsplib" / "notebook" / "magic.py": {"profiler"},
-}
-"""Which files may import which rooms inside functions: those of ``bsp``, ``pytest``, notebooks."""
+LOADED_LATE = {"profiler", "webui", "tools", "apps"}
+"""Rooms that ``bsplib`` and the ``bsp`` command import inside functions only."""
 
 
-def files(room):
-    found = sorted((ROOT / room).rglob("*.py"))
-    assert found
+def modules():
+    """Path of every module by its name inside the package; each file once."""
+    folders = [(PACKAGE, ()), *((ROOT / room, (room,)) for room in LINKED)]
+    found = {}
+    for folder, above in folders:
+        for path in sorted(folder.rglob("*.py")):
+            parts = (*above, *path.relative_to(folder).with_suffix("").parts)
+            if folder != PACKAGE or parts[0] not in LINKED:
+                found[".".join(parts).removesuffix(".__init__")] = path
     return found
 
 
-def imports(path):
-    """(module, whether inside a function) of every import, types-only ones included."""
-    for statement, lazily in import_statements(path):
-        if isinstance(statement, ast.Import):
-            for alias in statement.names:
-                yield alias.name, lazily
-        else:
-            yield statement.module, lazily
+MODULES = modules()
 
 
-def rooms_imported(path):
-    return {
-        (module.partition(".")[0], lazily)
-        for module, lazily in imports(path)
-        if module.partition(".")[0] in MAY_IMPORT
-    }
+def room_of(name):
+    """Return the longest name in the table that a module belongs to."""
+    parts = name.split(".")
+    known = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
+    return next((room for room in known if room in MAY_IMPORT), name)
 
 
-@pytest.mark.parametrize("room", MAY_IMPORT)
-def test_a_room_imports_only_what_lies_below_it(room):
-    wrong = []
-    for path in files(room):
-        for other, lazily in rooms_imported(path):
-            allowed = {room} | MAY_IMPORT[room] | (LAZY.get(path, set()) if lazily else set())
-            if other not in allowed:
-                wrong.append(f"{path.relative_to(ROOT)} imports {other}")
-    assert wrong == []
+def imports(name):
+    """(module, whether inside a function) for every import of another module of bsplib."""
+    for statement, lazily in import_statements(MODULES[name]):
+        for module in imported(statement):
+            yield module, lazily
 
 
-@pytest.mark.lengthy
+def imported(node):
+    """Names of the modules of bsplib that a statement imports."""
+    if isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+    else:
+        names = [f"{node.module}.{alias.name}" for alias in node.names]
+    for name in names:
+        package, _, module = name.partition(".")
+        if package == "bsplib":
+            yield module_named(module)
+
+
+def module_named(name):
+    """Return the module that a dotted name means, or in which what it means is defined."""
+    while name and name not in MODULES:
+        name = name.rpartition(".")[0]
+    return name or "__init__"
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_a_module_imports_only_what_lies_below_its_room(name):
+    room = room_of(name)
+    allowed = MAY_IMPORT[room] | BELOW_ALL | {room}
+    wrong = {other for other, _ in imports(name) if room_of(other) not in allowed}
+    assert wrong == set()
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """Imports inside functions count; those for types only do not, nor do the names that the
+    package gives to programs."""
+    arrows = {name: performed(name) - {name, "__init__"} for name in MODULES}
+    while leaves := {name for name, others in arrows.items() if not others}:
+        arrows = {name: others - leaves for name, others in arrows.items() if name not in leaves}
+    assert in_circles(arrows) == {}
+
+
+def performed(name):
+    """Return the modules that a module imports when it runs."""
+    path = MODULES[name]
+    skipped = types_only(path)
+    statements = [node for node, _ in import_statements(path) if node.lineno not in skipped]
+    return {module for node in statements for module in imported(node)}
+
+
+def in_circles(arrows):
+    """Return what is left once all are gone that lead, or are led to, nowhere."""
+    while leaves := set(arrows) - {other for others in arrows.values() for other in others}:
+        arrows = {name: others for name, others in arrows.items() if name not in leaves}
+    return arrows
+
+
 def test_the_arrows_are_drawn_and_not_only_allowed():
-    for room, below in MAY_IMPORT.items():
-        used = {other for path in files(room) for other, _ in rooms_imported(path)}
-        assert (
-            used - {room} - {"profiler", "webui", *({"apps"} if room == "bsplib" else ())} <= below
-        )
-    assert any(("bsplib", False) in rooms_imported(path) for path in files("profiler"))
-    assert any(("profiler", False) in rooms_imported(path) for path in files("webui"))
-    assert any(("bsplib", False) in rooms_imported(path) for path in files("apps"))
+    drawn = {(room_of(name), room_of(other)) for name in MODULES for other, _ in imports(name)}
+    for room, other in (("webui", "profiler"), ("profiler", "recording"), ("apps", "profiler")):
+        assert (room, other) in drawn
 
 
-def test_the_command_loads_the_other_rooms_lazily():
-    imported = set().union(*map(rooms_imported, COMMANDS))
-    assert imported >= {("profiler", True), ("webui", True)}
+def test_the_package_and_the_command_load_other_rooms_late():
+    """``bsp run`` and ``import bsplib`` start faster without them."""
+    names = [name for name in MODULES if name.startswith(("__init__", "loading", "tools.cli"))]
+    at_once = {
+        (name, other)
+        for name in names
+        for other, lazily in imports(name)
+        if not lazily and other.partition(".")[0] in LOADED_LATE - {"tools"}
+    }
+    types_only = {("loading", "profiler.profile")}
+    assert at_once <= types_only
 
 
 @pytest.mark.lengthy
 def test_names_of_one_room_s_own_are_imported_there_only():
     wrong = []
-    for room in MAY_IMPORT:
-        for path in files(room):
-            for module, _ in imports(path):
-                first, *inner = module.split(".")
-                if first in MAY_IMPORT and first != room:
-                    wrong += [f"{path}: {module}" for part in inner if part.startswith("_")]
+    for name in MODULES:
+        for other, _ in imports(name):
+            if other.partition(".")[0] != name.partition(".")[0]:
+                wrong += [f"{name}: {other}" for part in other.split(".") if part.startswith("_")]
+    assert [each for each in wrong if not each.endswith("__init__")] == []
+
+
+def test_bsplib_has_at_most_ten_rooms():
+    rooms = {name.partition(".")[0] for name, path in MODULES.items() if path.name == "__init__.py"}
+    assert len(rooms - {"__init__", *LINKED}) <= 10
+
+
+def test_what_stands_below_all_imports_nothing_above_itself():
+    for name in BELOW_ALL & MODULES.keys():
+        assert {room_of(other) for other, _ in imports(name)} <= BELOW_ALL
+
+
+# -- one import name ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("room", LINKED)
+def test_a_room_at_the_top_is_linked_from_inside_the_package(room):
+    assert os.readlink(PACKAGE / room) == f"../{room}"
+
+
+def test_no_file_imports_a_room_by_the_name_of_its_folder():
+    """From the root of the repository this would work, and would load a second copy."""
+    wrong = []
+    for folder in ("bsplib", *LINKED, "benchmarks", "tests", "docs"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+                if isinstance(node, ast.Import):
+                    names = [alias.name for alias in node.names]
+                if not getattr(node, "level", 0):
+                    wrong += [f"{path}: {name}" for name in names if name.split(".")[0] in LINKED]
     assert wrong == []
 
+
+# -- what the pure parts do without ---------------------------------------------------------------
 
 HEAVY = {"multiprocessing", "mpi4py", "flask"}
 
@@ -107,15 +273,19 @@ PURE = [
 
 @pytest.mark.parametrize("name", PURE)
 def test_the_pure_parts_know_no_processes_and_no_server(name):
-    modules = {module.partition(".")[0] for module, _ in imports(ROOT / name)}
+    modules = set()
+    for node, _ in import_statements(ROOT / name):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        modules |= {each.split(".")[0] for each in names or [getattr(node, "module", "")]}
     assert modules & HEAVY == set()
 
 
 def test_a_program_that_runs_loads_no_room_but_the_runtime():
-    code = "import sys, bsplib; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    code = "import sys, bsplib; bsplib.run; print(*sorted(sys.modules))"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
     )
     loaded = set(done.stdout.split())
-    assert "bsplib" in loaded
-    assert loaded & {"profiler", "webui", "apps", "flask", "networkx", "pandas", "click"} == set()
+    assert "bsplib.running.launch" in loaded
+    assert loaded & {"flask", "networkx", "pandas", "click"} == set()
+    assert loaded & {f"bsplib.{room}" for room in LOADED_LATE} == set()

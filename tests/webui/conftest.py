@@ -12,7 +12,7 @@ import waitress
 from playwright.sync_api import expect, sync_playwright
 from waitress import wasyncore
 
-import webui
+from bsplib import webui
 from bsplib.recording.records import Trace
 from tests.made_runs import RunMaker, broadcast_run, frame, hostile_run, tree_run
 

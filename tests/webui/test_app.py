@@ -12,12 +12,12 @@ from contextlib import ExitStack
 import click
 import pytest
 
-import webui
+from bsplib import webui
 from bsplib.errors import BspError
+from bsplib.profiler import limits
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import write_trace
-from profiler import limits
-from webui import app, bundle, page, services
+from bsplib.webui import app, bundle, page, services
 
 
 @pytest.fixture

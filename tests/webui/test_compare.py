@@ -7,12 +7,12 @@ from urllib.request import urlopen
 import pytest
 from playwright.sync_api import expect
 
-import webui
+from bsplib import webui
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import write_trace
-from webui.compare import run_named
-from webui.opened import QueryError
-from webui.traces import Traces
+from bsplib.webui.compare import run_named
+from bsplib.webui.opened import QueryError
+from bsplib.webui.traces import Traces
 
 MACHINE = {"name": "here", "g": 1e-9, "l": 1e-6}
 

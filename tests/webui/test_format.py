@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from profiler import format as fmt
-from profiler.summary import Summary
+from bsplib.profiler import format as fmt
+from bsplib.profiler.summary import Summary
 
 pytestmark = pytest.mark.browser
 

@@ -7,10 +7,10 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import expect
 
-import webui
+from bsplib import webui
+from bsplib.profiler import format as fmt
+from bsplib.profiler.callgraph import build
 from bsplib.recording.records import Trace
-from profiler import format as fmt
-from profiler.callgraph import build
 
 pytestmark = pytest.mark.browser
 

@@ -1,4 +1,4 @@
-from webui.highlight import highlight
+from bsplib.webui.highlight import highlight
 
 PROGRAM = '''\
 @timed

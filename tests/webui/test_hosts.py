@@ -4,8 +4,8 @@ import pytest
 from playwright.sync_api import expect
 
 from bsplib.recording.records import Trace
+from bsplib.webui import services
 from tests.made_runs import RunMaker, frame
-from webui import services
 
 
 def run(**meta):

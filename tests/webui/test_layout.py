@@ -3,11 +3,11 @@ import shutil
 import networkx
 import pytest
 
+from bsplib.profiler import critical
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.losses import book
 from bsplib.sync_kinds import Kind
-from profiler import critical
-from profiler.callgraph import build
-from profiler.losses import book
-from webui import layout, services, shown
+from bsplib.webui import layout, services, shown
 
 
 @pytest.fixture(scope="module")

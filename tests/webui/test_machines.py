@@ -5,7 +5,7 @@ from dataclasses import asdict
 import pytest
 
 from bsplib.machine import Machine, known_machines
-from webui.machines import describe_machines
+from bsplib.webui.machines import describe_machines
 
 HERE = Machine("here", "made up", g=1e-9, l=1e-6, speed=2e9)
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-import webui
+from bsplib import webui
 from bsplib.errors import BspError
 from bsplib.output_file import PAGE_MARK
+from bsplib.profiler import limits
 from bsplib.recording.records import Trace
-from profiler import limits
-from webui import answers, bundle, page
-from webui.traces import Traces
+from bsplib.webui import answers, bundle, page
+from bsplib.webui.traces import Traces
 
 FOLDER = Path(webui.__file__).parent
 # Names of a namespace, which no browser fetches.
@@ -136,9 +136,9 @@ def test_no_style_sheet_or_module_can_end_its_element():
 
 
 def test_the_package_carries_templates_and_static_files():
-    pyproject = FOLDER.parent / "pyproject.toml"
+    pyproject = FOLDER.parents[1] / "pyproject.toml"
     tools = tomllib.loads(pyproject.read_text(encoding="utf-8"))["tool"]
-    patterns = tools["setuptools"]["package-data"]["webui"]
+    patterns = tools["setuptools"]["package-data"]["bsplib.webui"]
     carried = {path for pattern in patterns for path in FOLDER.glob(pattern)}
     needed = {
         path

@@ -7,12 +7,12 @@ import pytest
 from playwright.sync_api import expect
 
 import bsplib
-import webui
+from bsplib import webui
+from bsplib.profiler import format as fmt
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.losses import book
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import read_trace
-from profiler import format as fmt
-from profiler.callgraph import build
-from profiler.losses import book
 
 pytestmark = pytest.mark.browser
 

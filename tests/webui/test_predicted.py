@@ -8,21 +8,21 @@ import pytest
 from click.testing import CliRunner
 from playwright.sync_api import expect
 
-import webui
-from bsplib.cli import main as cli
+from bsplib import webui
 from bsplib.errors import UsageError
 from bsplib.machine import Machine
 from bsplib.machine.measured import Curve, Measured
-from profiler import format as fmt
-from profiler.callgraph import Node
-from profiler.models.nodes import predict_nodes, scaling, write_model
-from profiler.models.nodes.forms import ZERO, Form
-from profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Reach, Where
-from profiler.models.nodes.memory import LARGER_ARRAYS
-from profiler.models.nodes.model import ChainModel, NodeModel
+from bsplib.profiler import format as fmt
+from bsplib.profiler.callgraph import Node
+from bsplib.profiler.models.nodes import predict_nodes, scaling, write_model
+from bsplib.profiler.models.nodes.forms import ZERO, Form
+from bsplib.profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Reach, Where
+from bsplib.profiler.models.nodes.memory import LARGER_ARRAYS
+from bsplib.profiler.models.nodes.model import ChainModel, NodeModel
+from bsplib.tools.cli import main as cli
+from bsplib.webui.predicted import describe_model
 from tests.webui.conftest import served_app
 from tests.webui.test_legible import FAINT, PARTS
-from webui.predicted import describe_model
 
 HERE = Machine("here", "made up", g=1e-9, l=1e-5, speed=1e9)
 THERE = Machine("there", "made up", g=4e-9, l=1e-4, speed=2e9, h="sum")

@@ -1,15 +1,14 @@
-"""The page prices a run at any rates exactly as profiler.losses does."""
+"""The page prices a run at any rates exactly as bsplib.profiler.losses does."""
 
 from __future__ import annotations
 
 import pytest
 
-import webui.books
-import webui.services
-from profiler.callgraph import build
-from profiler.losses import book
-from profiler.rates import Rates, rates_of_run
-from webui.services import describe_graph
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.losses import book
+from bsplib.profiler.rates import Rates, rates_of_run
+from bsplib.webui import books, services
+from bsplib.webui.services import describe_graph
 
 pytestmark = pytest.mark.browser
 
@@ -31,7 +30,7 @@ def priced(tab, broadcast_url, described):
 @pytest.fixture
 def described(monkeypatch):
     """The data of the page, without layouts."""
-    monkeypatch.setattr(webui.services, "lay_out", lambda *_: {})
+    monkeypatch.setattr(services, "lay_out", lambda *_: {})
     return describe_graph
 
 
@@ -104,7 +103,7 @@ def test_of_too_many_groups_those_at_the_default_rates_are_booked(
     callgraph = build(run_of("divided"))
     rates = rates_of_run(callgraph.run)
     whole = priced(callgraph, rates)
-    monkeypatch.setattr(webui.books, "MOST_CELLS", 0)
+    monkeypatch.setattr(books, "MOST_CELLS", 0)
     summed = priced(callgraph, rates)
     assert len(described(callgraph)["books"]["groups"]["parent"]) == 1
     assert summed["cost"] == pytest.approx(whole["cost"])

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from bsplib.profiler.callgraph import build
 from bsplib.recording.records import Trace
-from profiler.callgraph import build
-from webui import services
+from bsplib.webui import services
 
 pytestmark = pytest.mark.browser
 

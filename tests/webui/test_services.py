@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-import webui
+from bsplib import webui
+from bsplib.profiler import critical
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.costs import METRICS
 from bsplib.recording.records import Frame, Trace
-from profiler import critical
-from profiler.callgraph import build
-from profiler.costs import METRICS
-from webui import services
-from webui.opened import QueryError
-from webui.traces import Traces
+from bsplib.webui import services
+from bsplib.webui.opened import QueryError
+from bsplib.webui.traces import Traces
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +144,9 @@ def test_functions_of_bsplib_are_shown_on_demand_and_marked(run_maker):
 def test_an_answer_is_made_once_even_among_threads(broadcast_trace, monkeypatch):
     made = []
     original = services.build
-    monkeypatch.setattr("webui.opened.build", lambda *a, **k: made.append(a) or original(*a, **k))
+    monkeypatch.setattr(
+        "bsplib.webui.opened.build", lambda *a, **k: made.append(a) or original(*a, **k)
+    )
     traces = Traces(broadcast_trace)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: traces.answer("0", 0, "run", {}), range(8)))

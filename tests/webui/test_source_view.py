@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import expect
 
-import webui
+from bsplib import webui
+from bsplib.profiler.callgraph import build
 from bsplib.recording.records import Trace
 from bsplib.recording.sources import digest
 from bsplib.sync_kinds import Kind
-from profiler.callgraph import build
-from webui.source import describe_sources
+from bsplib.webui.source import describe_sources
 
 pytestmark = pytest.mark.browser
 

@@ -5,8 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from bsplib.profiler.callgraph import build
 from bsplib.recording.records import Trace
-from profiler.callgraph import build
 
 pytestmark = pytest.mark.browser
 

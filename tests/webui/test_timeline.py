@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from bsplib.recording.records import Trace
-from webui.page import saved_page
+from bsplib.webui.page import saved_page
 
 pytestmark = pytest.mark.browser
 

@@ -8,14 +8,14 @@ from click.testing import CliRunner
 from playwright.sync_api import expect
 from waitress.adjustments import Adjustments
 
-import webui
-from bsplib.cli import main
+from bsplib import webui
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import write_trace
-from webui import app, dropped
-from webui.app import DROPPED_TYPE
-from webui.page import STATIC
-from webui.traces import Traces
+from bsplib.tools.cli import main
+from bsplib.webui import app, dropped
+from bsplib.webui.app import DROPPED_TYPE
+from bsplib.webui.page import STATIC
+from bsplib.webui.traces import Traces
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_the_traces_of_a_folder_are_listed_by_name(make, tmp_path):
 
 def test_listing_a_folder_reads_no_records(make, tmp_path, monkeypatch):
     make("a.bsp")
-    monkeypatch.setattr("webui.traces.read_trace", lambda _: pytest.fail("read"))
+    monkeypatch.setattr("bsplib.webui.traces.read_trace", lambda _: pytest.fail("read"))
     assert listed(Traces(folder=tmp_path)) == [("0", "a.bsp", None)]
 
 
@@ -67,7 +67,7 @@ def test_an_unchanged_folder_is_not_read_again(make, tmp_path, monkeypatch):
     make("a.bsp")
     traces = Traces(folder=tmp_path)
     first = traces.overview()
-    monkeypatch.setattr("webui.traces.read_heads", lambda _: pytest.fail("read again"))
+    monkeypatch.setattr("bsplib.webui.traces.read_heads", lambda _: pytest.fail("read again"))
     assert traces.overview() == first
 
 

@@ -5,9 +5,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from bsplib.profiler.callgraph import build
 from bsplib.recording.records import Trace
-from profiler.callgraph import build
-from webui.page import saved_page
+from bsplib.webui.page import saved_page
 
 pytestmark = pytest.mark.browser
 

@@ -6,10 +6,10 @@ import json
 import numpy as np
 import pytest
 
-from profiler.callgraph import build
-from webui import page, timeline, traffic
-from webui.opened import OpenRun, QueryError
-from webui.traces import Traces
+from bsplib.profiler.callgraph import build
+from bsplib.webui import page, timeline, traffic
+from bsplib.webui.opened import OpenRun, QueryError
+from bsplib.webui.traces import Traces
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
 /* The laws of a node model: the value of a quantity of a call chain at a point, as
-   profiler.models.nodes computes it. A term comes in postfix order, so that nothing is parsed. */
+   bsplib.profiler.models.nodes computes it. A term comes in postfix order, so that nothing is parsed. */
 
 const EQUAL = 1e-9;
 const MOST_OFF = 300; // of a logarithm

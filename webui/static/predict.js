@@ -1,5 +1,5 @@
 /* What a node model says of a run that nobody made: the time of every call chain, under the BSP
-   model, and the same at other numbers of processes. As profiler.models.nodes.predicted. */
+   model, and the same at other numbers of processes. As bsplib.profiler.models.nodes.predicted. */
 
 import { awayFrom, valueOf } from "./laws.js";
 
@@ -27,7 +27,7 @@ function around(measured, p) {
 }
 
 /* The price of some supersteps with an h-relation in all: [transfers, supersteps]. A probed
-   Machine has its times; see profiler.models.nodes.predicted. */
+   Machine has its times; see bsplib.profiler.models.nodes.predicted. */
 function communication({ measured, g, l }, pattern, p, h, supersteps) {
   if (!measured?.length) return [h * g, supersteps * l];
   if (supersteps <= 0) return [0, 0];
@@ -43,7 +43,7 @@ function communication({ measured, g, l }, pattern, p, h, supersteps) {
 }
 
 /* How much longer a computation takes that p processes do; as ratio_at of
-   profiler.models.prices.Prices. */
+   bsplib.profiler.models.prices.Prices. */
 export function slowed(slowdowns, p) {
   if (!slowdowns?.length) return 1;
   const [last, most] = slowdowns.at(-1);

@@ -3,7 +3,7 @@
 :func:`model_of_traces` learns the laws of a program, :func:`predict_nodes` asks them for a run
 that nobody made, :func:`scaling` for all numbers of processes::
 
-    from profiler.models.nodes import model_of_traces, predict_nodes, scaling
+    from bsplib.profiler.models.nodes import model_of_traces, predict_nodes, scaling
 
     model = model_of_traces(["runs/a.bsp", "runs/b.bsp", ...], sizes=["n"])
     print(model)
@@ -12,11 +12,11 @@ that nobody made, :func:`scaling` for all numbers of processes::
     scaling(prediction).plot("scaling.png")
 """
 
-from profiler.models.nodes.document import write_model
-from profiler.models.nodes.model import NodeModel, fit_nodes
-from profiler.models.nodes.predicted import NodePrediction, Scaling, predict_nodes, scaling
-from profiler.models.nodes.reading import ModelError, read_model
-from profiler.models.nodes.session import model_of_traces
+from bsplib.profiler.models.nodes.document import write_model
+from bsplib.profiler.models.nodes.model import NodeModel, fit_nodes
+from bsplib.profiler.models.nodes.predicted import NodePrediction, Scaling, predict_nodes, scaling
+from bsplib.profiler.models.nodes.reading import ModelError, read_model
+from bsplib.profiler.models.nodes.session import model_of_traces
 
 __all__ = [
     "ModelError",

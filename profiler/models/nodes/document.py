@@ -32,9 +32,9 @@ from bsplib.errors import UsageError
 from bsplib.output_file import write_text
 
 if TYPE_CHECKING:
-    from profiler.models.nodes.forms import Form
-    from profiler.models.nodes.laws import Law
-    from profiler.models.nodes.model import NodeModel
+    from bsplib.profiler.models.nodes.forms import Form
+    from bsplib.profiler.models.nodes.laws import Law
+    from bsplib.profiler.models.nodes.model import NodeModel
 
 FORMAT = "bsplib node model"
 VERSION = 1

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profiler.models.nodes.forms import ZERO, Form
-from profiler.models.nodes.terms import NodeTerm, column
-from profiler.models.nodes.values import PROCESSES
+from bsplib.profiler.models.nodes.forms import ZERO, Form
+from bsplib.profiler.models.nodes.terms import NodeTerm, column
+from bsplib.profiler.models.nodes.values import PROCESSES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

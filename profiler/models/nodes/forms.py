@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profiler.models.nodes.terms import column
+from bsplib.profiler.models.nodes.terms import column
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.experiments.formula import FormulaError
-from profiler.models.nodes.forms import Form
-from profiler.models.nodes.terms import column
+from bsplib.profiler.models.nodes.forms import Form
+from bsplib.profiler.models.nodes.terms import column
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -125,7 +125,7 @@ class Law:
         Args:
             point: values of all variables.
             distance: how far the point is from the runs, as
-                :func:`profiler.models.nested.distance` counts.
+                :func:`bsplib.profiler.models.nested.distance` counts.
         """
         if self.kind == REFUSED:
             return _refused(self.why, self.settle)

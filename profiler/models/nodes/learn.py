@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profiler.models.nodes.exact import Search
-from profiler.models.nodes.forms import ZERO, Form
-from profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Where
-from profiler.models.nodes.observed import Chain, Observation, Quantities
-from profiler.models.nodes.regimes import divide, quantities
-from profiler.models.nodes.settle import at_a_bound, between_forms, more_values
-from profiler.models.nodes.spread import Shares, added_terms, fit_shares, fit_spread
-from profiler.models.nodes.terms import are_powers_of_two, node_terms
-from profiler.models.nodes.values import PROCESSES
-from profiler.models.nodes.work import fit_work
+from bsplib.profiler.models.nodes.exact import Search
+from bsplib.profiler.models.nodes.forms import ZERO, Form
+from bsplib.profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Where
+from bsplib.profiler.models.nodes.observed import Chain, Observation, Quantities
+from bsplib.profiler.models.nodes.regimes import divide, quantities
+from bsplib.profiler.models.nodes.settle import at_a_bound, between_forms, more_values
+from bsplib.profiler.models.nodes.spread import Shares, added_terms, fit_shares, fit_spread
+from bsplib.profiler.models.nodes.terms import are_powers_of_two, node_terms
+from bsplib.profiler.models.nodes.values import PROCESSES
+from bsplib.profiler.models.nodes.work import fit_work
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from profiler.models.nodes.laws import Point
-    from profiler.models.nodes.model import ChainModel, NodeModel
+    from bsplib.profiler.models.nodes.laws import Point
+    from bsplib.profiler.models.nodes.model import ChainModel, NodeModel
 
 HUGE = 2**22
 """Bytes from which on numpy asks for huge pages."""

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.console import Console
 
-from profiler.models.nested import distance
-from profiler.models.nodes.laws import REFUSED, Law, Point, Value
-from profiler.models.nodes.learn import Learner, Points, learn_work, taking
-from profiler.models.nodes.observed import Chain, Observation, Program, observe
-from profiler.models.nodes.values import PROCESSES
+from bsplib.profiler.models.nested import distance
+from bsplib.profiler.models.nodes.laws import REFUSED, Law, Point, Value
+from bsplib.profiler.models.nodes.learn import Learner, Points, learn_work, taking
+from bsplib.profiler.models.nodes.observed import Chain, Observation, Program, observe
+from bsplib.profiler.models.nodes.values import PROCESSES
 
 if TYPE_CHECKING:
+    from bsplib.profiler.callgraph import Node
     from bsplib.recording.records import Run
-    from profiler.callgraph import Node
 
 PRICED = ("supersteps", "h", "h_sum", "comp")
 """The quantities that add up to the run; of those that the page shows, see ``shown``."""
@@ -138,12 +138,12 @@ class NodeModel:
         Raises:
             UsageError: the file cannot be written.
         """
-        from profiler.models.nodes.document import write_model  # noqa: PLC0415  # imports this
+        from bsplib.profiler.models.nodes.document import write_model  # noqa: PLC0415  # imports this
 
         write_model(self, path)
 
     def __str__(self) -> str:
-        from profiler.models.nodes.show import show_model  # noqa: PLC0415  # it imports this module
+        from bsplib.profiler.models.nodes.show import show_model  # noqa: PLC0415  # it imports this module
 
         with io.StringIO() as text:
             show_model(self, Console(file=text, width=110, no_color=True))

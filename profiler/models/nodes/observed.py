@@ -3,8 +3,8 @@
 A call chain leads from ``main`` to a cost centre. In each superstep of a group the greatest
 value of its processes counts, and the supersteps of a chain are added; of sub-groups that ran
 side by side the greatest sum counts. So the quantities of a chain are those that the page shows
-(:mod:`profiler.callgraph`). Where processes end one superstep at several places, ``booked`` has
-it once, at the place of the process with the lowest pid: so the chains add up to the run.
+(:mod:`bsplib.profiler.callgraph`). Where processes end one superstep at several places, ``booked``
+has it once, at the place of the process with the lowest pid: so the chains add up to the run.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from bsplib.profiler._numbering import ranked
+from bsplib.profiler.callgraph import CallGraph, Node, build
+from bsplib.profiler.costs import computation_ns, h_relation, spent_ns, superstep_numbers
+from bsplib.profiler.models.nodes.patterns import patterns_of
+from bsplib.profiler.models.nodes.unpassed import Unpassed, passed_by, unpassed
+from bsplib.profiler.models.nodes.values import PROCESSES
 from bsplib.sync_kinds import Kind
-from profiler._numbering import ranked
-from profiler.callgraph import CallGraph, Node, build
-from profiler.costs import computation_ns, h_relation, spent_ns, superstep_numbers
-from profiler.models.nodes.patterns import patterns_of
-from profiler.models.nodes.unpassed import Unpassed, passed_by, unpassed
-from profiler.models.nodes.values import PROCESSES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

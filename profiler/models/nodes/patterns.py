@@ -6,11 +6,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from profiler.models.prices import recognise
-from profiler.models.timeline import lay_out
+from bsplib.profiler.models.prices import recognise
+from bsplib.profiler.models.timeline import lay_out
 
 if TYPE_CHECKING:
-    from profiler.callgraph import CallGraph
+    from bsplib.profiler.callgraph import CallGraph
 
 _FEWEST = 3
 """With fewer processes the patterns are not told apart."""

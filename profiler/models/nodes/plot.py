@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from profiler import format as fmt
-from profiler import plotting
-from profiler.models.nodes.settle import words
-from profiler.models.nodes.values import PROCESSES
+from bsplib.profiler import format as fmt
+from bsplib.profiler import plotting
+from bsplib.profiler.models.nodes.settle import words
+from bsplib.profiler.models.nodes.values import PROCESSES
 
 if TYPE_CHECKING:
-    from profiler.models.nodes.predicted import Scaling
+    from bsplib.profiler.models.nodes.predicted import Scaling
 
 _MOST_CURVES = 8
 

@@ -13,18 +13,18 @@ from rich.console import Console
 
 from bsplib.errors import UsageError
 from bsplib.machine.measured import Relation
+from bsplib.profiler.models.nodes.laws import FITTED, Point, Value
+from bsplib.profiler.models.nodes.observed import Chain
+from bsplib.profiler.models.nodes.stages import on_machine, shift_of
+from bsplib.profiler.models.nodes.values import PROCESSES
+from bsplib.profiler.models.prices import Prices, choose_prices, recorded_machine, slowdowns_here
 from bsplib.recording.records import RECORD, TRAFFIC, Run, root_group
-from profiler.models.nodes.laws import FITTED, Point, Value
-from profiler.models.nodes.observed import Chain
-from profiler.models.nodes.stages import on_machine, shift_of
-from profiler.models.nodes.values import PROCESSES
-from profiler.models.prices import Prices, choose_prices, recorded_machine, slowdowns_here
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from bsplib.machine import Machine
-    from profiler.models.nodes.model import NodeModel
+    from bsplib.profiler.models.nodes.model import NodeModel
 
 MOST_PROCESSES = 2**20
 
@@ -88,7 +88,7 @@ class NodePrediction:
         return self.paths[*path, node].total_s
 
     def __str__(self) -> str:
-        from profiler.models.nodes.show import show_prediction  # noqa: PLC0415  # imports this
+        from bsplib.profiler.models.nodes.show import show_prediction  # noqa: PLC0415  # imports this
 
         with io.StringIO() as text:
             show_prediction(self, scaling(self), Console(file=text, width=100, no_color=True))
@@ -123,7 +123,7 @@ class Scaling:
         Raises:
             ValueError: the file cannot be written, or its suffix names no format.
         """
-        from profiler.models.nodes.plot import plot_scaling  # noqa: PLC0415  # an extra
+        from bsplib.profiler.models.nodes.plot import plot_scaling  # noqa: PLC0415  # an extra
 
         plot_scaling(self, path, force=force)
 
@@ -144,7 +144,7 @@ def predict_nodes(
         nprocs: number of processes.
         values: values of the variables; those that are the same in all runs may be left out.
         machine: the Machine; default: the one on which the program was recorded.
-        speed: as for :func:`profiler.models.prices.choose_prices`.
+        speed: as for :func:`bsplib.profiler.models.prices.choose_prices`.
         latency_s: replaces the Machine's l.
 
     Raises:

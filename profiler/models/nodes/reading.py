@@ -1,6 +1,6 @@
 """Reads a node model from a file, which may be damaged or hostile.
 
-:mod:`profiler.models.nodes.document` describes the file.
+:mod:`bsplib.profiler.models.nodes.document` describes the file.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import numpy as np
 from bsplib.errors import UsageError
 from bsplib.experiments.formula import FormulaError
 from bsplib.machine import PATTERNS
-from profiler.callgraph import Node
-from profiler.models.nodes.document import FORMAT, MAX_BYTES, VERSION
-from profiler.models.nodes.forms import Form
-from profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Reach, Where
-from profiler.models.nodes.model import PRICED, ChainModel, NodeModel
-from profiler.models.nodes.terms import column
-from profiler.models.nodes.values import PROCESSES
+from bsplib.profiler.callgraph import Node
+from bsplib.profiler.models.nodes.document import FORMAT, MAX_BYTES, VERSION
+from bsplib.profiler.models.nodes.forms import Form
+from bsplib.profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Reach, Where
+from bsplib.profiler.models.nodes.model import PRICED, ChainModel, NodeModel
+from bsplib.profiler.models.nodes.terms import column
+from bsplib.profiler.models.nodes.values import PROCESSES
 
 _MOST_TEXT = 4096
 _FRACTION = re.compile(r"-?\d{1,30}(/[1-9]\d{0,29})?")

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profiler.models.nodes.exact import Search
-from profiler.models.nodes.forms import ZERO, Form
-from profiler.models.nodes.laws import Piece, Where
-from profiler.models.nodes.terms import column
-from profiler.models.nodes.values import PROCESSES
+from bsplib.profiler.models.nodes.exact import Search
+from bsplib.profiler.models.nodes.forms import ZERO, Form
+from bsplib.profiler.models.nodes.laws import Piece, Where
+from bsplib.profiler.models.nodes.terms import column
+from bsplib.profiler.models.nodes.values import PROCESSES
 
 if TYPE_CHECKING:
     from fractions import Fraction

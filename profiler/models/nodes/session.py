@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from bsplib.errors import UsageError
+from bsplib.profiler.models.nodes.document import document, write_model
+from bsplib.profiler.models.nodes.model import NodeModel, fit_nodes
+from bsplib.profiler.models.nodes.predicted import NodePrediction, Scaling, predict_nodes, scaling
+from bsplib.profiler.models.nodes.reading import read_model
+from bsplib.profiler.models.nodes.show import show_model, show_prediction
+from bsplib.profiler.models.nodes.values import PROCESSES, SEEDS, carried
 from bsplib.recording.trace import read_trace
-from profiler.models.nodes.document import document, write_model
-from profiler.models.nodes.model import NodeModel, fit_nodes
-from profiler.models.nodes.predicted import NodePrediction, Scaling, predict_nodes, scaling
-from profiler.models.nodes.reading import read_model
-from profiler.models.nodes.show import show_model, show_prediction
-from profiler.models.nodes.values import PROCESSES, SEEDS, carried
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.experiments.formula import FormulaError
-from profiler.models.nodes.forms import Form
-from profiler.models.nodes.laws import Point, Where
-from profiler.models.nodes.values import PROCESSES
+from bsplib.profiler.models.nodes.forms import Form
+from bsplib.profiler.models.nodes.laws import Point, Where
+from bsplib.profiler.models.nodes.values import PROCESSES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

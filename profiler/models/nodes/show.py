@@ -10,18 +10,18 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from bsplib.profiler import format as fmt
+from bsplib.profiler.models.nodes.laws import EXACT, REFUSED, Law, Point, Value
+from bsplib.profiler.models.nodes.memory import LARGER_ARRAYS, has_larger_arrays
+from bsplib.profiler.models.nodes.settle import number, words
+from bsplib.profiler.models.nodes.values import PROCESSES
 from bsplib.visible import visible
-from profiler import format as fmt
-from profiler.models.nodes.laws import EXACT, REFUSED, Law, Point, Value
-from profiler.models.nodes.memory import LARGER_ARRAYS, has_larger_arrays
-from profiler.models.nodes.settle import number, words
-from profiler.models.nodes.values import PROCESSES
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from profiler.models.nodes.model import ChainModel, NodeModel
-    from profiler.models.nodes.predicted import NodePrediction, Scaling
+    from bsplib.profiler.models.nodes.model import ChainModel, NodeModel
+    from bsplib.profiler.models.nodes.predicted import NodePrediction, Scaling
 
 _MOST_ROWS = 12
 

@@ -5,7 +5,7 @@ follows from statistics: the greatest of p sums of random pieces grows with the 
 their number and of log p. Where the processes have about as much each, and the standard deviation
 of what they have grows as chance lets it, the h-relation follows from both. Otherwise one of
 BSP's own terms is taken with up to two of such terms, none of them negative. They are chosen by
-folds that leave out the largest runs, as :mod:`profiler.models.select` does.
+folds that leave out the largest runs, as :mod:`bsplib.profiler.models.select` does.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from profiler.models.nested import distance, regions
-from profiler.models.nodes.forms import Form
-from profiler.models.nodes.laws import Reach
-from profiler.models.nodes.terms import NodeTerm, column
-from profiler.models.nodes.values import PROCESSES
+from bsplib.profiler.models.nested import distance, regions
+from bsplib.profiler.models.nodes.forms import Form
+from bsplib.profiler.models.nodes.laws import Reach
+from bsplib.profiler.models.nodes.terms import NodeTerm, column
+from bsplib.profiler.models.nodes.values import PROCESSES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

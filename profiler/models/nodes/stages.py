@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from profiler.models.nodes.laws import Law, Where
+from bsplib.profiler.models.nodes.laws import Law, Where
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
-    from profiler.callgraph import Node
-    from profiler.models.nodes.model import ChainModel, NodeModel
+    from bsplib.profiler.callgraph import Node
+    from bsplib.profiler.models.nodes.model import ChainModel, NodeModel
 
 _CHOOSES = "· broadcast"
 """How the name of a cost centre ends that chooses its stages by the Machine."""

@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from profiler.sources import parsed
+from bsplib.profiler.sources import parsed
 
 if TYPE_CHECKING:
+    from bsplib.profiler.callgraph import CallGraph
     from bsplib.recording.records import Run
-    from profiler.callgraph import CallGraph
 
 Chain = tuple[str, ...]
 _ENDS_SUPERSTEPS = frozenset(

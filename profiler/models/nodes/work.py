@@ -1,7 +1,7 @@
 """Computation of a call chain: a formula fitted to the least times, with a band.
 
 The formula has up to three terms, such as programs compute with sizes that processes share. They
-are chosen as :mod:`profiler.models.nodes.spread` chooses.
+are chosen as :mod:`bsplib.profiler.models.nodes.spread` chooses.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profiler.models.growth import Growth
-from profiler.models.nodes.forms import ZERO, Form
-from profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Reach
-from profiler.models.nodes.settle import more_values
-from profiler.models.nodes.spread import LEAST, fit_terms
-from profiler.models.nodes.terms import column
-from profiler.models.nodes.values import PROCESSES
+from bsplib.profiler.models.growth import Growth
+from bsplib.profiler.models.nodes.forms import ZERO, Form
+from bsplib.profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Reach
+from bsplib.profiler.models.nodes.settle import more_values
+from bsplib.profiler.models.nodes.spread import LEAST, fit_terms
+from bsplib.profiler.models.nodes.terms import column
+from bsplib.profiler.models.nodes.values import PROCESSES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

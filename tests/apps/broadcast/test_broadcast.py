@@ -7,10 +7,10 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
-from apps.broadcast import broadcast
+from bsplib.apps.broadcast import broadcast
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.costs import METRICS
 from bsplib.recording.trace import read_trace
-from profiler.callgraph import build
-from profiler.costs import METRICS
 
 ONESTAGE, TWOSTAGE = 3, 5
 SIZE = 64

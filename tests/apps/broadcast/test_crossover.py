@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
-from apps.broadcast import broadcast, crossover
-from apps.broadcast.crossover import Crossover, Sample
-from apps.broadcast.crossover_views import sentences
 from bsplib import Machine
+from bsplib.apps.broadcast import broadcast, crossover
+from bsplib.apps.broadcast.crossover import Crossover, Sample
+from bsplib.apps.broadcast.crossover_views import sentences
 from bsplib.recording.trace import read_trace
 
 ONE, TWO = broadcast.bcast_onestage, broadcast.bcast_twostage

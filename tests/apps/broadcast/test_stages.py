@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
-from apps.broadcast import broadcast, stages
 from bsplib import Machine
+from bsplib.apps.broadcast import broadcast, stages
 
 EXPECTED = {"max": 8, "sum": 16 / 3}
 

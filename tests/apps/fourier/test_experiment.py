@@ -7,9 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
-from apps.fourier import fft
-from apps.fourier.common import signal
-from apps.fourier.experiment import (
+from bsplib.apps.fourier import fft
+from bsplib.apps.fourier.common import signal
+from bsplib.apps.fourier.experiment import (
     FORMULA,
     TABLE_3,
     Row,
@@ -19,9 +19,9 @@ from apps.fourier.experiment import (
     printed_predictions,
     tell,
 )
-from bsplib.cli import main as bsp
 from bsplib.experiments.datafile import experiments, read
 from bsplib.experiments.runs import collected
+from bsplib.tools.cli import main as bsp
 
 
 def test_one_formula_with_four_coefficients_gives_all_six_printed_predictions():

@@ -13,10 +13,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import bsplib
-from apps.fourier import common, fft, fft_barrier_free, fft_cyclic
+from bsplib.apps.fourier import common, fft, fft_barrier_free, fft_cyclic
+from bsplib.profiler.costs import h_relation
 from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
-from profiler.costs import h_relation
 from tests.drawn import examples
 
 COUNTS = (1, 2, 4, 8, 16)

@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import apps.gallery
 import bsplib
-from apps.gallery import references, word_count
 from benchmarks.whole.lines import lines_of_code
+from bsplib.apps import gallery
+from bsplib.apps.gallery import references, word_count
 from bsplib.backends.mpi.installations import LIBRARY
 from bsplib.backends.mpi.launch import end_kept
 from tests.mpi_installations import MPICH, OPEN_MPI
 
-FOLDER = Path(apps.gallery.__file__).parent
+FOLDER = Path(gallery.__file__).parent
 SMALL = {
     "heat": (20, 7),
     "kmeans": (400, 4, 5),
@@ -44,7 +44,7 @@ PROGRAMS = pytest.mark.parametrize("name", SMALL)
 
 
 def main_of(name):
-    return importlib.import_module(f"apps.gallery.{name}").main
+    return importlib.import_module(f"bsplib.apps.gallery.{name}").main
 
 
 def assert_alike(found, expected):
@@ -129,7 +129,7 @@ from mpi4py import MPI
 given, wanted = sys.argv[1:]
 results = {}
 for name, args in pickle.load(open(given, "rb")).items():
-    main = importlib.import_module(f"apps.gallery.{name}_mpi4py").main
+    main = importlib.import_module(f"bsplib.apps.gallery.{name}_mpi4py").main
     results[name] = main(MPI.COMM_WORLD, *args)
 if MPI.COMM_WORLD.rank == 0:
     pickle.dump(results, open(wanted, "wb"))

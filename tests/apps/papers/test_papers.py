@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from apps.msteps.measure import Row
-from apps.papers import here, places, session, show
-from apps.papers.items import MISSING, Item, quick
-from bsplib.cli import main as bsp
+from bsplib.apps.msteps.measure import Row
+from bsplib.apps.papers import here, places, session, show
+from bsplib.apps.papers.items import MISSING, Item, quick
+from bsplib.tools.cli import main as bsp
 
 ROOT = Path(__file__).parents[3]
 
@@ -66,7 +66,7 @@ def test_the_command_writes_a_page_and_a_document(written, monkeypatch):
     monkeypatch.setattr(session, "story", lambda advance: advance() or iter(()))
     page, read = written()
     assert "1,908.35" in page
-    assert "apps.paradigms.farm:farm" in page
+    assert "bsplib.apps.paradigms.farm:farm" in page
     assert {"items", "missing", "places"} == set(read)
     assert len(read["missing"]) == len(MISSING)
     assert len(read["places"]) == len(places.read())
@@ -179,10 +179,10 @@ def test_every_entry_lives_where_it_says_or_says_why_not(entry):
 def test_a_place_that_does_not_exist_is_found():
     assert not exists("bsp nothing")
     assert not exists("apps/papers/nothing.py")
-    assert not exists("apps.papers.places:nothing")
-    assert exists("apps.papers.places:read")
+    assert not exists("bsplib.apps.papers.places:nothing")
+    assert exists("bsplib.apps.papers.places:read")
     with pytest.raises(ModuleNotFoundError):
-        exists("apps.papers.nothing")
+        exists("bsplib.apps.papers.nothing")
 
 
 def numbered(first, last):

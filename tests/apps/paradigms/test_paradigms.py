@@ -7,16 +7,16 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
-from apps.paradigms import TaskError, examples, farm, pipeline, split
-from apps.paradigms.cli import cli, predicted_farm
-from apps.paradigms.model import equal_shares, first_come, in_line, least
+from bsplib.apps.paradigms import TaskError, examples, farm, pipeline, split
+from bsplib.apps.paradigms.cli import cli, predicted_farm
+from bsplib.apps.paradigms.model import equal_shares, first_come, in_line, least
 from bsplib.backends.mpi.installations import LIBRARY, MPICH
 from bsplib.backends.mpi.launch import end_kept
 from bsplib.machine import Machine
+from bsplib.profiler.models.prices import choose_prices
+from bsplib.profiler.models.report import predict_all
+from bsplib.profiler.window import root_supersteps
 from bsplib.recording.trace import read_trace
-from profiler.models.prices import choose_prices
-from profiler.models.report import predict_all
-from profiler.window import root_supersteps
 
 FREE = Machine("free", "a Machine on which only computation takes time", g=0.0, l=0.0)
 COUNTS = (1, 2, 3, 4, 7)

@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
-from apps.prediction import prediction
-from apps.prediction.experiments import EXPERIMENTS, Place, Shape, Taken
-from apps.prediction.memory import WORKING_SETS, Memory, Stream, memory_of
-from apps.prediction.memory import main as measure_memory
-from apps.prediction.prediction import Row, command, predict, reference
+from bsplib.apps.prediction import prediction
+from bsplib.apps.prediction.experiments import EXPERIMENTS, Place, Shape, Taken
+from bsplib.apps.prediction.memory import WORKING_SETS, Memory, Stream, memory_of
+from bsplib.apps.prediction.memory import main as measure_memory
+from bsplib.apps.prediction.prediction import Row, command, predict, reference
 from bsplib.recording.trace import read_trace
 
 RATES = [*np.linspace(1e-9, 5e-9, len(WORKING_SETS)), 9e-9]
@@ -218,7 +218,7 @@ def test_the_quickest_run_counts_for_each_working_set():
 
 @pytest.mark.parametrize(("backend", "nprocs"), [("sim", 1), ("shm", 2)])
 def test_memory_is_measured(backend, nprocs, monkeypatch):
-    monkeypatch.setattr("apps.prediction.memory._TURNS", 1)
+    monkeypatch.setattr("bsplib.apps.prediction.memory._TURNS", 1)
     results = bsplib.run(measure_memory, nprocs=nprocs, backend=backend)
     memory = memory_of([results])
     rates = np.array(memory.seconds_a_byte)

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
 import bsplib
-from apps.broadcast import broadcast
-from apps.sorting import bitonic_sort
+from bsplib.apps.broadcast import broadcast
+from bsplib.apps.sorting import bitonic_sort
+from bsplib.profiler.costs import h_relation
 from bsplib.recording.trace import read_trace
-from profiler.costs import h_relation
 from tests.drawn import examples
 
 COUNTS = (1, 2, 3, 4, 7, 16)

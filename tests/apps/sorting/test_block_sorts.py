@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
 import bsplib
-from apps.sorting import psrs, sample_sort
-from apps.sorting.keys import DISTRIBUTIONS
-from apps.sorting.room import Room
+from bsplib.apps.sorting import psrs, sample_sort
+from bsplib.apps.sorting.keys import DISTRIBUTIONS
+from bsplib.apps.sorting.room import Room
 from tests.drawn import examples
 
 COUNTS = (1, 2, 3, 4, 7, 16)

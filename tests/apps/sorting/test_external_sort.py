@@ -21,13 +21,13 @@ from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
 import bsplib
-from apps.sorting import external_sort, keycheck, keyfile
-from apps.sorting.blocks import Level, Pair, Table, levels, not_greater
-from apps.sorting.keys import block_of
-from apps.sorting.stream import make_buffers, stream
-from apps.sorting.workspace import workspace
+from bsplib.apps.sorting import external_sort, keycheck, keyfile
+from bsplib.apps.sorting.blocks import Level, Pair, Table, levels, not_greater
+from bsplib.apps.sorting.keys import block_of
+from bsplib.apps.sorting.stream import make_buffers, stream
+from bsplib.apps.sorting.workspace import workspace
+from bsplib.profiler.costs import h_relation
 from bsplib.recording.trace import read_trace
-from profiler.costs import h_relation
 from tests.drawn import examples
 
 COUNTS = (1, 2, 3, 4, 7, 16)
@@ -436,7 +436,7 @@ def test_a_target_that_is_no_regular_file_is_refused_and_stays(source, tmp_path)
 
 def test_the_folder_of_a_killed_sort_is_removed_by_the_next_one(source):
     code = (
-        "import os, signal; from apps.sorting import external_sort\n"
+        "import os, signal; from bsplib.apps.sorting import external_sort\n"
         "external_sort.merge = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
         f"external_sort.sort_file({str(source)!r}, nprocs=2, backend='sim', memory=5000)\n"
     )
@@ -451,7 +451,7 @@ def test_the_folder_of_a_killed_sort_is_removed_by_the_next_one(source):
 @pytest.mark.lengthy
 def test_the_folder_of_a_killed_sort_of_made_keys_is_removed_by_the_next_one(tmp_path):
     code = (
-        "import os, signal; from apps.sorting import external_sort\n"
+        "import os, signal; from bsplib.apps.sorting import external_sort\n"
         "external_sort.merge = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
         "external_sort.command(['--backend', 'sim', '--size', '5000', '--memory', '5000'])\n"
     )
@@ -463,7 +463,7 @@ def test_the_folder_of_a_killed_sort_of_made_keys_is_removed_by_the_next_one(tmp
     done = subprocess.run([sys.executable, "-c", code], timeout=60, check=False, **where)
     assert done.returncode == -signal.SIGKILL
     assert len(os.listdir(tmp_path)) == 1
-    line = ["-m", "apps.sorting.external_sort", "--backend", "sim", "--size", "10"]
+    line = ["-m", "bsplib.apps.sorting.external_sort", "--backend", "sim", "--size", "10"]
     subprocess.run([sys.executable, *line], timeout=60, check=True, **where)
     assert os.listdir(tmp_path) == []
 
@@ -525,7 +525,14 @@ class TestCommandLine:
         """The system itself refuses: no file may be longer than a page."""
         before = source.read_bytes()
         done = subprocess.run(
-            [sys.executable, "-m", "apps.sorting.external_sort", source, "--memory", "64KiB"],
+            [
+                sys.executable,
+                "-m",
+                "bsplib.apps.sorting.external_sort",
+                source,
+                "--memory",
+                "64KiB",
+            ],
             capture_output=True,
             text=True,
             check=False,

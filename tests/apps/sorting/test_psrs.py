@@ -7,10 +7,10 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
-from apps.sorting import psrs
-from apps.sorting.keys import DISTRIBUTIONS
+from bsplib.apps.sorting import psrs
+from bsplib.apps.sorting.keys import DISTRIBUTIONS
+from bsplib.profiler.costs import h_relation
 from bsplib.recording.trace import read_trace
-from profiler.costs import h_relation
 
 
 def run_sort(values, nprocs, backend="sim", **how):

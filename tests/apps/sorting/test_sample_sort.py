@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bsplib
-from apps.sorting import sample_sort
-from apps.sorting.keys import DISTRIBUTIONS, DTYPES
-from apps.sorting.oversampling import sample_sizes, theoretical_oversampling
+from bsplib.apps.sorting import sample_sort
+from bsplib.apps.sorting.keys import DISTRIBUTIONS, DTYPES
+from bsplib.apps.sorting.oversampling import sample_sizes, theoretical_oversampling
+from bsplib.profiler.costs import h_relation
 from bsplib.recording.trace import read_trace
-from profiler.costs import h_relation
 
 STAGES = (
     "agree",

@@ -11,14 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-import apps.sql
-from apps.sql.cli import cli
-from apps.sql.generate import Generator
-from apps.sql.plan import PLANS
-from apps.sql.queries import INPUTS, SQL
-from apps.sql.reference import difference, reference
+from bsplib.apps import sql
+from bsplib.apps.sql.cli import cli
+from bsplib.apps.sql.generate import Generator
+from bsplib.apps.sql.plan import PLANS
+from bsplib.apps.sql.queries import INPUTS, SQL
+from bsplib.apps.sql.reference import difference, reference
+from bsplib.profiler.tune import find_app
 from bsplib.recording.trace import read_trace
-from profiler.tune import find_app
 
 ROOT = Path(__file__).parents[3]
 
@@ -97,17 +97,17 @@ def test_the_schema_names_every_column_and_query():
 
 
 def test_what_tools_look_for_is_there():
-    """``bsp tune apps.sql`` runs one command with options, which makes one run."""
-    app = find_app("apps.sql")
+    """``bsp tune bsplib.apps.sql`` runs one command with options, which makes one run."""
+    app = find_app("bsplib.apps.sql")
     names = {option for parameter in app.command.params for option in parameter.opts}
     assert {"--oversampling", "--nprocs", "--backend", "--machine", "--profile"} <= names
-    assert callable(apps.sql.main)
-    assert callable(apps.sql.reference)
+    assert callable(sql.main)
+    assert callable(sql.reference)
 
 
 @pytest.mark.lengthy
 def test_the_package_is_a_program():
-    line = [sys.executable, "-m", "apps.sql", "--help"]
+    line = [sys.executable, "-m", "bsplib.apps.sql", "--help"]
     done = subprocess.run(line, capture_output=True, text=True, cwd=ROOT, check=True, timeout=60)
     for name in ("generate", "run", "schema", "story"):
         assert f"  {name} " in done.stdout
@@ -119,7 +119,7 @@ def test_the_package_is_a_program():
 def test_a_folder_without_relations_says_how_to_make_them(tmp_path):
     output = refused("run", tmp_path)
     assert "holds neither ITEM.csv nor ITEM.parquet" in output
-    assert f"python -m apps.sql generate {tmp_path}" in output
+    assert f"python -m bsplib.apps.sql generate {tmp_path}" in output
 
 
 def test_options_of_random_relations_do_not_go_with_a_folder(folder):

@@ -7,28 +7,28 @@ import pyarrow as pa
 import pytest
 
 import bsplib
-from apps.sql.aggregate import aggregate
-from apps.sql.aggregates import count, total
-from apps.sql.column import Column
-from apps.sql.distinct import distinct
-from apps.sql.equi_join import equi_join
-from apps.sql.expression import col
-from apps.sql.filter import filter_rows
-from apps.sql.group_by import group_by
-from apps.sql.left_join import left_join
-from apps.sql.less_than_join import less_than_join
-from apps.sql.lowest import lowest
-from apps.sql.order_by import order_by
-from apps.sql.owner import owners
-from apps.sql.project import project
-from apps.sql.rebalance import rebalance
-from apps.sql.relation import Relation
-from apps.sql.scan import scan
-from apps.sql.sorted_join import sorted_join
-from apps.sql.sorting import SampleSort
-from apps.work import SUM_S, VALUE_S
+from bsplib.apps.sql.aggregate import aggregate
+from bsplib.apps.sql.aggregates import count, total
+from bsplib.apps.sql.column import Column
+from bsplib.apps.sql.distinct import distinct
+from bsplib.apps.sql.equi_join import equi_join
+from bsplib.apps.sql.expression import col
+from bsplib.apps.sql.filter import filter_rows
+from bsplib.apps.sql.group_by import group_by
+from bsplib.apps.sql.left_join import left_join
+from bsplib.apps.sql.less_than_join import less_than_join
+from bsplib.apps.sql.lowest import lowest
+from bsplib.apps.sql.order_by import order_by
+from bsplib.apps.sql.owner import owners
+from bsplib.apps.sql.project import project
+from bsplib.apps.sql.rebalance import rebalance
+from bsplib.apps.sql.relation import Relation
+from bsplib.apps.sql.scan import scan
+from bsplib.apps.sql.sorted_join import sorted_join
+from bsplib.apps.sql.sorting import SampleSort
+from bsplib.apps.work import SUM_S, VALUE_S
+from bsplib.profiler.costs import h_relation
 from bsplib.recording.trace import read_trace
-from profiler.costs import h_relation
 
 ONE = SampleSort(8)
 SORT = 4

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 import bsplib
-from apps.sql.generate import Generator
-from apps.sql.program import main
+from bsplib.apps.sql.generate import Generator
+from bsplib.apps.sql.program import main
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.critical import shades
+from bsplib.profiler.losses import book
 from bsplib.recording.trace import read_trace
-from profiler.callgraph import build
-from profiler.critical import shades
-from profiler.losses import book
 
 VIEWS = [f"{metric}-{measure}" for metric in ("h", "comp") for measure in ("imb", "weighted")]
 NO_SHADE = 0.25

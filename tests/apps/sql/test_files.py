@@ -14,12 +14,12 @@ import pyarrow.parquet
 import pytest
 
 import bsplib
-from apps.sql.errors import QueryError
-from apps.sql.files import column_names, from_arrow, to_arrow, write_tables
-from apps.sql.generate import Generator
-from apps.sql.program import main
-from apps.sql.queries import INPUTS
-from apps.sql.scan import scan
+from bsplib.apps.sql.errors import QueryError
+from bsplib.apps.sql.files import column_names, from_arrow, to_arrow, write_tables
+from bsplib.apps.sql.generate import Generator
+from bsplib.apps.sql.program import main
+from bsplib.apps.sql.queries import INPUTS
+from bsplib.apps.sql.scan import scan
 
 TABLE = pa.table(
     {

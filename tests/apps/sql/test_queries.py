@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bsplib
-from apps.sql.files import to_arrow
-from apps.sql.generate import Generator
-from apps.sql.plan import PLANS, STAGES
-from apps.sql.program import main
-from apps.sql.queries import INPUTS, SQL
-from apps.sql.reference import difference, reference
+from bsplib.apps.sql.files import to_arrow
+from bsplib.apps.sql.generate import Generator
+from bsplib.apps.sql.plan import PLANS, STAGES
+from bsplib.apps.sql.program import main
+from bsplib.apps.sql.queries import INPUTS, SQL
+from bsplib.apps.sql.reference import difference, reference
+from bsplib.profiler.callgraph import build
 from bsplib.recording.trace import read_trace
-from profiler.callgraph import build
 from tests.drawn import examples
 
 COUNTS = (1, 2, 3, 4, 7, 16)

@@ -8,19 +8,19 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
-from apps.sql import story
-from apps.sql.cli import cli
-from apps.sql.generate import PAPER_SIZE, Generator
-from apps.sql.paper import PAPER
-from apps.sql.plan import EXPERIMENTAL, STAGES
-from apps.sql.scan import BLOCK
-from apps.sql.story import STORY_SEED, STORY_SIZE, Setting, tell
-from apps.sql.story_table import by_balance, gain, printed_by_balance
+from bsplib.apps.sql import story
+from bsplib.apps.sql.cli import cli
+from bsplib.apps.sql.generate import PAPER_SIZE, Generator
+from bsplib.apps.sql.paper import PAPER
+from bsplib.apps.sql.plan import EXPERIMENTAL, STAGES
+from bsplib.apps.sql.scan import BLOCK
+from bsplib.apps.sql.story import STORY_SEED, STORY_SIZE, Setting, tell
+from bsplib.apps.sql.story_table import by_balance, gain, printed_by_balance
 from bsplib.machine import Machine, load_machine
+from bsplib.profiler.models.prediction import predict
+from bsplib.profiler.models.prices import Prices
+from bsplib.profiler.tune.sweep import MODEL
 from bsplib.recording.trace import read_trace
-from profiler.models.prediction import predict
-from profiler.models.prices import Prices
-from profiler.tune.sweep import MODEL
 
 
 @pytest.fixture(scope="module")

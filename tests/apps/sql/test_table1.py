@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-from apps.sql.cli import cli
-from apps.sql.generate import Generator
-from apps.sql.paper import MACHINES, TABLE_1, total_gain
-from apps.sql.table1 import measure
+from bsplib.apps.sql.cli import cli
+from bsplib.apps.sql.generate import Generator
+from bsplib.apps.sql.paper import MACHINES, TABLE_1, total_gain
+from bsplib.apps.sql.table1 import measure
 
 PRINTED = {
     "Cray T3E": (17, 21, 25, 15, 1),

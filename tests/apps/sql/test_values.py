@@ -13,24 +13,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bsplib
-from apps.sql.aggregate import aggregate
-from apps.sql.aggregates import Aggregate, greatest, least, mean, total
-from apps.sql.column import Column
-from apps.sql.equi_join import equi_join
-from apps.sql.errors import QueryError
-from apps.sql.expression import col, literal
-from apps.sql.files import from_arrow, to_arrow
-from apps.sql.filter import filter_rows
-from apps.sql.generate import Generator
-from apps.sql.group_by import group_by
-from apps.sql.keys import ROOM, By, agree, ordinals
-from apps.sql.less_than_join import less_than_join
-from apps.sql.lowest import lowest
-from apps.sql.order_by import order_by
-from apps.sql.plan import plan_of
-from apps.sql.program import main
-from apps.sql.project import project
-from apps.sql.relation import Relation
+from bsplib.apps.sql.aggregate import aggregate
+from bsplib.apps.sql.aggregates import Aggregate, greatest, least, mean, total
+from bsplib.apps.sql.column import Column
+from bsplib.apps.sql.equi_join import equi_join
+from bsplib.apps.sql.errors import QueryError
+from bsplib.apps.sql.expression import col, literal
+from bsplib.apps.sql.files import from_arrow, to_arrow
+from bsplib.apps.sql.filter import filter_rows
+from bsplib.apps.sql.generate import Generator
+from bsplib.apps.sql.group_by import group_by
+from bsplib.apps.sql.keys import ROOM, By, agree, ordinals
+from bsplib.apps.sql.less_than_join import less_than_join
+from bsplib.apps.sql.lowest import lowest
+from bsplib.apps.sql.order_by import order_by
+from bsplib.apps.sql.plan import plan_of
+from bsplib.apps.sql.program import main
+from bsplib.apps.sql.project import project
+from bsplib.apps.sql.relation import Relation
 
 MANY = settings(max_examples=80, deadline=None)
 
@@ -161,7 +161,7 @@ def test_groups_are_there_wherever_their_sum_becomes_zero(rows, chunk):
     """Sums above 0 tell which groups have a row, up to the chunk where one is not above 0."""
     with pytest.MonkeyPatch.context() as patch:
         for module in ("aggregates", "keys"):
-            patch.setattr(f"apps.sql.{module}.CHUNK", chunk)
+            patch.setattr(f"bsplib.apps.sql.{module}.CHUNK", chunk)
         columns = {name: [row[place] for row in rows] for place, name in enumerate("kv")}
         made = group({name: np.array(c, np.int32) for name, c in columns.items()}, 1, t=total("v"))
     expected = {}
@@ -172,7 +172,7 @@ def test_groups_are_there_wherever_their_sum_becomes_zero(rows, chunk):
 
 @pytest.mark.parametrize("place", [0, 3, 8])
 def test_a_nan_is_found_wherever_it_is(place, monkeypatch):
-    monkeypatch.setattr("apps.sql.keys.CHUNK", 3)
+    monkeypatch.setattr("bsplib.apps.sql.keys.CHUNK", 3)
     keys = np.arange(9.0)
     keys[place] = np.nan
     with pytest.raises(QueryError, match="a float is NaN"):

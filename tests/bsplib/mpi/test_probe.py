@@ -10,11 +10,11 @@ import pytest
 
 from bsplib.backends.mpi.surroundings import INSIDE
 from bsplib.machine import load_machine
+from bsplib.profiler.models.prices import Prices
+from bsplib.profiler.models.replay import replay
+from bsplib.profiler.models.timeline import lay_out
 from bsplib.recording.trace import read_trace
 from bsplib.running.probe import probe
-from profiler.models.prices import Prices
-from profiler.models.replay import replay
-from profiler.models.timeline import lay_out
 from tests.hosts.launching import on_ranks_of
 from tests.mpi_installations import ALL
 

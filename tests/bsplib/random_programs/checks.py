@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import bsplib
+from bsplib.profiler.costs import h_relation
 from bsplib.recording.records import Run
 from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
-from profiler.costs import h_relation
 
 from .cells import Cell, tracing_main
 from .interpreter import Interpreter

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from bsplib.profiler.export.request import Request
+from bsplib.profiler.export.table import FORMATS
 from bsplib.recording.records import Trace
-from profiler.export.request import Request
-from profiler.export.table import FORMATS
 from tests.made_runs import RunMaker, broadcast_run, frame, hostile_run, tree_run
 
 if TYPE_CHECKING:

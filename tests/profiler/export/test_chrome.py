@@ -5,9 +5,9 @@ from collections import defaultdict
 
 import pytest
 
-from profiler import format as fmt
-from profiler.export import chrome
-from profiler.limits import TooLargeError
+from bsplib.profiler import format as fmt
+from bsplib.profiler.export import chrome
+from bsplib.profiler.limits import TooLargeError
 
 REQUIRED = {
     "X": {"name", "cat", "ph", "ts", "dur", "pid", "tid"},

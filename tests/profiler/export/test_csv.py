@@ -6,8 +6,8 @@ import io
 import pandas
 import pytest
 
-from profiler import format as fmt
-from profiler.costs import METRICS
+from bsplib.profiler import format as fmt
+from bsplib.profiler.costs import METRICS
 
 UNITS = {"comp": "s", "comm": "s", "idle": "s", "h": "bytes"}
 

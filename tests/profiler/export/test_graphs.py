@@ -4,10 +4,10 @@ import networkx
 import pygraphviz
 import pytest
 
-from profiler import format as fmt
-from profiler.costs import METRICS
-from profiler.export import colours
-from profiler.export.plain import plain_graph
+from bsplib.profiler import format as fmt
+from bsplib.profiler.costs import METRICS
+from bsplib.profiler.export import colours
+from bsplib.profiler.export.plain import plain_graph
 
 UNITS = {"comp": "s", "comm": "s", "idle": "s", "h": "bytes"}
 

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from profiler import critical
-from profiler import format as fmt
-from profiler.costs import METRICS
-from profiler.limits import TooLargeError
-from profiler.report import document as form
+from bsplib.profiler import critical
+from bsplib.profiler import format as fmt
+from bsplib.profiler.costs import METRICS
+from bsplib.profiler.limits import TooLargeError
+from bsplib.profiler.report import document as form
 
 UNITS = {"comp": "s", "comm": "s", "idle": "s", "h": "bytes"}
 

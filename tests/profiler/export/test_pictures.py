@@ -8,11 +8,11 @@ import pypdf
 import pytest
 from PIL import Image
 
-from profiler import dot
-from profiler import format as fmt
-from profiler.dot import LayoutError
-from profiler.export import colours
-from profiler.export.view import view_of
+from bsplib.profiler import dot
+from bsplib.profiler import format as fmt
+from bsplib.profiler.dot import LayoutError
+from bsplib.profiler.export import colours
+from bsplib.profiler.export.view import view_of
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ from collections import defaultdict
 import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from profiler import format as fmt
-from profiler.export import pprof, wire
-from profiler.limits import TooLargeError
+from bsplib.profiler import format as fmt
+from bsplib.profiler.export import pprof, wire
+from bsplib.profiler.limits import TooLargeError
 
 # profile.proto of github.com/google/pprof: number, name and type of each field; * repeated.
 PROTO = {

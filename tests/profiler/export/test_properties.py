@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from bsplib.profiler.export import chrome, speedscope
+from bsplib.profiler.export.request import Request
+from bsplib.profiler.export.weights import VALUES, weights_of
 from bsplib.recording.records import Trace
-from profiler.export import chrome, speedscope
-from profiler.export.request import Request
-from profiler.export.weights import VALUES, weights_of
 from tests.drawn import examples
 from tests.profiler.test_properties import programs
 

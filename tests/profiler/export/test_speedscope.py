@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from profiler import format as fmt
-from profiler.export import speedscope
-from profiler.limits import TooLargeError
+from bsplib.profiler import format as fmt
+from bsplib.profiler.export import speedscope
+from bsplib.profiler.limits import TooLargeError
 
 UNITS = {"none", "nanoseconds", "microseconds", "milliseconds", "seconds", "bytes"}
 

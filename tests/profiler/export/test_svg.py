@@ -5,12 +5,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from profiler import critical
-from profiler import format as fmt
-from profiler.callgraph import build
-from profiler.export import colours
-from profiler.export.svg import svg
-from profiler.losses import book
+from bsplib.profiler import critical
+from bsplib.profiler import format as fmt
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.export import colours
+from bsplib.profiler.export.svg import svg
+from bsplib.profiler.losses import book
 
 SVG = "{http://www.w3.org/2000/svg}"
 METRICS = ("loss", "comp-imb", "h-abs", "idle-rel", "comm-weighted", "sync")

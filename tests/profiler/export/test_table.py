@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bsplib.cli import main
 from bsplib.machine import load_machine
+from bsplib.profiler.export.table import FORMATS, OPTIONS, FormatError, check_options, find
+from bsplib.profiler.losses import book
+from bsplib.profiler.rates import rates_on
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import write_trace
-from profiler.export.table import FORMATS, OPTIONS, FormatError, check_options, find
-from profiler.losses import book
-from profiler.rates import rates_on
+from bsplib.tools.cli import main
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bsplib.cli.options import TRACE, MachineName, Whole, library_option, run_option, speed_option
-from bsplib.cli.traces import position_of, read
 from bsplib.errors import UsageError
 from bsplib.machine import known_machines, load_machine
+from bsplib.tools.cli.options import (
+    TRACE,
+    MachineName,
+    Whole,
+    library_option,
+    run_option,
+    speed_option,
+)
+from bsplib.tools.cli.traces import position_of, read
 from bsplib.visible import visible
 
 if TYPE_CHECKING:
@@ -73,8 +80,8 @@ def command(
             raise click.UsageError("--speed, --run and --library need a FILE")
         _list(chosen)
         return
-    from profiler.machines_report import print_machines  # noqa: PLC0415  # imported late
-    from profiler.rates import rates_on  # noqa: PLC0415
+    from bsplib.profiler.machines_report import print_machines  # noqa: PLC0415  # imported late
+    from bsplib.profiler.rates import rates_on  # noqa: PLC0415
 
     trace = read(file)
     position = position_of(trace, number)

@@ -16,17 +16,6 @@ from rich.table import Table
 from rich.text import Text
 
 from bsplib.backends import table as backends
-from bsplib.cli.listing import Listing
-from bsplib.cli.options import (
-    TRACE,
-    Option,
-    Real,
-    Whole,
-    backend_option,
-    complete_files,
-    machine_option,
-)
-from bsplib.cli.run import data_file_of, enter, put_first
 from bsplib.errors import BspError, UsageError
 from bsplib.experiments import datafile
 from bsplib.experiments.counters import COUNTERS, reason_against
@@ -37,6 +26,17 @@ from bsplib.machine import load_machine
 from bsplib.output_option import OutputFile, check_output, force_option
 from bsplib.running.failures import show_error
 from bsplib.running.setting import check_timeout, choose
+from bsplib.tools.cli.listing import Listing
+from bsplib.tools.cli.options import (
+    TRACE,
+    Option,
+    Real,
+    Whole,
+    backend_option,
+    complete_files,
+    machine_option,
+)
+from bsplib.tools.cli.run import data_file_of, enter, put_first
 from bsplib.visible import visible
 
 

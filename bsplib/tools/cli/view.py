@@ -7,12 +7,12 @@ from typing import Any, TypedDict
 
 import click
 
-from bsplib.cli.fit import model_nprocs_option, model_values_option
-from bsplib.cli.options import FOLDER, TRACE, MachineName, Whole, library_option
-from bsplib.cli.traces import read, summing_up
 from bsplib.machine import load_machine
 from bsplib.output_file import PAGE
 from bsplib.output_option import OutputFile, force_option
+from bsplib.tools.cli.fit import model_nprocs_option, model_values_option
+from bsplib.tools.cli.options import FOLDER, TRACE, MachineName, Whole, library_option
+from bsplib.tools.cli.traces import read, summing_up
 
 
 class Shown(TypedDict):
@@ -122,7 +122,7 @@ def _view_traces(
     before: Path | None,
 ) -> None:
     """Show the pages of traces, or save those of one."""
-    import webui  # noqa: PLC0415  # imported late
+    from bsplib import webui  # noqa: PLC0415  # imported late
 
     file, *others = files
     if others and (html is not None or any(path.is_dir() for path in files)):
@@ -171,8 +171,8 @@ def _view_model(
     values: dict[str, float],
 ) -> None:
     """Show the page of a node model, or save it."""
-    import webui  # noqa: PLC0415  # imported late
-    from profiler.models.nodes.reading import read_model  # noqa: PLC0415
+    from bsplib import webui  # noqa: PLC0415  # imported late
+    from bsplib.profiler.models.nodes.reading import read_model  # noqa: PLC0415
 
     there = None if machine is None else load_machine(machine)
     shown = webui.ShownModel(read_model(path), there, nprocs, values)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from bsplib.cli.options import TRACE, MachineName, Metric, Whole, run_option, speed_option
-from bsplib.cli.traces import position_of, read
 from bsplib.output_file import PAGE, written_whole
 from bsplib.output_option import check_output, force_option
+from bsplib.tools.cli.options import TRACE, MachineName, Metric, Whole, run_option, speed_option
+from bsplib.tools.cli.traces import position_of, read
 
 if TYPE_CHECKING:
     from bsplib.recording.records import Trace
@@ -102,7 +102,7 @@ def command(file: Path, out: Path, name: str | None, force: bool, **options: Any
       bsp export sort.bsp --out sort.csv --table supersteps
       bsp export sort.bsp --out sort.trace.json
     """
-    from profiler.export.table import check_options, find  # noqa: PLC0415  # imported late
+    from bsplib.profiler.export.table import check_options, find  # noqa: PLC0415  # imported late
 
     form = find(out, name, _formats())
     given = {option: value for option, value in options.items() if value is not None}
@@ -128,7 +128,7 @@ def command(file: Path, out: Path, name: str | None, force: bool, **options: Any
 
 def _formats() -> tuple[Format, ...]:
     """Return the formats of the profiler, and the pages as one file."""
-    from profiler.export.table import FORMATS, Format  # noqa: PLC0415
+    from bsplib.profiler.export.table import FORMATS, Format  # noqa: PLC0415
 
     page = Format(_PAGE, ".html", "all runs, as a page that works offline", "a browser", _page)
     return (*FORMATS, page)
@@ -136,14 +136,14 @@ def _formats() -> tuple[Format, ...]:
 
 def _page(request: Request, file: BinaryIO) -> None:
     """Write the pages of all runs of a trace as one file."""
-    from webui.page import saved_page  # noqa: PLC0415
+    from bsplib.webui.page import saved_page  # noqa: PLC0415
 
     file.write(saved_page(request.trace, library=request.library).encode())
 
 
 def _request(trace: Trace, number: int | None = None, **options: Any) -> Request:
     """Return what to write of a trace."""
-    from profiler.export.request import Request  # noqa: PLC0415
+    from bsplib.profiler.export.request import Request  # noqa: PLC0415
 
     if not trace.runs:
         raise click.ClickException("the trace has no runs: there is nothing to write")

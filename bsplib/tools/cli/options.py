@@ -79,7 +79,7 @@ class Metric(click.types.StringParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the name, if there is such a view."""
-        from profiler.critical import VIEWS  # noqa: PLC0415  # imported late
+        from bsplib.profiler.critical import VIEWS  # noqa: PLC0415  # imported late
 
         if value not in VIEWS:
             self.fail(f"{value!r} is no metric; choose one of {', '.join(VIEWS)}", param, ctx)
@@ -89,7 +89,7 @@ class Metric(click.types.StringParamType):
         self, _context: click.Context, _option: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Return the views that begin so."""
-        from profiler.critical import VIEWS  # noqa: PLC0415  # imported late
+        from bsplib.profiler.critical import VIEWS  # noqa: PLC0415  # imported late
 
         return [CompletionItem(view) for view in VIEWS if view.startswith(incomplete)]
 

@@ -14,14 +14,6 @@ import click
 
 from bsplib.backends import table as backends
 from bsplib.backends.launching import Times
-from bsplib.cli.misplaced import misplaced
-from bsplib.cli.options import (
-    Real,
-    Whole,
-    backend_option,
-    complete_files,
-    machine_option,
-)
 from bsplib.errors import BspError
 from bsplib.experiments.comments import run_file
 from bsplib.experiments.datafile import DATA
@@ -36,6 +28,14 @@ from bsplib.running.located import answer_questions
 from bsplib.running.setting import check_timeout, choose
 from bsplib.running.speedup import run_with_speedup
 from bsplib.sentences import as_sentence
+from bsplib.tools.cli.misplaced import misplaced
+from bsplib.tools.cli.options import (
+    Real,
+    Whole,
+    backend_option,
+    complete_files,
+    machine_option,
+)
 
 
 def _existing(context: click.Context, parameter: click.Parameter, script: str) -> str:
@@ -119,7 +119,7 @@ def _existing(context: click.Context, parameter: click.Parameter, script: str) -
     "--module",
     "is_module",
     is_flag=True,
-    help="SCRIPT is the name of a module, such as apps.broadcast, as for python -m.",
+    help="SCRIPT is the name of a module, such as bsplib.apps.broadcast, as for python -m.",
 )
 @click.argument("script", callback=_existing, shell_complete=complete_files)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, shell_complete=complete_files)

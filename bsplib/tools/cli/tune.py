@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from bsplib.cli.options import (
+from bsplib.output_option import OutputFile, force_option
+from bsplib.tools.cli.options import (
     FOLDER,
     Option,
     Whole,
@@ -15,7 +16,6 @@ from bsplib.cli.options import (
     complete_files,
     machine_option,
 )
-from bsplib.output_option import OutputFile, force_option
 
 
 @click.command("tune")
@@ -60,7 +60,7 @@ def command(sweep: str, plot: Path | None, app: str, **options: Any) -> None:
     r"""Find the best value of a parameter of a program.
 
     APP is a module or a file with a click command named "command", such as
-    apps.sorting.sample_sort; ARGUMENTS, after --, are further options of APP. It is run and
+    bsplib.apps.sorting.sample_sort; ARGUMENTS, after --, are further options of APP. It is run and
     recorded with each value of the parameter.
 
     The output shows which cost centres take longer as the parameter grows and which
@@ -71,9 +71,9 @@ def command(sweep: str, plot: Path | None, app: str, **options: Any) -> None:
 
     \b
     Examples:
-      bsp tune --set oversampling=4:4096:x2 apps.sorting.sample_sort
+      bsp tune --set oversampling=4:4096:x2 bsplib.apps.sorting.sample_sort
       bsp tune --set block=1:64:x2 --backend sim -n 16 steps.py -- --seed 3
     """
-    from profiler.tune.session import tune_and_print  # noqa: PLC0415  # imported late
+    from bsplib.profiler.tune.session import tune_and_print  # noqa: PLC0415  # imported late
 
     tune_and_print(app, sweep, plot=plot, **options)

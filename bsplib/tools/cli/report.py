@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from bsplib.cli.options import (
+from bsplib.tools.cli.options import (
     TRACE,
     MachineName,
     Metric,
@@ -18,7 +18,7 @@ from bsplib.cli.options import (
     run_option,
     speed_option,
 )
-from bsplib.cli.traces import position_of, read, summing_up
+from bsplib.tools.cli.traces import position_of, read, summing_up
 
 _SORTS = ("loss", "cost", "comp", "comm", "idle", "h", "supersteps", "name", "tree")
 _ROWS = 40
@@ -99,9 +99,9 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
       bsp report --node merge sort.bsp
       bsp report --machine ibm-sp2-pvm --speed 0.01x sort.bsp
     """
-    from profiler.profile import Profile  # noqa: PLC0415  # imported late
-    from profiler.report import Choice, print_report  # noqa: PLC0415
-    from profiler.report.document import document  # noqa: PLC0415
+    from bsplib.profiler.profile import Profile  # noqa: PLC0415  # imported late
+    from bsplib.profiler.report import Choice, print_report  # noqa: PLC0415
+    from bsplib.profiler.report.document import document  # noqa: PLC0415
 
     trace = read(file)
     position = position_of(trace, number)

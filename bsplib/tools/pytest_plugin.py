@@ -70,14 +70,14 @@ class BspTrace:
             run: position in ``runs``; default: the last one.
 
         Returns:
-            A ``profiler.compare.quantities.Figures``: its ``supersteps``, ``h`` and ``h_mean``
-            (bytes) repeat exactly, its ``time_s``, ``loss_s`` and ``balance`` only on
+            A ``bsplib.profiler.compare.quantities.Figures``: its ``supersteps``, ``h`` and
+            ``h_mean`` (bytes) repeat exactly, its ``time_s``, ``loss_s`` and ``balance`` only on
             virtual processors whose computation is charged.
 
         Raises:
             LookupError: there is no such run, or no such node in it.
         """
-        from profiler.compare.lookup import figures_of  # noqa: PLC0415  # only where it is used
+        from bsplib.profiler.compare.lookup import figures_of  # noqa: PLC0415  # only where it is used
 
         return figures_of(self._chosen(run), name)
 
@@ -89,13 +89,13 @@ class BspTrace:
             after: position in ``runs``; default: the last.
 
         Returns:
-            A ``profiler.compare.comparison.Comparison``: for example
+            A ``bsplib.profiler.compare.comparison.Comparison``: for example
             ``comparison.whole.change("h")`` is a number of bytes.
 
         Raises:
             LookupError: there is no such run.
         """
-        from profiler.compare.traces import compare_runs  # noqa: PLC0415  # only where it is used
+        from bsplib.profiler.compare.traces import compare_runs  # noqa: PLC0415  # only where it is used
 
         return compare_runs(self._chosen(before), self._chosen(after))
 
@@ -113,7 +113,7 @@ _TRACE = pytest.StashKey[BspTrace]()
 def bsp_trace(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[BspTrace]:
-    """Record every bsplib.run of the test; see bsplib.pytest_plugin.BspTrace."""
+    """Record every bsplib.run of the test; see bsplib.tools.pytest_plugin.BspTrace."""
     from bsplib.running import launch  # noqa: PLC0415  # only where it is used
 
     trace = BspTrace(tmp_path_factory.mktemp("bsp_trace") / "trace.bsp")
@@ -161,7 +161,7 @@ class _Baseline:
         self._seen: dict[str, Any] = {}
 
     def _read(self) -> dict[str, Any]:
-        from profiler.compare.baseline import load  # noqa: PLC0415  # only where it is used
+        from bsplib.profiler.compare.baseline import load  # noqa: PLC0415  # only where it is used
 
         try:
             return load(self._file.read_text(encoding="utf-8"))
@@ -184,7 +184,7 @@ class _Baseline:
         return result
 
     def _hold(self, test: str, trace: BspTrace) -> None:
-        from profiler.compare.baseline import changes, facts_of  # noqa: PLC0415
+        from bsplib.profiler.compare.baseline import changes, facts_of  # noqa: PLC0415
 
         # How far a run comes that ends in an error may differ from time to time.
         self._seen[test] = [facts_of(run) for run in trace.runs if run.complete]
@@ -211,7 +211,7 @@ class _Baseline:
 
     def pytest_sessionfinish(self) -> None:
         """Write the figures of this session into the file, beside those of other tests."""
-        from profiler.compare.baseline import BASELINE, dump  # noqa: PLC0415  # only where it is used
+        from bsplib.profiler.compare.baseline import BASELINE, dump  # noqa: PLC0415  # only where it is used
 
         if self._update and self._seen:
             write_text(self._file, dump(self._known | self._seen), BASELINE)

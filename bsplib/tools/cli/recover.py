@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from bsplib.cli.options import FOLDER
 from bsplib.output_file import TRACE
 from bsplib.output_option import OutputFile
 from bsplib.recording.records import Run
 from bsplib.recording.recovery import recover as rescue
+from bsplib.tools.cli.options import FOLDER
 from bsplib.visible import visible
 
 

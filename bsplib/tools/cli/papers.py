@@ -6,10 +6,9 @@ from pathlib import Path
 
 import click
 
-from bsplib.cli.options import Option
 from bsplib.output_file import PAGE
 from bsplib.output_option import OutputFile, force_option
-from bsplib.own_packages import prefer_own
+from bsplib.tools.cli.options import Option
 
 
 @click.command("papers")
@@ -48,8 +47,7 @@ def command(
     """
     if measured is not None and not everything:
         raise click.UsageError("papers: --measured writes what --full measures; add --full")
-    prefer_own("apps")
-    from apps.papers.session import run  # noqa: PLC0415  # imported late
+    from bsplib.apps.papers.session import run  # noqa: PLC0415  # imported late
 
     run(
         everything=everything,

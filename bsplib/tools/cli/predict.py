@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bsplib.cli.fit import model_nprocs_option, model_values_option
-from bsplib.cli.options import TRACE, MachineName, Real, run_option, speed_option
-from bsplib.cli.traces import position_of, read
 from bsplib.machine import load_machine
 from bsplib.output_option import OutputFile, force_option
+from bsplib.tools.cli.fit import model_nprocs_option, model_values_option
+from bsplib.tools.cli.options import TRACE, MachineName, Real, run_option, speed_option
+from bsplib.tools.cli.traces import position_of, read
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
@@ -100,9 +100,9 @@ def command(
         raise click.UsageError("name a trace, or a model by --fit")
     if any(of_model.values()):
         raise click.UsageError("--nprocs, --at, --plot and --force need --fit")
-    from profiler.models.prices import choose_prices  # noqa: PLC0415  # imported late
-    from profiler.models.replay import MODELS  # noqa: PLC0415
-    from profiler.models.report import predict_all, print_predictions  # noqa: PLC0415
+    from bsplib.profiler.models.prices import choose_prices  # noqa: PLC0415  # imported late
+    from bsplib.profiler.models.replay import MODELS  # noqa: PLC0415
+    from bsplib.profiler.models.report import predict_all, print_predictions  # noqa: PLC0415
 
     trace = read(file)
     position = position_of(trace, number)
@@ -116,7 +116,7 @@ def command(
 def _predict_by_model(
     model: Path, machine: Machine | None, nprocs: int | None, values: dict[str, float], **more: Any
 ) -> None:
-    from profiler.models.nodes.session import predict_and_print  # noqa: PLC0415  # imported late
+    from bsplib.profiler.models.nodes.session import predict_and_print  # noqa: PLC0415  # imported late
 
     if nprocs is None:
         raise click.UsageError("--fit needs the number of processes, as in -n 1024")

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from bsplib.backends import table as backends
-from bsplib.cli.options import Whole
 from bsplib.output_file import write_text
 from bsplib.output_option import OutputFile, check_output, force_option
 from bsplib.running.options import BackendName
+from bsplib.tools.cli.options import Whole
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
@@ -97,7 +97,7 @@ def command(
 
 
 def _check_plot(path: Path, *, force: bool) -> None:
-    from profiler import plotting  # noqa: PLC0415  # imported late
+    from bsplib.profiler import plotting  # noqa: PLC0415  # imported late
 
     try:
         plotting.check_target(path, force=force)
@@ -106,7 +106,7 @@ def _check_plot(path: Path, *, force: bool) -> None:
 
 
 def _plot(machine: Machine, path: Path, *, force: bool) -> None:
-    from profiler.models.machine_plot import plot_machine  # noqa: PLC0415  # imported late
+    from bsplib.profiler.models.machine_plot import plot_machine  # noqa: PLC0415  # imported late
 
     try:
         plot_machine(machine, path, force=force)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from bsplib.cli.options import FOLDER
-from bsplib.cli.recover import say_written
 from bsplib.output_file import TRACE
 from bsplib.output_option import OutputFile
 from bsplib.recording.recovery import merge
+from bsplib.tools.cli.options import FOLDER
+from bsplib.tools.cli.recover import say_written
 
 
 @click.command("merge")

@@ -12,7 +12,9 @@ from typing import Any, ClassVar
 import click
 
 from bsplib import core
-from bsplib.cli import (
+from bsplib.errors import BspError
+from bsplib.sentences import as_sentence
+from bsplib.tools.cli import (
     compare,
     experiment,
     export,
@@ -28,10 +30,7 @@ from bsplib.cli import (
     tune,
     view,
 )
-from bsplib.cli.listing import Listing
-from bsplib.errors import BspError
-from bsplib.own_packages import prefer_own
-from bsplib.sentences import as_sentence
+from bsplib.tools.cli.listing import Listing
 from bsplib.version import __version__
 
 _COMMANDS = (
@@ -76,8 +75,7 @@ class _Sentences(Listing):
 @click.version_option(
     __version__, prog_name="bsp", message=_VERSION, help="Show the version and the core, and exit."
 )
-@click.pass_context
-def main(context: click.Context) -> None:
+def main() -> None:
     r"""Run bulk synchronous parallel programs, and see where their time goes.
 
     \b
@@ -88,8 +86,6 @@ def main(context: click.Context) -> None:
     A trace is a file that a run was recorded in, and a Machine the set of parameters of a
     computer. bsp COMMAND --help explains a command.
     """
-    if context.invoked_subcommand != "run":  # a script imports its own modules
-        prefer_own("profiler", "webui")
 
 
 for _module in _COMMANDS:

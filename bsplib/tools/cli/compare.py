@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from bsplib.cli.options import TRACE, MachineName, Whole, library_option, speed_option
-from bsplib.cli.traces import read, summing_up
 from bsplib.machine import load_machine
+from bsplib.tools.cli.options import TRACE, MachineName, Whole, library_option, speed_option
+from bsplib.tools.cli.traces import read, summing_up
 from bsplib.visible import visible
 
 _SORTS = ("time", "loss", "h", "supersteps", "balance", "cost", "comp", "comm", "idle", "name")
@@ -78,8 +78,8 @@ def command(before: Path, after: Path, machine: str | None, **options: Any) -> N
       bsp compare --run 1:2 sort.bsp sort.bsp
       bsp compare --fail-on 'h>+1%,supersteps>+0' before.bsp after.bsp
     """
-    from profiler.compare.limits import LimitError  # noqa: PLC0415  # imported late
-    from profiler.compare.session import compare_and_print  # noqa: PLC0415
+    from bsplib.profiler.compare.limits import LimitError  # noqa: PLC0415  # imported late
+    from bsplib.profiler.compare.session import compare_and_print  # noqa: PLC0415
 
     options["machine"] = None if machine is None else load_machine(machine)
     try:

@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from bsplib.cli.options import TRACE, Option, Real, Whole
 from bsplib.experiments.datafile import is_data_file
 from bsplib.output_option import OutputFile, force_option
+from bsplib.tools.cli.options import TRACE, Option, Real, Whole
 
 _NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
 _VALUE = re.compile(rf"(?P<base>{_NUMBER})((\^|\*\*)(?P<power>{_NUMBER}))?")
@@ -207,7 +207,7 @@ def command(
         return
     _refuse_models(files)
     options["by"] = variables or None
-    from profiler.timings.session import Outputs, fit_and_print  # noqa: PLC0415  # imported late
+    from bsplib.profiler.timings.session import Outputs, fit_and_print  # noqa: PLC0415  # imported late
 
     outputs = Outputs(plot, out, export, force)
     if is_data_file(files[0]) and not settings:
@@ -225,7 +225,7 @@ def _fit_experiments(
     outputs: Any,
     options: dict[str, Any],
 ) -> None:
-    from profiler.timings.session import fit_experiments_and_print  # noqa: PLC0415  # imported late
+    from bsplib.profiler.timings.session import fit_experiments_and_print  # noqa: PLC0415  # imported late
 
     options["time"] = options["time"] or "time"
     name = options.pop("region")
@@ -233,7 +233,7 @@ def _fit_experiments(
 
 
 def _refuse_models(files: tuple[Path, ...]) -> None:
-    from profiler.models.nodes.reading import is_model  # noqa: PLC0415  # imported late
+    from bsplib.profiler.models.nodes.reading import is_model  # noqa: PLC0415  # imported late
 
     for file in files:
         if is_model(file):
@@ -262,7 +262,7 @@ def _learn(
     *,
     force: bool,
 ) -> None:
-    from profiler.models.nodes.session import fit_and_print  # noqa: PLC0415  # imported late
+    from bsplib.profiler.models.nodes.session import fit_and_print  # noqa: PLC0415  # imported late
 
     for name, value in others.items():
         if value is not None:

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 from bsplib.backends import table as backends
 from bsplib.errors import ArgumentError, BspError, UsageError
 from bsplib.extras import optional_module
-from bsplib.notebook.cell import Program, cannot_travel, program_of
 from bsplib.running.failures import RemoteTraceback
 from bsplib.running.pool import Pool
+from bsplib.tools.notebook.cell import Program, cannot_travel, program_of
 
 _magic_arguments = optional_module("IPython.core.magic_arguments")
 _display = optional_module("IPython.display")
@@ -145,7 +145,7 @@ def _check(options: Namespace) -> None:
     if options.out and not options.out.isidentifier():
         raise UsageError(f"%%bsp: --out is {options.out!r}; it is a name for the list of results")
     if options.profile is not None:
-        from profiler.critical import VIEWS  # noqa: PLC0415  # only where a cell is recorded
+        from bsplib.profiler.critical import VIEWS  # noqa: PLC0415  # only where a cell is recorded
 
         if options.metric not in VIEWS:
             raise UsageError(
@@ -212,7 +212,7 @@ def _await_lines() -> None:
 
 def _show(trace: Path, path: str) -> None:
     """Show the call graph of the last run in a trace, and what it loses."""
-    from profiler import load  # noqa: PLC0415  # only where a cell is recorded
+    from bsplib.loading import load  # noqa: PLC0415  # only where a cell is recorded
 
     run = load(trace).runs[-1]
     for sentence in run.verdict().sentences:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bsplib.notebook.magic import BspMagic
+from bsplib.tools.notebook.magic import BspMagic
 
 _loaded: dict[int, BspMagic] = {}
 """By the identity of the shell."""

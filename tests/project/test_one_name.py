@@ -1,0 +1,122 @@
+"""A user's modules may have any name but bsplib: no room of bsplib is imported by its folder's."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.lengthy  # each test starts an interpreter
+
+BSP = Path(sys.executable).parent / "bsp"
+NAMES = ("apps", "profiler", "webui", "tools", "core", "recording", "errors", "visible")
+
+PROGRAM = """
+import apps, profiler, webui
+import bsplib
+
+def main(bsp):
+    bsp.sync()
+    return bsp.pid
+
+if __name__ == "__main__":
+    print(bsplib.run(main, nprocs=2, profile="own.bsp"), apps.OWN, profiler.OWN, webui.OWN)
+    print(bsplib.load("own.bsp").runs[0].nprocs)
+"""
+
+TEST = """
+import bsplib, profiler
+
+def test_own(bsp_trace):
+    bsplib.run(lambda bsp: bsp.sync(), nprocs=2, backend="sim")
+    assert bsp_trace.figures().supersteps == 1
+    assert profiler.OWN
+"""
+
+APP = """
+import bsplib, click, apps
+
+def main(bsp, size):
+    for _ in range(size):
+        bsp.sync()
+
+@click.command()
+@click.option("--size", type=int)
+@click.option("--nprocs", type=int)
+@click.option("--backend", default="shm")
+@click.option("--profile")
+@click.option("--machine")
+def command(size, **place):
+    bsplib.run(main, size, **place)
+"""
+
+
+@pytest.fixture(params=["module", "package"])
+def folder(request, tmp_path):
+    """A folder in which a user has modules, or packages, with names of rooms of bsplib."""
+    for name in NAMES:
+        if request.param == "module":
+            (tmp_path / f"{name}.py").write_text("OWN = True\n", encoding="utf-8")
+        else:
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "__init__.py").write_text("OWN = True\n", encoding="utf-8")
+    (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
+    return tmp_path
+
+
+def output(folder, *line, **environment):
+    """Run a command line in the folder; return what it printed."""
+    done = subprocess.run(
+        [*map(str, line)],
+        cwd=folder,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_a_script_imports_its_own_modules_and_reads_its_trace(folder):
+    assert output(folder, sys.executable, "program.py") == "[0, 1] True True True\n2\n"
+
+
+@pytest.mark.parametrize("line", [(BSP,), (sys.executable, "-m", "bsplib")], ids=["bsp", "-m"])
+def test_every_command_uses_the_rooms_of_bsplib(folder, line):
+    assert "True True True" in output(folder, *line, "run", "program.py")
+    assert "run 1: program.py" in output(folder, *line, "report", "own.bsp")
+    output(folder, *line, "view", "--html", "page.html", "own.bsp")
+    assert "<html" in (folder / "page.html").read_text(encoding="utf-8")
+    path = str(folder)
+    assert "run 1: program.py" in output(folder, *line, "report", "own.bsp", PYTHONPATH=path)
+
+
+def test_a_program_of_bsplib_runs_beside_modules_of_its_names(folder):
+    line = ("run", "-n", "2", "-m", "bsplib.apps.gallery.heat")
+    assert output(folder, BSP, *line)
+
+
+def test_a_file_is_tuned_that_imports_a_module_of_the_user(folder):
+    (folder / "app.py").write_text(APP, encoding="utf-8")
+    line = ("tune", "-n", "2", "--backend", "sim", "--parameter", "size=1:2", "app.py")
+    assert "size" in output(folder, BSP, *line)
+
+
+def test_the_fixture_of_pytest_uses_the_rooms_of_bsplib(folder):
+    (folder / "test_own.py").write_text(TEST, encoding="utf-8")
+    line = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_own.py")
+    assert "1 passed" in output(folder, sys.executable, *line)
+
+
+def test_the_name_of_a_folder_imports_nothing_elsewhere(tmp_path):
+    code = "import profiler"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "No module named 'profiler'" in done.stderr
