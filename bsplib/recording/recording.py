@@ -15,11 +15,11 @@ import os
 import secrets
 import tempfile
 import time
-import warnings
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from bsplib import call_site
 from bsplib.errors import TraceError, TraceWarning, UsageError
 from bsplib.output_file import TRACE, obstacle
 from bsplib.recording.collect import collect
@@ -127,7 +127,7 @@ class Recording:
         if losses:
             # Where warnings are errors, this one must not hide the error of the run.
             with contextlib.suppress(TraceWarning) if error else contextlib.nullcontext():
-                warnings.warn(f"profile: {losses}", TraceWarning, stacklevel=5)  # the caller of run
+                call_site.warn(f"profile: {losses}", TraceWarning)
 
     def _kept(self) -> str:
         """Return a sentence that says where the records are and how to make a trace of them."""

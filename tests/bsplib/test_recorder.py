@@ -391,11 +391,12 @@ def test_runs_of_one_program_are_numbered_in_one_trace(run, tmp_path):
 
 
 @pytest.mark.procs(2)
-def test_a_file_of_another_program_is_replaced(run, tmp_path):
+def test_a_file_of_another_program_is_kept(run, tmp_path):
     path = tmp_path / "file.bsp"
     path.write_text("something else")
-    run(quiet, profile=path)
-    assert len(read_trace(path).runs) == 1
+    with pytest.raises(bsplib.UsageError, match="exists and is not a trace; name another file"):
+        run(quiet, profile=path)
+    assert path.read_text() == "something else"
 
 
 @pytest.mark.procs(2)

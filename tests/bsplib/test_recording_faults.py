@@ -172,6 +172,7 @@ def test_any_file_of_records_may_fail(tmp_path, monkeypatch, number):
 
 @pytest.mark.procs(2)
 @pytest.mark.forked
+@pytest.mark.fresh
 def test_a_definition_that_cannot_be_written_ends_the_recording(run, tmp_path, monkeypatch):
     def fail(*_, **__):
         raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))

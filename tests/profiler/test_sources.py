@@ -247,7 +247,7 @@ def test_the_root_of_a_run_without_records_has_no_source(script):
 
 
 def test_no_other_module_opens_the_files_that_a_trace_names():
-    root = Path(sources.__file__).parents[1]
+    root = Path(sources.__file__).parents[2]
     reads = re.compile(
         r"\blinecache\b|tokenize\.open|detect_encoding|getsource|from bsplib\.recording\.sources"
     )

@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
-from bsplib import apps, profiler, webui
+from bsplib import apps, webui
 from bsplib.output_option import OutputFile
 from bsplib.profiler import plotting
 from bsplib.profiler.timings import files as timings
@@ -255,7 +255,7 @@ def write_timings(path, **more):
 
 def write_html(path, **more):
     bsplib.run(count, nprocs=2, backend="sim", profile="run.bsp")
-    webui.write_html(profiler.load("run.bsp").trace, path, **more)
+    webui.write_html(bsplib.load("run.bsp").trace, path, **more)
 
 
 def plot(path, **more):

@@ -101,7 +101,7 @@ MAY_IMPORT = {
     "profiler": RUNTIME,
     "webui": RUNTIME | {"profiler"},
     "apps": RUNTIME | {"profiler", "__init__"},
-    "tools": RUNTIME | {"profiler", "webui"},
+    "tools": RUNTIME | {"profiler", "webui", "loading"},
     "tools.cli": RUNTIME | {"profiler", "webui", "tools.cli.papers"},
     "tools.cli.papers": RUNTIME | {"tools.cli", "apps"},
     "__main__": {"tools.cli"},

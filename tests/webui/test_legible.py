@@ -57,7 +57,7 @@ def url(run_maker, frame, served, tmp_path_factory):
     path.write_text("@cached\ndef main(bsp):\n    'text'  # why\n    bsp.sync(print(1))\n")
     maker = run_maker(40)
     maker.step((frame("main", 1, 4, str(path)),), [1e-3 * pid for pid in range(40)])
-    with served(Trace((maker.run(arguments=["--size", "9"]),))) as url:
+    with served(Trace((maker.run(arguments=["--size", "9"]),)), sources=path.parent) as url:
         yield url
 
 
