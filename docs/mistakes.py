@@ -279,7 +279,7 @@ def main(bsp):
 """,
         "Messages can be read in the superstep after that in which they were sent, by `for source, "
         "tag, text in bsp.messages()`; then they are gone. Only `check=True` warns of it.",
-        ["1 messages to process 1, the first from process 0", "read them before"],
+        ["1 message to process 1 (1 from process 0) was not read", "read it before"],
         "bsplib.run(main, nprocs=2, check=True)",
     ),
     Mistake(

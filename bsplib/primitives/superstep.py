@@ -310,10 +310,10 @@ class Supersteps(GroupState):
     def _end_watch(self, watch: Watch) -> None:
         """Report what ``check=True`` has found wrong with the superstep that ends."""
         watch.verify()
-        message = self._queue.peek()
-        if message is not None:
-            members = self._port.members
-            watch.warn_of_unread(len(self._queue), members[message[0]], members[self._pid])
+        members = self._port.members
+        unread = [members[message[0]] for message in self._queue.messages[self._queue.next :]]
+        if unread:
+            watch.warn_of_unread(unread, members[self._pid])
 
     def _check_kinds(self, kind: Kind, notes: list[int]) -> None:
         if {note & KIND_BITS for note in set(notes)} == {kind}:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -205,18 +205,20 @@ class Watch:
 
     # -- messages -------------------------------------------------------------------------------
 
-    def warn_of_unread(self, messages: int, source: int, process: int) -> None:
+    def warn_of_unread(self, sources: Sequence[int], process: int) -> None:
         """Warn of messages that cannot be read any more.
 
         Args:
-            messages: number of messages.
-            source: process that sent the first of them.
+            sources: process that sent each of them.
             process: this process.
         """
+        by_source = Counter(sources)
+        senders = ", ".join(f"{count} from process {pid}" for pid, count in by_source.items())
+        was, them = ("was", "it") if len(sources) == 1 else ("were", "them")
         call_site.warn(
-            f"{messages} messages to process {process}, the first from process {source}, were "
-            f"not read before the superstep ended at {call_site.line()}, and are lost; read them "
-            f"before, by bsp.messages()",
+            f"{len(sources)} message{'s' * (len(sources) != 1)} to process {process} ({senders}) "
+            f"{was} not read before the superstep ended at {call_site.line()}, and {was} lost; "
+            f"read {them} before, by bsp.messages()",
             CheckWarning,
         )
 

@@ -367,7 +367,7 @@ def test_messages_that_are_never_read_are_warned_of_on_virtual_processors(nprocs
     assert len(found) == nprocs
     for pid, text in enumerate(found):
         assert text.startswith(
-            f"1 messages to process {pid}, the first from process {(pid - 1) % nprocs}, were not "
+            f"1 message to process {pid} (1 from process {(pid - 1) % nprocs}) was not "
             f"read before the superstep ended at "
         )
 
@@ -387,7 +387,8 @@ def test_messages_that_are_never_read_are_warned_of_by_real_processes(execute):
         """
     )
     assert done.returncode == 0
-    assert "script.py:7: CheckWarning: 2 messages to process 0, the first from" in done.stderr
+    senders = "(1 from process 0, 1 from process 1)"
+    assert f"script.py:7: CheckWarning: 2 messages to process 0 {senders} were" in done.stderr
 
 
 def test_messages_that_are_read_are_not_warned_of(run):
