@@ -136,6 +136,29 @@ def _key(handle: Any) -> tuple[Any, ...]:
     return address(handle), handle.shape, steps, handle.dtype
 
 
+def _nearest(view: Array, around: list[Registration]) -> list[Registration]:
+    """Return the registrations around a view without elements, the one that it names first.
+
+    Where the view lies, another array may end, or begin: so its address does not tell whose it is.
+    """
+    owner = _owner(view)
+    return sorted(
+        around,
+        key=lambda registration: (
+            not registration.is_of(view),
+            _owner(registration.array) is not owner,
+        ),
+    )
+
+
+def _owner(array: Array | None) -> Any:
+    """Return what the memory of an array and of its views belongs to."""
+    owner: Any = None if array is None else plain(array)
+    while isinstance(owner, np.ndarray) and owner.base is not None:
+        owner = owner.base
+    return owner
+
+
 def _bytes_of(array: Array | None) -> memoryview | None:
     if array is None or not array.flags.c_contiguous:
         return None
@@ -232,6 +255,8 @@ class Registry:
             return None
         origin = address(handle)
         around = self._around(handle, origin)
+        if not handle.size:
+            around = _nearest(handle, around)
         for registration in around:
             if registration.is_of(handle) or not handle.size:
                 return Found(registration, None)

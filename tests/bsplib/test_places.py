@@ -778,3 +778,31 @@ def test_a_view_that_names_no_place_can_be_registered_itself(run, kind):
     view(expected)[...] = 1 + np.arange(view(expected).size).reshape(view(expected).shape)
     results = run(main)
     assert all(r == (expected.tolist(), False, view(expected)[1:].tolist()) for r in results)
+
+
+@pytest.mark.procs(2, 3)
+@pytest.mark.parametrize("again", [True, False])
+def test_a_view_of_an_array_without_elements_here_names_that_array(run, again):
+    """The array before it has 64 bytes, and so it may end where the view begins."""
+
+    def main(bsp):
+        before = bsp.zeros(8)
+        x = bsp.zeros(0 if bsp.pid == 0 else 2)
+        after = bsp.zeros(8)
+        if again:
+            bsp.push_reg(before)
+        bsp.sync()
+        got = None
+        if bsp.pid == 0:
+            view = x[:]
+            view.flags.writeable = False
+            bsp.put(1, 5.0, view, at=(-2,))
+            bsp.put(1, [7.0], x[0:0], offset=1)
+            got = bsp.get(1, view, at=np.s_[:])
+        bsp.sync()
+        return before.tolist(), x.tolist(), after.tolist(), got is not None and got.tolist()
+
+    zeros = [0.0] * 8
+    first, second, *_ = run(main)
+    assert first == (zeros, [], zeros, [0.0, 0.0])
+    assert second == (zeros, [5.0, 7.0], zeros, False)

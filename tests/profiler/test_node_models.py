@@ -618,6 +618,10 @@ def test_a_model_that_was_written_is_read_again(record, tmp_path):
     assert read_model(tmp_path / "model.json") == model
 
 
+PIECE = {"forms": [{"terms": [["1", "1"]], "rounded": True, "weight": 1}], "where": []}
+"""A piece of a law, in a file, that holds everywhere."""
+
+
 @pytest.mark.parametrize(
     ("place", "value", "text"),
     [
@@ -628,6 +632,7 @@ def test_a_model_that_was_written_is_read_again(record, tmp_path):
         (("chains", 0, "nodes"), [0, 99], "a chain has nodes that do not exist"),
         (("chains", 0, "laws", "h", "kind"), "guessed", "a law has no such kind"),
         (("chains", 0, "laws", "h", "reach"), [1], "a reach is not complete"),
+        (("chains", 0, "laws", "h", "pieces"), [PIECE, PIECE], "one does not say where it holds"),
         (("variables", "p"), {"values": []}, "the variables have not as many values each"),
         (("variables", "n", "values", 0), 1e999, "is no JSON"),
         (("nodes", 0, 0), "<script>", "an id is wrong"),

@@ -210,6 +210,8 @@ def _read_law(entry: Mapping[str, Any], measured: Mapping[str, Any]) -> Law:
         for piece in _list(entry.get("pieces"), "pieces")
     )
     _check(bool(pieces) == (kind != REFUSED), "a law has no pieces, or is refused and has some")
+    bounded = len(pieces) == 1 or all(piece.where for piece in pieces)
+    _check(bounded, "a law has several pieces, and one does not say where it holds")
     *numbers, calibrated = [*_list(entry.get("reach"), "reach"), None][:5]
     _check(len(numbers) == 4 and isinstance(calibrated, bool), "a reach is not complete")
     least, noise, growth, factor = (_number(value, "a reach") for value in numbers)

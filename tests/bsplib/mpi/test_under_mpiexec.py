@@ -135,9 +135,9 @@ def test_what_processes_and_the_lines_between_print_comes_whole(outcome):
     def talk(bsp):
         print("hello", bsp.pid)
 
-    print("before", RANK)
+    os.write(1, f"before {RANK}\\n".encode())  # print may write a line in parts
     bsplib.run(talk)
-    print("after", RANK)
+    os.write(1, f"after {RANK}\\n".encode())
     """
     status, lines, _ = outcome(text)
     words = ("after", "before", "hello")
