@@ -106,8 +106,8 @@ def one_kill(seed: int, folder: Path) -> tuple[str, str]:
     chosen = caller.pid if victim == "caller" or not processes else draw.choice(processes)
     os.kill(chosen, number)
     done = f"{way}, {victim}, {signal.Signals(number).name}"
-    if number == signal.SIGQUIT:
-        time.sleep(0.3)  # a report of whereabouts: the run goes on
+    if number == signal.SIGQUIT or (number == signal.SIGINT and chosen != caller.pid):
+        time.sleep(0.3)  # it asks for whereabouts, or is for the caller: the run goes on
         caller.send_signal(signal.SIGTERM)
     try:
         _, errors = caller.communicate(timeout=MOST_S)
@@ -133,6 +133,8 @@ def one_kill(seed: int, folder: Path) -> tuple[str, str]:
 @click.option("--seed", default=0, show_default=True, help="Number of the first one.")
 def command(count: int, seed: int) -> None:
     """Kill processes at random moments, and count what went wrong."""
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)  # a shell lets its jobs in the background ignore some
     ends, wrong = Counter[str](), 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
