@@ -397,7 +397,8 @@ def test_a_new_destination_has_no_plausible_values_before_the_sync(run, get, siz
         found = []
         for _ in range(3):  # the first goes the long way
             got = NEW[get](bsp, x)
-            early = got[[0, -1]].tolist(), float(got.sum())
+            with np.errstate(all="ignore"):  # the middle has what was in that memory before
+                early = got[[0, -1]].tolist(), float(got.sum())
             bsp.sync()
             found.append((early, got.min(), got.max()))
         return found
