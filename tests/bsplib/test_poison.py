@@ -5,10 +5,13 @@ Each defect is made on purpose, in the class that owns the memory; forked proces
 
 from __future__ import annotations
 
+import multiprocessing
+
 import numpy as np
 import pytest
 
 import bsplib
+from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.leases import Leases
 from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.poison import (
@@ -22,6 +25,8 @@ from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import Segment
 
 TIMES = 10
+HAS_BEGUN_ANEW = multiprocessing.Event()
+"""A process has given back what it had in a run, to be ready for the next one."""
 LARGE = 1 << 17
 """Numbers of a payload for which a process waits until it can use the last outbox again."""
 
@@ -84,6 +89,18 @@ def meet_and_leave(bsp):
         sub.sync()
         sub.sync()
     bsp.sync()
+
+
+def fail_in_a_group(bsp):
+    """Process 1 fails in a group in which process 0 goes on."""
+    with bsp.partition([bsp.nprocs]) as sub:
+        sub.sync()
+        with sub.partition([sub.nprocs]) as inner:
+            inner.sync()
+        if sub.pid == 1:
+            raise ValueError("the error of the program")
+        HAS_BEGUN_ANEW.wait(0.2)
+        sub.sync()
 
 
 def free_replies_at_close(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,6 +174,19 @@ def test_memory_that_is_used_again_too_early_is_found_in_every_run(
         with pytest.raises(PoisonError, match=memory) as caught:
             bsplib.run(program, nprocs=count)
         assert "generation" in str(caught.value)
+
+
+def test_a_process_of_a_pool_that_fails_gives_back_nothing_while_others_are_in_the_run(monkeypatch):
+    begin_anew = ProcessContext.begin_anew
+
+    def noted_begin_anew(self):
+        begin_anew(self)
+        HAS_BEGUN_ANEW.set()
+
+    monkeypatch.setattr(ProcessContext, "begin_anew", noted_begin_anew)
+    with bsplib.Pool(2) as pool, pytest.raises(ValueError, match="the error of the program"):
+        pool.run(fail_in_a_group)
+    assert not HAS_BEGUN_ANEW.is_set()
 
 
 def test_zeros_are_zero_in_memory_that_holds_the_pattern():

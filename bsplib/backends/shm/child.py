@@ -87,8 +87,10 @@ def be_process(
             channel.send(report)
         elif is_last:
             channel.send(LOOK)
+        if is_urgent:
+            continue  # the caller ends all processes; others may still be in the run
         root.begin_anew()
-        if root.kept is not None and not is_urgent:
+        if root.kept is not None:
             runner.prepare(root.kept)
         if context.runs % _RUNS_TO_SPREAD == 0:
             _spread(context)

@@ -348,7 +348,7 @@ class Watch:
             block = members.find(pid)
             found = control[block + slot] >> MEETING_SHIFT
             is_theirs = members.is_block_of(pid)
-            what = "the slot" if is_theirs else "the slot and the block"
+            what = "the slot" if is_theirs else "the block"
             if not is_theirs or found != last:
                 message = (
                     f"{what} of process {members.root(pid)} was used again while it may be read "
