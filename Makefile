@@ -123,11 +123,11 @@ wheels: tools
 	rm dist/*-linux_*.whl
 
 # Run thousands of random programs and a million supersteps, and write the outcome as JSON; run the
-# real code of shm in 100,000 orders of its processes; kill processes at random moments, and read
+# real code of shm in 100,000 random orders of its processes, and in those with few pre-emptions; kill processes at random moments, and read
 # damaged files.
 soak: tools
 	$(BIN)/python tests/bsplib/soak.py
-	$(BIN)/python tests/bsplib/schedules.py --random 100000
+	$(BIN)/python tests/bsplib/schedules.py --preemptions 2 --seconds 60 --random 100000 --out
 	$(BIN)/python tests/bsplib/kills.py
 	$(BIN)/python -m tests.profiler.fuzz
 

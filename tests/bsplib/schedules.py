@@ -1,6 +1,7 @@
 """Run the real code of the backend shm in many orders of its processes, one step at a time.
 
-``BSPLIB_CORE=python python tests/bsplib/schedules.py`` prints one line of JSON.
+``python tests/bsplib/schedules.py`` prints one line of JSON. With ``--out`` it is kept in
+schedules.json, with the commit.
 """
 
 from __future__ import annotations
@@ -12,16 +13,20 @@ import sys
 import time
 import traceback
 from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 os.environ["BSPLIB_CORE"] = "python"
 
 import click
 from scheduled import defects, machine
-from scheduled.orders import ByPriority, all_orders
+from scheduled.orders import ByPriority, Search
 from scheduled.programs import ALL, CELLS, Case, Program, cases
-from scheduled.scheduler import Choose
+from scheduled.scheduler import Choose, Conflicts, PrunedError
 
+RESULTS = Path(__file__).with_suffix(".json")
+ROOT = RESULTS.parents[2]
 _MOST_SHOWN = 3
 _STEPS = 400
 """About as many choices as there are in a run."""
@@ -32,65 +37,119 @@ class Explorer:
 
     def __init__(self) -> None:
         self.schedules = 0
+        self.pruned = 0
         self.entered: Counter[Any] = Counter()
         self.wrong: list[tuple[int, str]] = []
         self.by_case: Counter[str] = Counter()
+        self.bounds: dict[str, int] = {}
+        """By program: so many pre-emptions at most had the orders that were all run."""
 
-    def run(self, case: Case, order: Choose, name: str) -> None:
+    def run(
+        self,
+        case: Case,
+        order: Choose,
+        name: str,
+        conflicts: Conflicts | None = None,
+        *,
+        whole: bool = True,
+    ) -> None:
         """Run one program in one order."""
         self.schedules += 1
-        program = Program(case, self.entered)
+        program = Program(case, self.entered, machine.begin_to_choose)
         try:
-            found = machine.run(program.main, case.runs, order)
+            found = machine.run(program.main, case.runs, order, conflicts, whole=whole)
             right = [
                 [program.expected(pid, run) for pid in range(machine.NPROCS)]
                 for run in range(case.runs)
             ]
             if found != right:
                 self._note(case, name, "other values")
+        except PrunedError:
+            self.pruned += 1
         except Exception as error:  # noqa: BLE001  # whatever a schedule does to a program
             last = traceback.extract_tb(error.__traceback__)[-1]
             self._note(case, name, f"{error!r:.300} at {last.name}")
 
     def _note(self, case: Case, name: str, what: str) -> None:
         self.wrong.append((self.schedules, f"{tuple(case.cell)} {case[1:]} {name}: {what}"))
-        self.by_case[" ".join((*case.cell, *case[1:]))] += 1
+        self.by_case[case.name] += 1
 
-    def all_orders(self, case: Case, most: int) -> None:
-        """Run a program in all orders with few deviations."""
-        for order in all_orders(most):
-            self.run(case, order, f"deviations {order.deviations}")
+    def all_orders(self, case: Case, most: int, seconds: float) -> None:
+        """Run a program in all orders with few pre-emptions, but no longer than so many seconds.
 
-    def random_orders(self, chosen: list[Case], count: int, seed: int) -> None:
-        """Run programs in random orders, in turn."""
+        Begin again whenever a conflict is found that was not known at the beginning.
+        """
+        conflicts, stop = Conflicts(everywhere=False), time.process_time() + seconds
+        self.bounds[case.name] = -1
+        bound = 0  # most conflicts are found without a pre-emption
+        while bound <= most and time.process_time() < stop:
+            search, conflicts.has_grown = Search(bound), False
+            for order in search.orders():
+                name = f"order {bytes(order.begin).hex()}"
+                self.run(case, order, name, conflicts, whole=case.cell.duty == "nothing")
+                if conflicts.has_grown or time.process_time() > stop:
+                    break
+            if not conflicts.has_grown:
+                self.bounds[case.name] = search.complete()
+                bound = most if bound < most else most + 1
+
+    def random_orders(self, chosen: list[Case], count: int, seed: int, seconds: float) -> None:
+        """Run programs in random orders, in turn, but no longer than so many seconds."""
+        stop = time.monotonic() + seconds
         for number in range(seed, seed + count):
+            if time.monotonic() > stop:
+                break
             case = chosen[number % len(chosen)]
             self.run(case, ByPriority(number, machine.NPROCS, _STEPS), f"seed {number}")
 
 
 @click.command()
-@click.option("--deviations", default=-1, help="Run all orders with so many at most.")
+@click.option("--preemptions", default=-1, help="Run all orders with so many at most.")
+@click.option("--seconds", default=3600.0, help="Processor time for all orders of one program.")
 @click.option("--random", "count", default=0, help="Number of random orders.")
+@click.option("--random-seconds", default=3600.0, help="Longest time for all random orders.")
 @click.option("--seed", default=0, help="Of the first random order.")
 @click.option("--every", default=1, help="Take only one program of so many.")
 @click.option("--defect", type=click.Choice(sorted(defects.ALL)), help="Put a defect back.")
 @click.option("--event", help="Take only programs with this next event.")
-def command(
-    deviations: int, count: int, seed: int, every: int, defect: str | None, event: str | None
-) -> None:
+@click.option("--log", help="Write a line to this file for each program.")
+@click.option("--out", is_flag=True, help="Add the outcome to schedules.json.")
+def command(**options: Any) -> None:
     """Run programs in many orders; print what was found as JSON."""
-    if defect:
-        defects.ALL[defect]()
+    if options["defect"]:
+        defects.ALL[options["defect"]]()
     gc.freeze()  # what was imported need not be looked at again and again
-    explorer, began = Explorer(), time.perf_counter()
-    chosen = [case for case in cases() if event in (None, case.cell.event)][::every]
-    if deviations >= 0:
-        for case in chosen:
-            explorer.all_orders(case, deviations)
-    explorer.random_orders(chosen, count, seed)
-    result = {
+    explorer, began, where = Explorer(), time.perf_counter(), provenance()
+    chosen = [case for case in cases() if options["event"] in (None, case.cell.event)]
+    chosen = chosen[:: options["every"]]
+    for case in chosen if options["preemptions"] >= 0 else ():
+        explorer.all_orders(case, options["preemptions"], options["seconds"])
+        if options["log"]:
+            with Path(options["log"]).open("a", encoding="utf-8") as log:
+                print(case.name, explorer.bounds[case.name], explorer.schedules, file=log)
+    explorer.random_orders(chosen, options["count"], options["seed"], options["random_seconds"])
+    result = outcome(explorer, options, time.perf_counter() - began)
+    click.echo(json.dumps(result))
+    if options["out"]:
+        keep(where | result)
+    sys.exit(bool(explorer.wrong))
+
+
+def outcome(explorer: Explorer, options: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """Return what was found."""
+    reached = sorted(set(explorer.bounds.values()))
+    return {
+        "options": {name: value for name, value in options.items() if name not in ("log", "out")},
+        "programs": len(explorer.bounds),
+        "complete": {
+            bound: sum(found == bound for found in explorer.bounds.values()) for bound in reached
+        },
+        "not_complete": {
+            name: bound for name, bound in explorer.bounds.items() if bound < options["preemptions"]
+        },
         "schedules": explorer.schedules,
-        "seconds": round(time.perf_counter() - began, 1),
+        "pruned": explorer.pruned,
+        "seconds": round(seconds, 1),
         "wrong": len(explorer.wrong),
         "first_wrong": explorer.wrong[0][0] if explorer.wrong else None,
         "examples": [what for _, what in explorer.wrong[:_MOST_SHOWN]],
@@ -98,8 +157,25 @@ def command(
         "entered": {" ".join(cell): explorer.entered[cell] for cell in CELLS},
         "impossible": {" ".join(cell): cell.why_impossible() for cell in ALL if cell not in CELLS},
     }
-    click.echo(json.dumps(result))
-    sys.exit(bool(explorer.wrong))
+
+
+def provenance() -> dict[str, Any]:
+    """Return when, where and on which commit the programs are run."""
+    sys.path.insert(0, str(ROOT))
+    from benchmarks import provenance as found  # noqa: PLC0415  # found by the line above
+
+    return {
+        "measured": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": found.commit(),
+        "versions": found.versions(),
+        "machine": found.machine(),
+    }
+
+
+def keep(result: dict[str, Any]) -> None:
+    """Add an outcome to the file of results."""
+    before = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else []
+    RESULTS.write_text(json.dumps([*before, result], indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

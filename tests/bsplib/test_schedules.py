@@ -24,17 +24,22 @@ DEFECTS = {
 """Each with the next event of programs that find it."""
 
 
-def explore(*options):
-    """Run programs in many orders; return what was found."""
-    command = [sys.executable, str(EXPLORER), *map(str, options)]
+def output_of(script, *options):
+    """Run a script; return what it prints."""
+    command = [sys.executable, str(script), *map(str, options)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout, done.stderr
-    return json.loads(done.stdout)
+    return done.stdout
 
 
-def test_programs_of_every_cell_are_right_in_turn_and_in_random_orders():
+def explore(*options):
+    """Run programs in many orders; return what was found."""
+    return json.loads(output_of(EXPLORER, *options))
+
+
+def test_programs_of_every_cell_are_right_in_random_orders():
     """A cell is a way, a duty, a next event and an end; what is not entered is impossible."""
-    found = explore("--deviations", 0, "--every", 2, "--random", 100)
+    found = explore("--random", 325)
     assert found["examples"] == []
     assert [cell for cell, times in found["entered"].items() if not times] == []
     assert len(found["entered"]) + len(found["impossible"]) == 2 * 5 * 5 * 2
@@ -42,10 +47,26 @@ def test_programs_of_every_cell_are_right_in_turn_and_in_random_orders():
 
 
 @pytest.mark.slow
+def test_a_search_that_ends_orders_early_finds_what_all_orders_find():
+    for line in output_of(EXPLORER.with_name("compare_orders.py")).splitlines():
+        found = json.loads(line)
+        assert found["same_ends"]
+        assert found["known_ends"]
+        assert found["orders"] == sorted(found["orders"], reverse=True)
+
+
+def test_some_programs_are_right_in_all_orders_with_two_preemptions():
+    found = explore("--preemptions", 2, "--event", "Pool", "--every", 39)
+    assert found["examples"] == []
+    assert found["not_complete"] == {}
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("event", ["root", "sub-group", "leaving", "next group", "Pool"])
-def test_programs_are_right_in_all_orders_with_one_deviation_from_taking_turns(event):
-    assert explore("--deviations", 1, "--every", 10, "--event", event)["examples"] == []
+def test_programs_are_right_in_orders_with_few_preemptions(event):
+    options = ("--preemptions", 2, "--seconds", 10, "--every", 10, "--event", event)
+    assert explore(*options)["examples"] == []
 
 
 @pytest.mark.slow
@@ -62,5 +83,12 @@ def test_programs_are_right_in_thousands_of_random_orders():
     ],
 )
 def test_a_defect_that_is_put_back_is_found(defect, event):
-    found = explore("--defect", defect, "--event", event, "--deviations", 0, "--random", 65)
+    options = ("--preemptions", 2, "--seconds", 0.2, "--every", 4)
+    found = explore("--defect", defect, "--event", event, *options)
     assert found["wrong"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("defect", "event"), DEFECTS.items())
+def test_a_defect_that_is_put_back_is_found_in_random_orders(defect, event):
+    assert explore("--defect", defect, "--event", event, "--random", 65)["wrong"] > 0

@@ -10,36 +10,37 @@ from __future__ import annotations
 import ctypes
 import functools
 import sys
+from array import array
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
+from bsplib.backends.shm import layout, port
 from bsplib.backends.shm.child import KeptPort
 from bsplib.backends.shm.context import ProcessContext
-from bsplib.backends.shm.control import CONTROL_BYTES, PAGE, WORD
+from bsplib.backends.shm.control import CONTROL_BYTES, PAGE, REPORTED, SLOTS, WORD
 from bsplib.backends.shm.doorbell import doorbells
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.waiting import Waiting
-from bsplib.core import BUILD, atomics, box, core, waiting
+from bsplib.core import BUILD, atomics, box, core, meeting, waiting
 from bsplib.running.seeds import Seeds
 from bsplib.running.task import Conditions, Task, run_task
 
-from .scheduler import Choose, Scheduler
+from .history import owner_of, word_of
+from .scheduler import Choose, Conflicts, Scheduler
 
 PATTERN = 0xDB
 """Each byte of memory that is not in use."""
 NPROCS = 3
 _LARGE = 1 << 13
 """In place of 256 KiB: from so many bytes on, processes wait for memory that is in use."""
-_STEP_NS = 500
+_STEP_NS = 4000
 """Time that passes between two looks at the clock."""
 
 assert BUILD == "python", "set BSPLIB_CORE=python"
-
-
-def writer_of(byte: int) -> int:
-    """Return the process that writes a control word, or -1."""
-    return (byte - PAGE) // CONTROL_BYTES
 
 
 class Words:
@@ -50,27 +51,22 @@ class Words:
         self._here = here
 
     def __getitem__(self, key: Any) -> Any:
-        first = key.start if isinstance(key, slice) else key
-        self._here.scheduler.look(writer_of(WORD * first))
+        self._here.scheduler.look(key.start if isinstance(key, slice) else key)
         return self._words[key]
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if self._words[key] != value:
-            self._here.scheduler.change()
+        if not isinstance(key, slice):
+            key, value = slice(key, key + 1), memoryview(array("Q", (value,)))
+        changed = [
+            number
+            for number, old, new in zip(
+                range(key.start, key.stop), self._words[key], value, strict=True
+            )
+            if old != new
+        ]
+        if changed:
+            self._here.scheduler.change(*changed)
         self._words[key] = value
-
-
-class Windows(dict[int, Any]):
-    """The windows of the segment; whoever asks for one is about to use the memory there."""
-
-    def __init__(self, windows: Any, here: SharedMemory) -> None:
-        self._windows = windows
-        self._here = here
-        self.mapped = windows.mapped
-
-    def __getitem__(self, chunk: int) -> Any:
-        self._here.scheduler.data()
-        return self._windows[chunk]
 
 
 class SharedMemory:
@@ -81,10 +77,15 @@ class SharedMemory:
         self.segment.reserve_control()
         for pid in range(NPROCS):
             self.segment.reserve(self.segment.control_start(pid), CONTROL_BYTES)
-        self.scheduler = Scheduler(lambda pid, _: pid)
-        self._windows: Any = self.segment.windows
-        self.segment.windows = Windows(self._windows, self)  # type: ignore[assignment]
+        self.scheduler = Scheduler(lambda point, _: point.pid, NPROCS)
         self.segment.control = Words(self.segment.control, self)  # type: ignore[assignment]
+        for name in ("view", "view_array"):
+            setattr(self.segment, name, self._held(getattr(self.segment, name)))
+        self.floors = [0] * NPROCS
+        """By pid: the least word of the posts of the meeting to which it has come."""
+        self.arrays: set[tuple[int, int]] = set()
+        self._begins = [self.segment.address]
+        self._mapped = [(0, PAGE + NPROCS * CONTROL_BYTES)]
 
     def clear(self) -> None:
         """Clear all control words."""
@@ -92,8 +93,33 @@ class SharedMemory:
 
     def fill(self, start: int, nbytes: int) -> None:
         """Fill memory that is not in use."""
-        first = self._windows[start >> 20][0]
-        ctypes.memset(self._windows.mapped[first][0] + start - first, PATTERN, nbytes)
+        self.scheduler.give_back(start, nbytes)
+        ctypes.memset(self.segment.address_of(start), PATTERN, nbytes)
+
+    def byte_at(self, address: int) -> int:
+        """Return the byte of the segment at an address; -1 outside of it."""
+        for begin, (first, nbytes) in zip(self._begins, self._mapped, strict=True):
+            if begin <= address < begin + nbytes:
+                return first + address - begin
+        windows = self.segment.windows.mapped.values()
+        if len(windows) >= len(self._begins):
+            self._begins[1:] = [begin for begin, _ in windows]
+            self._mapped[1:] = [(first, len(buffer)) for _, (first, buffer, _) in windows]
+            return self.byte_at(address)
+        return -1
+
+    def is_in_array(self, byte: int) -> bool:
+        """Tell whether a byte is in an array of a program, into which its process writes."""
+        return any(start <= byte < stop for start, stop in self.arrays)
+
+    def _held(self, view: Callable[[int, int], Any]) -> Callable[[int, int], Any]:
+        def held(start: int, nbytes: int) -> Any:
+            found = view(start, nbytes)
+            if owner_of(start) != self.scheduler.pid:
+                self.scheduler.hold(start, nbytes, found)
+            return found
+
+        return held
 
 
 class FilledHeap(Heap):
@@ -142,58 +168,107 @@ class ScheduledContext(ProcessContext):
 HERE = SharedMemory()
 
 
-def _replace(replacements: dict[str, Callable[..., Any]]) -> None:
-    """Replace functions of ``atomics`` wherever modules have imported them."""
+def _replace(origin: Any, replacements: dict[str, Callable[..., Any]]) -> None:
+    """Replace functions of a module wherever others have imported them."""
     for name, function in replacements.items():
-        original = getattr(atomics, name)
+        original = getattr(origin, name)
         for module in list(sys.modules.values()):
             if vars(module).get(name) is original:
                 setattr(module, name, function)
 
 
-def _install() -> None:
-    load, store, now = atomics.load, atomics.store, iter(range(0, 1 << 62, _STEP_NS))
+def begin_to_choose() -> None:
+    """From here on another process may go on instead of the one that calls this."""
+    HERE.scheduler.begin_to_choose()
+
+
+def _install_accesses() -> None:
+    """Let the scheduler know of all accesses to shared memory."""
+    load, store, peek, poke = atomics.load, atomics.store, atomics.peek, atomics.poke
+    copy, bytes_at, open_row = atomics.copy, atomics.bytes_at, layout.open_row
+
+    def number_of(address: int) -> int:
+        return (address - HERE.segment.address) // WORD
 
     def scheduled_load(address: int) -> int:
-        HERE.scheduler.look(writer_of(address - HERE.segment.address))
-        return load(address)
+        number = number_of(address)
+        if word_of(number).role not in SLOTS:
+            HERE.scheduler.look(number)
+            return load(address)
+        value = load(address)
+        if value >= HERE.floors[HERE.scheduler.pid]:  # otherwise the process is about to wait
+            HERE.scheduler.find(number)
+        return value
 
     def scheduled_store(address: int, value: int) -> None:
         if load(address) != value:
-            HERE.scheduler.change()
+            HERE.scheduler.change(number_of(address))
         store(address, value)
 
-    def before(function: Callable[..., Any]) -> Callable[..., Any]:
-        def scheduled(*args: Any) -> Any:
-            HERE.scheduler.data()
-            return function(*args)
+    def noted_peek(address: int) -> int:
+        value = peek(address)
+        HERE.scheduler.read(HERE.byte_at(address), WORD, value)
+        return value
 
-        return scheduled
+    def noted_bytes_at(address: int, nbytes: int) -> bytes:
+        found = bytes_at(address, nbytes)
+        HERE.scheduler.read(HERE.byte_at(address), nbytes, found)
+        return found
 
-    at_data = {
-        name: before(getattr(atomics, name)) for name in ("peek", "poke", "copy", "bytes_at")
-    }
-    _replace({"load": scheduled_load, "store": scheduled_store, **at_data})
-    _replace({"now_ns": lambda: next(now)})
+    def noted_poke(address: int, value: int) -> None:
+        HERE.scheduler.write(HERE.byte_at(address), WORD)
+        poke(address, value)
+
+    def scheduled_copy(to: int, source: int, nbytes: int) -> None:
+        HERE.scheduler.write(HERE.byte_at(to), nbytes)
+        if HERE.is_in_array(HERE.byte_at(source)):
+            HERE.scheduler.data(HERE.byte_at(source))
+        HERE.scheduler.read(HERE.byte_at(source), nbytes, bytes_at(source, nbytes))
+        copy(to, source, nbytes)
+
+    def noted_open_row(segment: Any, index: int, row: int) -> Any:
+        found = open_row(segment, index, row)
+        if index:
+            HERE.scheduler.read(index + layout._ROW_BYTES * row, layout._ROW_BYTES, repr(found))
+        return found
+
+    _replace(
+        atomics,
+        {
+            "load": scheduled_load,
+            "store": scheduled_store,
+            "peek": noted_peek,
+            "poke": noted_poke,
+            "copy": scheduled_copy,
+            "bytes_at": noted_bytes_at,
+        },
+    )
+    _replace(layout, {"open_row": noted_open_row})
+
+
+def _install_waiting() -> None:
+    """Let processes wait for changes, and let time pass in each of them alone."""
+    clocks = [iter(range(0, 1 << 62, _STEP_NS)) for _ in range(NPROCS)]
+    _replace(atomics, {"now_ns": lambda: next(clocks[HERE.scheduler.pid])})
+    port.time = SimpleNamespace(perf_counter_ns=lambda: 1)  # type: ignore[assignment]
     for name, module in sys.modules.items():
         if name.startswith("bsplib.") and hasattr(module, "LARGE"):
             module.LARGE = _LARGE
 
     # A process looks once, and waits then: for a change, not for some time.
-    waiting.Waiter.arrives = lambda _, address, floor: scheduled_load(address) >= floor  # type: ignore[method-assign]
+    waiting.Waiter.arrives = lambda _, address, floor: waiting.load(address) >= floor  # type: ignore[method-assign]
 
     def wait(_: Waiting, ready: Any, whom: Any, suspect: Any, *, spun: bool = False) -> None:
         HERE.scheduler.wait(ready, suspect)
 
     Waiting.wait = wait  # type: ignore[method-assign]
-    open_box = box.Box._open
+    meet = meeting.SharedMeeting.meet
 
-    def open_filled(self: box.Box) -> None:
-        for byte, _, nbytes in self._blocks[self._turn]:
-            HERE.fill(byte, nbytes)
-        open_box(self)
+    def noted_meet(self: Any, note: int, head: int, stamp: int) -> bool:
+        HERE.floors[HERE.scheduler.pid] = self._floor
+        return meet(self, note, head, stamp)
 
-    box.Box._open = open_filled  # type: ignore[method-assign]
+    meeting.SharedMeeting.meet = noted_meet  # type: ignore[method-assign]
     sync_quickly = core.Core._sync_quickly
 
     def noted_sync(self: core.Core, stamp: int) -> bool:
@@ -203,36 +278,69 @@ def _install() -> None:
     core.Core._sync_quickly = noted_sync  # type: ignore[method-assign]
 
 
-_install()
+def _install_memory() -> None:
+    """Fill boxes that are used again, and note which memory belongs to arrays."""
+    open_box = box.Box._open
+
+    def open_filled(self: box.Box) -> None:
+        for byte, _, nbytes in self._blocks[self._turn]:
+            HERE.fill(byte, nbytes)
+        open_box(self)
+
+    box.Box._open = open_filled  # type: ignore[method-assign]
+    allocate = port.ShmPort.allocate
+
+    def noted_allocate(self: Any, nbytes: int, *, zero: bool) -> memoryview:
+        memory = allocate(self, nbytes, zero=zero)
+        start = self.shared_address_of(np.frombuffer(memory, np.uint8))
+        HERE.arrays.add((start, start + nbytes))
+        return memory
+
+    port.ShmPort.allocate = noted_allocate  # type: ignore[method-assign]
+
+
+_install_accesses()
+_install_waiting()
+_install_memory()
 _CONDITIONS = Conditions(None)  # type: ignore[arg-type]  # no program asks for the Machine
 
 
-def run(main: Callable[..., Any], runs: int, choose: Choose) -> list[list[Any]]:
+def run(
+    main: Callable[..., Any],
+    runs: int,
+    choose: Choose,
+    conflicts: Conflicts | None = None,
+    *,
+    whole: bool = True,
+) -> list[list[Any]]:
     """Run a program on 3 processes in the order that is chosen; return results by run and pid.
 
     Args:
         main: the program, called with the group and the number of the run.
         runs: how often it is run by the same processes, as in a pool.
         choose: who goes on.
+        conflicts: see :class:`Scheduler`.
+        whole: see :class:`Scheduler`.
 
     Raises:
         Exception: a process has failed, or the processes wait for each other.
     """
     HERE.clear()
-    scheduler = HERE.scheduler = Scheduler(choose)
+    HERE.arrays.clear()
+    scheduler = HERE.scheduler = Scheduler(choose, NPROCS, conflicts, whole=whole)
     results: list[list[Any]] = [[None] * NPROCS for _ in range(runs)]
-    reported = [0] * NPROCS
+    control = HERE.segment.control
+    words = [HERE.segment.control_start(pid) // WORD + REPORTED for pid in range(NPROCS)]
 
     def process(pid: int) -> None:
         root = KeptPort(ScheduledContext(HERE, pid))
         for number in range(runs):
             task = Task(main, (number,), {}, Seeds(), _CONDITIONS)
             results[number][pid] = run_task(task, root.open()).value
-            reported[pid] += 1
-            scheduler.changes += 1
+            control[words[pid]] = number + 1
             if number + 1 < runs:
                 root.begin_anew()
-                scheduler.wait(lambda: min(reported) > number, lambda: None)  # noqa: B023
+                scheduler.wait(lambda: all(control[each] > number for each in words), lambda: None)  # noqa: B023
 
     scheduler.run([functools.partial(process, pid) for pid in range(NPROCS)])
     return results

@@ -8,6 +8,7 @@ same as process 0, or get from it, or nothing.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -61,6 +62,18 @@ class Case(NamedTuple):
     def runs(self) -> int:
         """How often the same processes run it."""
         return 1 + (self.cell.event == "Pool")
+
+    @property
+    def name(self) -> str:
+        """All that tells it from others."""
+        return " ".join((*self.cell, self.size, self.partner))
+
+    def arrays(self) -> list[str]:
+        """Return the names of the arrays that it needs; ``x`` is the first."""
+        if self.cell.duty not in ("put", "message"):
+            return ["x"]
+        more = {"card": [], "box": ["y"], "staged": ["large"]}[self.size]
+        return ["x", *more, *(["gaps"] if self.cell.way == "long" else [])]
 
 
 def cases() -> list[Case]:
@@ -125,7 +138,7 @@ def rounds(case: Case, turn: int) -> list[int]:
 
 def expected(case: Case, pid: int, nprocs: int, turn: int) -> list[Any]:
     """Return what a process must have read after a scene, as the program returns it."""
-    arrays = {name: np.zeros(size, int) for name, size in ARRAYS.items()}
+    arrays = {name: np.zeros(ARRAYS[name], int) for name in case.arrays()}
     arrays["x"][:] = values_of(pid, turn, 4, ARRAYS["x"])
     seen = []
     for each_round in rounds(case, turn):
@@ -164,9 +177,13 @@ class Program:
     Args:
         case: which one.
         entered: counts the cells.
+        begins: called by each process where the superstep of the cell begins.
     """
 
-    def __init__(self, case: Case, entered: Counter[Cell]) -> None:
+    def __init__(
+        self, case: Case, entered: Counter[Cell], begins: Callable[[], None] = lambda: None
+    ) -> None:
+        self._begins = begins
         self._case = case
         self._entered = entered
 
@@ -200,9 +217,10 @@ class Program:
 
     def _scene(self, group: Any, turn: int) -> list[Any]:
         """Make arrays, do the duty of this process, and return what it finds afterwards."""
-        arrays = {name: group.zeros(size, int) for name, size in ARRAYS.items()}
+        arrays = {name: group.zeros(ARRAYS[name], int) for name in self._case.arrays()}
         arrays["x"][:] = values_of(group.pid, turn, 4, ARRAYS["x"])
         group.sync()
+        self._begins()
         seen = []
         for each_round in rounds(self._case, turn):
             gets = self._transfer(group, each_round, arrays)
