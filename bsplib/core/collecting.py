@@ -21,6 +21,7 @@ if not cython.compiled:
         address_of,
         base_of,
         copy,
+        fill_new,
         fits,
         is_array,
         is_of,
@@ -29,6 +30,7 @@ if not cython.compiled:
         length_of,
         nbytes_of,
         ndim_of,
+        new_like,
         owns_memory,
         packed,
         poke,
@@ -233,8 +235,26 @@ class Collecting(QuickState):
 
     # -- gets ---------------------------------------------------------------------------------
 
-    def _get_quickly(self, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
-        """Try to add a get to those that read the memory of others at the sync."""
+    def _get_into(self, pid: Any, src: Any, dst: Any, offset: Any, *, at_any_time: bool) -> Any:
+        """Try the quick way of a get or hpget; return its destination, or None if it declines.
+
+        Args:
+            pid: process to read from.
+            src: names the place there.
+            dst: destination; a new array if None.
+            offset: of the first element, or None.
+            at_any_time: it is an hpget.
+        """
+        into = dst
+        if dst is None and offset is None and is_array(src):
+            into = new_like(src)
+            fill_new(into)
+        if into is not None and self._get_quickly(pid, src, into, offset, at_any_time=at_any_time):
+            return into
+        return None
+
+    def _get_quickly(self, pid: Any, src: Any, dst: Any, offset: Any, *, at_any_time: bool) -> bool:
+        """Try to add a get or hpget to those that read the memory of others at the sync."""
         if self._long_gets or not is_array(dst) or not is_packed(dst) or not is_writable(dst):
             return False
         there = self._address_there(pid, src, dst, offset, writes=False)
@@ -243,7 +263,7 @@ class Collecting(QuickState):
         lane, sender, nbytes = self._lane, self._to, nbytes_of(dst)
         first = there - lane.addresses[sender]
         self._quick_gets.append((dst, there, nbytes, sender, lane.slot, first))
-        if not owns_memory(dst):
+        if not at_any_time and not owns_memory(dst):
             self._gets_are_direct = False
         if self._counts:
             self._count_get(sender, nbytes)
@@ -319,9 +339,25 @@ class Collecting(QuickState):
             return self._put_quickly(pid, src, dst, offset)
         return self._hpput_quickly(pid, src, dst, offset)
 
-    def _try_get(self, pid: int, src: Any, dst: Any, offset: Any) -> bool:
-        """Try the quick way of a get once more."""
-        return self._get_quickly(pid, src, dst, offset)
+    def _try_get(self, operation: str, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
+        """Try the quick way of a get or hpget once more, with another pid or a new destination."""
+        if operation == "get":
+            return self._get_quickly(pid, src, dst, offset, at_any_time=False)
+        return self._hpgets_at_sync() and self._get_quickly(pid, src, dst, offset, at_any_time=True)
+
+    def _try_hpget(self, pid: Any, src: Any, dst: Any, offset: Any) -> Any:
+        """Try the quick way of an hpget; return its destination, or None if it declines."""
+        if not self._hpgets_at_sync():
+            return None
+        return self._get_into(pid, src, dst, offset, at_any_time=True)
+
+    def _hpgets_at_sync(self) -> bool:
+        """Tell whether an hpget is read at the sync, as a get is.
+
+        Where no superstep ends the quick way, the owner would send the values. So what lies in
+        memory that is shared all the same is read at the call.
+        """
+        return self._meeting.is_quick
 
     def _takes(self, slot: int) -> bool:
         """Tell whether a record can name a registration."""
