@@ -33,6 +33,7 @@ cdef class Collecting(QuickState):
     cdef bint _hpput_quickly(self, object pid, object src, object dst, object offset) except -1
     @cython.locals(nbytes=word, slot=word, to=int, staged=Py_ssize_t)
     cdef bint _put_bytes(self, word first, object values) except -1
+    cdef bint _box_takes(self, word nbytes) except -1
     @cython.locals(at=word)
     cdef word _room(self, int to, word slot, word first, word nbytes) except 0
     @cython.locals(head=word)
@@ -49,6 +50,7 @@ cdef class Collecting(QuickState):
     cdef bint _hpgets_at_sync(self) except -1
     @cython.locals(to=Py_ssize_t, nbytes=word)
     cdef bint _send_quickly(self, object pid, object payload, object tag) except -1
+    cdef bint _takes_payload(self, word nbytes, object tag) except -1
     @cython.locals(size=word, padded=word, at=word)
     cdef word _message_room(self, int to, bytes head, word nbytes) except 0
     @cython.locals(size=word, padded=word, at=word)

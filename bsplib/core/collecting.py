@@ -200,7 +200,7 @@ class Collecting(QuickState):
     def _put_bytes(self, first: int, values: Any) -> bool:
         """Copy contiguous values into the box, or stage them where they are large."""
         nbytes, slot, to = nbytes_of(values), self._lane.slot, self._to
-        if nbytes <= self._most_in_box:
+        if nbytes <= self._most_in_box or self._box_takes(nbytes):
             copy(self._room(to, slot, first, nbytes), address_of(values), nbytes)
             return True
         if self._meeting.is_quick:
@@ -213,6 +213,15 @@ class Collecting(QuickState):
             return False
         self._add_staged(to, slot, first, staged, nbytes)
         return True
+
+    def _box_takes(self, nbytes: int) -> bool:
+        """Tell whether the box takes a value that is not small, and count it if it does.
+
+        It does not where the long way may have to copy the value out of the box again.
+        """
+        if not self._meeting.is_quick or self._has_spilled or self._out:
+            return False
+        return self._box.takes(nbytes)
 
     def _room(self, to: int, slot: int, first: int, nbytes: int) -> int:
         """Begin a record of a put; return the address of its values."""
@@ -281,23 +290,28 @@ class Collecting(QuickState):
         if not (tag is None or type(tag) is int or type(tag) is str or type(tag) is CollectiveTag):
             return False
         if type(payload) is bytes:
-            if len(payload) > self._most_in_box:
-                return False
             head = self._heads_out.get(tag)
-            if head is None:
+            if head is None or not self._takes_payload(len(payload), tag):
                 return False
             write_bytes(self._message_room(to, head, len(payload)), payload)
             return True
         if not is_array(payload) or not is_packed(payload):
             return False
         nbytes = nbytes_of(payload)
-        if nbytes > self._most_in_box:
-            return False
         head = self._heads_out.get((id(payload.dtype), payload.shape, tag))
-        if head is None:
+        if head is None or not self._takes_payload(nbytes, tag):
             return False
         copy(self._message_room(to, head, nbytes), address_of(payload), nbytes)
         return True
+
+    def _takes_payload(self, nbytes: int, tag: Any) -> bool:
+        """Tell whether a payload goes into the box; if not, it is staged.
+
+        A large one of a collective is staged: the collective reads it there.
+        """
+        if nbytes <= self._most_in_box:
+            return True
+        return type(tag) is not CollectiveTag and self._box_takes(nbytes)
 
     def _message_room(self, to: int, head: bytes, nbytes: int) -> int:
         """Begin a record of a message; return the address of its payload."""

@@ -313,6 +313,7 @@ class Core(Delivering):
             nothing_new = meeting.meet(note, head, stamp)
             if head:
                 box.turn()
+                self._has_spilled = False
             if self._queue.messages:
                 self._queue.clear()
             if not nothing_new or note & HAS_GET:
