@@ -2,6 +2,7 @@
 
 cimport cython
 cimport numpy as cnp
+from cpython.bytearray cimport PyByteArray_FromStringAndSize
 from cpython.bytes cimport (
     PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE,
 )
@@ -263,6 +264,8 @@ cdef inline int write_number(word address, int kind, object value) except -1:
     return 0
 cdef inline bytes bytes_at(word address, word nbytes):
     return PyBytes_FromStringAndSize(<char *> <size_t> address, <Py_ssize_t> nbytes)
+cdef inline bytearray bytearray_at(word address, word nbytes):
+    return PyByteArray_FromStringAndSize(<char *> <size_t> address, <Py_ssize_t> nbytes)
 cdef inline void write_bytes(word address, bytes data) noexcept:
     memcpy(<void *> <size_t> address, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
 cdef inline object new_array(tuple shape, cnp.dtype dtype, bytes data):

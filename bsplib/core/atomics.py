@@ -310,6 +310,11 @@ def bytes_at(address: int, nbytes: int) -> bytes:
     return ctypes.string_at(address, nbytes)
 
 
+def bytearray_at(address: int, nbytes: int) -> bytearray:
+    """Return a copy of memory that can be written."""
+    return bytearray((ctypes.c_char * nbytes).from_address(address))
+
+
 def write_bytes(address: int, data: bytes) -> None:
     """Write bytes into memory."""
     _memmove(address, data, len(data))

@@ -4,7 +4,7 @@ from bsplib.core.atomics cimport address_of, copy, peek, poke, prepare, word, wr
 cdef word PUT, STAGED_PUT, MESSAGE, STAGED_MESSAGE
 cdef word KIND_SHIFT, SLOT_SHIFT, SIZE_MASK, MOST_SLOTS, HEAD_BYTES, CARD_BYTES, BYTE_MASK
 cdef word AT_INDEX, ON_CARD, IN_BOX, INLINE, RECEIVER_SHIFT, CARD_ROOM, CARD_SIZE_MASK
-cdef word _LEAST_CHUNK, _MOST_CHUNK, _LEAST_BLOCK
+cdef word _MOST_LARGE, _MOST_OF_LARGE, _LEAST_CHUNK, _MOST_CHUNK, _LEAST_BLOCK
 
 cdef class PrivateMemory:
     cdef list _arrays
@@ -21,6 +21,7 @@ cdef class Box:
     cdef word[::1] _chunk
     cdef word[::1] _touched
     cdef word _count
+    cdef word _large_bytes
     cdef object _card_memory
     cdef word _card
     cdef word _card_to
@@ -36,6 +37,7 @@ cdef class Box:
 
     @cython.locals(size=word, record=word)
     cdef word room(self, word to, word head, word first, word nbytes) except 0
+    cdef bint takes(self, word nbytes) noexcept
     @cython.locals(pid=word, record=word, blocks=list)
     cdef void _open(self) except *
     @cython.locals(byte=word, address=word, nbytes=word)

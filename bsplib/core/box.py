@@ -60,6 +60,10 @@ RECEIVER_SHIFT = 32
 CARD_SIZE_MASK = (1 << 32) - 1
 """The bits of the head word that have the size of a card. The receiver is in the bits above."""
 
+_MOST_LARGE = 1 << 17
+"""Most bytes of a value that is large, and is in the box all the same."""
+_MOST_OF_LARGE = 1 << 18
+"""Most bytes of all such values of a superstep: a box keeps its memory."""
 _LEAST_CHUNK = 64
 _MOST_CHUNK = 1 << 16
 _LEAST_BLOCK = 1 << 13
@@ -100,6 +104,7 @@ class Box:
         # By receiver; made when the first box is opened.
         self._next = self._stop = self._chunk = self._touched = numbers("Q", [0])
         self._count = 0
+        self._large_bytes = 0
         self._card_memory = np.zeros(32, np.uint64)
         self._card = address_of(self._card_memory)
         self._card_to = 0
@@ -142,6 +147,17 @@ class Box:
         poke(record + 8, first)
         self._next[to] = record + size
         return record + HEAD_BYTES
+
+    def takes(self, nbytes: int) -> bool:
+        """Tell whether the box takes a large value of this superstep, and count it if it does.
+
+        It takes a few. What it does not take is staged in an outbox, which costs more at each
+        superstep, but gives memory back that is used no longer.
+        """
+        if nbytes > _MOST_LARGE or self._large_bytes + nbytes > _MOST_OF_LARGE:
+            return False
+        self._large_bytes += nbytes
+        return True
 
     def _open(self) -> None:
         """Begin to use the box of this superstep; the card becomes its first record."""
@@ -241,6 +257,7 @@ class Box:
     def clear(self) -> None:
         """Drop all records."""
         self.holds_card = False
+        self._large_bytes = 0
         if self.holds_more:
             self.holds_more = False
             for number in range(self._count):

@@ -1,7 +1,7 @@
 cimport cython
 from bsplib.core.atomics cimport (
-    address_of, base_of, copy, fits, is_array, is_of, is_packed, is_writable, length_of, nbytes_of,
-    ndim_of, owns_memory, packed, poke, prepare, same_shape, small_integer, this_thread, word,
+    address_of, base_of, copy, fill_new, fits, is_array, is_of, is_packed, is_writable, length_of, nbytes_of,
+    ndim_of, new_like, owns_memory, packed, poke, prepare, same_shape, small_integer, this_thread, word,
     write_bytes, write_number,
 )
 from bsplib.core.box cimport (
@@ -33,16 +33,24 @@ cdef class Collecting(QuickState):
     cdef bint _hpput_quickly(self, object pid, object src, object dst, object offset) except -1
     @cython.locals(nbytes=word, slot=word, to=int, staged=Py_ssize_t)
     cdef bint _put_bytes(self, word first, object values) except -1
+    cdef bint _box_takes(self, word nbytes) except -1
     @cython.locals(at=word)
     cdef word _room(self, int to, word slot, word first, word nbytes) except 0
     @cython.locals(head=word)
     cpdef void _add_staged(self, int to, word slot, word first, word staged, word nbytes) except *
     @cython.locals(nbytes=word)
     cpdef void _add_put(self, int to, word slot, word first, object values) except *
+    cdef object _get_into(
+        self, object pid, object src, object dst, object offset, bint at_any_time
+    )
     @cython.locals(first=word, lane=Lane, nbytes=word, sender=int, there=word)
-    cdef bint _get_quickly(self, object pid, object src, object dst, object offset) except -1
+    cdef bint _get_quickly(
+        self, object pid, object src, object dst, object offset, bint at_any_time
+    ) except -1
+    cdef bint _hpgets_at_sync(self) except -1
     @cython.locals(to=Py_ssize_t, nbytes=word)
     cdef bint _send_quickly(self, object pid, object payload, object tag) except -1
+    cdef bint _takes_payload(self, word nbytes, object tag) except -1
     @cython.locals(size=word, padded=word, at=word)
     cdef word _message_room(self, int to, bytes head, word nbytes) except 0
     @cython.locals(size=word, padded=word, at=word)

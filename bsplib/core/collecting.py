@@ -21,6 +21,7 @@ if not cython.compiled:
         address_of,
         base_of,
         copy,
+        fill_new,
         fits,
         is_array,
         is_of,
@@ -29,6 +30,7 @@ if not cython.compiled:
         length_of,
         nbytes_of,
         ndim_of,
+        new_like,
         owns_memory,
         packed,
         poke,
@@ -198,7 +200,7 @@ class Collecting(QuickState):
     def _put_bytes(self, first: int, values: Any) -> bool:
         """Copy contiguous values into the box, or stage them where they are large."""
         nbytes, slot, to = nbytes_of(values), self._lane.slot, self._to
-        if nbytes <= self._most_in_box:
+        if nbytes <= self._most_in_box or self._box_takes(nbytes):
             copy(self._room(to, slot, first, nbytes), address_of(values), nbytes)
             return True
         if self._meeting.is_quick:
@@ -211,6 +213,15 @@ class Collecting(QuickState):
             return False
         self._add_staged(to, slot, first, staged, nbytes)
         return True
+
+    def _box_takes(self, nbytes: int) -> bool:
+        """Tell whether the box takes a value that is not small, and count it if it does.
+
+        It does not where the long way may have to copy the value out of the box again.
+        """
+        if not self._meeting.is_quick or self._has_spilled or self._out:
+            return False
+        return self._box.takes(nbytes)
 
     def _room(self, to: int, slot: int, first: int, nbytes: int) -> int:
         """Begin a record of a put; return the address of its values."""
@@ -233,8 +244,26 @@ class Collecting(QuickState):
 
     # -- gets ---------------------------------------------------------------------------------
 
-    def _get_quickly(self, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
-        """Try to add a get to those that read the memory of others at the sync."""
+    def _get_into(self, pid: Any, src: Any, dst: Any, offset: Any, *, at_any_time: bool) -> Any:
+        """Try the quick way of a get or hpget; return its destination, or None if it declines.
+
+        Args:
+            pid: process to read from.
+            src: names the place there.
+            dst: destination; a new array if None.
+            offset: of the first element, or None.
+            at_any_time: it is an hpget.
+        """
+        into = dst
+        if dst is None and offset is None and is_array(src):
+            into = new_like(src)
+            fill_new(into)
+        if into is not None and self._get_quickly(pid, src, into, offset, at_any_time=at_any_time):
+            return into
+        return None
+
+    def _get_quickly(self, pid: Any, src: Any, dst: Any, offset: Any, *, at_any_time: bool) -> bool:
+        """Try to add a get or hpget to those that read the memory of others at the sync."""
         if self._long_gets or not is_array(dst) or not is_packed(dst) or not is_writable(dst):
             return False
         there = self._address_there(pid, src, dst, offset, writes=False)
@@ -243,7 +272,7 @@ class Collecting(QuickState):
         lane, sender, nbytes = self._lane, self._to, nbytes_of(dst)
         first = there - lane.addresses[sender]
         self._quick_gets.append((dst, there, nbytes, sender, lane.slot, first))
-        if not owns_memory(dst):
+        if not at_any_time and not owns_memory(dst):
             self._gets_are_direct = False
         if self._counts:
             self._count_get(sender, nbytes)
@@ -261,23 +290,28 @@ class Collecting(QuickState):
         if not (tag is None or type(tag) is int or type(tag) is str or type(tag) is CollectiveTag):
             return False
         if type(payload) is bytes:
-            if len(payload) > self._most_in_box:
-                return False
             head = self._heads_out.get(tag)
-            if head is None:
+            if head is None or not self._takes_payload(len(payload), tag):
                 return False
             write_bytes(self._message_room(to, head, len(payload)), payload)
             return True
         if not is_array(payload) or not is_packed(payload):
             return False
         nbytes = nbytes_of(payload)
-        if nbytes > self._most_in_box:
-            return False
         head = self._heads_out.get((id(payload.dtype), payload.shape, tag))
-        if head is None:
+        if head is None or not self._takes_payload(nbytes, tag):
             return False
         copy(self._message_room(to, head, nbytes), address_of(payload), nbytes)
         return True
+
+    def _takes_payload(self, nbytes: int, tag: Any) -> bool:
+        """Tell whether a payload goes into the box; if not, it is staged.
+
+        A large one of a collective is staged: the collective reads it there.
+        """
+        if nbytes <= self._most_in_box:
+            return True
+        return type(tag) is not CollectiveTag and self._box_takes(nbytes)
 
     def _message_room(self, to: int, head: bytes, nbytes: int) -> int:
         """Begin a record of a message; return the address of its payload."""
@@ -319,9 +353,25 @@ class Collecting(QuickState):
             return self._put_quickly(pid, src, dst, offset)
         return self._hpput_quickly(pid, src, dst, offset)
 
-    def _try_get(self, pid: int, src: Any, dst: Any, offset: Any) -> bool:
-        """Try the quick way of a get once more."""
-        return self._get_quickly(pid, src, dst, offset)
+    def _try_get(self, operation: str, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
+        """Try the quick way of a get or hpget once more, with another pid or a new destination."""
+        if operation == "get":
+            return self._get_quickly(pid, src, dst, offset, at_any_time=False)
+        return self._hpgets_at_sync() and self._get_quickly(pid, src, dst, offset, at_any_time=True)
+
+    def _try_hpget(self, pid: Any, src: Any, dst: Any, offset: Any) -> Any:
+        """Try the quick way of an hpget; return its destination, or None if it declines."""
+        if not self._hpgets_at_sync():
+            return None
+        return self._get_into(pid, src, dst, offset, at_any_time=True)
+
+    def _hpgets_at_sync(self) -> bool:
+        """Tell whether an hpget is read at the sync, as a get is.
+
+        Where no superstep ends the quick way, the owner would send the values. So what lies in
+        memory that is shared all the same is read at the call.
+        """
+        return self._meeting.is_quick
 
     def _takes(self, slot: int) -> bool:
         """Tell whether a record can name a registration."""

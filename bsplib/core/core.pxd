@@ -1,5 +1,5 @@
 cimport cython
-from bsplib.core.atomics cimport fill_new, is_array, new_like, prepare, this_thread, word
+from bsplib.core.atomics cimport prepare, this_thread, word
 from bsplib.core.box cimport Box
 from bsplib.core.delivering cimport Delivering
 from bsplib.core.log cimport Log

@@ -37,7 +37,7 @@ from bsplib.errors import BspError
 from bsplib.sync_kinds import HAS_GET, HAS_MESSAGES, Kind
 
 if not cython.compiled:
-    from bsplib.core.atomics import fill_new, is_array, new_like, prepare, this_thread
+    from bsplib.core.atomics import prepare, this_thread
 prepare()
 
 _SYNC = Kind.SYNC
@@ -187,11 +187,8 @@ class Core(Delivering):
         began = self._begin_call() if self._timed else 0
         try:
             if at is None and count is None:
-                into = dst
-                if dst is None and offset is None and is_array(src):
-                    into = new_like(src)
-                    fill_new(into)
-                if into is not None and self._get_quickly(pid, src, into, offset):
+                into = self._get_into(pid, src, dst, offset, at_any_time=False)
+                if into is not None:
                     return into
             return self._get_slowly("get", pid, src, dst, offset, at, count)
         except BspError as error:
@@ -316,6 +313,7 @@ class Core(Delivering):
             nothing_new = meeting.meet(note, head, stamp)
             if head:
                 box.turn()
+                self._has_spilled = False
             if self._queue.messages:
                 self._queue.clear()
             if not nothing_new or note & HAS_GET:

@@ -1,5 +1,5 @@
 cimport cython
-from bsplib.core.atomics cimport address_of, bytes_at, copy, peek, prepare, word
+from bsplib.core.atomics cimport address_of, bytearray_at, bytes_at, copy, peek, prepare, word
 from bsplib.core.box cimport (
     BYTE_MASK, CARD_ROOM, CARD_SIZE_MASK, HEAD_BYTES, IN_BOX, KIND_SHIFT, MESSAGE, MOST_SLOTS,
     ON_CARD, PUT, RECEIVER_SHIFT, SIZE_MASK, SLOT_SHIFT, STAGED_PUT,
@@ -23,6 +23,7 @@ cdef class Delivering(Collecting):
     cdef void _write_gets(self) except *
     @cython.locals(head=word, first=word, kind=word, nbytes=word, slot=word, here=word)
     cdef void _apply(self, int source, word at, word stop) except *
+    @cython.locals(is_large=bint)
     cdef word _receive(self, int source, word kind, word at, word size, word nbytes) except 0
     cdef object _head_in(self, bytes encoded)
     @cython.locals(size=word)

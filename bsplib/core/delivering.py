@@ -17,7 +17,7 @@ from bsplib.core.records import Record, records_at, records_between
 from bsplib.sync_kinds import HAS_GET, KIND_BITS, UNRESOLVED
 
 if not cython.compiled:
-    from bsplib.core.atomics import address_of, bytes_at, copy, peek, prepare
+    from bsplib.core.atomics import address_of, bytearray_at, bytes_at, copy, peek, prepare
     from bsplib.core.box import (
         BYTE_MASK,
         CARD_ROOM,
@@ -176,7 +176,10 @@ class Delivering(Collecting):
         head = self._head_in(bytes_at(at, size))
         at += (size + 7) & ~7
         if kind == MESSAGE:
-            self._queue.messages.append((source, head, bytes_at(at, nbytes)))
+            # A large array is copied once: the program gets the array of this very memory.
+            is_large = nbytes > self._most_in_box and head[2][0] == "array"
+            content = bytearray_at(at, nbytes) if is_large else bytes_at(at, nbytes)
+            self._queue.messages.append((source, head, content))
             return at + ((nbytes + 7) & ~7)
         self._queue.messages.append((source, head, (source, peek(at), nbytes)))
         return at + 8

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 Message = tuple[int, Any, Any]
-"""A received message: the pid of its source, its head, its content (bytes or a ticket)."""
+"""A received message: the pid of its source, its head, and its content: bytes; a bytearray that
+the payload may use; or a ticket."""
 
 
 class CollectiveTag(NamedTuple):
@@ -73,14 +74,14 @@ class Queue:
         left = self.messages[self.next :]
         self.next = len(self.messages)
         return [
-            (source, head, content if type(content) is bytes else bytes(fetch(content)))
+            (source, head, bytes(fetch(content)) if isinstance(content, tuple) else content)
             for source, head, content in left
         ]
 
 
 def _size_of(content: Any) -> int:
     """Return the bytes of a payload, which may be a ticket."""
-    size: int = len(content) if type(content) is bytes else content[2]
+    size: int = content[2] if isinstance(content, tuple) else len(content)
     return size
 
 

@@ -20,6 +20,7 @@ cdef class QuickState:
     cdef public object _unusable
     cdef public bint _long
     cdef public object _out
+    cdef public bint _has_spilled
     cdef public dict _early
     cdef public list _changes
     cdef public list _unresolved

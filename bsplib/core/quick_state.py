@@ -22,7 +22,7 @@ if not cython.compiled:
 
 _MOST_SHARED, _MOST_PRIVATE = 8192, 1024
 """Bytes up to which values are copied into the box, where processes share memory and where
-they do not; larger ones are staged."""
+they do not. Larger ones are staged, but for a few that the box takes, see ``Box.takes``."""
 
 
 class QuickState:
@@ -54,6 +54,8 @@ class QuickState:
         self._early: Any = {}
         self._changes: list[Any] = []
         self._unresolved: list[Any] = []
+        self._has_spilled = False
+        """The last superstep with records has moved them to the long way."""
         self._declare_time()
         self._declare_transfers()
         self._declare_counts()
@@ -88,7 +90,8 @@ class QuickState:
         """The quick gets of this superstep, each as (destination, address on the other process,
         bytes, other process, slot, first byte)."""
         self._gets_are_direct = True
-        """The destinations of all quick gets own their memory: no other process can read it."""
+        """No other process reads the destinations of the quick gets in this superstep: they own
+        their memory, which is in no segment, or are those of hpgets."""
         self._long_gets = False
         """A get of this superstep has taken the long way; all that follow take it, too."""
         self._read = np.empty(0, np.uint8)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 try:
     import cython
 except ImportError:
@@ -65,11 +67,13 @@ class Reading:
         """Return a message as a program reads it."""
         source, head, content = message
         tag, is_pickled, form = head
-        if type(content) is bytes and not is_pickled:
+        if not isinstance(content, tuple) and not is_pickled:
             if form[0] == "bytes":
                 return source, tag, content
             if form[0] == "array":
                 dtype = self._dtypes.get(form[2])
+                if dtype is not None and type(content) is bytearray:
+                    return source, tag, np.ndarray(form[1], dtype, content)
                 if dtype is not None:
                     return source, tag, new_array(form[1], dtype, content)
         return self._group._decode(message)

@@ -37,21 +37,27 @@ class Mailbox(RemoteAccess):
         encoded = marshal.dumps(head)
         if isinstance(content, tuple):
             self._add_message(to, encoded, self._number_of(content), content[2])
-            return
-        self._add_message(to, encoded, content, len(content))
+        else:
+            self._add_message(to, encoded, content, len(content))
         self._remember_head(payload, tag, encoded)
 
     def _remember_head(self, payload: Any, tag: Any, encoded: bytes) -> None:
         """Let the quick way send messages with the same form and tag from now on."""
         if self._tag_size is not None or not (tag is None or type(tag) in _QUICK_TAGS):
             return
+        if type(payload) is bytes:
+            key: Any = tag
+        elif type(payload) is np.ndarray and _has_a_lasting_form(payload.dtype):
+            key = id(payload.dtype), payload.shape, tag
+        else:
+            return
+        if key in self._heads_out:
+            return  # the message was too large for the quick way
         if len(self._heads_out) > _MOST_HEADS:
             self._heads_out.clear()
             self._dtypes_of_heads.clear()
-        if type(payload) is bytes:
-            self._heads_out[tag] = encoded
-        elif type(payload) is np.ndarray and _has_a_lasting_form(payload.dtype):
-            self._heads_out[id(payload.dtype), payload.shape, tag] = encoded
+        self._heads_out[key] = encoded
+        if type(payload) is np.ndarray:
             self._dtypes_of_heads.append(payload.dtype)
 
     def qsize(self) -> tuple[int, int]:
@@ -155,7 +161,7 @@ class Mailbox(RemoteAccess):
         """Return a message as a program reads it."""
         source, head, content = message
         payload = messages.decode(head, content, self._port.fetch)
-        if head[2][0] == "array" and type(content) is bytes:
+        if head[2][0] == "array" and not isinstance(content, tuple):
             self._dtypes[head[2][2]] = payload.dtype
         return source, messages.decode_tag(head), payload
 

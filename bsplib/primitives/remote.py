@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsplib.backends.parcels import Payload, StretchPut, WordsGet, WordsPut
+from bsplib.backends.parcels import IndexGet, Payload, StretchGet, StretchPut, WordsGet, WordsPut
 from bsplib.core.atomics import fill_new
 from bsplib.core.lanes import Lane
 from bsplib.errors import (
@@ -150,6 +150,10 @@ class RemoteAccess(Arrays):
         Source: Hill et al. 1998, bsp_hpget.
         """
         try:
+            if at is None and count is None:
+                into: Array | None = self._try_hpget(pid, src, dst, offset)
+                if into is not None:
+                    return into
             return self._get_slowly("hpget", pid, src, dst, offset, at, count)
         except BspError as error:
             self._fail(error)
@@ -175,17 +179,11 @@ class RemoteAccess(Arrays):
             self._unresolved.append(target)
         elif self._watch is None:
             self._open_lane(src)
-        if operation == "hpget" and self._watch is None:
-            memory = self._memory_on(sender, target)
-            if memory is not None:
-                target.read(memory, get, destination)
-                early = self._early.setdefault(sender, Early())
-                early.gets += 1
-                early.bytes_read += get.nbytes
-                return destination
         if dst is None:
             fill_new(destination)
-        if at is None and self._try_get(sender, src, destination, offset):
+        if at is None and self._try_get(operation, sender, src, destination, offset):
+            return destination
+        if operation == "hpget" and self._read_now(sender, target, get, destination):
             return destination
         outgoing = self._outgoing_of_get(sender)
         outgoing.add_get(get)
@@ -203,12 +201,24 @@ class RemoteAccess(Arrays):
         self._long_gets = True
         return self._outgoing(pid)
 
-    def _memory_on(self, pid: int, target: Target) -> memoryview | None:
-        """Return the memory of a whole array on a process, if it can be read at once."""
+    def _read_now(
+        self, pid: int, target: Target, get: StretchGet | IndexGet, destination: Array
+    ) -> bool:
+        """Read an hpget at its call, if the memory of the other process can be read then."""
         there = target.extent()
-        if there is None or there.shared_address is None or not self._port.is_settled(pid):
-            return None
-        return self._port.reach(pid, there.shared_address, there.size * target.dtype.itemsize)
+        if self._watch is not None or there is None or there.shared_address is None:
+            return False
+        if not self._port.is_settled(pid):
+            return False
+        nbytes = there.size * target.dtype.itemsize
+        memory = self._port.reach(pid, there.shared_address, nbytes)
+        if memory is None:
+            return False
+        target.read(memory, get, destination)
+        early = self._early.setdefault(pid, Early())
+        early.gets += 1
+        early.bytes_read += get.nbytes
+        return True
 
     # -- the array of another process -----------------------------------------------------------
 

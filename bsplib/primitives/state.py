@@ -216,6 +216,7 @@ class GroupState(Core):
                     self._move(pid, *record)
             self._drop_records()
             self._tickets.clear()
+            self._has_spilled = True
         if self._quick_gets:
             self._spill_gets()
         if self._has_early:

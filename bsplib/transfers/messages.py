@@ -150,9 +150,14 @@ def decode_tag(head: MessageHead) -> Any:
     return pickle.loads(head[0]) if head[1] else head[0]  # from a process of the same run
 
 
-def decode(head: MessageHead, content: Payload, fetch: Fetch, *, copy: bool = True) -> Any:
-    """Return the payload of a message; without ``copy`` arrays and bytes are views."""
-    data = unpack(content, fetch)
+def decode(
+    head: MessageHead, content: Payload | bytearray, fetch: Fetch, *, copy: bool = True
+) -> Any:
+    """Return the payload of a message; without ``copy`` arrays and bytes are views.
+
+    An array of a bytearray uses its memory: nothing else does.
+    """
+    data = content if isinstance(content, bytearray) else unpack(content, fetch)
     form = head[2]
     kind = form[0]
     if kind == _ARRAY:
@@ -174,9 +179,9 @@ def _decode_pickle(data: memoryview, sizes: tuple[int, ...]) -> Any:
 
 
 def _array(
-    data: bytes | memoryview, shape: tuple[int, ...], dtype: DtypeCode, *, copy: bool
+    data: bytes | bytearray | memoryview, shape: tuple[int, ...], dtype: DtypeCode, *, copy: bool
 ) -> NDArray[Any]:
     if copy and type(data) is bytes:  # a small payload: the copy has a buffer of its own
         return np.ndarray(shape, decode_dtype(dtype), bytearray(data))
     values = np.ndarray(shape, decode_dtype(dtype), buffer=data)
-    return values.copy() if copy else values
+    return values.copy() if copy and type(data) is not bytearray else values

@@ -455,3 +455,68 @@ def test_a_destination_that_the_program_passes_is_not_touched_before_the_sync(ru
         return found + words
 
     assert all(found == [1.0] * 7 for found in run(main))
+
+
+# -- at any time in the superstep ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [3, 20_000])
+def test_gets_and_hpgets_of_a_superstep_go_into_arrays_of_every_kind(run, nprocs, size):
+    def main(bsp):
+        x = bsp.array(np.arange(size) + 10 * bsp.pid)
+        registered, private = bsp.zeros(2 * size, int), np.zeros((3, size), int)
+        bsp.sync()
+        found = []
+        for _ in range(3):  # the first goes the long way
+            registered[:] = private[:] = 0
+            bsp.sync()
+            bsp.hpget(left(bsp), x, registered[:size])
+            bsp.get(left(bsp), x, registered[size:])
+            bsp.hpget(left(bsp), x, private[0])
+            bsp.get(left(bsp), x[::-1], private[1])
+            bsp.hpget(left(bsp), x, private[2, 1:], offset=1)
+            made = bsp.hpget(left(bsp), x)
+            bsp.sync()
+            found.append(np.array([registered[:size], registered[size:], *private, made]))
+        return found
+
+    for pid, found in enumerate(run(main)):
+        there = np.arange(size) + 10 * ((pid - 1) % nprocs)
+        without_first = np.where(np.arange(size), there, 0)
+        expected = [there, there, there, there[::-1], without_first, there]
+        for each in found:
+            assert np.array_equal(each, expected)
+
+
+def test_an_hpget_beside_a_put_reads_what_is_not_put(run, nprocs):
+    def main(bsp):
+        x = bsp.array([float(bsp.pid), -1.0])
+        bsp.sync()
+        found = []
+        for step in range(3):
+            bsp.put((bsp.pid + 1) % nprocs, float(step), x, offset=1)
+            got = bsp.hpget(left(bsp), x[:1])
+            bsp.sync()
+            found.append((float(got[0]), float(x[1])))
+        return found
+
+    expected = [[((pid - 1) % nprocs, step) for step in range(3)] for pid in range(nprocs)]
+    assert run(main) == expected
+
+
+def test_an_hpget_into_shared_memory_is_written_once(nprocs):
+    def main(bsp):
+        x, y = bsp.full(3, float(bsp.pid)), bsp.zeros(3)
+        bsp.sync()
+        bsp.hpget(left(bsp), x, y)  # the first goes the long way, with all checks
+        bsp.sync()
+        bsp.hpget(left(bsp), x, y)
+        hp = bsp._gets_are_direct, len(bsp._quick_gets)
+        bsp.sync()
+        bsp.get(left(bsp), x, y)
+        plain = bsp._gets_are_direct, len(bsp._quick_gets)
+        bsp.sync()
+        return hp, plain, y.tolist()
+
+    expected = [((True, 1), (False, 1), [float((pid - 1) % nprocs)] * 3) for pid in range(nprocs)]
+    assert bsplib.run(main, nprocs=nprocs, backend="shm") == expected

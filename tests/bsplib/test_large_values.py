@@ -1,0 +1,207 @@
+"""Values that are too large to be small: some are copied into the box, and others are staged."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bsplib
+
+KIB = 1 << 10
+SIZES = [8 * KIB, 8 * KIB + 8, 64 * KIB, 128 * KIB, 128 * KIB + 8, 64 * KIB, 64 * KIB, 300 * KIB, 8]
+"""Some on both sides of each bound, and more than the box takes in a superstep."""
+ROUNDS = 5
+"""More than a process has boxes and outboxes."""
+
+
+def right(bsp):
+    return (bsp.pid + 1) % bsp.nprocs
+
+
+def left(bsp):
+    return (bsp.pid - 1) % bsp.nprocs
+
+
+def values(pid, round_, number, size):
+    """Return values that no other transfer has."""
+    return np.arange(size // 8, dtype=float) + 1e6 * pid + 1e4 * round_ + 1e9 * number
+
+
+def sizes_of(round_):
+    """Return the sizes of a round, each time in another order."""
+    return SIZES[round_:] + SIZES[:round_]
+
+
+def test_large_puts_arrive_in_every_superstep(run, nprocs):
+    def main(bsp):
+        targets = [bsp.zeros(size // 8) for size in SIZES]
+        bsp.sync()
+        for round_ in range(ROUNDS):
+            for number, (size, target) in enumerate(zip(SIZES, targets, strict=True)):
+                source = values(bsp.pid, round_, number, size)
+                bsp.put(right(bsp), source, target)
+                source[:] = -1.0  # was copied
+            bsp.sync()
+            for number, (size, target) in enumerate(zip(SIZES, targets, strict=True)):
+                if not np.array_equal(target, values(left(bsp), round_, number, size)):
+                    return round_, number
+        return None
+
+    assert run(main) == [None] * nprocs
+
+
+def test_large_puts_to_one_place_are_written_in_program_order(run, nprocs):
+    def main(bsp):
+        target = bsp.zeros(max(SIZES) // 8)
+        bsp.sync()
+        for round_ in range(ROUNDS):
+            expected = target.copy()
+            for number, size in enumerate(sizes_of(round_)):
+                bsp.put(right(bsp), values(bsp.pid, round_, number, size), target, offset=0)
+                expected[: size // 8] = values(left(bsp), round_, number, size)
+            bsp.sync()
+            if not np.array_equal(target, expected):
+                return round_
+        return None
+
+    assert run(main) == [None] * nprocs
+
+
+def test_large_messages_keep_their_order_and_are_the_receivers_own(run, nprocs):
+    def main(bsp):
+        kept = []
+        for round_ in range(ROUNDS):
+            for number, size in enumerate(sizes_of(round_)):
+                payload = values(bsp.pid, round_, number, size)
+                bsp.send(right(bsp), payload, round_)
+                payload[:] = -1.0  # was copied
+            bsp.sync()
+            assert bsp.qsize() == (len(SIZES), sum(SIZES))
+            for number, (source, tag, payload) in enumerate(bsp.messages()):
+                assert (source, tag) == (left(bsp), round_)
+                np.add(payload, 0.5, out=payload)  # it can be written
+                kept.append((round_, number, payload))
+        bsp.sync()
+        return [
+            (round_, number)
+            for round_, number, payload in kept
+            if not np.array_equal(
+                payload, values(left(bsp), round_, number, sizes_of(round_)[number]) + 0.5
+            )
+        ]
+
+    assert run(main) == [[]] * nprocs
+
+
+@pytest.mark.parametrize("take", ["move", "hpmove"])
+def test_large_messages_of_every_form_are_taken_one_by_one(run, nprocs, take):
+    def main(bsp):
+        forms = [np.arange(12_000.0).reshape(3, 4000), bytes(range(256)) * 300, {"a": [1, 2]}]
+        right_ones = 0
+        for _ in range(ROUNDS):
+            for form in forms:
+                bsp.send(right(bsp), form)
+            bsp.sync()
+            for form in forms:
+                got = bsp.move() if take == "move" else bsp.hpmove()[1]
+                if isinstance(form, np.ndarray):
+                    right_ones += np.array_equal(got, form) and got.shape == form.shape
+                else:
+                    right_ones += (bytes(got) if isinstance(form, bytes) else got) == form
+        return right_ones
+
+    assert run(main) == [3 * ROUNDS] * nprocs
+
+
+@pytest.mark.parametrize("stages", [1, 2])
+def test_large_messages_can_be_read_after_the_supersteps_of_a_collective(run, nprocs, stages):
+    def main(bsp):
+        found = []
+        for round_ in range(ROUNDS):
+            bsp.send(right(bsp), values(bsp.pid, round_, 0, 64 * KIB))
+            bsp.send(right(bsp), bytes(64 * KIB))
+            total = bsp.broadcast(np.ones(100), stages=stages).sum()
+            array, data = bsp.move(), bsp.move()
+            same = np.array_equal(array, values(left(bsp), round_, 0, 64 * KIB))
+            found.append((total, same, data == bytes(64 * KIB)))
+        return found
+
+    assert run(main) == [[(100.0, True, True)] * ROUNDS] * nprocs
+
+
+def test_large_transfers_beside_one_that_goes_the_long_way(run, nprocs):
+    """The long way takes what is in the box; the box is used again at once."""
+
+    def main(bsp):
+        x, y = bsp.zeros(8 * KIB), bsp.zeros((2, 3))
+        bsp.sync()
+        for round_ in range(ROUNDS):
+            bsp.put(right(bsp), values(bsp.pid, round_, 1, 64 * KIB), x)
+            bsp.send(right(bsp), values(bsp.pid, round_, 2, 64 * KIB), "a")
+            if round_ % 2:
+                bsp.put(right(bsp), [1.0, 2.0], y, at=np.s_[:, 1])  # has gaps
+            bsp.put(right(bsp), values(bsp.pid, round_, 3, 32 * KIB), x, offset=4 * KIB)
+            bsp.sync()
+            expected = values(left(bsp), round_, 1, 64 * KIB)
+            expected[4 * KIB :] = values(left(bsp), round_, 3, 32 * KIB)
+            if not np.array_equal(x, expected):
+                return round_
+            if not np.array_equal(bsp.move(), values(left(bsp), round_, 2, 64 * KIB)):
+                return -round_
+        return y[:, 1].tolist()
+
+    assert run(main) == [[1.0, 2.0]] * nprocs
+
+
+def test_the_box_takes_no_large_values_while_the_long_way_has_to_copy_them_out(nprocs):
+    def main(bsp):
+        x, y, values_ = bsp.zeros(8 * KIB), bsp.zeros((2, 3)), np.ones(8 * KIB)
+        bsp.sync()
+        in_box = []
+        for goes_long in (False, False, True, True, False, False):
+            bsp.put(right(bsp), values_, x)
+            in_box.append(any(type(data) is bytes for *_, data in bsp._own_records(right(bsp))))
+            if goes_long:
+                bsp.put(right(bsp), [1.0, 2.0], y, at=np.s_[:, 1])  # has gaps
+            bsp.sync()
+        return in_box
+
+    found = bsplib.run(main, nprocs=nprocs, backend="shm")
+    assert found == [[False, True, True, False, False, True]] * nprocs  # at first it is checked
+
+
+def test_large_transfers_of_sub_groups_and_of_later_runs_are_their_own():
+    def main(bsp, run_number):
+        x = bsp.zeros(8 * KIB)
+        found = []
+        for round_ in range(ROUNDS):
+            with bsp.split(bsp.pid % 2) as group:
+                y = group.zeros(8 * KIB)
+                group.sync()
+                peer, other = (group.pid + 1) % group.nprocs, (group.pid - 1) % group.nprocs
+                group.put(peer, values(group.pid, round_, run_number, 64 * KIB), y)
+                group.send(peer, values(group.pid, round_, 50, 64 * KIB))
+                group.sync()
+                found.append(np.array_equal(y, values(other, round_, run_number, 64 * KIB)))
+                found.append(np.array_equal(group.move(), values(other, round_, 50, 64 * KIB)))
+            bsp.put(right(bsp), values(bsp.pid, round_, 7, 64 * KIB), x)
+            bsp.sync()
+            found.append(np.array_equal(x, values(left(bsp), round_, 7, 64 * KIB)))
+        return all(found)
+
+    with bsplib.Pool(3) as pool:
+        assert [pool.run(main, number) for number in range(3)] == [[True] * 3] * 3
+
+
+def test_a_box_keeps_little_of_what_was_large(nprocs):
+    def main(bsp):
+        x = bsp.zeros(8 * KIB)
+        bsp.sync()
+        for _ in range(3):
+            for _ in range(100):
+                bsp.put(right(bsp), np.ones(8 * KIB), x)
+            bsp.sync()
+        heap = bsp._port._context.heap
+        return sum(heap._used[byte] for byte in bsp._port._leases._boxes)
+
+    assert all(size <= 2 << 20 for size in bsplib.run(main, nprocs=nprocs, backend="shm"))
