@@ -20,6 +20,8 @@ from benchmarks.timing import seconds_each, seconds_of
 
 NPROCS = 4
 
+_POOL_MAP = "multiprocessing.Pool.map"
+
 _BEFORE = "from time import perf_counter as now\nbegan = now()"
 _AFTER = "print(now() - began, open('/proc/self/status').read().split('VmHWM:')[1].split()[0])"
 """Prints the seconds since then, and the greatest memory in KiB. (That of ``getrusage`` is at least
@@ -46,21 +48,20 @@ def _starts(_: ExitStack) -> Sequence[Case]:
     ]
 
 
-def _runs(stack: ExitStack) -> Sequence[Case]:
+def _runs(nprocs: int, goals: tuple[Goal, ...], stack: ExitStack) -> Sequence[Case]:
     """Compare an empty program on processes that run already."""
     # First, because it forks: the other pool starts threads.
-    ours = stack.enter_context(bsplib.Pool(NPROCS))
-    theirs = stack.enter_context(peers.FORK.Pool(NPROCS))
-    library = "multiprocessing.Pool.map"
-    theirs_once = partial(theirs.map, peers.empty, range(NPROCS), chunksize=1)
+    ours = stack.enter_context(bsplib.Pool(nprocs))
+    theirs = stack.enter_context(peers.FORK.Pool(nprocs))
+    theirs_once = partial(theirs.map, peers.empty, range(nprocs), chunksize=1)
     ours_once = partial(ours.run, programs.nothing)
     return [
-        Case(library, partial(seconds_each, 100, theirs_once)),
+        Case(_POOL_MAP, partial(seconds_each, 100, theirs_once)),
         Case(
             "bsplib.Pool.run",
             partial(seconds_each, 100, ours_once),
-            against=(library,),
-            goals=(Goal.seconds(110e-6),),
+            against=(_POOL_MAP,),
+            goals=goals,
         ),
     ]
 
@@ -103,7 +104,14 @@ def _imports(_: ExitStack) -> Sequence[Case]:
 SECTIONS = (
     Section("Import", "import", _imports, 15),
     Section(f"Start, empty program and end of a machine, p = {NPROCS}", "run", _starts, 15),
-    Section(f"Empty program in a pool, p = {NPROCS}", "run", _runs),
+    *(
+        Section(f"Empty program in a pool, p = {p}", "run", partial(_runs, p, goals))
+        for p, goals in (
+            (2, (Goal.times(0.8, _POOL_MAP),)),
+            (NPROCS, (Goal.seconds(110e-6),)),
+            (16, (Goal.times(0.8, _POOL_MAP),)),
+        )
+    ),
 )
 
 BENCHMARK = Benchmark("start", SECTIONS)
