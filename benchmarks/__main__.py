@@ -12,6 +12,7 @@ from benchmarks import (
     bench_registration,
     bench_start,
     bench_virtual,
+    bench_waiting,
     bench_work,
 )
 from benchmarks.command import run
@@ -20,6 +21,7 @@ if __name__ == "__main__":
     run(
         [
             bench_primitives.BENCHMARK,
+            bench_waiting.BENCHMARK,
             bench_recording.BENCHMARK,
             bench_registration.BENCHMARK,
             bench_start.BENCHMARK,

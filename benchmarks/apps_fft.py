@@ -1,5 +1,8 @@
 """The Fourier transforms of 2^22 complex values, compared with numpy's on one core.
 
+Besides, short signals are compared with scipy's transform: from which length on do two processes
+win?
+
 The time is measured from a sync at which the signal is distributed as the algorithm needs
 it (all of it on every process, or cyclically) to a sync at which the transform is complete.
 The roots of unity, which depend only on the length, are computed before, since numpy keeps
@@ -15,6 +18,7 @@ from functools import partial
 from types import ModuleType
 
 import numpy as np
+import scipy.fft
 
 import bsplib
 from benchmarks.goals import Goal
@@ -26,6 +30,9 @@ SIZE = 2**22
 NPROCS = 2
 _COUNT = 5
 """Number of transforms for a sample, which is their median."""
+_SHORT = {12: 2.0, 13: None, 14: None, 15: 1.0, 16: 1.0}
+"""Logarithms of the lengths of short signals, and the greatest ratio to scipy's time."""
+_SHORT_COUNT = 100
 _WARM_UP = 2
 """Number of transforms after which all memory of the transform has been written."""
 _ALGORITHMS = {
@@ -35,7 +42,7 @@ _ALGORITHMS = {
 }
 
 
-def transforms(bsp: bsplib.Group, algorithm: ModuleType, size: int) -> float:
+def transforms(bsp: bsplib.Group, algorithm: ModuleType, size: int, count: int = _COUNT) -> float:
     """Return the seconds of a transform from sync to sync."""
     values = common.signal(size, 0)
     if algorithm is fft_cyclic:
@@ -49,7 +56,7 @@ def transforms(bsp: bsplib.Group, algorithm: ModuleType, size: int) -> float:
 
     for _ in range(_WARM_UP):
         transform()
-    return seconds_each(_COUNT, transform)
+    return seconds_each(count, transform)
 
 
 def _of_numpy(*, into: bool) -> float:
@@ -78,6 +85,32 @@ def _cases(_: ExitStack) -> Sequence[Case]:
     ]
 
 
+def _short(exponent: int, at_most: float | None, stack: ExitStack) -> Sequence[Case]:
+    """Compare the transform of a short distributed signal with scipy's of the whole signal."""
+    size, theirs = 2**exponent, "scipy.fft.fft(x)"
+    pool = stack.enter_context(bsplib.Pool(NPROCS))
+    values = common.signal(size, 0)
+
+    def ours() -> float:
+        seconds: float = pool.run(transforms, fft_cyclic, size, _SHORT_COUNT)[0]
+        return seconds
+
+    goals = () if at_most is None else (Goal.times(at_most, theirs),)
+    return [
+        Case(theirs, partial(seconds_each, _SHORT_COUNT, partial(scipy.fft.fft, values))),
+        Case("dealt out, one exchange", ours, (theirs,), goals),
+    ]
+
+
 def sections() -> list[Section]:
     """Return what is to be measured."""
-    return [Section(f"Fourier transform of 2^22 complex128, p = {NPROCS}", "transform", _cases)]
+    short = [
+        Section(
+            f"Fourier transform of 2^{exponent} complex128, p = {NPROCS}",
+            "transform",
+            partial(_short, exponent, at_most),
+        )
+        for exponent, at_most in _SHORT.items()
+    ]
+    long = Section(f"Fourier transform of 2^22 complex128, p = {NPROCS}", "transform", _cases)
+    return [long, *short]

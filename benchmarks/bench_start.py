@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -17,6 +19,16 @@ from benchmarks.harness import Case, Section
 from benchmarks.timing import seconds_each, seconds_of
 
 NPROCS = 4
+
+_POOL_MAP = "multiprocessing.Pool.map"
+
+_BEFORE = "from time import perf_counter as now\nbegan = now()"
+_AFTER = "print(now() - began, open('/proc/self/status').read().split('VmHWM:')[1].split()[0])"
+"""Prints the seconds since then, and the greatest memory in KiB. (That of ``getrusage`` is at least
+the memory of the process that has started the program.)"""
+_NUMPY = "import numpy"
+_RUN = f"{_NUMPY}\nimport bsplib\nbsplib.run, bsplib.Group"
+_FIRST_RUN = f"{_RUN}\nbsplib.run(lambda bsp: None, nprocs=2)"
 
 
 def _pool_of_ours() -> None:
@@ -36,28 +48,70 @@ def _starts(_: ExitStack) -> Sequence[Case]:
     ]
 
 
-def _runs(stack: ExitStack) -> Sequence[Case]:
+def _runs(nprocs: int, goals: tuple[Goal, ...], stack: ExitStack) -> Sequence[Case]:
     """Compare an empty program on processes that run already."""
     # First, because it forks: the other pool starts threads.
-    ours = stack.enter_context(bsplib.Pool(NPROCS))
-    theirs = stack.enter_context(peers.FORK.Pool(NPROCS))
-    library = "multiprocessing.Pool.map"
-    theirs_once = partial(theirs.map, peers.empty, range(NPROCS), chunksize=1)
+    ours = stack.enter_context(bsplib.Pool(nprocs))
+    theirs = stack.enter_context(peers.FORK.Pool(nprocs))
+    theirs_once = partial(theirs.map, peers.empty, range(nprocs), chunksize=1)
     ours_once = partial(ours.run, programs.nothing)
     return [
-        Case(library, partial(seconds_each, 100, theirs_once)),
+        Case(_POOL_MAP, partial(seconds_each, 100, theirs_once)),
         Case(
             "bsplib.Pool.run",
             partial(seconds_each, 100, ours_once),
-            against=(library,),
-            goals=(Goal.seconds(110e-6),),
+            against=(_POOL_MAP,),
+            goals=goals,
         ),
     ]
 
 
+class _Imports:
+    """Interpreters that import something, in turns."""
+
+    def __init__(self) -> None:
+        self._peaks: dict[str, int] = {}
+        self._differences = [0]
+
+    def sample(self, statement: str) -> float:
+        """Return the seconds that a statement takes at the start of a program."""
+        code = f"{_BEFORE}\n{statement}\n{_AFTER}"
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        seconds, kib = done.stdout.split()
+        self._peaks[statement] = int(kib) * 1024
+        if statement == _RUN:
+            self._differences.append(self._peaks[_RUN] - self._peaks[_NUMPY])
+        return float(seconds)
+
+    def more_bytes(self) -> int:
+        """Return by how much the memory of bsplib and numpy exceeds that of numpy alone."""
+        return max(self._differences)
+
+
+def _imports(_: ExitStack) -> Sequence[Case]:
+    """Compare the import of bsplib, and its first run, with the import of numpy."""
+    numpy, ours = "import numpy", _Imports()
+    goals = (Goal.more_than(numpy, by_s=0.030), Goal.peak(6 * 2**20))
+    return [
+        Case(numpy, partial(ours.sample, _NUMPY)),
+        Case("and bsplib.run", partial(ours.sample, _RUN), (numpy,), goals, ours.more_bytes),
+        Case("and bsplib.run of nothing, p = 2", partial(ours.sample, _FIRST_RUN)),
+    ]
+
+
 SECTIONS = (
+    Section("Import", "import", _imports, 15),
     Section(f"Start, empty program and end of a machine, p = {NPROCS}", "run", _starts, 15),
-    Section(f"Empty program in a pool, p = {NPROCS}", "run", _runs),
+    *(
+        Section(f"Empty program in a pool, p = {p}", "run", partial(_runs, p, goals))
+        for p, goals in (
+            (2, (Goal.times(0.8, _POOL_MAP),)),
+            (NPROCS, (Goal.seconds(110e-6),)),
+            (16, (Goal.times(0.8, _POOL_MAP),)),
+        )
+    ),
 )
 
 BENCHMARK = Benchmark("start", SECTIONS)

@@ -25,6 +25,7 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
+from benchmarks.late import seconds_to_the_end
 from benchmarks.rereading import seconds_of_transfer
 from benchmarks.timing import seconds_each
 from benchmarks.whole.on_ranks import whole_program
@@ -108,6 +109,18 @@ def small_puts(ranks: MPI.Intracomm, count: int, number: int) -> float:
 def barriers(ranks: MPI.Intracomm, count: int) -> float:
     """Pass barriers."""
     return seconds_each(count, ranks.Barrier)
+
+
+def late_barriers(ranks: MPI.Intracomm, count: int, late_s: float, quantile: float) -> float:
+    """Pass barriers to which the last rank comes late, after it has computed."""
+
+    def latest(times: NDArray[np.float64]) -> NDArray[np.float64]:
+        found = np.empty_like(times)
+        ranks.Allreduce(times, found, MPI.MAX)
+        return found
+
+    last = ranks.rank == ranks.size - 1
+    return seconds_to_the_end(count, late_s, last, ranks.Barrier, latest, quantile)
 
 
 def exchanges(ranks: MPI.Intracomm, count: int, nbytes: int) -> float:
@@ -258,7 +271,16 @@ PROGRAMS: dict[str, Callable[..., float]] = {
     program.__name__: program
     for program in (
         *(fences, puts, puts_that_are_read, small_puts, whole_program),
-        *(barriers, exchanges, exchanges_with_all, random_puts, pings, streams, lines),
+        *(
+            barriers,
+            late_barriers,
+            exchanges,
+            exchanges_with_all,
+            random_puts,
+            pings,
+            streams,
+            lines,
+        ),
     )
 }
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bsplib
+from benchmarks.late import seconds_to_the_end
 from benchmarks.rereading import seconds_of_transfer
 from benchmarks.timing import seconds_each, seconds_of
 
@@ -26,6 +27,17 @@ def nothing(bsp: bsplib.Group) -> None:
 def supersteps(bsp: bsplib.Group, count: int) -> float:
     """End supersteps in which nothing was done."""
     return seconds_each(count, bsp.sync)
+
+
+def late_syncs(bsp: bsplib.Group, count: int, late_s: float, quantile: float) -> float:
+    """End supersteps to which the last process comes late, after it has computed."""
+
+    def latest(times: Numbers) -> Numbers:
+        found: Numbers = bsp.allreduce(times, np.maximum)
+        return found
+
+    last = bsp.pid == bsp.nprocs - 1
+    return seconds_to_the_end(count, late_s, last, bsp.sync, latest, quantile)
 
 
 def charged_supersteps(bsp: bsplib.Group, count: int) -> float:

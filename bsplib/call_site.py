@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import dis
+import functools
 import os
 import sys
-import sysconfig
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from types import CodeType, FrameType, TracebackType
@@ -55,11 +55,6 @@ _MEETINGS = (
     "sleep_while",
 )
 """Functions of a backend, and below it, in which a process waits for others."""
-_INSTALLED = tuple(
-    os.path.realpath(folder) + os.sep
-    for name, folder in sysconfig.get_paths().items()
-    if name in ("stdlib", "platstdlib", "purelib", "platlib")
-)
 
 END = "end of main"
 BEFORE = "before main"
@@ -85,9 +80,19 @@ def is_own_file(name: str) -> bool:
     return name.startswith(_own) and not name.startswith(_PROGRAMS)
 
 
+@functools.cache
+def _installed() -> tuple[str, ...]:
+    """Return how the names of files begin that come with Python, or were installed into it."""
+    import sysconfig  # noqa: PLC0415  # only who reads a stack asks for it
+
+    paths = sysconfig.get_paths()
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    return tuple(os.path.realpath(paths[name]) + os.sep for name in names if name in paths)
+
+
 def is_installed(name: str) -> bool:
     """Tell whether a file belongs to the standard library or to an installed package."""
-    return name.startswith(("<frozen", *_INSTALLED)) and not name.startswith(_own)
+    return name.startswith(("<frozen", *_installed())) and not name.startswith(_own)
 
 
 def is_wrapper(code: CodeType) -> bool:

@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
-import shutil
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -166,10 +164,12 @@ def written_whole(
     target = Path(os.path.realpath(path))
     _check_replaceable(target, replaces, force=force)
     folder = target.parent if scratch is None else scratch
-    temporary = folder / f"{UNFINISHED}{secrets.token_hex(8)}{target.suffix[:16]}"
+    temporary = folder / f"{UNFINISHED}{os.urandom(8).hex()}{target.suffix[:16]}"
     try:
         yield temporary
         if target.exists():
+            import shutil  # noqa: PLC0415  # few programs replace a file
+
             shutil.copymode(target, temporary)  # a private file stays private
         rename(temporary, target, replaces, force=force)
     finally:

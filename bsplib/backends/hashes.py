@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -26,7 +25,7 @@ def seed() -> str:
 
 @cache
 def _drawn() -> str:
-    return str(1 + secrets.randbelow(2**32 - 1))
+    return str(1 + int.from_bytes(os.urandom(8)) % (2**32 - 1))
 
 
 @contextlib.contextmanager

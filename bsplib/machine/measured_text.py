@@ -7,15 +7,13 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-import tomlkit
-
 from bsplib.machine.checks import check_names, number_of, table_in, whole_of
 from bsplib.machine.pattern import PATTERNS
 
-_TIMES = ("empty", "call", "start", "recording")
+TIMES = ("empty", "call", "start", "recording")
 """Times in seconds; their entries in a file end in ``_s``."""
-_RATIOS = ("slowdown", "misfit", "spread")
-_ENTRIES = ("p", *(f"{name}_s" for name in _TIMES), *_RATIOS, "patterns", "cold")
+RATIOS = ("slowdown", "misfit", "spread")
+_ENTRIES = ("p", *(f"{name}_s" for name in TIMES), *RATIOS, "patterns", "cold")
 _MOST_S = 1000.0
 _MOST_KNOTS = 1000
 
@@ -27,8 +25,8 @@ def parse(entries: object) -> list[Values]:
     found = []
     for entry in _list("measured", entries):
         check_names("entry", entry, _ENTRIES)
-        times = {name: entry[f"{name}_s"] for name in _TIMES if f"{name}_s" in entry}
-        others = {name: entry[name] for name in ("p", *_RATIOS) if name in entry}
+        times = {name: entry[f"{name}_s"] for name in TIMES if f"{name}_s" in entry}
+        others = {name: entry[name] for name in ("p", *RATIOS) if name in entry}
         curves = {name: _parsed(name, curve) for name, curve in table_in("patterns", entry).items()}
         cold = _parsed("cold", entry["cold"]) if "cold" in entry else None
         found.append(others | times | {"patterns": curves, "cold": cold})
@@ -51,31 +49,11 @@ def check(entries: object) -> list[Values]:
     return found
 
 
-def table_of(entries: Sequence[Values]) -> Any:
-    """Return the tables of a file for values that :func:`check` returned."""
-    tables = tomlkit.aot()
-    for entry in entries:
-        table = tomlkit.table()
-        table.add("p", entry["p"])
-        for name in (*_TIMES, *_RATIOS):
-            if entry[name] is not None:
-                table.add(f"{name}_s" if name in _TIMES else name, _rounded(entry[name]))
-        if entry["patterns"]:
-            patterns = tomlkit.table(is_super_table=True)
-            for name, curve in entry["patterns"].items():
-                patterns.add(name, _written(curve))
-            table.add("patterns", patterns)
-        if entry["cold"] is not None:
-            table.add("cold", _written(entry["cold"]))
-        tables.append(table)
-    return tables
-
-
 def _checked(entry: Values) -> Values:
-    check_names("field", entry, ("p", *_TIMES, *_RATIOS, "patterns", "cold"))
+    check_names("field", entry, ("p", *TIMES, *RATIOS, "patterns", "cold"))
     defaults: Values = {"call": 0.0, "slowdown": 1.0}
     found: Values = {"p": whole_of("p of measured", entry["p"], 2**31)}
-    for name in (*_TIMES, *_RATIOS):
+    for name in (*TIMES, *RATIOS):
         value = entry["empty"] if name == "empty" else entry.get(name, defaults.get(name))
         found[name] = None if value is None else _not_negative(name, value)
     if found["slowdown"] <= 0:
@@ -133,18 +111,3 @@ def _table(name: str, value: object) -> Values:
     if not isinstance(value, Mapping):
         raise ValueError(f"{name} is {value!r}; it has to be a table")  # noqa: TRY004  # as all here
     return dict(value)
-
-
-def _written(curve: Values) -> Any:
-    table = tomlkit.table()
-    table.add("bytes", list(curve["nbytes"]))
-    seconds = tomlkit.array()
-    for value in curve["seconds"]:
-        seconds.append(_rounded(value))
-    table.add("seconds", seconds)
-    return table
-
-
-def _rounded(value: float) -> Any:
-    """Return a value with four digits."""
-    return tomlkit.float_(f"{value:.3e}")

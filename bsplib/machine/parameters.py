@@ -9,10 +9,8 @@ raises an error that asks for it.
 from __future__ import annotations
 
 import functools
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from importlib import resources
 from pathlib import Path
 from typing import Any, Self
 
@@ -27,7 +25,7 @@ from bsplib.visible import visible
 
 __all__ = ["PATTERNS", "Level", "Machine", "Pattern", "known_machines", "load_machine"]
 
-_FOLDER = resources.files("bsplib.machine") / "library"
+_FOLDER = Path(__file__).parent / "library"
 _AFTER_ITS_NAME = "after its name, as in NAME:{figure}={example}"
 
 
@@ -118,7 +116,9 @@ class Machine:
 
     def text(self) -> str:
         """Return the Machine as the text of a file; :func:`load_machine` reads it."""
-        return machine_text.text_of(machine_text.check(asdict(self)))
+        from bsplib.machine import written  # noqa: PLC0415  # most programs write no Machine
+
+        return written.text_of(machine_text.check(asdict(self)))
 
     @property
     def label(self) -> str:
@@ -272,7 +272,7 @@ def _measured(entry: Mapping[str, Any]) -> Measured:
 
 def known_machines() -> list[str]:
     """Return the names of the Machines that come with bsplib."""
-    return sorted(Path(str(entry)).stem for entry in _FOLDER.iterdir() if entry.name != "README.md")
+    return sorted(entry.stem for entry in _FOLDER.iterdir() if entry.name != "README.md")
 
 
 def load_machine(name: str) -> Machine:
@@ -348,7 +348,7 @@ def _parse(text: str, where: str) -> Machine:
         return Machine.of(machine_text.parse(text))
     except KeyError as error:
         raise UsageError(f"machine: {where} has no entry {error}") from None
-    except tomllib.TOMLDecodeError as error:
+    except machine_text.NoTomlError as error:
         raise UsageError(f"machine: {where}: it is no file in TOML: {error}") from None
     except ValueError as error:
         raise UsageError(f"machine: {where}: {error}") from None

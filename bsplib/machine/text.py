@@ -54,11 +54,8 @@ p and empty_s are required. Other entries are errors, and so is a later version.
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping
 from typing import Any
-
-import tomlkit
 
 from bsplib.machine import measured_text
 from bsplib.machine.checks import check_names, number_of, table_in, text_of_value, whole_of
@@ -80,6 +77,12 @@ VERSION = 2
 """Version of the format. Version 1 has no ``version``, ``host``, ``cores`` and ``measured``."""
 
 Values = dict[str, Any]
+
+
+class NoTomlError(ValueError):
+    """A text is not TOML."""
+
+
 """The fields of a Machine by name; ``patterns`` maps names to g and l, in a dictionary each, and
 ``inside`` is such a dictionary, or None."""
 
@@ -92,7 +95,7 @@ def parse(text: str) -> Values:
             one sentence.
         KeyError: an entry is missing; the argument of the error is its name.
     """
-    entries = tomllib.loads(text)
+    entries = _entries(text)
     _check_version(entries.get("version", 1))
     check_names("entry", entries, _TOP)
     word = whole_of("word_bytes", entries.get("word_bytes", 8), 64)
@@ -117,6 +120,15 @@ def parse(text: str) -> Values:
             "measured": measured_text.parse(entries.get("measured", [])),
         }
     )
+
+
+def _entries(text: str) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415  # who only imports bsplib reads no Machine
+
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise NoTomlError(str(error)) from None
 
 
 def _check_version(version: object) -> None:
@@ -182,50 +194,6 @@ def check_speed(value: object) -> float:
     if not 0 < number < math.inf:
         raise ValueError(f"speed is {number}; it has to be a number of flop/s greater than 0")
     return number
-
-
-def text_of(values: Values) -> str:
-    """Return the text of a file for values that :func:`check` returned; gaps are left out."""
-    document = tomlkit.document()
-    _add_head(document, values)
-    document.add("h", values["h"])
-    document.add("word_bytes", values["word_bytes"])
-    if values["speed"] is not None:
-        document.add("speed_flop_per_s", _rounded(values["speed"]))
-    _add_costs(document, values, "l_s")
-    if values["patterns"]:
-        patterns = tomlkit.table(is_super_table=True)
-        for name, pattern in values["patterns"].items():
-            _add_costs(entry := tomlkit.table(), pattern, "L_s")
-            patterns.add(name, entry)
-        document.add("patterns", patterns)
-    if values["inside"] is not None:
-        _add_costs(inside := tomlkit.table(), values["inside"], "l_s")
-        document.add("inside", inside)
-    if values["sources"]:
-        document.add("sources", tomlkit.item(dict(values["sources"])))
-    if values["measured"]:
-        document.add("measured", measured_text.table_of(values["measured"]))
-    return tomlkit.dumps(document)
-
-
-def _add_head(document: Any, values: Values) -> None:
-    if values["measured"] or values["host"] or values["cores"] is not None:
-        document.add("version", VERSION)
-    for name in ("name", "source", "host", "cores", "p"):
-        if values[name] not in (None, "") or name in ("name", "source"):
-            document.add(name, values[name])
-
-
-def _add_costs(table: Any, values: Mapping[str, Any], latency: str) -> None:
-    table.add("g_s_per_byte", _rounded(values["g"]))
-    if values["l"] is not None:
-        table.add(latency, _rounded(values["l"]))
-
-
-def _rounded(value: float) -> Any:
-    """Return a value with four digits."""
-    return tomlkit.float_(f"{value:.3e}")
 
 
 def _pattern(name: str, patterns: Values, word: int) -> Values:

@@ -12,7 +12,7 @@ import weakref
 from collections import defaultdict
 from dataclasses import dataclass
 from threading import get_ident
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -24,8 +24,6 @@ from bsplib.core.core import Core
 from bsplib.core.lanes import Lane
 from bsplib.core.meeting import Meeting
 from bsplib.errors import BspError, PartitionError, ProcessRangeError, UsageError
-from bsplib.experiments.blocks import Samples
-from bsplib.machine import Machine
 from bsplib.transfers import messages
 from bsplib.transfers.casting import as_array
 from bsplib.transfers.delivery import PendingGet
@@ -36,6 +34,10 @@ from bsplib.transfers.place import Array, address
 from bsplib.transfers.registry import Registration, Registry
 from bsplib.transfers.target import Target
 from bsplib.transfers.watch import Quarantine, Watch
+
+if TYPE_CHECKING:
+    from bsplib.experiments.blocks import Samples
+    from bsplib.machine import Machine
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,6 +42,8 @@ class Destination(NamedTuple):
 
     def part(self, pid: int) -> Path:
         """Return the folder of a process that cannot see the folder of the caller."""
+        import tempfile  # noqa: PLC0415  # most processes see the folder of their caller
+
         return Path(tempfile.gettempdir()) / f"{PREFIX}{self.about['run']}-{pid}"
 
 

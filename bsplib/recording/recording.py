@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import tempfile
 import time
 from pathlib import Path
@@ -76,7 +75,7 @@ class Recording:
             "nprocs": nprocs,
             "target": str(self.target),
             "added": self._added,
-            "run": secrets.token_hex(16),
+            "run": os.urandom(16).hex(),
             "spread": spread,
             "meta": meta,
         }

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import (
+    TYPE_CHECKING,
     Any,
     Concatenate,
     NamedTuple,
@@ -27,15 +28,11 @@ from bsplib import core
 from bsplib.backends import table as backends
 from bsplib.backends.launching import Options, Report, Times
 from bsplib.errors import ProcessRangeError
-from bsplib.experiments.blocks import Samples
 from bsplib.group import Group
-from bsplib.machine import Machine
-from bsplib.recording.recording import Recording
 from bsplib.running.failures import trim
 from bsplib.running.messages import logged
 from bsplib.running.options import BackendName, RunOptions, StartMethod, Wait
 from bsplib.running.parameters import numbers_among, replaced
-from bsplib.running.prices import MachinePrices
 from bsplib.running.program import check_program
 from bsplib.running.results import report_of, samples, values
 from bsplib.running.seeds import draw
@@ -44,6 +41,10 @@ from bsplib.running.speed import own_speed, time_scale
 from bsplib.running.task import Conditions, Task
 from bsplib.running.work import TaskWork
 from bsplib.version import __version__
+
+if TYPE_CHECKING:
+    from bsplib.experiments.blocks import Samples
+    from bsplib.machine import Machine
 
 
 class Measured(NamedTuple):
@@ -221,8 +222,9 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
             too early, and arrays that are used after they were freed. Warn of messages
             that are never read. This takes time, and a copy of all registered arrays.
         wait: how real processes wait for each other: ``"auto"``, spinning only where
-            each has a core and sleeping where it takes long; ``"spin"``, never
-            sleeping; ``"block"``, always sleeping.
+            each has a core and sleeping where it takes long (some 12 ms, and less where
+            another program needs the core); ``"spin"``, never sleeping; ``"block"``,
+            always sleeping.
         start_method: ``"fork"``, ``"forkserver"`` or ``"spawn"``; fork where the
             calling process has one thread, else forkserver, if None.
         sim_seed: seed of the order in which virtual processors run.
@@ -380,6 +382,8 @@ def options_of(setting: Setting) -> Options:
         return options
     machine = setting.machine
     scale = time_scale(machine, setting.nprocs)
+    from bsplib.running.prices import MachinePrices  # noqa: PLC0415  # only virtual processors
+
     return replace(options, scale=scale, prices=MachinePrices(machine))
 
 
@@ -410,6 +414,8 @@ def run_perhaps_recorded(
 
 def _recorded(task: Task, setting: Setting, path: Path, launch: Callable[[Task], Report]) -> Report:
     """Run with records, and write the trace however the run ends."""
+    from bsplib.recording.recording import Recording  # noqa: PLC0415  # most runs record nothing
+
     meta = _meta(task, setting)
     spread = backends.find(setting.backend).is_spread
     recording = Recording(path, setting.nprocs, meta, spread=spread)

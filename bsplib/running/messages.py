@@ -5,7 +5,7 @@ A program sees it with ``logging.basicConfig(level=logging.INFO)``.
 
 from __future__ import annotations
 
-import logging
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from bsplib import core
 from bsplib.running.setting import Setting
 from bsplib.running.task import Task
-
-_logger = logging.getLogger("bsplib")
 
 
 @contextmanager
@@ -25,11 +23,13 @@ def logged(task: Task, setting: Setting) -> Iterator[None]:
         task: the program.
         setting: options of the run.
     """
-    if not _logger.isEnabledFor(logging.INFO):
+    logging = sys.modules.get("logging")  # a program that sees messages has imported it
+    logger = logging.getLogger("bsplib") if logging else None
+    if logging is None or logger is None or not logger.isEnabledFor(logging.INFO):
         yield
         return
     name = getattr(task.main, "__qualname__", None) or repr(task.main)
-    _logger.info(
+    logger.info(
         "run of %s starts: %d processes, backend %s, core %s",
         name,
         setting.nprocs,
@@ -37,12 +37,12 @@ def logged(task: Task, setting: Setting) -> Iterator[None]:
         core.BUILD,
     )
     if core.REASON:
-        _logger.info("fallback: %s", core.REASON)
+        logger.info("fallback: %s", core.REASON)
     began = time.perf_counter()
     try:
         yield
     except BaseException as error:
         seconds = time.perf_counter() - began
-        _logger.info("run of %s ended by %s after %.3g s", name, type(error).__name__, seconds)
+        logger.info("run of %s ended by %s after %.3g s", name, type(error).__name__, seconds)
         raise
-    _logger.info("run of %s ended after %.3g s", name, time.perf_counter() - began)
+    logger.info("run of %s ended after %.3g s", name, time.perf_counter() - began)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Literal, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
-from bsplib.machine import Machine
+if TYPE_CHECKING:
+    from bsplib.machine import Machine
+
 
 BackendName = Literal["shm", "sim", "mpi"]
 """The backends that come with bsplib."""

@@ -9,14 +9,23 @@ from functools import partial
 from multiprocessing.util import Finalize
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Concatenate, Never, ParamSpec, Self, TypeVar, TypeVarTuple, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Never,
+    ParamSpec,
+    Self,
+    TypeVar,
+    TypeVarTuple,
+    overload,
+)
 
 from bsplib.backends import table as backends
 from bsplib.backends.launching import KeptProcesses, Report
 from bsplib.backends.signals import held_back
 from bsplib.errors import UsageError
 from bsplib.group import Group
-from bsplib.machine import Machine
 from bsplib.output_file import TRACE, obstacle
 from bsplib.running.failures import trim
 from bsplib.running.launch import (
@@ -36,6 +45,9 @@ from bsplib.running.seeds import draw
 from bsplib.running.setting import Setting, check_timeout
 from bsplib.running.task import Conditions, Task
 from bsplib.running.work import TaskWork
+
+if TYPE_CHECKING:
+    from bsplib.machine import Machine
 
 _Arguments = TypeVarTuple("_Arguments")
 _Item = TypeVar("_Item")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -161,6 +160,8 @@ def _hint(
         if word not in signature.parameters:
             if word.lower() in _FOR_NPROCS and "nprocs" in keywords:
                 return f"; write nprocs= if that is meant by {word}="
+            import difflib  # noqa: PLC0415  # few calls are wrong
+
             near = difflib.get_close_matches(word, [*keywords, *signature.parameters], 1)
             return f"; write {near[0]}= if that is meant by {word}=" if near else ""
     if not signature.parameters:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bsplib.backends.launching import Death, Ended, Interrupted, Report, TimeIsOver
-from bsplib.experiments.blocks import Samples
 from bsplib.running.cut_short import interrupted, overdue
 from bsplib.running.failures import Failure, raise_first
+
+if TYPE_CHECKING:
+    from bsplib.experiments.blocks import Samples
 
 
 def report_of(launch: Callable[[], Report], timeout: float | None) -> Report:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import operator
 import os
 import threading
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from bsplib.backends import table as backends
 from bsplib.backends.launching import Backend
 from bsplib.errors import ArgumentError, ProcessRangeError, UsageError
-from bsplib.machine import Machine, load_machine
+
+if TYPE_CHECKING:
+    from bsplib.machine import Machine
 
 WAITS = ("auto", "spin", "block")
 
@@ -52,7 +54,7 @@ def choose(
     found = backends.find(backend)
     _check_name("wait", wait, WAITS)
     if start_method is not None:
-        _check_name("start_method", start_method, multiprocessing.get_all_start_methods())
+        _check_name("start_method", start_method, _start_methods())
     chosen = _machine(found.machine if machine is None else machine)
     if found.is_virtual:
         chosen.need("l")  # every sync has a price
@@ -69,7 +71,15 @@ def choose(
     )
 
 
+def _start_methods() -> list[str]:
+    import multiprocessing  # noqa: PLC0415  # a program on virtual processors needs none of it
+
+    return multiprocessing.get_all_start_methods()
+
+
 def _machine(machine: object) -> Machine:
+    from bsplib.machine import Machine, load_machine  # noqa: PLC0415  # needed by the first run
+
     if isinstance(machine, Machine):
         return machine
     if isinstance(machine, os.PathLike):

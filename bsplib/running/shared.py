@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
+import functools
 import io
 import mmap
 import os
 import pickle
-import secrets
 import time
 import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import cloudpickle
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -133,7 +131,7 @@ def _available() -> int:
 def _map(descriptor: int, handle: _Handle) -> _Memory:
     memory = _Memory(descriptor, handle.nbytes, access=mmap.ACCESS_READ)
     memory.handle = handle
-    memory.name = secrets.token_hex(8)
+    memory.name = os.urandom(8).hex()
     _mapped[handle.identity] = memory
     return memory
 
@@ -163,9 +161,11 @@ def pickled(value: Any, carrier: Carrier | None = None) -> bytes:
             for this host.
     """
     if not _mapped:
+        import cloudpickle  # noqa: PLC0415  # a run of forked processes pickles no program
+
         data: bytes = cloudpickle.dumps(value)
         return data
-    return _dumped(_CloudPickler, value, carrier)
+    return _dumped(_cloud_pickler(), value, carrier)
 
 
 def pickled_by_name(value: Any, carrier: Carrier | None = None) -> bytes:
@@ -191,6 +191,8 @@ def _reduced(array: _Array, carrier: Carrier | None) -> Any:
     first = np.frombuffer(memory, np.uint8).__array_interface__["data"][0]
     offset = array.__array_interface__["data"][0] - first
     if carrier is not None:
+        import hashlib  # noqa: PLC0415  # only processes on several hosts need it
+
         part = f"{offset} {array.shape} {array.strides} {array.dtype}"
         name = f"{memory.name}-{hashlib.sha256(part.encode()).hexdigest()[:16]}"
         data = None
@@ -216,16 +218,21 @@ class _Pickler(pickle.Pickler):
         return NotImplemented
 
 
-class _CloudPickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
-    """The same for what cloudpickle can pickle."""
+@functools.cache
+def _cloud_pickler() -> type[Any]:
+    """Return the class that does the same for what cloudpickle can pickle."""
+    import cloudpickle  # noqa: PLC0415  # as above
 
-    carrier: Carrier | None = None
+    class CloudPickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
+        carrier: Carrier | None = None
 
-    def reducer_override(self, value: Any) -> Any:
-        """See the module pickle."""
-        if type(value) is np.ndarray:
-            return _reduced(value, self.carrier)
-        return super().reducer_override(value)
+        def reducer_override(self, value: Any) -> Any:
+            """See the module pickle."""
+            if type(value) is np.ndarray:
+                return _reduced(value, self.carrier)
+            return super().reducer_override(value)
+
+    return CloudPickler
 
 
 def _carried_to_host(

@@ -10,10 +10,13 @@ import functools
 import platform
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bsplib.machine import Machine
+if TYPE_CHECKING:
+    from bsplib.machine import Machine
+
 
 VECTOR = 16384
 """Elements of each vector: few enough for all of them to stay in cache."""

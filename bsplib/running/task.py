@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from bsplib.backends.base import Alignment, Port
 from bsplib.backends.table import own_cores
-from bsplib.experiments.blocks import Samples
 from bsplib.group import Group
-from bsplib.machine import Machine
 from bsplib.primitives.state import Terms
-from bsplib.recording.parts import Destination, opened
-from bsplib.recording.recorded_group import RecordedGroup
-from bsplib.recording.recorder import Recorder
-from bsplib.recording.records import Host, root_group
-from bsplib.recording.spool import Spool
 from bsplib.running.failures import Failure, failure_of
 from bsplib.running.seeds import Seeds
 from bsplib.running.virtual_group import in_virtual_time
+
+if TYPE_CHECKING:
+    from bsplib.experiments.blocks import Samples
+    from bsplib.machine import Machine
+    from bsplib.recording.parts import Destination
 
 _Group = TypeVar("_Group", bound=Group)
 
@@ -97,13 +95,19 @@ def run_task(task: Task, port: Port, made: Group | None = None) -> Returned:
     if port.clock is None:
         while port.now() < port.released:  # where clocks differ, by their error at most
             pass
-    samples = Samples(conditions.counters) if conditions.measures else None
+    samples = _samples(conditions) if conditions.measures else None
     terms = Terms(port.released, machine, check, samples)
     try:
         return Returned(_run_on_terms(task, port, terms, made, alignment), samples)
     finally:
         if samples is not None:
             samples.close()
+
+
+def _samples(conditions: Conditions) -> Samples:
+    from bsplib.experiments.blocks import Samples  # noqa: PLC0415  # most runs are no experiments
+
+    return Samples(conditions.counters)
 
 
 def _run_on_terms(
@@ -116,21 +120,37 @@ def _run_on_terms(
         return _run_main(task, made)
     if records is None:
         return _run_main(task, _kind(Group, port)(port, terms))
+    return _run_with_records(task, port, terms, records, alignment)
+
+
+def _run_with_records(
+    task: Task, port: Port, terms: Terms, records: Destination, alignment: Alignment | None
+) -> Any:
+    # Imported here, since most runs record nothing.
+    from bsplib.recording.parts import opened  # noqa: PLC0415
+    from bsplib.recording.recorded_group import RecordedGroup  # noqa: PLC0415
+    from bsplib.recording.recorder import Recorder  # noqa: PLC0415
+    from bsplib.recording.records import Host, root_group  # noqa: PLC0415
+    from bsplib.recording.spool import Spool  # noqa: PLC0415
+
+    conditions = task.conditions
     with opened(records, port.pid) as folder, closing(Spool(folder, port.pid)) as spool:
         if alignment is not None:
             spool.define_host(Host(alignment.host, alignment.bound_ns, own_cores()))
-        result = _run_main(task, _recorded_group(task, spool, port, terms))
+        recorder = Recorder(spool, _call_main.__code__, task.main, port.released, conditions.cpu)
+        kind = _kind(RecordedGroup, port)
+        result = _run_main(task, kind(port, terms, None, recorder, root_group(port.nprocs)))
         if alignment is not None:
-            spool.define_host(_host_at_end(port, alignment))
+            spool.define_host(Host(*_host_at_end(port, alignment), own_cores()))
         return result
 
 
-def _host_at_end(port: Port, before: Alignment) -> Host:
+def _host_at_end(port: Port, before: Alignment) -> tuple[str, int]:
     """Return the host of this process, with a bound that holds at the end of the run, too."""
     after = port.align_clocks(again=True)
     assert after is not None
     drift_ns = abs(after.offset_ns - before.offset_ns)
-    return Host(after.host, max(before.bound_ns, drift_ns + after.bound_ns), own_cores())
+    return after.host, max(before.bound_ns, drift_ns + after.bound_ns)
 
 
 def _kind(kind: type[_Group], port: Port) -> type[_Group]:
@@ -146,12 +166,6 @@ def _run_main(task: Task, group: Group) -> Any:
         return result
     finally:
         group._retire()
-
-
-def _recorded_group(task: Task, spool: Spool, port: Port, terms: Terms) -> Group:
-    recorder = Recorder(spool, _call_main.__code__, task.main, port.released, task.conditions.cpu)
-    kind = _kind(RecordedGroup, port)
-    return kind(port, terms, None, recorder, root_group(port.nprocs))
 
 
 def _call_main(task: Task, group: Group) -> Any:

@@ -17,9 +17,7 @@ import numpy as np
 from bsplib.backends.base import Port, Stopped
 from bsplib.backends.launching import Carrier, Ended, OpenPort
 from bsplib.errors import ArgumentError
-from bsplib.experiments import comments
 from bsplib.group import Group
-from bsplib.recording.parts import received, with_part
 from bsplib.running import shared
 from bsplib.running.debugging import breakpoints
 from bsplib.running.failures import (
@@ -80,7 +78,7 @@ class TaskWork:
 
     def read(self, report: bytes, pid: int) -> Ended:
         """See :meth:`Work.read`."""
-        outcome = read_outcome(received(report, self._task.conditions.records, pid), pid)
+        outcome = read_outcome(_received(report, self._task.conditions, pid), pid)
         return outcome if isinstance(outcome, Failure | Halt) else Returned(*outcome)
 
     def inside(self) -> InsideTask:
@@ -101,6 +99,8 @@ class TaskRunner:
         if self._lines is None:  # the first time; it is the same process each time
             self._lines = whole_lines(lambda: pid, label=self.conditions.label)
         if self.conditions.cll:
+            from bsplib.experiments import comments  # noqa: PLC0415  # few programs have any
+
             comments.install(afresh=True)
         made, self._made = self._made, None
         outcome, failed = _pickled_outcome(
@@ -126,7 +126,20 @@ class TaskRunner:
 
 def _with_records(outcome: bytes, conditions: Conditions, pid: int) -> bytes:
     """Return the report of a process: its outcome, with its records if they are on its host."""
-    return outcome if conditions.records is None else with_part(outcome, conditions.records, pid)
+    if conditions.records is None:
+        return outcome
+    from bsplib.recording.parts import with_part  # noqa: PLC0415  # most runs record nothing
+
+    return with_part(outcome, conditions.records, pid)
+
+
+def _received(report: bytes, conditions: Conditions, pid: int) -> bytes | memoryview:
+    """Return the outcome in a report of a process, and keep the records that came with it."""
+    if conditions.records is None:
+        return report
+    from bsplib.recording.parts import received  # noqa: PLC0415  # most runs record nothing
+
+    return received(report, conditions.records, pid)
 
 
 def _pickled_outcome(

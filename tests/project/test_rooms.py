@@ -289,3 +289,22 @@ def test_a_program_that_runs_loads_no_room_but_the_runtime():
     assert "bsplib.running.launch" in loaded
     assert loaded & {"flask", "networkx", "pandas", "click"} == set()
     assert loaded & {f"bsplib.{room}" for room in LOADED_LATE} == set()
+
+
+FOR_FEW_PROGRAMS = {
+    *("bsplib.machine.written", "bsplib.recording.recording", "bsplib.running.prices"),
+    *("cloudpickle", "difflib", "hashlib", "logging", "multiprocessing", "secrets", "ssl"),
+    *("sysconfig", "tempfile", "tomlkit", "tomllib", "zipfile"),
+}
+"""What a program loads when it does what only some programs do, or starts processes."""
+
+
+def test_the_names_of_the_package_load_only_what_every_program_needs():
+    code = (
+        "import sys, numpy; before = set(sys.modules); import bsplib; bsplib.run, bsplib.Group; "
+        "print(*set(sys.modules) - before)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert set(done.stdout.split()) & FOR_FEW_PROGRAMS == set()

@@ -25,7 +25,6 @@ import errno
 import mmap
 import os
 import resource
-import secrets
 from collections.abc import Iterator
 from multiprocessing import resource_tracker
 from multiprocessing.reduction import DupFd
@@ -324,7 +323,7 @@ def _create_with_name(size: int) -> int:
     The resource tracker of multiprocessing, which removes what a process leaves behind,
     gets the name before the file exists, so that it always removes the file.
     """
-    name = f"bsp_{secrets.token_hex(8)}"
+    name = f"bsp_{os.urandom(8).hex()}"
     resource_tracker.register(f"/{name}", "shared_memory")
     try:
         memory = SharedMemory(name, create=True, size=size)

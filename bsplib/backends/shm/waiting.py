@@ -17,12 +17,13 @@ from bsplib.backends.base import Stopped
 from bsplib.backends.shm.control import ABORT, ASLEEP, DOORBELL, OS_PID, WAITED, WORD
 from bsplib.backends.shm.doorbell import Doorbell
 from bsplib.backends.shm.fences import Fences
+from bsplib.backends.shm.patience import Patience
 from bsplib.backends.stacks import is_stopped
 from bsplib.core.waiting import MOST_SPINS, MOST_YIELDS, Waiter
 
-_YIELD_NS = 500_000
-"""Longest time in ns for which a process yields before it sleeps."""
 _YIELDS_PER_LOOK_AT_CLOCK = 4
+_ASKED = 4
+"""Of so many processes that it waits for it asks whether they have a core."""
 _SPINS_PER_CALL = 4
 """Looks of the core that take as long as one call of a function that looks."""
 _LOOK_NS = 10_000_000
@@ -84,6 +85,7 @@ class Waiting:
         )
         self._yields = wait_by != "block"
         self._sleeps = wait_by != "spin"
+        self._patience = Patience(has_core=has_core and wait_by == "auto")
         address = doorbells[pid].address - WORD * (starts[pid] + DOORBELL)
         self.waiter = Waiter(
             address + WORD * (starts[pid] + WAITED),
@@ -122,11 +124,12 @@ class Waiting:
         Raises:
             Stopped: the run ended while waiting.
         """
-        if (spun or not self._spin_until(ready)) and not (
-            self._yields and self._yield_until(ready, whom, suspect)
-        ):
+        if not spun and self._spin_until(ready):
+            return
+        if not self._look_until(ready, whom, suspect):
             self.waiter.be_impatient()
             self._sleep_until(ready, whom, suspect)
+            self._patience.slept()
 
     def _spin_until(self, ready: Callable[[], object]) -> bool:
         for _ in range(self.waiter.spins_this_time() // _SPINS_PER_CALL):
@@ -146,28 +149,47 @@ class Waiting:
         os.sched_setaffinity(0, {sorted(cores)[self._pid % len(cores)]})
         os.sched_setaffinity(0, cores)
 
-    def _yield_until(
+    def _look_until(
         self, ready: Callable[[], object], whom: Sequence[int], suspect: Callable[[], None]
     ) -> bool:
-        looks = 0
-        deadline = time.perf_counter_ns() + _YIELD_NS * self.waiter.patience // MOST_YIELDS
-        while True:
+        """Look without sleeping; return whether the wait is over."""
+        self._patience.begin(self.waiter.patience / MOST_YIELDS)
+        if not self._yields:
+            return False
+        os_pids = [self.control[self._starts[pid] + OS_PID] for pid in (self._pid, *whom[:_ASKED])]
+        found = self._yield_while(ready, lambda: self._patience.lasts(os_pids))
+        if found is None and not self._sleeps:
+            found = self._yield_while(ready, self._watch(whom, suspect))
+        if found:
+            self.waiter.be_patient()
+        return bool(found)
+
+    def _yield_while(self, ready: Callable[[], object], goes_on: Callable[[], bool]) -> bool | None:
+        """Look and yield; return whether ``ready()``, or None if this does not go on."""
+        while not self.has_to_stop():
             for _ in range(_YIELDS_PER_LOOK_AT_CLOCK):
                 if ready():
-                    self.waiter.be_patient()
                     return True
                 _sched_yield()
-            if self.has_to_stop():
-                return False
-            if time.perf_counter_ns() < deadline:
-                continue
-            if self._sleeps:
-                return False
-            suspect()
-            looks += 1
-            if looks % _LOOKS_PER_STATE == 0:
-                self._say_who_is_stopped(whom)
-            deadline = time.perf_counter_ns() + _LOOK_NS
+            if not goes_on():
+                return None
+        return False
+
+    def _watch(self, whom: Sequence[int], suspect: Callable[[], None]) -> Callable[[], bool]:
+        """Return a function that checks from time to time whether this process waits in vain."""
+        deadline, looks = 0, 0
+
+        def goes_on() -> bool:
+            nonlocal deadline, looks
+            if time.perf_counter_ns() >= deadline:
+                suspect()
+                looks += 1
+                if looks % _LOOKS_PER_STATE == 0:
+                    self._say_who_is_stopped(whom)
+                deadline = time.perf_counter_ns() + _LOOK_NS
+            return True
+
+        return goes_on
 
     def _sleep_until(
         self, ready: Callable[[], object], whom: Sequence[int], suspect: Callable[[], None]
