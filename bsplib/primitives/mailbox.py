@@ -37,8 +37,8 @@ class Mailbox(RemoteAccess):
         encoded = marshal.dumps(head)
         if isinstance(content, tuple):
             self._add_message(to, encoded, self._number_of(content), content[2])
-            return
-        self._add_message(to, encoded, content, len(content))
+        else:
+            self._add_message(to, encoded, content, len(content))
         self._remember_head(payload, tag, encoded)
 
     def _remember_head(self, payload: Any, tag: Any, encoded: bytes) -> None:
