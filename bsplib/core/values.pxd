@@ -46,6 +46,7 @@ cdef class Values(Core):
     cdef int _known_kind
     cdef object _known_dtype
     cdef object _known_shape
+    cpdef object _declare_values(self)
     @cython.locals(recipes=dict)
     cpdef object _recipe_of(self, str operation, object op, object x)
     cpdef object _combined(self, Recipe recipe, object stage, object value)

@@ -179,8 +179,8 @@ class Recipe:
 class Values(Core):
     """Sends the values of collectives, and takes those that have come."""
 
-    def __init__(self, pid: int, nprocs: int, meeting: Any, box: Any) -> None:
-        Core.__init__(self, pid, nprocs, meeting, box)
+    def _declare_values(self) -> None:
+        """Set the attributes of this class."""
         self._recipes: dict[Any, dict[Any, Recipe]] = {}
         """Recipes by the form of the values, and then by op. A form is the name of the collective
         and the type of a number or the shape of an array. A value whose recipe is here has not to

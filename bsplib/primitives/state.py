@@ -75,6 +75,7 @@ class GroupState(Values):
         """What ``check=True`` observes; None without it. Changed by every transfer."""
         self._long = terms.check
         """No superstep may end by the quick way."""
+        self._declare_values()
         self._declare_collected()
         self._declare_lasting()
         self._declare_use()
