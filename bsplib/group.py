@@ -14,6 +14,8 @@ class                file in primitives/                      what a program cal
                      arrays and messages
 ``Core``             core.py in core/: the primitives that    put, hpput, get, send, messages,
                      have a quick way                         sync
+``Values``           values.py in core/: what            (none)
+                     collectives send and take
 ``GroupState``       state.py: all private attributes, errors pid, nprocs, machine
 ``Supersteps``       superstep.py: what the end of one does   oblsync
 ``Arrays``           arrays.py                                push_reg, pop_reg, zeros,

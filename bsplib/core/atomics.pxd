@@ -6,8 +6,8 @@ from cpython.bytearray cimport PyByteArray_FromStringAndSize
 from cpython.bytes cimport (
     PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE,
 )
-from cpython.float cimport PyFloat_AsDouble, PyFloat_CheckExact
-from cpython.long cimport PyLong_AsLongLong, PyLong_CheckExact
+from cpython.float cimport PyFloat_AsDouble, PyFloat_CheckExact, PyFloat_FromDouble
+from cpython.long cimport PyLong_AsLongLong, PyLong_CheckExact, PyLong_FromLongLong
 from libc.string cimport memcmp, memcpy
 
 cdef extern from *:
@@ -108,6 +108,10 @@ cdef extern from *:
     #define bsp_new_array(dtype, ndim, dims) \\
         (Py_INCREF(dtype), PyArray_NewFromDescr( \\
             &PyArray_Type, (PyArray_Descr *) (dtype), (ndim), (dims), NULL, NULL, 0, NULL))
+    #define bsp_array_at(dtype, ndim, dims, data) \\
+        (Py_INCREF(dtype), PyArray_NewFromDescr( \\
+            &PyArray_Type, (PyArray_Descr *) (dtype), (ndim), (dims), NULL, (data), \\
+            NPY_ARRAY_CARRAY_RO, NULL))
     #ifndef BSPLIB_FILLING
     #define BSPLIB_FILLING
     /* The elements of filler() in atomics.py, as often as they fit into a word. */
@@ -143,6 +147,7 @@ cdef extern from *:
     bint bsp_is_float64(object value) noexcept
     bint bsp_is_int64(object value) noexcept
     object bsp_new_array(object dtype, int ndim, cnp.npy_intp *dims)
+    object bsp_array_at(object dtype, int ndim, cnp.npy_intp *dims, void *data)
     void bsp_fill_new(cnp.ndarray array) noexcept
 
 cdef extern from "Python.h":
@@ -277,3 +282,13 @@ cdef inline object new_array(tuple shape, cnp.dtype dtype, bytes data):
     made = bsp_new_array(dtype, ndim, dims)
     memcpy(cnp.PyArray_DATA(made), PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
     return made
+cdef inline object array_at(tuple shape, cnp.dtype dtype, word address, word nbytes):
+    cdef cnp.npy_intp dims[64]
+    cdef int axis, ndim = <int> len(shape)
+    for axis in range(ndim):
+        dims[axis] = shape[axis]
+    return bsp_array_at(dtype, ndim, dims, <void *> <size_t> address)
+cdef inline object number_in(bytes data, int kind):
+    if kind == FLOAT:
+        return PyFloat_FromDouble((<double *> PyBytes_AS_STRING(data))[0])
+    return PyLong_FromLongLong((<long long *> PyBytes_AS_STRING(data))[0])

@@ -323,3 +323,16 @@ def write_bytes(address: int, data: bytes) -> None:
 def new_array(shape: Any, dtype: Any, data: bytes) -> Any:
     """Return a new array of some shape with a copy of bytes as its elements."""
     return np.ndarray(shape, dtype, bytearray(data))
+
+
+def array_at(shape: Any, dtype: Any, address: int, nbytes: int) -> Any:
+    """Return memory as an array that nobody may change; it is valid as long as the memory."""
+    memory = (ctypes.c_ubyte * nbytes).from_address(address)
+    values = np.ndarray(shape, dtype, memoryview(memory))
+    values.flags.writeable = False
+    return values
+
+
+def number_in(data: bytes, kind: int) -> Any:
+    """Return the number whose element in an array has these bytes."""
+    return struct.unpack("=d" if kind == FLOAT else "=q", data)[0]

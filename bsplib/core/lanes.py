@@ -65,7 +65,7 @@ class Lane:
         known yet, 1 where it cannot be reached, or is not contiguous."""
         self.alike = alike
         self.has_views = alone and is_packed(array) and (alike or ndim_of(array) == 1)
-        self.number = _kind_of(array.dtype)
+        self.number = kind_of(array.dtype)
 
     def first_of(self, view: Any) -> int:
         """Return the byte of the array at which a contiguous basic slice of it begins.
@@ -97,7 +97,7 @@ class Lane:
         return first
 
 
-def _kind_of(dtype: Any) -> int:
+def kind_of(dtype: Any) -> int:
     """Return which Python numbers are elements of a dtype without a cast; 0 for none."""
     if dtype == np.float64 and dtype.isnative:
         return FLOAT

@@ -224,7 +224,28 @@ class QuickState:
     def _send_slowly(self, pid: Any, payload: Any, tag: Any) -> None:
         raise NotImplementedError
 
+    def _send_value_slowly(self, to: int, value: Any, tag: Any) -> None:
+        raise NotImplementedError
+
+    def _check_call(self, operation: str, root: Any) -> int:
+        raise NotImplementedError
+
+    def _kept(self, recipe: Any, value: Any) -> Any:
+        raise NotImplementedError
+
+    def _wire(self, recipe: Any, value: Any) -> Any:
+        raise NotImplementedError
+
+    def _take_slowly(self, recipe: Any, sources: Any, place: int, own: Any) -> list[Any]:
+        raise NotImplementedError
+
+    def _combine(self, function: Any, *operands: Any) -> Any:
+        raise NotImplementedError
+
     def _room_staged(self, nbytes: int, to: int) -> int:
+        raise NotImplementedError
+
+    def _room_for_message(self, nbytes: int, to: int) -> int:
         raise NotImplementedError
 
     def _stage(self, values: Any, nbytes: int, to: int) -> int:

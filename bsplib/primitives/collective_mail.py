@@ -11,8 +11,8 @@ the same root. Of all of them:
   supersteps it took; those not read before are gone, as after any sync.
 
 In the costs n is the bytes of one value (of a part, where there are parts), p the
-number of processes. Arrays, bytes and numpy's numbers travel as they are, anything
-else as its pickle.
+number of processes. Arrays, bytes and numbers travel as they are, anything else as its
+pickle.
 
 A message of a collective says in its tag which one, and what else the receivers need
 to know. It stands apart from those that the program sends.
@@ -27,14 +27,19 @@ from typing import Any
 
 import numpy as np
 
+from bsplib.core.lanes import kind_of
 from bsplib.core.queue import CollectiveTag, Message
+from bsplib.core.values import NUMBER, SCALARS
 from bsplib.errors import MessageError, SyncMismatchError
 from bsplib.primitives.mailbox import Mailbox
-from bsplib.transfers import messages
+from bsplib.transfers import messages, operations
+from bsplib.transfers.registry import DtypeCode
 
-_PICKLED = frozenset({type(None), bool, int, float, complex, str})
+_NUMBERS = frozenset({int, float})
+"""Types of values that travel as an array without axes. An int of more than 64 bits is pickled."""
+_PICKLED = frozenset({type(None), bool, complex, str})
 """Types of values that are always pickled, and whose pickles are bytes without buffers."""
-_UNCHANGEABLE = _PICKLED | {bytes}
+_UNCHANGEABLE = _NUMBERS | _PICKLED | {bytes}
 """Types of values that need no copy to be the caller's own."""
 
 
@@ -99,15 +104,38 @@ class CollectiveMail(Mailbox):
     def _unwrap(self, message: Message, *, copy: bool = True) -> Any:
         """Return what a message holds; without ``copy`` an array as a view until the sync."""
         _, head, content = message
-        pickled = header_of(message) is True
-        payload = messages.decode(head, content, self._port.fetch, copy=copy and not pickled)
-        return unpack(payload, pickled=pickled)
+        header = header_of(message)
+        payload = messages.decode(head, content, self._port.fetch, copy=copy and header is not True)
+        if head[2][0] == "array":
+            self._remember_dtype(head[2][2], payload.dtype)
+            if header == NUMBER:
+                return payload.item()
+        return unpack(payload, pickled=header is True)
 
-    def _pack(self, operation: str, x: Any) -> tuple[Any, bool]:
-        """Return the payload of a value that goes to many, and whether it is a pickle."""
+    def _remember_dtype(self, code: DtypeCode, dtype: np.dtype[Any]) -> None:
+        """Let the core take messages with arrays of this dtype from now on."""
+        self._dtypes[code] = dtype
+        self._number_kinds[code] = kind_of(dtype)
+
+    def _send_value_slowly(self, to: int, value: Any, tag: CollectiveTag) -> None:
+        """Send a value to one process, and let the core send others of its form."""
+        says_number = (SCALARS,) if type(value) is np.float64 else (SCALARS, NUMBER)
+        # Without such a header the receiver would take it for an array.
+        heads = self._heads_of.get(type(value)) if tag.header in says_number else None
+        payload = value if heads is None else operations.to_wire(value)
+        self._send_slowly(to, payload, tag)
+        if heads is not None and type(payload) is np.ndarray:
+            head = self._heads_out.get((id(payload.dtype), payload.shape, tag))
+            if head is not None:
+                heads[tag] = head
+
+    def _pack(self, operation: str, x: Any) -> tuple[Any, Any]:
+        """Return what is sent of a value, and the header of the message."""
+        if type(x) in _NUMBERS:
+            return x, NUMBER
         x = self._to_read(operation, x)
         if messages.is_plain(x):
-            return x, False
+            return x, None
         try:
             return pickle.dumps(x, 5), True
         except Exception as error:
@@ -120,17 +148,19 @@ class CollectiveMail(Mailbox):
 
     def _send_one(self, operation: str, pid: int, x: Any) -> None:
         """Send a value that goes to a single process."""
-        if type(x) in _PICKLED:
-            self.send(pid, pickle.dumps(x, 5), tag_of(operation, header=True))
+        if type(x) in _NUMBERS:
+            self._send_value(pid, x, tag_of(operation, NUMBER))
+        elif type(x) in _PICKLED:
+            self._send_value(pid, pickle.dumps(x, 5), tag_of(operation, True))
         else:
-            self.send(pid, x, tag_of(operation))
+            self._send_value(pid, x, tag_of(operation))
 
     def _own(self, operation: str, x: Any) -> Any:
         """Return a value as it would arrive on another process."""
         if type(x) in _UNCHANGEABLE:
             return x
-        data, pickled = self._pack(operation, x)
-        return unpack(copied(data), pickled=pickled)
+        data, header = self._pack(operation, x)
+        return unpack(copied(data), pickled=header is True)
 
     def _piece(self, pid: int, size: int) -> slice:
         """Return which of ``size`` elements are process ``pid``'s."""
@@ -140,6 +170,12 @@ class CollectiveMail(Mailbox):
 @lru_cache(maxsize=256)
 def _all_but(pid: int, nprocs: int) -> Sequence[int]:
     return *range(pid + 1, nprocs), *range(pid)
+
+
+@lru_cache(maxsize=256)
+def others_of(pid: int, nprocs: int) -> tuple[int, ...]:
+    """Return all processes but one, by pid."""
+    return *range(pid), *range(pid + 1, nprocs)
 
 
 @lru_cache(maxsize=256)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any, NamedTuple, SupportsIndex, TypeVar, overload
 
@@ -13,9 +13,20 @@ from numpy.typing import ArrayLike, NDArray
 from bsplib.core.queue import Message
 from bsplib.errors import BspError, UsageError
 from bsplib.primitives import blocks
-from bsplib.primitives.collective_mail import CollectiveMail, copied, header_of, tag_of, unpack
+from bsplib.primitives.collective_mail import (
+    CollectiveMail,
+    copied,
+    header_of,
+    others_of,
+    tag_of,
+    unpack,
+)
 from bsplib.transfers.registry import DtypeCode, decode_dtype, encode_dtype
 
+_PIECE = "piece"
+"""The header of a message with a piece of a value."""
+_WORD = 8
+"""Bytes of a number of Python's own."""
 _Value = TypeVar("_Value")
 
 
@@ -57,30 +68,43 @@ class Exchanges(CollectiveMail):
         Cost: (p - 1) n g + l in one stage, 2 (p - 1)/p n g + 2 l in two.
         Source: Jarvis et al. 2002, section 3.2, equations 6 to 8.
         """
-        source = self._check_call("broadcast", root)
+        source = self._root_of("broadcast", root)
         if stages not in (None, 1, 2):
             raise self._error(
                 UsageError,
                 f"broadcast: stages is {stages!r}; it is 1, 2, or None to leave it to the Machine",
             )
-        sent = self._send_value(x, stages) if self.pid == source else None
+        is_root = self._pid == source
+        value: Any = None
+        pieces: _Pieces | None = None
+        if is_root:
+            value, pieces = self._send_whole_or_pieces(x, stages)
         self.sync()
-        arrived = self._arrived("broadcast", [source])
-        found, pieces = sent or self._receive_value(arrived[source])
-        value: _Value = found
-        if pieces is None:
-            return value
-        self._send_piece(pieces, [pid for pid in self._others() if pid != source])
+        sources = () if is_root else (source,)
+        arrived = self._take_values("broadcast", None, sources, -1, None, False)
+        if arrived is None:
+            messages = self._arrived("broadcast", [source])
+            if not is_root:
+                value, pieces = self._receive_value(messages[source])
+        elif arrived:
+            value = arrived[0]
+        if pieces is not None:
+            whole = self._exchange_pieces(source, pieces)
+            value = value if is_root else whole
+        found: _Value = value
+        return found
+
+    def _exchange_pieces(self, source: int, pieces: _Pieces) -> Any:
+        """Send all others the piece of this process; return the whole value but on the root."""
+        piece = pieces.flat[self._piece(self.pid, pieces.flat.size)]
+        others = [pid for pid in self._others() if pid != source]
+        self._send_all(others, piece, tag_of("broadcast", _PIECE))
         kept = self._queue.take_left(self._port.fetch)
         self.sync()
-        everyone = range(self.nprocs)
-        arrived = self._arrived("broadcast", [] if self.pid == source else everyone, kept)
-        if self.pid == source:
-            return value
-        for pid, message in arrived.items():
+        sources = [] if self._pid == source else range(self._nprocs)
+        for pid, message in self._arrived("broadcast", sources, kept).items():
             pieces.flat[self._piece(pid, pieces.flat.size)] = self._unwrap(message, copy=False)
-        value = pieces.whole()
-        return value  # noqa: RET504  # it has the type
+        return None if self._pid == source else pieces.whole()
 
     @overload
     def gather(
@@ -117,15 +141,20 @@ class Exchanges(CollectiveMail):
         Cost: (p - 1) n g + l; with unequal values the sum of all but the root's for
         (p - 1) n.
         """
-        receiver = self._check_call("gather", root)
-        own = self._send_or_own("gather", receiver, self._block("gather", x, axis))
+        receiver = self._root_of("gather", root)
+        is_root = self._pid == receiver
+        block = x if axis is None else self._block("gather", x, axis)
+        own = self._give("gather", () if is_root else (receiver,), block)
+        if own is None and is_root:
+            own = self._own("gather", block)
+        elif own is None:
+            self._send_one("gather", receiver, block)
         self.sync()
-        if self.pid != receiver:
+        if is_root:
+            return self._listed_or_joined("gather", self._values("gather", own), axis)
+        if self._take_values("gather", None, (), -1, None, False) is None:
             self._arrived("gather", [])
-            return None
-        return self._listed_or_joined(
-            "gather", self._arrived("gather", range(self.nprocs)), own, axis
-        )
+        return None
 
     @overload
     def allgather(self, x: _Value, *, axis: None = None) -> list[_Value]: ...
@@ -156,8 +185,10 @@ class Exchanges(CollectiveMail):
         Cost: (p - 1) n g + l; with unequal values h is the greater of (p - 1) times
         the largest and the sum of all but the smallest.
         """
-        self._check_usable()
-        return self._exchange("allgather", self._block("allgather", x, axis), axis)
+        if axis is not None:
+            self._check_usable()
+            x = self._block("allgather", x, axis)
+        return self._exchange("allgather", x, axis)
 
     # -- parts ----------------------------------------------------------------------------
 
@@ -203,13 +234,19 @@ class Exchanges(CollectiveMail):
         Cost: (p - 1) n g + l; with unequal parts the sum of all but the root's for
         (p - 1) n.
         """
-        source = self._check_call("scatter", root)
-        own = None
-        if self.pid == source:
-            own = self._send_parts("scatter", self._blocks("scatter", parts, axis))
+        source = self._root_of("scatter", root)
+        is_root, own = self._pid == source, None
+        if is_root:
+            if axis is None and type(parts) is list:
+                own = self._give_parts("scatter", parts)
+            if own is None:
+                own = self._send_parts("scatter", self._blocks("scatter", parts, axis))
         self.sync()
-        arrived = self._arrived("scatter", [source])
-        return own if self.pid == source else self._unwrap(arrived[source])
+        arrived = self._take_values("scatter", None, () if is_root else (source,), -1, None, False)
+        if arrived is None:
+            messages = self._arrived("scatter", [source])
+            return own if is_root else self._unwrap(messages[source])
+        return own if is_root else arrived[0]
 
     @overload
     def alltoall(self, parts: NDArray[Any], *, axis: None = None) -> list[Any]: ...
@@ -248,25 +285,40 @@ class Exchanges(CollectiveMail):
         Cost: (p - 1) n g + l; with unequal parts h is the bytes in or out of a
         process, its part for itself apart. None is not sent and costs nothing.
         """
-        self._check_usable()
-        along, joined = blocks.two_axes(axis)
-        self._block("alltoall", parts, joined)
-        own = self._send_parts("alltoall", self._blocks("alltoall", parts, along))
+        own = joined = None
+        if axis is None and type(parts) is list:
+            own = self._give_parts("alltoall", parts)
+        if own is None:
+            self._check_usable()
+            along, joined = blocks.two_axes(axis)
+            self._block("alltoall", parts, joined)
+            own = self._send_parts("alltoall", self._blocks("alltoall", parts, along))
         self.sync()
-        return self._listed_or_joined("alltoall", self._taken("alltoall"), own, joined)
+        others = others_of(self._pid, self._nprocs)
+        values = self._take_values("alltoall", None, others, self._pid, own, False)
+        if values is None:  # there may be less, since None is not sent
+            values = self._by_pid(self._taken("alltoall"), own)
+        return self._listed_or_joined("alltoall", values, joined)
 
     # -- what these have in common --------------------------------------------------------------
 
     def _exchange(self, operation: str, x: Any, axis: int | None = None) -> Any:
         """Exchange one value of each process with all: allgather, and the choices of a split."""
-        data, pickled = self._pack(operation, x)
-        tag = tag_of(operation, pickled)
-        for pid in self._others():
-            self.send(pid, data, tag)
-        own = unpack(copied(data), pickled=pickled)
+        own = self._give(operation, self._others(), x)
+        if own is None:
+            data, header = self._pack(operation, x)
+            self._send_all(self._others(), data, tag_of(operation, header))
+            own = unpack(copied(data), pickled=header is True)
         self.sync()
-        arrived = self._arrived(operation, range(self.nprocs))
-        return self._listed_or_joined(operation, arrived, own, axis)
+        return self._listed_or_joined(operation, self._values(operation, own), axis)
+
+    def _values(self, operation: str, own: Any) -> list[Any]:
+        """Return what all others have sent, and the value of this process, by pid."""
+        others = others_of(self._pid, self._nprocs)
+        values: list[Any] | None = self._take_values(operation, None, others, self._pid, own, False)
+        if values is None:
+            values = self._by_pid(self._arrived(operation, others), own)
+        return values
 
     def _block(self, operation: str, x: Any, axis: int | None) -> Any:
         """Return a value, or the array that it is where the result is joined along an axis."""
@@ -286,11 +338,8 @@ class Exchanges(CollectiveMail):
         except BspError as error:
             self._fail(error)
 
-    def _listed_or_joined(
-        self, operation: str, arrived: dict[int, Message], own: Any, axis: int | None
-    ) -> Any:
+    def _listed_or_joined(self, operation: str, values: list[Any], axis: int | None) -> Any:
         """Return the values of all processes as a list, or joined along an axis."""
-        values = self._by_pid(arrived, own, copy=axis is None)
         if axis is None:
             return values
         try:
@@ -315,63 +364,58 @@ class Exchanges(CollectiveMail):
                 f"process has one{cut}",
             )
 
-    def _by_pid(self, arrived: dict[int, Message], own: Any, *, copy: bool = True) -> list[Any]:
-        """Return the values that arrived, by source; None where a process sent nothing.
-
-        Without ``copy`` arrays are views until the sync.
-        """
+    def _by_pid(self, arrived: dict[int, Message], own: Any) -> list[Any]:
+        """Return the values that arrived, by source; None where a process sent nothing."""
         values = [None] * self.nprocs
         for pid, message in arrived.items():
-            values[pid] = self._unwrap(message, copy=copy)
+            values[pid] = self._unwrap(message)
         values[self.pid] = own
         return values
-
-    def _send_or_own(self, operation: str, receiver: int, x: Any) -> Any:
-        if self.pid == receiver:
-            return self._own(operation, x)
-        self._send_one(operation, receiver, x)
-        return None
 
     def _send_parts(self, operation: str, parts: Any) -> Any:
         """Send each process its part; return this process's own."""
         self._check_parts(operation, parts)
         for pid in self._others():
-            if parts[pid] is not None or operation == "scatter":
-                self._send_one(operation, pid, parts[pid])
+            part = parts[pid]
+            if part is not None or operation == "scatter":
+                self._send_one(operation, pid, part)
         return self._own(operation, parts[self.pid])
 
-    def _send_value(self, x: Any, stages: int | None) -> tuple[Any, _Pieces | None]:
+    def _send_whole_or_pieces(self, x: Any, stages: int | None) -> tuple[Any, _Pieces | None]:
         """Send all others the whole value or a piece each.
 
         Returns:
             The value, and its pieces where it travels in pieces.
         """
-        data, pickled = self._pack("broadcast", x)
-        nbytes = len(data) if type(data) is bytes else data.nbytes
+        if self._nprocs < 3 and stages != 2:
+            own = self._give("broadcast", self._others(), x)
+            if own is not None:
+                return own, None
+        data, header = self._pack("broadcast", x)
         data = copied(data)
-        if stages != 2 and (stages == 1 or not self.machine.two_stages_pay(nbytes, self.nprocs)):
-            tag = tag_of("broadcast", pickled)
-            for pid in self._others():
-                self.send(pid, data, tag)
-            return unpack(data, pickled=pickled), None
-        pieces = _Pieces.of(data, pickled=pickled)
+        if not self._takes_two_stages(data, stages):
+            self._send_all(self._others(), data, tag_of("broadcast", header))
+            return unpack(data, pickled=header is True), None
+        pieces = _Pieces.of(data, pickled=header is True)
         tag = tag_of("broadcast", pieces.header())
         for pid in self._others():
-            self.send(pid, pieces.flat[self._piece(pid, pieces.flat.size)], tag)
-        return unpack(data, pickled=pickled), pieces
+            self._send_value(pid, pieces.flat[self._piece(pid, pieces.flat.size)], tag)
+        return unpack(data, pickled=header is True), pieces
+
+    def _takes_two_stages(self, data: Any, stages: int | None) -> bool:
+        """Tell whether a broadcast takes two stages, as the program or the Machine has chosen."""
+        if stages is not None or self._nprocs < 3:
+            return stages == 2
+        nbytes = len(data) if type(data) is bytes else getattr(data, "nbytes", _WORD)
+        return self.machine.two_stages_pay(nbytes, self._nprocs)
 
     def _receive_value(self, message: Message) -> tuple[Any, _Pieces | None]:
         header = header_of(message)
-        if isinstance(header, bool):
+        if type(header) is not tuple:
             return self._unwrap(message), None
         pieces = _Pieces.empty(*header)
         pieces.flat[self._piece(self.pid, pieces.flat.size)] = self._unwrap(message, copy=False)
         return None, pieces
-
-    def _send_piece(self, pieces: _Pieces, receivers: Iterable[int]) -> None:
-        piece = pieces.flat[self._piece(self.pid, pieces.flat.size)]
-        for pid in receivers:
-            self.send(pid, piece, tag_of("broadcast"))
 
 
 class _Pieces(NamedTuple):

@@ -20,9 +20,9 @@ from bsplib import call_site
 from bsplib.backends.base import Port
 from bsplib.backends.parcels import Payload, Ticket
 from bsplib.core.box import Box
-from bsplib.core.core import Core
 from bsplib.core.lanes import Lane
 from bsplib.core.meeting import Meeting
+from bsplib.core.values import Values
 from bsplib.errors import BspError, PartitionError, ProcessRangeError, UsageError
 from bsplib.transfers import messages
 from bsplib.transfers.casting import as_array
@@ -52,7 +52,7 @@ class Terms:
     """Where the blocks of experiments are measured; None if they are not."""
 
 
-class GroupState(Core):
+class GroupState(Values):
     """The state of a group in one of its processes, and the checks that read it.
 
     Args:
@@ -77,6 +77,7 @@ class GroupState(Core):
         """What ``check=True`` observes; None without it. Changed by every transfer."""
         self._long = terms.check
         """No superstep may end by the quick way."""
+        self._declare_values()
         self._declare_collected()
         self._declare_lasting()
         self._declare_use()
@@ -274,8 +275,15 @@ class GroupState(Core):
 
     def _room_staged(self, nbytes: int, to: int) -> int:
         """Return the byte at which values of a put can be staged; -1 where there is no memory."""
+        return self._byte_of_room(self._port.stage, nbytes, to)
+
+    def _room_for_message(self, nbytes: int, to: int) -> int:
+        """Return the byte at which a payload can be staged; -1 where there is no memory."""
+        return self._byte_of_room(self._port.stage_message, nbytes, to)
+
+    def _byte_of_room(self, stage: messages.Stage, nbytes: int, to: int) -> int:
         try:
-            ticket, _ = self._port.stage(nbytes, to)
+            ticket, _ = stage(nbytes, to)
         except BspError:  # the long way tries again, and its error names the line
             return -1
         return self._number_of(ticket)

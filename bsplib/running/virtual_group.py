@@ -45,9 +45,9 @@ class _VirtualTime(Group):
         self._clock.settle()
         super()._finish(main)
 
-    def _combine(self, function: Callable[..., Any], operands: list[Any]) -> Any:
+    def _combine(self, function: Callable[..., Any], *operands: Any) -> Any:
         with self._clock.computing():
-            return super()._combine(function, operands)
+            return super()._combine(function, *operands)
 
 
 @functools.cache

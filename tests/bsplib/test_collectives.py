@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import operator
 import os
 
@@ -345,11 +346,23 @@ def combined(bsp, x, op=np.add):
     return bsp.reduce(x, op, root=last(bsp)), bsp.allreduce(x, op), bsp.scan(x, op)
 
 
+def prefixes_of(values, op, associative):
+    """All combinations of the first values, in pid order, by hand.
+
+    Associative operations combine in a tree: the first m of n values with the rest, where m is
+    the largest power of two below n. All others combine from the left.
+    """
+    if len(values) == 1:
+        return [values[0][()] if isinstance(values[0], np.ndarray) else values[0]]
+    half = 1 << (len(values) - 1).bit_length() - 1 if associative else len(values) - 1
+    before = prefixes_of(values[:half], op, associative)
+    after = prefixes_of(values[half:], op, associative)
+    return [*before, *(op(before[-1], each) for each in after)]
+
+
 def expected_of(values, op):
-    """The same by hand: a fold from the left, in pid order."""
-    prefixes = [values[0][()] if isinstance(values[0], np.ndarray) else values[0]]
-    for value in values[1:]:
-        prefixes.append(op(prefixes[-1], value))
+    """The results of the three by hand."""
+    prefixes = prefixes_of(values, op, op is not np.subtract)
     none = [None] * (len(values) - 1)
     return [*zip([*none, prefixes[-1]], [prefixes[-1]] * len(values), prefixes, strict=True)]
 
@@ -381,7 +394,7 @@ def test_arrays_are_combined_element_by_element(run, nprocs, machine, op):
 
 
 @BOTH
-def test_floats_are_combined_in_pid_order_bit_by_bit(run, nprocs, machine):
+def test_floats_are_combined_in_the_tree_of_their_pids_bit_by_bit(run, nprocs, machine):
     def values(pid):
         return np.random.default_rng(pid).normal(size=1000) * 10.0 ** (pid % 5 * 4)
 
@@ -392,6 +405,81 @@ def test_floats_are_combined_in_pid_order_bit_by_bit(run, nprocs, machine):
     assert run(main, machine=machine) == [
         [None if one is None else one.tobytes() for one in row] for row in by_hand
     ]
+
+
+SHORT_LATENCY = Machine("short latency", "made up", g=1e-9, l=1e-10)
+EDGES = [9, 16, 17, 31, 64, 65]
+
+
+@pytest.mark.parametrize("p", EDGES)
+@pytest.mark.parametrize(
+    "machine", [ONE_STAGE, TWO_STAGES, SHORT_LATENCY], ids=lambda one: one.name
+)
+def test_many_processes_combine_in_the_same_tree_in_whatever_stages(p, machine):
+    values = [0.1 * (pid + 1) ** 3 for pid in range(p)]
+
+    def main(bsp):
+        x = values[bsp.pid]
+        arrays = np.array([x, 1e17 * (-1) ** bsp.pid]), np.full(3, x, np.float32)
+        bsp.send(bsp.pid, "not read yet")
+        bsp.allreduce(x)
+        left = [*bsp.messages()]
+        found = [
+            call(each)
+            for each in (x, np.float64(x), *arrays)
+            for call in (bsp.allreduce, bsp.scan, bsp.exscan)
+        ]
+        return found, bsp.allreduce(x, np.subtract), left
+
+    for pid, (found, difference, left) in enumerate(
+        bsplib.run(main, nprocs=p, backend="sim", machine=machine)
+    ):
+        assert left == [(pid, None, "not read yet")]
+        assert difference == functools.reduce(operator.sub, values)
+        for number, form in enumerate(
+            (float, np.float64, lambda x: x, lambda x: np.full(3, x, np.float32))
+        ):
+            every = [form(x) for x in values]
+            if number == 2:
+                every = [np.array([x, 1e17 * (-1) ** who]) for who, x in enumerate(values)]
+            prefixes = prefixes_of(every, np.add, True)
+            zero = np.zeros_like(every[0])[()]
+            by_hand = prefixes[-1], prefixes[pid], prefixes[pid - 1] if pid else zero
+            results = found[3 * number : 3 * number + 3]
+            assert [described_bits(each) for each in results] == [
+                described_bits(each) for each in by_hand
+            ]
+
+
+def described_bits(value):
+    """Dtype, shape and every bit of numbers."""
+    values = np.asarray(value)
+    return values.dtype, values.shape, values.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("p", "g", "latency", "expected"),
+    [
+        (8, 1e-9, 0.0, [7]),
+        (9, 0.0, 1e-6, [7, 8]),
+        (16, 0.0, 1e-6, [7, 1]),
+        (64, 0.0, 1e-6, [7, 7]),
+        (64, 1e-9, 1e-12, [1] * 6),
+        (64, 1e-9, 1e-8, [3, 3, 3]),
+        (128, 0.0, 1e-6, [7, 7, 1]),
+    ],
+)
+def test_the_machine_chooses_the_stages_of_more_than_eight_processes(
+    p, g, latency, expected, tmp_path
+):
+    def main(bsp):
+        bsp.allreduce(1.0)
+        bsp.scan(1.0)
+
+    machine = Machine("made up", "made up", g=g, l=latency)
+    h = [8 * each for each in expected]
+    found = supersteps(bsplib.run, tmp_path, main, nprocs=p, backend="sim", machine=machine)
+    assert found == h + h
 
 
 @BOTH

@@ -1,0 +1,77 @@
+cimport cython
+from bsplib.core.atomics cimport (
+    FLOAT, INTEGER, address_of, array_at, copy, fits, is_array, is_of, is_packed, length_of,
+    nbytes_of, ndim_of, new_array, number_in, prepare, small_integer, this_thread, word,
+    write_number,
+)
+from bsplib.core.core cimport Core
+from bsplib.core.queue cimport Queue
+
+cdef int _NUMPYS
+cdef int _SUM, _PRODUCT, _LEAST, _GREATEST
+
+cdef class Fold:
+    cdef readonly object op
+    cdef readonly object ufunc
+    cdef readonly bint elementwise
+    cdef readonly bint in_tree
+    cdef int _code
+    @cython.locals(count=Py_ssize_t, width=Py_ssize_t, first=Py_ssize_t, number=Py_ssize_t)
+    cpdef object whole(self, list operands)
+    @cython.locals(count=Py_ssize_t, size=Py_ssize_t, first=Py_ssize_t)
+    cpdef object prefix(self, list operands, object own)
+    @cython.locals(code=int)
+    cdef object _two(self, object left, object right, bint ours)
+
+cdef class Recipe:
+    cdef readonly str operation
+    cdef readonly Fold fold
+    cdef readonly str shape
+    cdef readonly bint cut
+    cdef readonly tuple stages
+    cdef readonly object tag
+    cdef readonly object tag_of_piece
+
+cdef class Values(Core):
+    cdef public dict _recipes
+    cdef public dict _heads_of
+    cdef public dict _number_kinds
+    cdef object _last_dtype
+    cdef word _last_length
+    cdef object _last_tag
+    cdef object _last_head
+    cdef object _known_head
+    cdef object _known_operation
+    cdef object _known_header
+    cdef int _known_kind
+    cdef object _known_dtype
+    cdef object _known_shape
+    cpdef object _declare_values(self)
+    @cython.locals(recipes=dict)
+    cpdef object _recipe_of(self, str operation, object op, object x)
+    cpdef object _combined(self, Recipe recipe, object stage, object value)
+    @cython.locals(place=Py_ssize_t)
+    cpdef list _exchanged(self, Recipe recipe, object stage, object value)
+    cpdef list _operands(self, Recipe recipe, object sources, Py_ssize_t place, object own)
+    @cython.locals(number=Py_ssize_t)
+    cpdef object _root_of(self, str operation, object root)
+    cpdef object _give(self, str operation, object receivers, object x)
+    @cython.locals(number=int, to=int)
+    cpdef object _give_parts(self, str operation, list parts)
+    cpdef object _send_all(self, object receivers, object value, object tag)
+    cpdef object _send_value(self, int to, object value, object tag)
+    @cython.locals(kind=int, to=int, heads=dict)
+    cdef bint _send_all_quickly(self, object receivers, object value, object tag) except -1
+    @cython.locals(nbytes=word, staged=Py_ssize_t, to=int)
+    cdef bint _send_array(self, object receivers, object value, object tag) except -1
+    @cython.locals(length=word)
+    cdef object _head_of(self, object array, object tag)
+    @cython.locals(queue=Queue, messages=list, count=Py_ssize_t, number=Py_ssize_t)
+    cpdef object _take_values(
+        self, str operation, object header, object sources, Py_ssize_t place, object own,
+        bint views
+    )
+    @cython.locals(kind=int)
+    cdef bint _knows(self, object head, str operation, object header) except -1
+    @cython.locals(address=word, kind=int)
+    cdef object _value_in(self, object content, bint views)

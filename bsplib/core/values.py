@@ -1,0 +1,462 @@
+"""The values of collectives: numbers and arrays that go to several processes, and come from them.
+
+A collective (:mod:`bsplib.primitives.exchanges`, :mod:`bsplib.primitives.combinations`) sends
+messages and ends supersteps like any program. This module does what has to be done for each of
+its values. It takes what is frequent and simple, and declines everything else; then the long way
+decides, and raises the error if there is one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+try:
+    import cython
+except ImportError:
+    from bsplib.core import _no_cython as cython
+from bsplib.core.core import Core
+from bsplib.core.queue import CollectiveTag
+from bsplib.errors import BspError
+
+if not cython.compiled:
+    from bsplib.core.atomics import (
+        FLOAT,
+        INTEGER,
+        address_of,
+        array_at,
+        copy,
+        fits,
+        is_array,
+        is_of,
+        is_packed,
+        length_of,
+        nbytes_of,
+        ndim_of,
+        new_array,
+        number_in,
+        prepare,
+        small_integer,
+        this_thread,
+        write_number,
+    )
+prepare()
+
+_UFUNC, _FLOAT64 = np.ufunc, np.float64  # bound once: a look-up in a module is slow
+
+NUMBER = "number"
+"""The header of a message with a number of Python's own, which travels as an array without axes."""
+SCALARS = "()"
+"""The header of a message with a scalar that is to be combined: the shape of all of them."""
+
+_NUMPYS = 3
+"""Beside FLOAT and INTEGER, the kind of a float64 of numpy's."""
+_SUM, _PRODUCT, _LEAST, _GREATEST = 1, 2, 3, 4
+_CODES = {np.add: _SUM, np.multiply: _PRODUCT, np.minimum: _LEAST, np.maximum: _GREATEST}
+_LOGICAL = (np.logical_and, np.logical_or, np.logical_xor)
+_BITWISE = (np.bitwise_and, np.bitwise_or, np.bitwise_xor)
+_COLLECTIVES = ("broadcast", "gather", "allgather", "scatter", "alltoall", "split")
+_PLAIN = {operation: CollectiveTag(operation) for operation in _COLLECTIVES}
+_NUMBERS = {operation: CollectiveTag(operation, NUMBER) for operation in _COLLECTIVES}
+"""The tags of messages with arrays, and with numbers."""
+_IN_A_TREE = frozenset((*_CODES, *_LOGICAL, *_BITWISE))
+"""What combines values in a tree over neighbouring ranges of pids; all else does from the left."""
+
+
+class Fold:
+    """How the values of several processes, in the order of their pids, become one.
+
+    Args:
+        op: combines two values.
+        ufunc: what ``op`` is or stands for; None if it is another function.
+        elementwise: the values are arrays of one shape.
+    """
+
+    def __init__(self, op: Any, ufunc: Any, elementwise: bool) -> None:
+        self.op = op
+        self.ufunc = ufunc
+        self.elementwise = elementwise
+        self.in_tree = ufunc is not None and ufunc in _IN_A_TREE
+        self._code = 0 if elementwise or ufunc is None else _CODES.get(ufunc, 0)
+
+    def whole(self, operands: list[Any]) -> Any:
+        """Combine all values, of which there is one at least. The list is used up."""
+        count = len(operands)
+        if not self.in_tree:
+            total = operands[0]
+            for number in range(1, count):
+                total = self._two(total, operands[number], number > 1)
+            return total
+        width = 1
+        while width < count:
+            first = 0
+            while first + width < count:
+                operands[first] = self._two(operands[first], operands[first + width], width > 1)
+                first += 2 * width
+            width *= 2
+        return operands[0]
+
+    def prefix(self, operands: list[Any], own: Any) -> Any:
+        """Combine the values of all blocks before a block with what that block has so far.
+
+        Args:
+            operands: the values of the blocks before; the list is not changed.
+            own: what the block has; None if it has nothing.
+
+        Returns:
+            The combination; None if there is nothing at all.
+        """
+        count = len(operands)
+        if not self.in_tree:
+            values = [*operands] if own is None else [*operands, own]
+            return self.whole(values) if values else None
+        size, first = 1, 0
+        parts = []
+        while 2 * size <= count:
+            size *= 2
+        while size:
+            if first + size <= count:
+                parts.append(self.whole(operands[first : first + size]))
+                first += size
+            size //= 2
+        total = own
+        while parts:
+            part = parts.pop()
+            total = part if total is None else self._two(part, total, False)
+        return total
+
+    def _two(self, left: Any, right: Any, ours: bool) -> Any:
+        """Combine two values.
+
+        Args:
+            left: the value of lower pids.
+            right: the other one.
+            ours: ``left`` was made here, and may be changed.
+        """
+        code = self._code
+        if (
+            code
+            and type(left) is type(right)
+            and (type(left) is float or type(left) is int or type(left) is _FLOAT64)
+        ):
+            if code == _SUM:
+                return left + right
+            if code == _PRODUCT:
+                return left * right
+            if left == left and right == right:  # noqa: PLR0124  # NaN differs from itself
+                if code == _LEAST:
+                    return right if right < left else left
+                return right if right > left else left
+        if not ours or not self.elementwise or not is_array(left) or left.dtype != right.dtype:
+            return self.op(left, right)
+        return self.op(left, right, out=left)
+
+
+class Recipe:
+    """How the values of one form are combined in one collective: all that is the same each time.
+
+    Args:
+        operation: name of the collective.
+        fold: combines the values.
+        shape: in words, the shape that the values of all processes must have; the header of
+            messages with them.
+        cut: the values are arrays that are cut into pieces, one for each process.
+        stages: in which the values come together, where they are not cut; each is
+            (receivers, sources, place).
+    """
+
+    def __init__(self, operation: str, fold: Fold, shape: str, cut: bool, stages: Any) -> None:
+        self.operation = operation
+        self.fold = fold
+        self.shape = shape
+        self.cut = cut
+        self.stages = stages
+        self.tag = CollectiveTag(operation, shape)
+        self.tag_of_piece = CollectiveTag(operation)
+
+
+class Values(Core):
+    """Sends the values of collectives, and takes those that have come."""
+
+    def _declare_values(self) -> None:
+        """Set the attributes of this class."""
+        self._recipes: dict[Any, dict[Any, Recipe]] = {}
+        """Recipes by the form of the values, and then by op. A form is the name of the collective
+        and the type of a number or the shape of an array. A value whose recipe is here has not to
+        be checked again."""
+        self._heads_of: dict[Any, dict[Any, bytes]] = {float: {}, int: {}, _FLOAT64: {}}
+        """The encoded heads of messages with a number, by its type and the tag: of an int of at
+        most 64 bits, and of a number of numpy's that is to be combined."""
+        self._number_kinds: dict[Any, int] = {}
+        """Which of both a message has, by its encoded dtype; 0 for others."""
+        # The head of the array with one axis that was sent last, and what it is the head of.
+        self._last_dtype: Any = None
+        self._last_length = 0
+        self._last_tag: Any = None
+        self._last_head: Any = None
+        # The head of a message that was taken last, and what is known of it.
+        self._known_head: Any = None
+        self._known_operation = self._known_header = ""
+        self._known_kind = 0
+        self._known_dtype: Any = None
+        self._known_shape: Any = None
+
+    # -- combining ----------------------------------------------------------------------------
+
+    def _recipe_of(self, operation: str, op: Any, x: Any) -> Any:
+        """Return how a value is combined; None if it has to be checked first."""
+        if self._unusable is not None or self._long or this_thread() != self._thread:
+            return None
+        if type(op) is not _UFUNC and type(op) is not str:
+            return None
+        if not is_array(x):
+            recipes = self._recipes.get((operation, type(x)))
+        elif is_packed(x):
+            recipes = self._recipes.get((operation, x.shape))
+        else:
+            return None
+        return None if recipes is None else recipes.get(op)
+
+    def _combined(self, recipe: Recipe, stage: Any, value: Any) -> Any:
+        """Return the combination of the values of all blocks of a stage."""
+        operands = self._exchanged(recipe, stage, value)
+        if self._clock is not None:
+            return self._combine(recipe.fold.whole, operands)
+        return recipe.fold.whole(operands)
+
+    def _exchanged(self, recipe: Recipe, stage: Any, value: Any) -> list[Any]:
+        """Exchange values with the other processes of a stage; return those of all blocks."""
+        receivers, sources, place = stage
+        own = value
+        if recipe.fold.elementwise:
+            if place >= 0:
+                own = value = value.copy()
+        elif not (type(value) is float or type(value) is int or type(value) is _FLOAT64):
+            own = self._kept(recipe, value)
+            value = self._wire(recipe, own)
+        self._send_all(receivers, value, recipe.tag)
+        self.sync()
+        return self._operands(recipe, sources, place, own)
+
+    def _operands(self, recipe: Recipe, sources: Any, place: int, own: Any) -> list[Any]:
+        """Return the values that have come from processes, the own one among them at its place."""
+        values: list[Any] | None = self._take_values(
+            recipe.operation, recipe.shape, sources, place, own, recipe.fold.elementwise
+        )
+        if values is None:
+            values = self._take_slowly(recipe, sources, place, own)
+        return values
+
+    def _root_of(self, operation: str, root: Any) -> int:
+        """Return the root of a collective, if this process may take part in it now."""
+        number = small_integer(root)
+        if self._unusable is not None or this_thread() != self._thread:
+            number = -1
+        return number if 0 <= number < self._nprocs else self._check_call(operation, root)
+
+    # -- sending ------------------------------------------------------------------------------
+
+    def _give(self, operation: str, receivers: Any, x: Any) -> Any:
+        """Send a number or an array to several processes; return a copy that is the caller's own.
+
+        Returns:
+            None where it is neither, and has to go the long way.
+        """
+        if self._unusable is not None or self._long or this_thread() != self._thread:
+            return None
+        if type(x) is float or type(x) is int:
+            self._send_all(receivers, x, _NUMBERS[operation])
+            return x
+        if is_array(x) and not x.dtype.hasobject:
+            own = x.copy()
+            self._send_all(receivers, own, _PLAIN[operation])
+            return own
+        return None
+
+    def _give_parts(self, operation: str, parts: list[Any]) -> Any:
+        """Send each other process its part, but None; return this process's own part.
+
+        Returns:
+            None where a part has to go the long way, with all checks; then nothing was sent.
+        """
+        if self._unusable is not None or self._long or this_thread() != self._thread:
+            return None
+        if len(parts) != self._nprocs:
+            return None
+        for part in parts:
+            if not (type(part) is float or type(part) is int):
+                if is_array(part) and not part.dtype.hasobject:
+                    continue
+                return None
+        for number in range(1, self._nprocs):
+            to = (self._pid + number) % self._nprocs  # not all send to the same process at once
+            part = parts[to]
+            self._send_all(
+                (to,), part, _PLAIN[operation] if is_array(part) else _NUMBERS[operation]
+            )
+        own = parts[self._pid]
+        return own.copy() if is_array(own) else own
+
+    def _send_all(self, receivers: Any, value: Any, tag: Any) -> None:
+        """Send one value to several processes."""
+        began = self._begin_call() if self._timed else 0
+        try:
+            if not self._send_all_quickly(receivers, value, tag):
+                for to in receivers:
+                    if not self._send_quickly(to, value, tag):
+                        self._send_value_slowly(to, value, tag)
+        except BspError as error:
+            self._fail(error)
+        finally:
+            if began:
+                self._end_call(began)
+
+    def _send_value(self, to: int, value: Any, tag: Any) -> None:
+        """Send a value to one process."""
+        self._send_all((to,), value, tag)
+
+    def _send_all_quickly(self, receivers: Any, value: Any, tag: Any) -> bool:
+        """Try to send a number, or a large array, which is staged once for all receivers."""
+        if self._unusable is not None or self._long or this_thread() != self._thread:
+            return False
+        if is_array(value):
+            return is_packed(value) and self._send_array(receivers, value, tag)
+        heads = self._heads_of.get(type(value))
+        if heads is None:
+            return False
+        kind, head = INTEGER if type(value) is int else FLOAT, heads.get(tag)
+        if head is None or not fits(kind, value):
+            return False
+        for to in receivers:
+            write_number(self._message_room(to, head, 8), kind, value)
+        return True
+
+    def _send_array(self, receivers: Any, value: Any, tag: Any) -> bool:
+        """Try to send an array; one that is large is staged once for all receivers."""
+        head: Any = self._head_of(value, tag)
+        if head is None or not receivers:
+            return False
+        nbytes = nbytes_of(value)
+        if nbytes <= self._most_in_box:
+            for to in receivers:
+                copy(self._message_room(to, head, nbytes), address_of(value), nbytes)
+            return True
+        if not self._meeting.is_quick:
+            return False
+        staged = self._room_for_message(nbytes, receivers[0])
+        if staged < 0:
+            return False
+        copy(self._meeting.address_of(staged), address_of(value), nbytes)
+        for to in receivers:
+            self._add_message(to, head, staged, nbytes)
+        return True
+
+    def _head_of(self, array: Any, tag: Any) -> Any:
+        """Return the encoded head of a message with an array; None if none was sent before."""
+        if ndim_of(array) != 1:
+            return self._heads_out.get((id(array.dtype), array.shape, tag))
+        length = length_of(array, 0)
+        if (
+            not is_of(array, self._last_dtype)
+            or length != self._last_length
+            or (tag is not self._last_tag)
+        ):
+            self._last_dtype, self._last_length, self._last_tag = array.dtype, length, tag
+            self._last_head = self._heads_out.get((id(array.dtype), array.shape, tag))
+            if self._last_head is None:
+                self._last_tag = None
+        return self._last_head
+
+    # -- taking -------------------------------------------------------------------------------
+
+    def _take_values(
+        self, operation: str, header: Any, sources: Any, place: int, own: Any, views: bool
+    ) -> Any:
+        """Take the values that several processes have sent in a collective.
+
+        Args:
+            operation: the collective.
+            header: of all messages; None where the message may have any value.
+            sources: these processes, by pid.
+            place: where the own value stands among the others; -1 if it does not.
+            own: the value of this process.
+            views: large arrays may be memory of their senders, which is valid until the next sync.
+
+        Returns:
+            The values; None if anything else has come, or is left from before.
+        """
+        began = self._begin_call() if self._timed else 0
+        try:
+            queue = self._queue
+            messages, count = queue.messages, len(sources)
+            if queue.next or len(messages) != count:
+                return None
+            values = []
+            for number in range(count):
+                source, head, content = messages[number]
+                if source != sources[number] or not self._knows(head, operation, header):
+                    return None
+                value = self._value_in(content, views)
+                if value is None:
+                    return None
+                if number == place:
+                    values.append(own)
+                values.append(value)
+            if place == count:
+                values.append(own)
+            queue.clear()
+            return values
+        finally:
+            if began:
+                self._end_call(began)
+
+    def _knows(self, head: Any, operation: str, header: Any) -> bool:
+        """Tell whether a message with this head has a number or an array of a collective.
+
+        As a side effect the attributes ``_known_...`` describe it.
+        """
+        is_known = head is self._known_head and header is self._known_header
+        if is_known and operation is self._known_operation:
+            return True
+        tag, form = head[0], head[2]
+        self._known_head = None
+        if type(tag) is not tuple or tag[0] != operation or form[0] != "array":
+            return False
+        found = tag[1]
+        if header is None:
+            if found is not None and found != NUMBER:
+                return False  # a pickle, or a piece
+        elif found != header:
+            return False
+        dtype = self._dtypes.get(form[2])
+        if dtype is None:
+            return False
+        kind = 0
+        if found in (SCALARS, NUMBER):
+            # The array of a number of numpy's has one axis.
+            kind = self._number_kinds.get(form[2], 0)
+            if form[1]:
+                kind = _NUMPYS if kind == FLOAT else 0
+            if kind == 0:
+                return False
+        self._known_kind, self._known_dtype, self._known_shape = kind, dtype, form[1]
+        self._known_head, self._known_operation, self._known_header = head, operation, header
+        return True
+
+    def _value_in(self, content: Any, views: bool) -> Any:
+        """Return the number or array of a message with the head that is known."""
+        if type(content) is bytes:
+            kind = self._known_kind
+            if kind:
+                return (
+                    _FLOAT64(number_in(content, FLOAT))
+                    if kind == _NUMPYS
+                    else number_in(content, kind)
+                )
+            return new_array(self._known_shape, self._known_dtype, content)
+        if not self._meeting.is_quick:
+            return None
+        address = self._meeting.address_of(content[1])
+        there = array_at(self._known_shape, self._known_dtype, address, content[2])
+        return there if views else there.copy()
