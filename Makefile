@@ -216,7 +216,7 @@ $(TOOLS): pyproject.toml | $(INSTALLED)
 	touch $(TOOLS)
 
 # On Debian, venv and pip are a package of their own. The core is compiled while pip installs what
-# bsplib needs; then bsplib is added without another build.
+# bsplib needs. Python compiles a module when it is first imported: most of them never are.
 $(INSTALLED): pyproject.toml | compiler
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  if [ "$$(id -u)" = 0 ]; then \
@@ -225,11 +225,10 @@ $(INSTALLED): pyproject.toml | compiler
 	    echo "a virtual environment needs: apt-get install python3-venv" >&2; exit 1; \
 	  fi; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet $(call LISTED,["build-system"]["requires"])
-	$(BIN)/python setup.py --quiet build_ext --inplace & compiling=$$!; \
-	  $(BIN)/python -m pip install --quiet $(call LISTED,["project"]["dependencies"]) && \
-	  wait $$compiling
-	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable .
+	$(BIN)/python -m pip install --quiet --no-compile $(call LISTED,["build-system"]["requires"])
+	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable . & building=$$!; \
+	  $(BIN)/python -m pip install --quiet --no-compile $(call LISTED,["project"]["dependencies"]) && \
+	  wait $$building
 	touch $(INSTALLED)
 
 clean:
