@@ -53,6 +53,7 @@ def build(what, source, folder, **variables):
         timeout=500,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert "Warning" not in done.stderr
     (path,) = folder.iterdir()
     return path
 
