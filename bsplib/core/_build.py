@@ -1,10 +1,10 @@
 """What the core is compiled from, and the note that a build leaves beside its modules.
 
 A module of the core is a file ``X.py`` with a file ``X.pxd`` beside it. A build writes one
-extension module for each, one that they all use, and at its end a note: a digest of all these sources, and the names
-of the modules that were compiled. By the note bsplib finds out whether an extension module is
-of these very sources. ``setup.py`` loads this file by its path; hence it imports nothing but
-the standard library.
+extension module for each, and one with what they have in common. At its end it writes a note: a
+digest of all these sources, and the names of the modules that were compiled. By the note bsplib
+finds out whether an extension module is of these very sources. ``setup.py`` loads this file by its
+path; hence it imports nothing but the standard library.
 """
 
 from __future__ import annotations
