@@ -25,7 +25,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: demo sql-story bench-nodes bench-prediction bench-machine test test-runtime-1 test-runtime-2 test-rooms test-pages test-quick test-all
 .PHONY: test-all-real test-all-rooms test-all-interpreted test-all-on-mpi test-all-of-mpi test-mpi
-.PHONY: test-interpreted soak lint bench sanitize wheels docs browser clean compiler core tools
+.PHONY: test-interpreted test-pythons soak lint bench sanitize wheels docs browser clean compiler core tools
 
 demo: core
 	mkdir -p out
@@ -68,6 +68,10 @@ test-interpreted: tools
 # One short case of every test, most of them in the simulator: less than a minute.
 test-quick: tools
 	$(BIN)/pytest --quick
+
+# The quick tests on every Python that pyproject.toml names and this computer has.
+test-pythons: tools
+	$(BIN)/python tests/pythons.py
 
 # Every case of every test, with all numbers of real processes, on both builds of the core: less
 # than 45 minutes on two cores. Three parts run at once, since most tests keep at most one core busy
