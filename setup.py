@@ -68,7 +68,7 @@ class BuildCore(build_ext):
         digest = build.digest(str(CORE))
         self._cythonize()
         super().run()
-        names = build.module_names(str(CORE))
+        names = build.extension_names(str(CORE))
         built = [name for name in names if os.path.exists(build.extension_path(name, folder))]
         if built:
             build.write_note(folder, digest, built)
@@ -84,7 +84,7 @@ class BuildCore(build_ext):
             raise
 
     def _is_up_to_date(self) -> bool:
-        note, names = build.read_note(str(CORE)), build.module_names(str(CORE))
+        note, names = build.read_note(str(CORE)), build.extension_names(str(CORE))
         there = all(os.path.exists(build.extension_path(name, str(CORE))) for name in names)
         return there and note == (build.digest(str(CORE)), frozenset(names))
 
@@ -99,6 +99,7 @@ class BuildCore(build_ext):
             force=self.force,
             nthreads=self.parallel,
             quiet=True,
+            shared_utility_qualified_name=f"bsplib.core.{build.SHARED}",
         )
         by_name = {ext.name: ext for ext in translated}
         for ext in self.extensions:
@@ -111,12 +112,17 @@ setup(
     ext_modules=[
         Extension(
             f"bsplib.core.{name}",
-            [str(CORE / f"{name}.py")],
+            [] if name == build.SHARED else [str(CORE / f"{name}.py")],
             define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
             depends=[str(path) for path in sorted(CORE.glob("*.pxd"))],
-            extra_compile_args=["-O2", "-std=c11", "-Wno-sign-compare", *WITHOUT_LINES],
+            extra_compile_args=[
+                "-O1" if name == build.SHARED else "-O2",  # nothing in a superstep is shared
+                "-std=c11",
+                "-Wno-sign-compare",
+                *WITHOUT_LINES,
+            ],
             optional=True,
         )
-        for name in build.module_names(str(CORE))
+        for name in build.extension_names(str(CORE))
     ],
 )

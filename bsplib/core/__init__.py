@@ -49,7 +49,7 @@ def _why_not_compiled() -> tuple[str, bool]:
 
     As a side effect all of them are imported; none is where one of them fails.
     """
-    names, note = _build.module_names(), _build.read_note()
+    names, note = _build.extension_names(), _build.read_note()
     there = [name for name in names if os.path.exists(_build.extension_path(name))]
     if not there:
         return "it was not compiled", False
@@ -66,7 +66,7 @@ def _why_not_compiled() -> tuple[str, bool]:
 
 
 def _forget_modules() -> None:
-    for name in _build.module_names():
+    for name in _build.extension_names():
         sys.modules.pop(f"{__name__}.{name}", None)
         globals().pop(name, None)
 

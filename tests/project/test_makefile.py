@@ -45,3 +45,8 @@ def test_tests_install_their_tools_after_bsplib(commands):
 def test_the_core_is_compiled_once(commands):
     assert commands("demo").count("--no-build-isolation") == 1
     assert "--quiet --editable" not in commands("demo")
+
+
+def test_the_demo_compiles_the_core_while_pip_installs_what_bsplib_needs(commands):
+    _, _, beside = commands("demo").partition("--no-deps --editable . & ")
+    assert "pip install" in beside.partition("wait $building")[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import re
 import tomllib
 from pathlib import Path
 
@@ -94,3 +95,17 @@ def test_files_that_the_project_names_exist(name):
     value = PROJECT["project"][name]
     for file in [value] if isinstance(value, str) else value:
         assert (ROOT / file).is_file()
+
+
+def test_one_version_is_told_by_the_package_the_project_and_the_changelog():
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    newest = re.search(r"^## (\S+)$", changes, re.MULTILINE)
+    assert PROJECT["project"]["version"] == bsplib.__version__ == newest[1]
+
+
+def test_readme_and_changelog_name_the_versions_of_python_that_the_project_names():
+    versions = [name.rpartition(" ")[2] for name in PROJECT["project"]["classifiers"]]
+    minors = [name for name in versions if name.startswith("3.")]
+    for page in ("README.md", "CHANGELOG.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        assert f"Python {minors[0]} to {minors[-1]}" in text
