@@ -17,8 +17,8 @@ from bsplib.backends.launching import Times
 from bsplib.errors import MissingExtraError
 from bsplib.output_file import TRACE
 from bsplib.output_option import OutputFile
-from bsplib.running import launch
 from bsplib.running.options import BackendName
+from bsplib.running.overrides import current, overriding
 from bsplib.sentences import as_sentence
 
 
@@ -89,12 +89,8 @@ def _named_extra() -> Iterator[None]:
 @contextmanager
 def _times_reported() -> Iterator[None]:
     """Print the virtual times of runs, unless ``bsp run`` prints them already."""
-    before = launch.overrides.report_times
-    launch.overrides.report_times = before or _print_times
-    try:
+    with overriding(report_times=current().report_times or _print_times):
         yield
-    finally:
-        launch.overrides.report_times = before
 
 
 def _print_times(times: Times) -> None:

@@ -17,7 +17,7 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,7 @@ from bsplib.errors import UsageError
 from bsplib.experiments import comments, datafile
 from bsplib.experiments.grid import Number
 from bsplib.experiments.recorded import h_of_samples
-from bsplib.running import launch
-from bsplib.running.launch import Measured
+from bsplib.running.overrides import Measured, overriding
 
 SEED = "seed"
 """The parameter of ``main`` that is given the number of a seed."""
@@ -61,7 +60,7 @@ def collected(
     Args:
         about: what each line says of its run besides what is known.
         cll: comments of the form ``#cll`` count.
-        **overrides: for :class:`bsplib.running.launch.Overrides`.
+        **overrides: for :class:`bsplib.running.overrides.Overrides`.
     """
     rows: list[datafile.Row] = []
     known = {"id": uuid.uuid4().hex, "of": 0, "host": platform.node()} | dict(about or {})
@@ -82,16 +81,14 @@ def collected(
         if dropped:
             print(f"experiments: {dropped} passages were too many and are lost", file=sys.stderr)
 
-    before = launch.overrides
-    launch.overrides = replace(before, measured=keep, cll=cll, used=set(), **overrides)
-    if cll:
-        comments.install()
-    try:
-        yield rows
-    finally:
-        launch.overrides = before
+    with overriding(measured=keep, cll=cll, **overrides):
         if cll:
-            comments.uninstall()
+            comments.install()
+        try:
+            yield rows
+        finally:
+            if cll:
+                comments.uninstall()
 
 
 @dataclass(frozen=True)
@@ -117,7 +114,7 @@ class Sweep:
     """Its command line; ``{N}`` stands for the value of N."""
     cll: bool = False
     overrides: Mapping[str, Any] = field(default_factory=dict)
-    """For :class:`bsplib.running.launch.Overrides`: ``backend``, ``machine``, ``timeout``."""
+    """For :class:`bsplib.running.overrides.Overrides`: ``backend``, ``machine``, ``timeout``."""
 
     def named(self, turn: Turn) -> dict[str, Any]:
         """Return what tells an execution from others, for the data file."""
@@ -142,7 +139,9 @@ class Sweep:
             BaseException: what the script raises.
         """
         about = {"turn": self.named(turn)}
-        more = {"nprocs": turn.nprocs, "arguments": turn.values} | dict(self.overrides)
+        used: set[str] = set()
+        more = {"nprocs": turn.nprocs, "arguments": turn.values, "called": used.update}
+        more |= self.overrides
         before = sys.argv
         sys.argv = [self.script, *(_filled(each, turn.values) for each in self.arguments)]
         try:
@@ -152,7 +151,6 @@ class Sweep:
                 redirect_stdout(nowhere),
             ):
                 self._run()
-                used = launch.overrides.used
         finally:
             sys.argv = before
         self._check(turn, used, rows)

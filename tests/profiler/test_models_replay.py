@@ -16,7 +16,7 @@ from bsplib.profiler.models.prices import Prices
 from bsplib.profiler.models.replay import MODELS, measured, replay
 from bsplib.profiler.models.timeline import lay_out
 from bsplib.recording.trace import read_trace
-from bsplib.running import launch
+from bsplib.running.overrides import overriding
 from bsplib.sync_kinds import Kind
 
 OBLSYNC, END = Kind.OBLSYNC, Kind.END
@@ -456,14 +456,15 @@ def start(bsp, rounds, seed):
 
 
 @pytest.fixture
-def simulate(tmp_path, monkeypatch):
+def simulate(tmp_path):
     """Run in virtual time; return what was recorded and the parallel time in ns."""
 
     def run_it(main, *args, nprocs, machine):
         told = []
-        monkeypatch.setattr(launch.overrides, "report_times", told.append)
         path = tmp_path / "virtual.bsp"
-        bsplib.run(main, *args, nprocs=nprocs, backend="sim", machine=machine, profile=path)
+        options = {"nprocs": nprocs, "machine": machine, "profile": path}
+        with overriding(report_times=told.append):
+            bsplib.run(main, *args, backend="sim", **options)
         return read_trace(path).runs[-1], told[-1].parallel_s * 1e9
 
     return run_it

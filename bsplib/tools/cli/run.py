@@ -22,9 +22,9 @@ from bsplib.machine import load_machine
 from bsplib.output_file import TRACE
 from bsplib.output_option import OutputFile, check_output
 from bsplib.recording.recording import is_begun
-from bsplib.running import launch
 from bsplib.running.failures import show_error
 from bsplib.running.located import answer_questions
+from bsplib.running.overrides import override
 from bsplib.running.setting import check_timeout, choose
 from bsplib.running.speedup import run_with_speedup
 from bsplib.sentences import as_sentence
@@ -157,21 +157,26 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
       bsp run --backend sim -n 512 --machine ibm-sp2-pvm sort.py
       bsp run --backend mpi -n 64 --mpiexec 'srun --mpi=pmix' sort.py
     """
-    launch.overrides.ran.clear()
-    launch.overrides.nprocs = nprocs
-    launch.overrides.backend = backend
-    launch.overrides.profile = None if profile is None else str(profile.absolute())
+    calls: list[set[str]] = []
     try:
-        launch.overrides.machine = None if machine is None else load_machine(machine)
+        chosen = None if machine is None else load_machine(machine)
         if backend is not None:
-            choose(backend=backend, nprocs=nprocs, machine=launch.overrides.machine)
-        launch.overrides.timeout = check_timeout(timeout)
+            choose(backend=backend, nprocs=nprocs, machine=chosen)
+        limit = check_timeout(timeout)
     except BspError as error:
         raise as_sentence(error) from None
-    launch.overrides.check = check
-    launch.overrides.debugged = debugged
-    launch.overrides.label = True
-    launch.overrides.report_times = _print_times
+    override(
+        nprocs=nprocs,
+        backend=backend,
+        profile=None if profile is None else str(profile.absolute()),
+        machine=chosen,
+        timeout=limit,
+        check=check,
+        debugged=debugged,
+        label=True,
+        report_times=_print_times,
+        called=calls.append,
+    )
     answer_questions()
     sys.argv = [script, *arguments]
     put_first(Path.cwd() if is_module else Path(script).absolute().parent)
@@ -185,16 +190,15 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     else:
         target = experiments or data_file_of(script)
         _run_script(file, lambda: _run_measured(run, target, cll=cll), speedup=speedup)
-    _tell_of_trace(profile, script)
+    if profile is not None:
+        _tell_of_trace(profile, script, has_run=bool(calls))
 
 
-def _tell_of_trace(profile: Path | None, script: str) -> None:
+def _tell_of_trace(profile: Path, script: str, *, has_run: bool) -> None:
     """Say where the runs of a script are recorded, or why they are not."""
-    if profile is None:
-        return
     if is_begun(profile):
         _tell(f"recorded in {profile}: bsp report {profile}, bsp view {profile}")
-    elif not launch.overrides.ran:
+    elif not has_run:
         _tell(f"{profile} was not written: {script} has called neither bsplib.run nor Pool.run")
 
 
