@@ -7,7 +7,6 @@ names, fits the small ones, predicts the large ones, and writes every cost centr
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from typing import Any
 import click
 
 from benchmarks.accuracy import Report, Row, keep
+from benchmarks.document import read
 from benchmarks.harness import RESULTS
 from benchmarks.nodes.settings import HELD_OUT
 from benchmarks.nodes.traces import Cell, cells, record, record_real
@@ -254,7 +254,7 @@ def _real_goal(condition: str, found: Report) -> Row:
 
 def _last_real() -> Report:
     """Return what the last result says of real processes, and from which commit that is."""
-    last = json.loads((RESULTS / "nodes.json").read_text(encoding="utf-8"))
+    last = read(RESULTS / "nodes.json")
     origin = last.get("real_of") or {key: last[key] for key in ("commit", "date")}
     return {"real": last["real"], "real_of": origin}
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.document import Document, read
 from benchmarks.goals import DIFFERENCE, LINES, PEAK, RATIO, SPREAD, WITHIN
-
-Document = dict[str, Any]
-"""A JSON file that a benchmark wrote."""
 
 _ORDER = ("primitives", "recording", "start", "programs", "virtual", "faults", "mpi")
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
@@ -20,7 +17,7 @@ _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 def documents(folder: Path) -> list[Document]:
     """Return the contents of the JSON files of a folder: primitives first, applications last."""
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
+    found = [read(path) for path in folder.glob("*.json")]
     measured = [document for document in found if "sections" in document]  # not predictions
     return sorted(measured, key=_place)
 
