@@ -12,14 +12,14 @@ from dataclasses import replace
 from typing import Any
 
 from bsplib.apps.fourier.experiment import T3E, TABLE_3, tell
-from bsplib.apps.msteps.measure import Row, compare, compare_sorts
 from bsplib.apps.papers.items import CALL_ERRORS, CHITTOR, GONZALEZ, RODA, SHI, Item
+from bsplib.apps.papers.msteps.measure import Row, compare, compare_sorts
+from bsplib.apps.papers.speedup.laws import fit_parts
+from bsplib.apps.papers.speedup.overheads import measure as overheads
+from bsplib.apps.papers.steady.measure import SIZES
+from bsplib.apps.papers.steady.measure import measure as steady
+from bsplib.apps.papers.steady.programs import PROGRAMS
 from bsplib.apps.spans import waiting
-from bsplib.apps.speedup.laws import fit_parts
-from bsplib.apps.speedup.overheads import measure as overheads
-from bsplib.apps.steady.measure import SIZES
-from bsplib.apps.steady.measure import measure as steady
-from bsplib.apps.steady.programs import PROGRAMS
 from bsplib.backends.table import own_cores
 
 PARTS = 4
@@ -60,12 +60,12 @@ def _overheads() -> Iterator[Item]:
         why = (
             "another computer; both grow with P, and with more processes than cores they take turns"
         )
-        yield Item(CHITTOR, table, what, printed, ours, why, "bsplib.apps.speedup.overheads")
+        yield Item(CHITTOR, table, what, printed, ours, why, "bsplib.apps.papers.speedup.overheads")
 
 
 def _msteps() -> Iterator[Item]:
     """Roda et al. 1999, Figures 11 and 12: errors of the predictions, p = 1 to 16."""
-    place = "bsplib.apps.msteps.measure"
+    place = "bsplib.apps.papers.msteps.measure"
     for row in compare(_VALUES, _COUNTS):
         why = "curves in print; one process only divides and transforms: D and F"
         if row.nprocs > 1:
@@ -113,7 +113,7 @@ def _steady() -> Iterator[Item]:
             "lost",
             ours,
             f"print is lost; calibrated at n = {SIZES[row.name][0]:,}; {_STEADY[row.name]}",
-            "bsplib.apps.steady.measure",
+            "bsplib.apps.papers.steady.measure",
         )
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bsplib.apps.msteps.measure import Row
 from bsplib.apps.papers import here, places, session, show
 from bsplib.apps.papers.items import MISSING, Item, quick
+from bsplib.apps.papers.msteps.measure import Row
 from bsplib.tools.cli import main as bsp
 
 ROOT = Path(__file__).parents[3]

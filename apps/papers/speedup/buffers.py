@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import bsplib
-from bsplib.apps.speedup.runs import MULTI, UNIT_S, Keys, barrier, in_order, network_steps
+from bsplib.apps.papers.speedup.runs import MULTI, UNIT_S, Keys, barrier, in_order, network_steps
 
 START = 5.0
 """Units of a call that starts a transfer; she prints none."""

@@ -6,11 +6,11 @@ import math
 
 import pytest
 
-from bsplib.apps.steady.calibrate import calibrate
-from bsplib.apps.steady.grain import grains
-from bsplib.apps.steady.laws import amdahl, gustafson, on_one
-from bsplib.apps.steady.maps import draw_map, parse_axis
-from bsplib.apps.steady.model import ALGORITHMS, Setting, best_processors, merge_sort_table
+from bsplib.apps.papers.steady.calibrate import calibrate
+from bsplib.apps.papers.steady.grain import grains
+from bsplib.apps.papers.steady.laws import amdahl, gustafson, on_one
+from bsplib.apps.papers.steady.maps import draw_map, parse_axis
+from bsplib.apps.papers.steady.model import ALGORITHMS, Setting, best_processors, merge_sort_table
 
 SIZES = [10_000 * 2**k for k in range(15)]
 FRACTAL = Setting(n=1e6, P=512, W=101e6, u=100e6, c=32_000, d=8)

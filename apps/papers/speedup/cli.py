@@ -11,12 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from bsplib.apps.command import Programs
+from bsplib.apps.papers.speedup.laws import all_laws, fit_parts
+from bsplib.apps.papers.speedup.overheads import BARRIER, CREATION
+from bsplib.apps.papers.speedup.overheads import measure as overheads_of
+from bsplib.apps.papers.speedup.runs import time_of, times
+from bsplib.apps.papers.speedup.terms import TERMS, characterise, roll_off
 from bsplib.apps.progress import drawn
-from bsplib.apps.speedup.laws import all_laws, fit_parts
-from bsplib.apps.speedup.overheads import BARRIER, CREATION
-from bsplib.apps.speedup.overheads import measure as overheads_of
-from bsplib.apps.speedup.runs import time_of, times
-from bsplib.apps.speedup.terms import TERMS, characterise, roll_off
 from bsplib.profiler import format as fmt
 
 _REGION_N = tuple(2**k for k in range(3, 10))

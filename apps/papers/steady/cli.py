@@ -16,14 +16,14 @@ from rich.table import Table
 from rich.text import Text
 
 from bsplib.apps.command import Programs
+from bsplib.apps.papers.steady.grain import grains
+from bsplib.apps.papers.steady.laws import amdahl, gustafson, on_one
+from bsplib.apps.papers.steady.maps import METRICS, draw_map, parse_axis, save_map
+from bsplib.apps.papers.steady.measure import Row, seconds
+from bsplib.apps.papers.steady.measure import measure as measured
+from bsplib.apps.papers.steady.model import ALGORITHMS, Setting, best_processors, merge_sort_table
+from bsplib.apps.papers.steady.programs import SPLITS
 from bsplib.apps.progress import drawn
-from bsplib.apps.steady.grain import grains
-from bsplib.apps.steady.laws import amdahl, gustafson, on_one
-from bsplib.apps.steady.maps import METRICS, draw_map, parse_axis, save_map
-from bsplib.apps.steady.measure import Row, seconds
-from bsplib.apps.steady.measure import measure as measured
-from bsplib.apps.steady.model import ALGORITHMS, Setting, best_processors, merge_sort_table
-from bsplib.apps.steady.programs import SPLITS
 from bsplib.output_option import OutputFile, force_option
 from bsplib.profiler import format as fmt
 from bsplib.profiler import plotting

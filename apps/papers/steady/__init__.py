@@ -11,13 +11,13 @@ divided by capacity::
 The volume of communication is that of all processors together, since they share the network.
 
 ======================== =============================================================
-:mod:`bsplib.apps.steady.model` the models of the six algorithms, speedup and efficiency
-:mod:`bsplib.apps.steady.laws`  the laws of Amdahl and Gustafson, which agree
-:mod:`bsplib.apps.steady.grain` bytes to distribute work by pixels, by rows and by parts
-:mod:`bsplib.apps.steady.calibrate` W and u from the times of a few runs
-:mod:`bsplib.apps.steady.maps`  speedup or efficiency over any two parameters
-:mod:`bsplib.apps.steady.programs` the six algorithms as programs
-:mod:`bsplib.apps.steady.measure`  their times beside those of the models
+:mod:`bsplib.apps.papers.steady.model` the models of the six algorithms, speedup and efficiency
+:mod:`bsplib.apps.papers.steady.laws`  the laws of Amdahl and Gustafson, which agree
+:mod:`bsplib.apps.papers.steady.grain` bytes to distribute work by pixels, by rows and by parts
+:mod:`bsplib.apps.papers.steady.calibrate` W and u from the times of a few runs
+:mod:`bsplib.apps.papers.steady.maps`  speedup or efficiency over any two parameters
+:mod:`bsplib.apps.papers.steady.programs` the six algorithms as programs
+:mod:`bsplib.apps.papers.steady.measure`  their times beside those of the models
 ======================== =============================================================
 
 The scan of the paper has lost most equations. Each one here says what it was inferred from.

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 import bsplib
 from bsplib.apps.command import Place
-from bsplib.apps.msteps.model import Network
+from bsplib.apps.papers.msteps.model import Network
 from bsplib.apps.spans import Span, keep_memory, least, timed, waiting
 
 PATTERNS = ("E", "PP", "POA", "AO", "AA")

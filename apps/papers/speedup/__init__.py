@@ -7,10 +7,10 @@ systems, the *prediction region*, and the number of processors beyond which spee
 *roll-off*.
 
 ============================= ======================================================
-:mod:`bsplib.apps.speedup.terms`     the terms of bitonic merge sort, fitted and evaluated
-:mod:`bsplib.apps.speedup.laws`      Amdahl, Gustafson, Sun and Ni, and Seq(P) + Par(N)/P
-:mod:`bsplib.apps.speedup.runs`      our bitonic sort on virtual processors
-:mod:`bsplib.apps.speedup.overheads` creation of processes and barriers on this computer
+:mod:`bsplib.apps.papers.speedup.terms`     the terms of bitonic merge sort, fitted and evaluated
+:mod:`bsplib.apps.papers.speedup.laws`      Amdahl, Gustafson, Sun and Ni, and Seq(P) + Par(N)/P
+:mod:`bsplib.apps.papers.speedup.runs`      our bitonic sort on virtual processors
+:mod:`bsplib.apps.papers.speedup.overheads` creation of processes and barriers on this computer
 ============================= ======================================================
 
 Source: Chittor 1995, chapters 4 to 7.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bsplib.apps.msteps.model import Network, Transform
+from bsplib.apps.papers.msteps.model import Network, Transform
 
 PVM = {
     "Origin 2000": Network(4.88e-8, -1.53e-5),

@@ -7,17 +7,17 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
-from bsplib.apps.speedup import buffers, runs
-from bsplib.apps.speedup.cli import cli
-from bsplib.apps.speedup.laws import Parts, bitonic_growth, fit_parts, memory_bounded
-from bsplib.apps.speedup.overheads import (
+from bsplib.apps.papers.speedup import buffers, runs
+from bsplib.apps.papers.speedup.cli import cli
+from bsplib.apps.papers.speedup.laws import Parts, bitonic_growth, fit_parts, memory_bounded
+from bsplib.apps.papers.speedup.overheads import (
     BARRIER,
     BARRIER_PVM_MS,
     CREATION,
     CREATION_PVM_MS,
     measure,
 )
-from bsplib.apps.speedup.terms import (
+from bsplib.apps.papers.speedup.terms import (
     ALONE,
     BUFFERED,
     PRINTED,
@@ -31,7 +31,7 @@ from bsplib.apps.speedup.terms import (
     roll_off,
     values,
 )
-from bsplib.apps.steady.laws import amdahl, gustafson
+from bsplib.apps.papers.steady.laws import amdahl, gustafson
 
 TABLE_3 = (247, 307, 437, 727, 1287, 2387, 4587, 9007, 17847, 35507)
 """Seq(P) for P = 1 to 512."""

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bsplib
-from bsplib.apps.msteps.model import Sort
+from bsplib.apps.papers.msteps.model import Sort
 
 Keys = NDArray[np.int32]
 """Keys of a word of 32 bits each."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.apps.steady.model import Algorithm, Setting, numbers
+from bsplib.apps.papers.steady.model import Algorithm, Setting, numbers
 from bsplib.profiler import plotting
 
 METRICS = ("speedup", "efficiency")

@@ -17,9 +17,16 @@ from typing import Any
 import numpy as np
 
 import bsplib
-from bsplib.apps.msteps import fft, psrs
-from bsplib.apps.msteps.model import Network, Sort, Transform, error_percent, fft_time, psrs_time
-from bsplib.apps.msteps.patterns import measure_network
+from bsplib.apps.papers.msteps import fft, psrs
+from bsplib.apps.papers.msteps.model import (
+    Network,
+    Sort,
+    Transform,
+    error_percent,
+    fft_time,
+    psrs_time,
+)
+from bsplib.apps.papers.msteps.patterns import measure_network
 from bsplib.apps.spans import Span, keep_memory, least, timed, waiting
 
 _ROUNDS = 25

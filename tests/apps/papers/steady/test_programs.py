@@ -7,10 +7,10 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
-from bsplib.apps.steady.cli import cli
-from bsplib.apps.steady.measure import SIZES, measure, setting_of
-from bsplib.apps.steady.model import ALGORITHMS
-from bsplib.apps.steady.programs import (
+from bsplib.apps.papers.steady.cli import cli
+from bsplib.apps.papers.steady.measure import SIZES, measure, setting_of
+from bsplib.apps.papers.steady.model import ALGORITHMS
+from bsplib.apps.papers.steady.programs import (
     LIMIT,
     PROBLEMS,
     PROGRAMS,

@@ -23,7 +23,7 @@ import bsplib
 
 Array = NDArray[Any]
 SPLITS = ("pixel", "column", "part")
-"""Ways to divide a fractal, from fine to coarse: see :mod:`bsplib.apps.steady.grain`."""
+"""Ways to divide a fractal, from fine to coarse: see :mod:`bsplib.apps.papers.steady.grain`."""
 LIMIT = 128
 """Most iterations of a pixel."""
 SLICES = 8

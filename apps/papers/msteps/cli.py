@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from bsplib.apps.command import Programs
-from bsplib.apps.msteps.measure import compare, compare_sorts, sort_constants
-from bsplib.apps.msteps.model import actual_of, fft_time, psrs_time
-from bsplib.apps.msteps.platforms import CONSTANTS, ERRORS, MPI, PVM, VALUES
+from bsplib.apps.papers.msteps.measure import compare, compare_sorts, sort_constants
+from bsplib.apps.papers.msteps.model import actual_of, fft_time, psrs_time
+from bsplib.apps.papers.msteps.platforms import CONSTANTS, ERRORS, MPI, PVM, VALUES
 from bsplib.profiler import format as fmt
 
 _COUNTS = (2, 4, 8, 16)

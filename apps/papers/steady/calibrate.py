@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bsplib.apps.steady.model import Algorithm, Setting
+from bsplib.apps.papers.steady.model import Algorithm, Setting
 
 
 class UnderestimatedError(ValueError):

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bsplib
-from bsplib.apps.msteps.model import Transform
+from bsplib.apps.papers.msteps.model import Transform
 
 Values = NDArray[np.complex128]
 WORDS = 4

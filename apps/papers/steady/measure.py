@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 import bsplib
+from bsplib.apps.papers.steady.calibrate import Calibration, UnderestimatedError, calibrate
+from bsplib.apps.papers.steady.model import ALGORITHMS, Setting
+from bsplib.apps.papers.steady.programs import LIMIT, PROBLEMS, PROGRAMS, iterations, rounds
 from bsplib.apps.spans import Span, keep_memory, least, timed, waiting
-from bsplib.apps.steady.calibrate import Calibration, UnderestimatedError, calibrate
-from bsplib.apps.steady.model import ALGORITHMS, Setting
-from bsplib.apps.steady.programs import LIMIT, PROBLEMS, PROGRAMS, iterations, rounds
 
 SIZES = {
     "sort": (1_000_000, 4_000_000),

@@ -7,10 +7,10 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
-from bsplib.apps.msteps import fft, psrs
-from bsplib.apps.msteps.cli import cli
-from bsplib.apps.msteps.measure import keys, signal
-from bsplib.apps.msteps.model import (
+from bsplib.apps.papers.msteps import fft, psrs
+from bsplib.apps.papers.msteps.cli import cli
+from bsplib.apps.papers.msteps.measure import keys, signal
+from bsplib.apps.papers.msteps.model import (
     Network,
     Sort,
     Transform,
@@ -22,8 +22,14 @@ from bsplib.apps.msteps.model import (
     psrs_time,
     superstep_time,
 )
-from bsplib.apps.msteps.patterns import PATTERNS, average, fit, measure_network, message_words
-from bsplib.apps.msteps.platforms import CONSTANTS, ERRORS, MPI, PVM, VALUES
+from bsplib.apps.papers.msteps.patterns import (
+    PATTERNS,
+    average,
+    fit,
+    measure_network,
+    message_words,
+)
+from bsplib.apps.papers.msteps.platforms import CONSTANTS, ERRORS, MPI, PVM, VALUES
 from bsplib.machine import Machine, load_machine
 
 SP2 = Machine("SP2", "Roda et al. 1999, Table 1", g=1.38e-7 / 4, l=8.08e-5, h="sum")
