@@ -90,6 +90,11 @@ def roots_of_unity(size: int, exponents: NDArray[np.int64]) -> Values:
     return roots
 
 
+def reversed_bits(number: int, count: int) -> int:
+    """Return the number whose last ``count`` bits are those of ``number`` in reversed order."""
+    return int(f"{number:0{count}b}"[::-1], 2) if count else 0
+
+
 def combine(out: Values, even: Values, odd: Values, roots: Values) -> None:
     """Combine the transforms of the even and of the odd values of a signal.
 

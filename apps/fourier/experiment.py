@@ -30,6 +30,7 @@ import bsplib
 from bsplib.apps.command import backend_option
 from bsplib.apps.fourier import common
 from bsplib.apps.fourier.fft import prepare, transform
+from bsplib.apps.papers.gonzalez import TABLE_3
 from bsplib.apps.progress import drawn
 from bsplib.errors import BspError, UsageError
 from bsplib.experiments.formula import read_formula
@@ -49,16 +50,6 @@ T3E = "cray-t3e-mpi:l=2e-5,speed=5e7"
 figures that bsplib.apps.sql assumes, too. None is fitted to times of this program. Computation
 takes the
 CPU time of this computer times the ratio of speeds, which holds for values in the cache."""
-
-TABLE_3 = {
-    1: (11.7748, 11.8096),
-    2: (6.0036, 5.8943),
-    4: (3.2120, 3.0908),
-    8: (1.8939, 1.7735),
-    16: (1.2750, 1.1644),
-    32: (0.9664, 0.8919),
-}
-"""Gonzalez et al., Table 3: seconds measured on a T3E and predicted, by P."""
 
 
 class Row(NamedTuple):
@@ -119,7 +110,7 @@ def printed_coefficients() -> np.ndarray[Any, np.dtype[np.float64]]:
     counts = np.array([*TABLE_3], float)
     columns, _ = read_formula(FORMULA).columns({"N": np.full(len(counts), SIZE), "P": counts})
     scale = np.linalg.norm(columns, axis=0)
-    wanted = [predicted for _, predicted in TABLE_3.values()]
+    wanted = [printed.predicted_s for printed in TABLE_3.values()]
     found: np.ndarray[Any, np.dtype[np.float64]] = (
         np.linalg.lstsq(columns / scale, wanted, rcond=None)[0] / scale
     )

@@ -98,7 +98,7 @@ def transform(bsp: bsplib.Group, out: Values, values: Values, plan: Plan) -> Non
     count = 1 << plan.steps
     length = len(values) // count
     if bsp.pid < count:
-        plan.local(values[_reversed_bits(bsp.pid, plan.steps) :: count], out[:length])
+        plan.local(values[common.reversed_bits(bsp.pid, plan.steps) :: count], out[:length])
     for step in range(plan.steps):
         bit, have = 1 << step, length << step
         if bsp.pid < count and bsp.pid % (2 * bit) == 0:
@@ -109,10 +109,6 @@ def transform(bsp: bsplib.Group, out: Values, values: Values, plan: Plan) -> Non
         if bsp.pid < count and bsp.pid % bit == 0:
             bsp.send(bsp.pid - bit, out[:have])
         bsp.oblsync(0)
-
-
-def _reversed_bits(number: int, count: int) -> int:
-    return int(f"{number:0{count}b}"[::-1], 2) if count else 0
 
 
 command = common.transform_command(

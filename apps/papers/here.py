@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from bsplib.apps.fourier.experiment import T3E, TABLE_3, tell
-from bsplib.apps.papers.items import CALL_ERRORS, CHITTOR, GONZALEZ, RODA, SHI, Item
+from bsplib.apps.fourier.experiment import T3E, tell
+from bsplib.apps.papers.gonzalez import TABLE_3
+from bsplib.apps.papers.items import CHITTOR, GONZALEZ, RODA, SHI, Item
 from bsplib.apps.papers.msteps.measure import Row, compare, compare_sorts
 from bsplib.apps.papers.speedup.laws import fit_parts
 from bsplib.apps.papers.speedup.overheads import measure as overheads
@@ -152,8 +153,8 @@ def _transforms() -> Iterator[Item]:
     for where, procs, text, options in runs:
         for row in tell(procs, _TRANSFORM, _SMALL, **options).rows:
             ours = f"{row.seconds:.4g} s, {row.predicted:.4g} s, {row.error_percent:.1f}%"
-            took, predicted = TABLE_3[row.nprocs]
-            printed = f"{took} s, {predicted} s, {CALL_ERRORS[row.nprocs]}"
+            took, predicted, error = TABLE_3[row.nprocs]
+            printed = f"{took} s, {predicted} s, {error}"
             what = f"time, prediction and error at P = {row.nprocs}, {where}"
             yield Item(
                 GONZALEZ, "Table 3", what, printed, ours, text, "bsplib.apps.fourier.experiment"

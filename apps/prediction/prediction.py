@@ -35,6 +35,7 @@ from rich.table import Table
 
 import bsplib
 from bsplib.apps.command import Program
+from bsplib.apps.papers.gonzalez import TABLE_3
 from bsplib.apps.prediction import experiments
 from bsplib.apps.prediction.experiments import EXPERIMENTS, Experiment, Place, Shape, Taken
 from bsplib.apps.prediction.memory import memory_of
@@ -45,11 +46,6 @@ from bsplib.profiler import format as fmt
 from bsplib.profiler.models.fit import Fit, FitWarning, fit
 from bsplib.profiler.models.interval import Calibrated, calibrate
 from bsplib.visible import visible_lines
-
-PAPER = {1: 11.7748, 2: 6.0036, 4: 3.2120, 8: 1.8939, 16: 1.2750, 32: 0.9664}
-"""Seconds that 2^21 values took on a Cray T3E, by processes (Table 3)."""
-PAPER_PREDICTED = {1: 11.8096, 2: 5.8943, 4: 3.0908, 8: 1.7735, 16: 1.1644, 32: 0.8919}
-"""Seconds that OBSP* predicted there from runs of 2^10 to 2^17 values."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +100,10 @@ def main(bsp: bsplib.Group, name: str, shape: Shape) -> None:
 
 def reference() -> dict[int, float]:
     """Return the errors of the paper's Table 3 in percent, by processes."""
-    return {count: 100 * (took - PAPER_PREDICTED[count]) / took for count, took in PAPER.items()}
+    return {
+        nprocs: 100 * (row.measured_s - row.predicted_s) / row.measured_s
+        for nprocs, row in TABLE_3.items()
+    }
 
 
 def predict(

@@ -28,8 +28,11 @@ M-step supersteps h in bytes              w
 7      1          (p - 1) m c             O(n) on process 0
 ====== ========== ======================= =====================================
 
-Source: Roda et al. 1999, section 4.2, Figure 8, equations 19 to 25; Shi and
-Schaeffer 1992 (their bound, for n >= p^3).
+This is the sort to use: for records of any dtype, blocks of any lengths and any p. The program
+of Roda et al., Figure 8, to the letter of their equations 19 to 25, is
+:mod:`bsplib.apps.papers.msteps.psrs`.
+
+Source: Shi and Schaeffer 1992 (the bound, for n >= p^3); Roda et al. 1999, section 4.2.
 """
 
 from __future__ import annotations
@@ -134,7 +137,7 @@ def sort_blocks(
             blocks have different dtypes.
 
     Cost: as the module says: 4 supersteps.
-    Source: Roda et al. 1999, section 4.2, Figure 8.
+    Source: Roda et al. 1999, section 4.2.
     """
     method = Method(order_of(block.dtype, key, stable=stable))
     check(block, method)

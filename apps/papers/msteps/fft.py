@@ -1,7 +1,9 @@
 """The Fourier transform of the paper's Figure 7: half of the processes leave in each step.
 
 Every process has all values at first. It takes every p-th of them, transforms these, and then
-the transforms are combined in pairs, until process 0 has the whole.
+the transforms are combined in pairs, until process 0 has the whole. All processes sync in each
+step, as an M-step demands, and the constants of the equations can count the work:
+:mod:`bsplib.apps.fourier.fft_barrier_free` is the program to use.
 
 Cost for p and N powers of two, with the constants D, F and R of Table 3:
 
@@ -19,12 +21,11 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import bsplib
+from bsplib.apps.fourier.common import Values, reversed_bits
 from bsplib.apps.papers.msteps.model import Transform
 
-Values = NDArray[np.complex128]
 WORDS = 4
 """Words of 32 bits of a value here; the paper counts one."""
 
@@ -47,7 +48,7 @@ def main(bsp: bsplib.Group, values: Values, of: Transform | None = None) -> Valu
     if n < p or n & (n - 1) or p & (p - 1):
         raise ValueError(f"{n} values on {p} processes: both are powers of two, p at most N")
     levels = p.bit_length() - 1
-    own = values[_reversed(bsp.pid, levels) :: p].copy()
+    own = values[reversed_bits(bsp.pid, levels) :: p].copy()
     if of is not None:
         bsp.charge(of.D * len(own) + of.F * len(own) * math.log2(len(own)))
     mine: Values | None = np.fft.fft(own)
@@ -76,7 +77,3 @@ def combine(even: Values, odd: Any) -> Values:
     """Return the transform of values from those of the even and of the odd ones: equation 14."""
     turned = np.exp(-1j * np.pi * np.arange(len(even)) / len(even)) * odd
     return np.concatenate([even + turned, even - turned])
-
-
-def _reversed(pid: int, bits: int) -> int:
-    return int(f"{pid:0{bits}b}"[::-1], 2) if bits else 0

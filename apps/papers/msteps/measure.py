@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import bsplib
+from bsplib.apps.fourier.common import Values
 from bsplib.apps.papers.msteps import fft, psrs
 from bsplib.apps.papers.msteps.model import (
     Network,
@@ -120,7 +121,7 @@ def _rounds(
     return spans
 
 
-def _transform_parts(values: fft.Values, nprocs: int, pid: int) -> dict[str, Prepare]:
+def _transform_parts(values: Values, nprocs: int, pid: int) -> dict[str, Prepare]:
     own = values[pid::nprocs]
     half = len(values) // 2
 
@@ -148,7 +149,7 @@ def _nothing() -> None:
     """Have no part in the work."""
 
 
-def signal(n: int) -> fft.Values:
+def signal(n: int) -> Values:
     """Return random complex values."""
     random = np.random.default_rng(n)
     return random.random(n) + 1j * random.random(n)
