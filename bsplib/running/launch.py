@@ -33,9 +33,8 @@ from bsplib.running.failures import trim
 from bsplib.running.messages import logged
 from bsplib.running.options import BackendName, RunOptions, StartMethod, Wait
 from bsplib.running.overrides import Measured, current
-from bsplib.running.parameters import numbers_among, replaced
 from bsplib.running.prices import MachinePrices
-from bsplib.running.program import check_program
+from bsplib.running.program import check_program, numbers_among, replaced
 from bsplib.running.results import report_of, samples, values
 from bsplib.running.seeds import draw
 from bsplib.running.setting import Setting, choose

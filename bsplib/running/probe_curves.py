@@ -33,11 +33,12 @@ from bsplib.machine.pattern import PATTERNS
 from bsplib.running.launch import run
 from bsplib.running.options import BackendName
 from bsplib.running.pool import Pool
-from bsplib.running.probe_supersteps import speed_of, superstep_s
+from bsplib.running.speed import axpy_flops
 from bsplib.transfers.messages import INLINE
 
 if TYPE_CHECKING:
     from bsplib.group import Group
+
 
 _STEEP = tuple(round(2 ** (quarters / 4)) // 64 * 64 for quarters in range(4 * 18, 4 * 23))
 SIZES = tuple(sorted({*(2**power for power in range(6, 25)), *_STEEP}))
@@ -428,3 +429,52 @@ def receivers(pattern: str, pid: int, nprocs: int) -> list[int]:
         "all-to-one": [0] if pid else [],
         "all-to-all": others,
     }[pattern]
+
+
+# -- what every probe measures in its processes: the speed, and the time of a superstep -----------
+
+
+_SUPERSTEPS_BATCH_S = 2e-3
+_MOST_SUPERSTEPS = 200
+_SINGLE = 4
+"""Supersteps that are timed in place of a batch, if each takes longer."""
+
+
+def speed_of(bsp: Group) -> float:
+    """Return the flop/s of this process while all compute."""
+    bsp.sync()
+    return axpy_flops(bsp.time)
+
+
+def superstep_s(
+    bsp: Group,
+    communicate: Callable[[], None],
+    batch_s: float = _SUPERSTEPS_BATCH_S,
+    batches: int = 1,
+) -> float:
+    """Return the seconds of a superstep: the least over some batches of them.
+
+    Supersteps that take longer than a batch are timed one by one, since few of them in a row
+    are undisturbed on a busy computer.
+
+    Args:
+        bsp: the group whose processes measure together.
+        communicate: makes the transfers of this process in one superstep.
+        batch_s: about how long a batch takes.
+        batches: number of batches.
+    """
+
+    def batch(count: int) -> float:
+        bsp.sync()
+        began = bsp.time()
+        for _ in range(count):
+            communicate()
+            bsp.sync()
+        return (bsp.time() - began) / count
+
+    # All processes need the same number: they take the largest of their estimates.
+    estimate = bsp.allreduce(batch(2), np.maximum)
+    count = min(int(batch_s / estimate), _MOST_SUPERSTEPS)
+    if count < 2:  # no batch
+        return min(batch(1) for _ in range(_SINGLE * batches))
+    return min(batch(count) for _ in range(batches))

@@ -2,7 +2,7 @@
 
 A fit minimises the squares of the relative errors: a time of 1 ms counts as much as one of
 10 s. By default neither coefficients nor what they are combined to
-(:mod:`bsplib.profiler.models.combined`) are negative, since no computation takes a negative time.
+(:mod:`bsplib.profiler.models.fitting`) are negative, since no computation takes a negative time.
 
 Where the errors are too large, there are two explanations. A constant of the machine may
 jump at a boundary, for example where the data no longer fit into a cache: then the

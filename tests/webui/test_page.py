@@ -11,7 +11,7 @@ from bsplib.errors import BspError
 from bsplib.output_file import PAGE_MARK
 from bsplib.profiler import limits
 from bsplib.recording.records import Trace
-from bsplib.webui import answers, bundle, page
+from bsplib.webui import answers, page
 from bsplib.webui.traces import Traces
 
 FOLDER = Path(webui.__file__).parent
@@ -118,7 +118,7 @@ def test_write_html_leaves_nothing_behind_where_it_cannot_write(broadcast_trace,
 
 
 def test_every_module_is_part_of_a_page():
-    pages = [bundle.in_order(page.STATIC, entry) for entry in (page.ENTRY, "predicted")]
+    pages = [page.in_order(page.STATIC, entry) for entry in (page.ENTRY, "predicted")]
     assert set().union(*pages) == set(MODULES)
 
 

@@ -9,7 +9,15 @@ from click.testing import CliRunner
 import bsplib
 from bsplib.apps.papers.msteps import fft, psrs
 from bsplib.apps.papers.msteps.cli import cli
-from bsplib.apps.papers.msteps.measure import keys, signal
+from bsplib.apps.papers.msteps.measure import (
+    PATTERNS,
+    average,
+    fit,
+    keys,
+    measure_network,
+    message_words,
+    signal,
+)
 from bsplib.apps.papers.msteps.model import (
     Network,
     Sort,
@@ -21,13 +29,6 @@ from bsplib.apps.papers.msteps.model import (
     h_relation,
     psrs_time,
     superstep_time,
-)
-from bsplib.apps.papers.msteps.patterns import (
-    PATTERNS,
-    average,
-    fit,
-    measure_network,
-    message_words,
 )
 from bsplib.apps.papers.msteps.platforms import CONSTANTS, ERRORS, MPI, PVM, VALUES
 from bsplib.machine import Machine, load_machine

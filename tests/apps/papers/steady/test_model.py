@@ -6,10 +6,10 @@ import math
 
 import pytest
 
-from bsplib.apps.papers.steady.calibrate import calibrate
 from bsplib.apps.papers.steady.grain import grains
 from bsplib.apps.papers.steady.laws import amdahl, gustafson, on_one
 from bsplib.apps.papers.steady.maps import draw_map, parse_axis
+from bsplib.apps.papers.steady.measure import calibrate
 from bsplib.apps.papers.steady.model import ALGORITHMS, Setting, best_processors, merge_sort_table
 
 SIZES = [10_000 * 2**k for k in range(15)]
